@@ -1,0 +1,241 @@
+"""The rows a graph is made of, and the delta that takes a graph from one version to the next.
+
+Two families stand here. An `Extraction` is what one document revision contributes; it is cut into `Unit`s, one per
+chunk, and a unit is the smallest thing that is added or retracted. The `*Row`s are what the graph holds; a
+`GraphDelta` lists the rows that one commit changed, completely: whoever applies the deltas in order holds the same
+graph as the writer, and a snapshot is nothing but one delta from the empty graph.
+
+Inside, labels, statements, chunks and entities are small ints (`node` for an entity), reused after they are freed.
+They depend on the order of arrival, so they never enter the digest and never leave the service; `graph/digest.py`
+and `graph/identity.py` translate them to canonical strings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from graph.communities import CommunityChange
+
+Vector = NDArray[np.float16]
+"""A stored embedding, shape (d,). float16 is exact in int64 fixed point at scale 2^24, so sums have an inverse."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """What one chunk calls something. `type` and `description` may be empty."""
+
+    name: str
+    type: str
+    description: str
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One relation as one chunk states it. `subject` and `object` index the unit's mentions.
+
+    `weight_milli` is the weight in thousandths (integers have an inverse). `sentence` is the evidence, cut from the
+    chunk's text, or empty when the fact was brought along. `valid_from` and `valid_to` are ISO dates or empty.
+    """
+
+    subject: int
+    predicate: str
+    object: int
+    description: str
+    sentence: str
+    weight_milli: int
+    vector: Vector
+    valid_from: str = ""
+    valid_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One chunk and all it contributes. `key` is a digest of everything in it: equal keys, equal contributions."""
+
+    key: bytes
+    text: str
+    start: int
+    end: int
+    vector: Vector
+    mentions: tuple[Mention, ...]
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInfo:
+    """What a document says of itself: shown in citations, used by filters. `metadata` is sorted (key, JSON) pairs."""
+
+    title: str = ""
+    source: str = ""
+    occurred_at: str = ""
+    metadata: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """One document revision's whole contribution."""
+
+    doc_id: str
+    revision: int
+    info: DocumentInfo
+    units: tuple[Unit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One document's step: `old` is what it contributed so far, `new` what it contributes from now on."""
+
+    doc_id: str
+    old: Extraction | None
+    new: Extraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    doc_id: str
+    revision: int
+    info: DocumentInfo
+    chunks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    """`chunk_id` is the outside name: the document's id and a digest of the text."""
+
+    chunk: int
+    chunk_id: str
+    doc_id: str
+    ordinal: int
+    text: str
+    vector: Vector
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRow:
+    """A normalised spelling of one type. `vector_sum` is the encoded `VectorSum` of its mentions (first mean)."""
+
+    label: int
+    name: str
+    type: str
+    node: int
+    mentions: int
+    vector_sum: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MentionRow:
+    """`count` mentions of a label in one chunk under one spelling with one description."""
+
+    label: int
+    chunk: int
+    name: str
+    description: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatementRow:
+    """(subject label, predicate, object label) as all its chunks together state it; `count` is its frequency."""
+
+    statement: int
+    subject: int
+    predicate: str
+    object: int
+    count: int
+    weight_milli: int
+    vector_sum: bytes
+    vector: Vector
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRow:
+    """One chunk's support for one statement, with the sentence that says so."""
+
+    statement: int
+    chunk: int
+    description: str
+    sentence: str
+    weight_milli: int
+    count: int
+    valid_from: str = ""
+    valid_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SameAsRow:
+    """Two labels that mean the same, and the rule that says so. `a` and `b` are in canonical order of their names."""
+
+    a: int
+    b: int
+    rule: str
+    score_milli: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRow:
+    """A connected component of labels. `name` is its commonest spelling, `vector` the mean of its labels' means."""
+
+    node: int
+    name: str
+    type: str
+    labels: tuple[int, ...]
+    mentions: int
+    vector: Vector
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeRow:
+    """An undirected edge between entities, `u` < `v`; `weight` is the frequency of its statements, 0 when gone."""
+
+    u: int
+    v: int
+    weight: int
+    trussness: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Keys that a delta removes. Removals are applied before the rows of the same delta: ids are reused.
+
+    The mention and evidence rows of a chunk that goes, go with it.
+    """
+
+    documents: tuple[str, ...] = ()
+    chunks: tuple[int, ...] = ()
+    labels: tuple[int, ...] = ()
+    statements: tuple[int, ...] = ()
+    same_as: tuple[tuple[int, int], ...] = ()
+    entities: tuple[int, ...] = ()
+    edges: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphDelta:
+    """Everything one commit changed in one graph. Applied to version `version - 1` it gives `version`.
+
+    A snapshot has `snapshot=True`, holds every row, and gives `version` from nothing.
+    """
+
+    graph: str
+    version: int
+    gone: Gone = field(default_factory=Gone)
+    documents: tuple[DocumentRow, ...] = ()
+    chunks: tuple[ChunkRow, ...] = ()
+    labels: tuple[LabelRow, ...] = ()
+    mentions: tuple[MentionRow, ...] = ()
+    statements: tuple[StatementRow, ...] = ()
+    evidence: tuple[EvidenceRow, ...] = ()
+    same_as: tuple[SameAsRow, ...] = ()
+    entities: tuple[EntityRow, ...] = ()
+    edges: tuple[EdgeRow, ...] = ()
+    communities: CommunityChange | None = None
+    snapshot: bool = False

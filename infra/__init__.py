@@ -1,0 +1,1 @@
+"""Everything that touches a driver or a deployment: SQLite, hnswlib, model endpoints, settings, metrics."""

@@ -1,0 +1,1 @@
+"""What moves through Graphtide, and when it counts as done: messages, ports, stages."""
