@@ -1,0 +1,195 @@
+"""Exact sums of vectors, so that retracting is the inverse of adding in any order.
+
+What it is: the first and second mean of two-step mean pooling (Thakrar, DynaGRAG 2024, section 3.1): vectors of
+identical entities are averaged into the mean of a label, and the means of labels into that of an entity, so that
+a frequent spelling does not drown the others. What it is not: a vector index.
+
+Invariant: the value is (count, sum) with sum an integer vector at scale 2**24. Every finite float16 is a multiple
+of 2**-24, so nothing is rounded, and the value depends on the multiset of vectors alone. How it is held in
+memory (one float16 vector and a count while all are the same, else int64) never shows.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+SCALE = 1 << 24
+_HEADER = struct.Struct("<BqI")  # form, count, dimensions
+_COMPACT, _WIDE = 1, 2
+
+Float16Vector = NDArray[np.float16]
+Float32Vector = NDArray[np.float32]
+Int64Vector = NDArray[np.int64]
+
+
+class VectorSum:
+    """The sum of a multiset of float16 vectors of one dimension, and how many they are.
+
+    Memory: 2 bytes a dimension while all vectors are equal, else 8. Each operation costs O(dimensions). With
+    coordinates of magnitude at most 1 the sum is exact up to 2**39 vectors.
+    """
+
+    __slots__ = ("_count", "_same", "_wide")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._same: Float16Vector | None = None
+        self._wide: Int64Vector | None = None
+
+    @property
+    def count(self) -> int:
+        """How many vectors are in the sum."""
+        return self._count
+
+    @property
+    def dimensions(self) -> int:
+        """Length of the vectors; 0 while empty."""
+        held = self._same if self._same is not None else self._wide
+        return 0 if held is None else int(held.shape[0])
+
+    def add(self, vector: Float16Vector, count: int = 1) -> None:
+        """Add `count` copies of a float16 vector `(d,)`.
+
+        Raises ValueError for a negative count, another dimension or type, or a coordinate that is not finite.
+        """
+        self._change(vector, _natural(count))
+
+    def retract(self, vector: Float16Vector, count: int = 1) -> None:
+        """Take `count` copies of a vector out again: the inverse of `add`.
+
+        Raises ValueError, and changes nothing, when fewer vectors are held, or when none would be left but a sum.
+        """
+        self._change(vector, -_natural(count))
+
+    def mean(self) -> Float32Vector | None:
+        """The mean as a float32 unit vector `(d,)`, or None when empty or when the vectors cancel out."""
+        return None if self._count == 0 else _unit(self._total())
+
+    def copy(self) -> VectorSum:
+        """An independent sum of the same value."""
+        other = VectorSum()
+        # Held arrays are replaced and never written to, so they can be shared.
+        other._count, other._same, other._wide = self._count, self._same, self._wide
+        return other
+
+    def to_bytes(self) -> bytes:
+        """The value in a form that depends on nothing but the value: equal sums give equal bytes."""
+        if self._count == 0:
+            return _HEADER.pack(_COMPACT, 0, 0)
+        common = self._same if self._same is not None else _common_vector(self._total(), self._count)
+        if common is not None:
+            return _HEADER.pack(_COMPACT, self._count, common.shape[0]) + common.astype("<f2").tobytes()
+        total = self._total()
+        return _HEADER.pack(_WIDE, self._count, total.shape[0]) + total.astype("<i8").tobytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> VectorSum:
+        """Read what `to_bytes` wrote. Raises ValueError for anything else."""
+        if len(data) < _HEADER.size:
+            raise ValueError("a vector sum is cut short")
+        form, count, dimensions = _HEADER.unpack_from(data)
+        width = {_COMPACT: 2, _WIDE: 8}.get(form)
+        if (
+            width is None
+            or count < 0
+            or len(data) != _HEADER.size + width * dimensions
+            or (count == 0) != (not dimensions)
+        ):
+            raise ValueError("not a vector sum")
+        read = cls()
+        read._count = count
+        if count and form == _COMPACT:
+            read._same = np.frombuffer(data, "<f2", offset=_HEADER.size).astype(np.float16)
+        elif count:
+            read._wide = np.frombuffer(data, "<i8", offset=_HEADER.size).astype(np.int64)
+        return read
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VectorSum) and self.to_bytes() == other.to_bytes()
+
+    __hash__ = None  # type: ignore[assignment]  # mutable
+
+    def __repr__(self) -> str:
+        return f"VectorSum(count={self._count}, dimensions={self.dimensions})"
+
+    def _change(self, vector: Float16Vector, signed: int) -> None:
+        vector = _checked(vector, self.dimensions)
+        count = self._count + signed
+        if count < 0:
+            raise ValueError(f"{-signed} vectors retracted where {self._count} are held")
+        if signed == 0:
+            return
+        if self._count == 0 or (self._same is not None and np.array_equal(self._same, vector)):
+            self._count, self._same = count, vector if count else None
+            return
+        total = self._total() + signed * _fixed(vector)
+        if count == 0 and total.any():
+            raise ValueError("a vector was retracted that had not been added")
+        # Only retraction can bring back a sum of equal vectors in practice, and it is the rarer direction.
+        self._same = _common_vector(total, count) if signed < 0 and count else None
+        self._wide = None if self._same is not None or count == 0 else total
+        self._count = count
+
+    def _total(self) -> Int64Vector:
+        if self._wide is not None:
+            return self._wide
+        assert self._same is not None  # noqa: S101 - holds by construction wherever count is positive
+        return self._count * _fixed(self._same)
+
+
+def mean_of_means(vectors: Iterable[Float32Vector | None]) -> Float32Vector | None:
+    """The second mean: of the labels' means `(d,)` float32 unit length; absent ones (None) are left out.
+
+    Each is rounded to a multiple of 2**-24 (error below 2**-25 a coordinate) and summed in int64, so the result
+    does not depend on the order. None when there is none, or when they cancel out. Source: DynaGRAG, section 3.1.
+    """
+    total: Int64Vector | None = None
+    for vector in vectors:
+        if vector is None:
+            continue
+        fixed = np.rint(vector.astype(np.float64) * SCALE).astype(np.int64)
+        total = fixed if total is None else total + fixed
+    return None if total is None else _unit(total)
+
+
+def _natural(count: int) -> int:
+    if count < 0:
+        raise ValueError("a count of vectors is not negative")
+    return count
+
+
+def _checked(vector: Float16Vector, dimensions: int) -> Float16Vector:
+    if vector.dtype != np.float16 or vector.ndim != 1 or not vector.shape[0]:
+        raise ValueError(f"expected a float16 vector (d,), got {vector.dtype} {vector.shape}")
+    if dimensions and vector.shape[0] != dimensions:
+        raise ValueError(f"expected {dimensions} dimensions, got {vector.shape[0]}")
+    if not np.isfinite(vector).all():
+        raise ValueError("a vector has a coordinate that is not finite")
+    # A copy the caller cannot write to, with one zero: -0.0 and 0.0 are the same number.
+    return vector + np.float16(0)
+
+
+def _fixed(vector: Float16Vector) -> Int64Vector:
+    return (vector.astype(np.float64) * SCALE).astype(np.int64)
+
+
+def _common_vector(total: Int64Vector, count: int) -> Float16Vector | None:
+    """The float16 vector of which `total` is exactly `count` copies, if there is one."""
+    quotient, remainder = np.divmod(total, count)
+    if remainder.any() or np.abs(quotient).max() > 65504 * SCALE:
+        return None
+    candidate = (quotient / SCALE).astype(np.float16)
+    return candidate if np.array_equal(_fixed(candidate), quotient) else None
+
+
+def _unit(total: Int64Vector) -> Float32Vector | None:
+    wide = total.astype(np.float64)
+    length = float(np.sqrt(np.sum(wide * wide)))
+    if length == 0.0:
+        return None
+    unit: Float32Vector = (wide / length).astype(np.float32)
+    return unit

@@ -1,0 +1,150 @@
+"""Vector sums: exact, order-free, and the same value whatever their form in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from graph.vector_sum import SCALE, VectorSum, mean_of_means
+
+DIMENSIONS = 3
+coordinates = st.floats(width=16, allow_nan=False, allow_infinity=False)
+vectors = st.lists(coordinates, min_size=DIMENSIONS, max_size=DIMENSIONS).map(lambda x: np.array(x, dtype=np.float16))
+
+
+def _sum(items: list[NDArray[np.float16]]) -> VectorSum:
+    total = VectorSum()
+    for item in items:
+        total.add(item)
+    return total
+
+
+@given(st.lists(vectors, min_size=1, max_size=8), st.randoms(use_true_random=False))
+def test_sum_is_the_same_value_when_the_order_differs(items: list[NDArray[np.float16]], random: object) -> None:
+    """Bytes and mean depend on the multiset of vectors alone."""
+    shuffled = list(items)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    one, other = _sum(items), _sum(shuffled)
+    assert one == other and one.to_bytes() == other.to_bytes()
+    assert one.count == len(items)
+    exact = [sum(int(float(item[i]) * SCALE) for item in items) for i in range(DIMENSIONS)]
+    assert one._total().tolist() == exact
+
+
+@given(st.lists(vectors, max_size=5), st.lists(vectors, max_size=5))
+def test_retraction_undoes_addition_when_other_vectors_were_added(
+    kept: list[NDArray[np.float16]], passing: list[NDArray[np.float16]]
+) -> None:
+    """What was added and taken out again leaves no trace, down to the bytes."""
+    total = _sum(passing + kept)
+    for item in passing:
+        total.retract(item)
+    assert total.to_bytes() == _sum(kept).to_bytes()
+
+
+@given(st.lists(vectors, max_size=5))
+def test_bytes_restore_the_sum_when_read_back(items: list[NDArray[np.float16]]) -> None:
+    """The stored form is complete, and goes on counting."""
+    total = _sum(items)
+    read = VectorSum.from_bytes(total.to_bytes())
+    assert read == total and read.count == total.count
+    extra = np.ones(DIMENSIONS, dtype=np.float16)
+    read.add(extra, 2)
+    total.add(extra, 2)
+    assert read == total
+
+
+def test_sum_is_compact_when_all_vectors_are_the_same() -> None:
+    """A label seen a thousand times with one vector is stored as one float16 vector."""
+    vector = np.array([0.5, -0.25, 0.125], dtype=np.float16)
+    total = VectorSum()
+    total.add(vector, 999)
+    total.add(vector)
+    size = len(total.to_bytes())
+    other = np.array([0.1, 0.2, 0.3], dtype=np.float16)
+    total.add(other)
+    assert len(total.to_bytes()) > size
+    total.retract(other)
+    assert len(total.to_bytes()) == size and total._wide is None
+
+
+def test_mean_is_a_float32_unit_vector_when_vectors_do_not_cancel() -> None:
+    """The mean points along the sum; empty and cancelled sums have none."""
+    total = VectorSum()
+    assert total.mean() is None
+    total.add(np.array([3, 0], dtype=np.float16))
+    total.add(np.array([0, 4], dtype=np.float16))
+    mean = total.mean()
+    assert mean is not None and mean.dtype == np.float32
+    assert mean == pytest.approx([0.6, 0.8])
+    total.add(np.array([-3, -4], dtype=np.float16))
+    assert total.mean() is None
+
+
+def test_copy_is_independent_when_the_original_goes_on() -> None:
+    """A copy keeps the value it was taken at."""
+    total = _sum([np.array([1, 0], dtype=np.float16)])
+    copy = total.copy()
+    total.add(np.array([0, 1], dtype=np.float16))
+    assert copy.count == 1 and copy != total
+
+
+def test_sum_keeps_its_value_when_the_caller_writes_to_the_array() -> None:
+    """The sum holds its own copy of what it was given."""
+    vector = np.array([1, 2], dtype=np.float16)
+    total = _sum([vector])
+    vector[0] = 7
+    assert total == _sum([np.array([1, 2], dtype=np.float16)])
+
+
+def test_change_is_refused_when_it_cannot_be_right() -> None:
+    """Wrong types, shapes and retractions raise and change nothing."""
+    total = _sum([np.array([1, 0], dtype=np.float16), np.array([1, 1], dtype=np.float16)])
+    before = total.to_bytes()
+    for wrong in (
+        np.array([1, 0], dtype=np.float32),
+        np.array([1], dtype=np.float16),
+        np.array([1, np.inf], dtype=np.float16),
+    ):
+        with pytest.raises(ValueError, match="vector|dimensions"):
+            total.add(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="negative"):
+        total.add(np.array([1, 0], dtype=np.float16), -1)
+    with pytest.raises(ValueError, match="retracted"):
+        total.retract(np.array([1, 0], dtype=np.float16), 3)
+    with pytest.raises(ValueError, match="had not been added"):
+        total.retract(np.array([1, 0], dtype=np.float16), 2)
+    assert total.to_bytes() == before
+
+
+def test_stored_form_is_refused_when_damaged() -> None:
+    """Bytes of another length or form are not read as a vector."""
+    data = _sum([np.array([1, 0], dtype=np.float16)]).to_bytes()
+    for damaged in (b"", data[:-1], data + b"\0", b"\7" + data[1:]):
+        with pytest.raises(ValueError, match="vector sum"):
+            VectorSum.from_bytes(damaged)
+
+
+@given(st.lists(vectors, min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_mean_of_means_is_the_same_when_the_order_differs(items: list[NDArray[np.float16]], random: object) -> None:
+    """The second mean of two-step pooling does not depend on the order of the labels."""
+    means = [_sum([item]).mean() for item in items]
+    shuffled = list(means)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    one, other = mean_of_means(means), mean_of_means(shuffled)
+    assert (one is None) == (other is None)
+    if one is not None and other is not None:
+        assert one.tobytes() == other.tobytes()
+
+
+def test_mean_of_means_weighs_each_label_once_when_one_is_frequent() -> None:
+    """DynaGRAG section 3.1: a spelling seen 99 times counts as much as one seen once."""
+    frequent, rare = VectorSum(), VectorSum()
+    frequent.add(np.array([1, 0], dtype=np.float16), 99)
+    rare.add(np.array([0, 1], dtype=np.float16))
+    pooled = mean_of_means([frequent.mean(), rare.mean(), None])
+    assert pooled == pytest.approx([0.5**0.5, 0.5**0.5])
+    assert mean_of_means([]) is None
