@@ -1,0 +1,1 @@
+"""Entity resolution without order: which labels are the same entity, and why."""

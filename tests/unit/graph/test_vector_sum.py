@@ -109,7 +109,7 @@ def test_change_is_refused_when_it_cannot_be_right() -> None:
         np.array([1], dtype=np.float16),
         np.array([1, np.inf], dtype=np.float16),
     ):
-        with pytest.raises(ValueError, match="vector|dimensions"):
+        with pytest.raises(ValueError, match=r"vector|dimensions"):
             total.add(wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="negative"):
         total.add(np.array([1, 0], dtype=np.float16), -1)
