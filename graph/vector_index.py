@@ -1,0 +1,260 @@
+"""Nearest neighbours by cosine: the VectorIndex port, and the exact in-memory index that defines its meaning.
+
+It finds what is near; it decides nothing that enters the digest, since an adapter may be approximate.
+
+Invariant: a live id holds exactly one unit vector, and a call that raises ValueError has changed nothing.
+Every implementation reports the same bits as similarity of the same two vectors (`similarities`), so ties by id
+mean the same everywhere, whatever the batch, the slot or the adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+
+PADDING = -1
+QUERY_BLOCK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Row i answers query i: `ids` (m, k), padded with -1; `similarities` (m, k) in [-1, 1], padded with -inf."""
+
+    ids: Ids
+    similarities: Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatistics:
+    """What an index holds: live vectors, dead slots still held, bytes of both, "exact" or "hnsw", rebuilds so far."""
+
+    live: int
+    tombstones: int
+    size_bytes: int
+    kind: str
+    rebuilds: int
+
+
+class VectorIndex(Protocol):
+    """Unit vectors by id, searchable by cosine similarity."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector, fixed for life."""
+        ...
+
+    def __len__(self) -> int:
+        """Number of live ids."""
+        ...
+
+    def __contains__(self, id_: object) -> bool:
+        """Whether the id is live."""
+        ...
+
+    def add(self, ids: Ids, vectors: Vectors) -> None:
+        """Insert or replace: `ids` (n,) from 0 up, `vectors` (n, d) of any positive length.
+
+        Of an id given twice the last vector counts. A vector that is already held costs no index work.
+        Raises ValueError for another shape, a negative id, NaN, infinity or a zero vector, with nothing changed.
+        """
+        ...
+
+    def remove(self, ids: Ids) -> None:
+        """Forget the ids; those not held are passed over, so that a retraction may be repeated."""
+        ...
+
+    def search(self, queries: Vectors, k: int, *, allowed: Callable[[int], bool] | None = None) -> SearchResult:
+        """The k most similar live ids of each query (m, d), most similar first, equal similarities by smaller id.
+
+        `allowed` is asked by id, and nothing it refuses is returned. With fewer than k to give, rows are padded.
+        Raises ValueError for k below 1 and for queries that `add` would refuse as vectors.
+        """
+        ...
+
+    def vectors(self, ids: Ids) -> Vectors:
+        """The unit vectors held for the ids, (n, d). Raises KeyError for an id that is not live."""
+        ...
+
+    def statistics(self) -> IndexStatistics:
+        """Counts and memory. Cheap enough for every scrape."""
+        ...
+
+
+def unit_rows(vectors: Vectors, dimensions: int) -> Vectors:
+    """Check (n, d) vectors and scale each to length 1, as a fresh C-contiguous float32 array.
+
+    Lengths are taken in float64, row by row: the result of a row does not depend on its batch, and no finite
+    float32 vector overflows or vanishes. Raises ValueError naming the first offending row.
+    """
+    with np.errstate(over="ignore"):
+        rows = np.asarray(vectors, dtype=np.float32)
+    if rows.ndim != 2 or rows.shape[1] != dimensions:
+        raise ValueError(f"expected vectors of shape (n, {dimensions}), got {rows.shape}")
+    wide = rows.astype(np.float64)
+    lengths = np.sqrt((wide * wide).sum(axis=1))
+    for problem, wrong in (("is not finite", ~np.isfinite(lengths)), ("is zero", lengths == 0)):
+        if wrong.any():
+            raise ValueError(f"vector in row {int(np.argmax(wrong))} {problem}")
+    scaled: Vectors = (wide / lengths[:, None]).astype(np.float32)
+    return scaled
+
+
+def checked_ids(ids: Ids) -> list[int]:
+    """The ids as Python ints. Raises ValueError unless they are one row of integers from 0 up."""
+    array = np.asarray(ids)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(f"expected one row of integer ids, got {array.dtype} of shape {array.shape}")
+    if array.size and array.min() < 0:
+        raise ValueError(f"ids must not be negative, got {array.min()}")
+    return [int(id_) for id_ in array]
+
+
+def checked_batch(ids: Ids, vectors: Vectors, dimensions: int) -> tuple[list[int], Vectors]:
+    """One upsert, validated and normalised, with only the last vector of an id given twice."""
+    keys, rows = checked_ids(ids), unit_rows(vectors, dimensions)
+    if len(keys) != len(rows):
+        raise ValueError(f"{len(keys)} ids for {len(rows)} vectors")
+    last = {key: row for row, key in enumerate(keys)}
+    if len(last) == len(keys):
+        return keys, rows
+    return list(last), rows[list(last.values())]
+
+
+def checked_queries(queries: Vectors, k: int, dimensions: int) -> Vectors:
+    """Unit query vectors (m, d). Raises ValueError for k below 1 and for what `unit_rows` refuses."""
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}")
+    return unit_rows(queries, dimensions)
+
+
+def similarities(query: Vectors, vectors: Vectors) -> Vectors:
+    """Cosine of one unit query (d,) to unit vectors (n, d), summed in float64 row by row.
+
+    A matrix product would round a row differently at different places of the matrix, and ties would break by slot.
+    """
+    exact: Vectors = (vectors.astype(np.float64) * query.astype(np.float64)).sum(axis=1).astype(np.float32)
+    return exact
+
+
+def ranked(query: Vectors, ids: Ids, vectors: Vectors, k: int) -> tuple[Ids, Vectors]:
+    """One row of a SearchResult from candidates: the best k by similarity, then id, padded to k."""
+    scores = similarities(query, vectors)
+    best = np.lexsort((ids, -scores))[:k]
+    row_ids = np.full(k, PADDING, dtype=np.int64)
+    row_scores = np.full(k, -np.inf, dtype=np.float32)
+    row_ids[: len(best)], row_scores[: len(best)] = ids[best], scores[best]
+    return row_ids, row_scores
+
+
+def stacked(rows: list[tuple[Ids, Vectors]], k: int) -> SearchResult:
+    """A SearchResult from its rows; (0, k) when there are none."""
+    ids = np.array([row[0] for row in rows], dtype=np.int64).reshape(-1, k)
+    return SearchResult(ids, np.array([row[1] for row in rows], dtype=np.float32).reshape(-1, k))
+
+
+class ExactIndex:
+    """Brute force over one matrix: the reference, and the quickest choice for a few thousand vectors.
+
+    Search is one matrix product, O(n d) a query. Removed slots are reused, the matrix grows by doubling.
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        """An empty index of vectors of the given length, at least 1."""
+        if dimensions < 1:
+            raise ValueError(f"dimensions must be at least 1, got {dimensions}")
+        self._dimensions = dimensions
+        self._matrix: Vectors = np.zeros((16, dimensions), dtype=np.float32)
+        self._owner: Ids = np.full(16, PADDING, dtype=np.int64)
+        self._slots: dict[int, int] = {}
+        self._free: list[int] = []
+        self._used = 0
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return self._dimensions
+
+    def __len__(self) -> int:
+        """Number of live ids."""
+        return len(self._slots)
+
+    def __contains__(self, id_: object) -> bool:
+        """Whether the id is live."""
+        return id_ in self._slots
+
+    def add(self, ids: Ids, vectors: Vectors) -> None:
+        """Insert or replace, see VectorIndex.add."""
+        keys, rows = checked_batch(ids, vectors, self._dimensions)
+        for key, row in zip(keys, rows, strict=True):
+            slot = self._slots.get(key)
+            if slot is None:
+                slot = self._slots[key] = self._take_slot()
+                self._owner[slot] = key
+            self._matrix[slot] = row
+
+    def remove(self, ids: Ids) -> None:
+        """Forget the ids, see VectorIndex.remove."""
+        for key in checked_ids(ids):
+            slot = self._slots.pop(key, None)
+            if slot is not None:
+                self._owner[slot] = PADDING
+                self._free.append(slot)
+
+    def search(self, queries: Vectors, k: int, *, allowed: Callable[[int], bool] | None = None) -> SearchResult:
+        """The k most similar of each query, exactly, see VectorIndex.search."""
+        unit = checked_queries(queries, k, self._dimensions)
+        eligible = self._eligible(allowed)
+        rows: list[tuple[Ids, Vectors]] = []
+        for start in range(0, len(unit), QUERY_BLOCK):
+            block = unit[start : start + QUERY_BLOCK]
+            rough = block @ self._matrix[: self._used].T
+            for query, row in zip(block, rough, strict=True):
+                slots = self._candidates(row, eligible, k)
+                rows.append(ranked(query, self._owner[slots], self._matrix[slots], k))
+        return stacked(rows, k)
+
+    def vectors(self, ids: Ids) -> Vectors:
+        """The unit vectors held for the ids, see VectorIndex.vectors."""
+        rows: Vectors = self._matrix[[self._slots[key] for key in checked_ids(ids)]]
+        return rows
+
+    def statistics(self) -> IndexStatistics:
+        """Counts and memory; free slots are reused and so no tombstones."""
+        size_bytes = self._matrix.nbytes + self._owner.nbytes + 100 * len(self._slots)
+        return IndexStatistics(len(self._slots), 0, size_bytes, "exact", 0)
+
+    def live_ids(self) -> Ids:
+        """All live ids, ascending."""
+        return np.array(sorted(self._slots), dtype=np.int64)
+
+    def _take_slot(self) -> int:
+        if self._free:
+            return self._free.pop()
+        if self._used == len(self._owner):
+            self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)])
+            self._owner = np.concatenate([self._owner, np.full_like(self._owner, PADDING)])
+        self._used += 1
+        return self._used - 1
+
+    def _eligible(self, allowed: Callable[[int], bool] | None) -> NDArray[np.intp]:
+        owners = self._owner[: self._used]
+        if allowed is None:
+            return np.flatnonzero(owners != PADDING)
+        return np.array([slot for slot, id_ in enumerate(owners.tolist()) if id_ >= 0 and allowed(id_)], dtype=np.intp)
+
+    def _candidates(self, rough: Vectors, eligible: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+        """Slots that can be among the best k: all within twice the product's error bound d*u of the k-th."""
+        scores = rough[eligible]
+        if len(scores) <= k:
+            return eligible
+        error = self._dimensions * float(np.finfo(np.float32).eps)
+        kth = np.partition(scores, len(scores) - k)[len(scores) - k]
+        near: NDArray[np.intp] = eligible[scores >= kth - 2 * error]
+        return near
