@@ -4,6 +4,7 @@
     ├── Retryable          wait (retry_after_s, or a back-off when None), try again, do not advance
     ├── Rejected           will never work as it stands: dead-letter the record, then advance
     ├── Broken             nothing can go on safely: stop and raise an alarm
+    │   └── Fenced             another writer has taken over: drop what is in memory, claim again or leave
     └── QueryError         the caller of a query is told; the services map each to an HTTP and a gRPC status
         ├── NotFound           no such graph or document
         ├── Invalid            a field of the request is wrong (``field`` names it)
@@ -35,6 +36,10 @@ class Rejected(GraphtideError):
 
 class Broken(GraphtideError):
     """An invariant does not hold, so going on would do damage: stop, say why, wait for a person."""
+
+
+class Fenced(Broken):
+    """The store's watermark is not the one this writer holds: another took over, or the commit was done already."""
 
 
 class QueryError(GraphtideError):

@@ -1,0 +1,285 @@
+"""What travels on the topics. Every value is versioned JSON; a schema this code does not know is Rejected.
+
+- `documents` (key `graph|doc_id`): a `DocumentMessage`; a null value is a deletion.
+- `extractions` (key `graph`): an `ExtractionMessage`: what one revision contributes, or that it was deleted.
+- `deltas` (key `graph`): which version a graph reached, and which communities it touched.
+- `documents.dlq`: a `DeadLetter`.
+
+Embeddings travel as one base64 block of float16 rows beside the JSON fields that refer to them by order.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from graph.records import DocumentInfo, Extraction, Fact, Mention, Unit, Vector
+from streams.errors import Rejected
+
+DOCUMENTS = "documents"
+EXTRACTIONS = "extractions"
+DELTAS = "deltas"
+DEAD_LETTERS = "documents.dlq"
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GivenEntity:
+    """An entity that a publisher brings along."""
+
+    name: str
+    type: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFact:
+    """A relation that a publisher brings along."""
+
+    subject: str
+    predicate: str
+    object: str
+    description: str = ""
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentMessage:
+    """A published document. `entities` or `facts` other than None replace extraction, even when they are empty."""
+
+    graph: str
+    doc_id: str
+    text: str
+    info: DocumentInfo = DocumentInfo()
+    entities: tuple[GivenEntity, ...] | None = None
+    facts: tuple[GivenFact, ...] | None = None
+
+    @property
+    def key(self) -> str:
+        return document_key(self.graph, self.doc_id)
+
+    def encode(self) -> bytes:
+        body: dict[str, Any] = {"schema": SCHEMA, "text": self.text, "info": _info_out(self.info)}
+        if self.entities is not None:
+            body["entities"] = [[e.name, e.type, e.description] for e in self.entities]
+        if self.facts is not None:
+            body["facts"] = [[f.subject, f.predicate, f.object, f.description, f.weight] for f in self.facts]
+        return _dump(body)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionMessage:
+    """The outcome of the extract stage for one revision; `extraction` None says the document was deleted."""
+
+    graph: str
+    doc_id: str
+    revision: int
+    extraction: Extraction | None
+
+    def encode(self) -> bytes:
+        head = {"schema": SCHEMA, "graph": self.graph, "doc_id": self.doc_id, "revision": self.revision}
+        if self.extraction is None:
+            return _dump(head | {"deleted": True})
+        return _dump(head | _extraction_out(self.extraction))
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A revision that could not be processed: why, after how many attempts, and the bytes as they came."""
+
+    graph: str
+    doc_id: str
+    revision: int
+    stage: str
+    reason: str
+    attempts: int
+    original: bytes
+
+    def encode(self) -> bytes:
+        return _dump(
+            {
+                "schema": SCHEMA,
+                "graph": self.graph,
+                "doc_id": self.doc_id,
+                "revision": self.revision,
+                "stage": self.stage,
+                "reason": self.reason,
+                "attempts": self.attempts,
+                "original": base64.b64encode(self.original).decode(),
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaNotice:
+    """That a graph reached a version, and which communities it touched there."""
+
+    graph: str
+    version: int
+    communities: tuple[int, ...] = ()
+
+    def encode(self) -> bytes:
+        return _dump(
+            {
+                "schema": SCHEMA,
+                "graph": self.graph,
+                "version": self.version,
+                "communities": list(self.communities),
+            }
+        )
+
+
+def document_key(graph: str, doc_id: str) -> str:
+    return f"{graph}|{doc_id}"
+
+
+def split_document_key(key: str) -> tuple[str, str]:
+    """(graph, doc_id). Raises Rejected when the key has no `|`: a graph's name holds none, a document's id may."""
+    graph, bar, doc_id = key.partition("|")
+    if not bar or not graph or not doc_id:
+        raise Rejected(f"the record's key {key[:80]!r} is not of the form graph|doc_id")
+    return graph, doc_id
+
+
+def decode_document(key: str, value: bytes) -> DocumentMessage:
+    """The document in a `documents` record. Raises Rejected, naming what is wrong with it."""
+    graph, doc_id = split_document_key(key)
+    body = _load(value)
+    try:
+        entities, facts = body.get("entities"), body.get("facts")
+        return DocumentMessage(
+            graph,
+            doc_id,
+            _text(body["text"], "text"),
+            _info_in(body.get("info") or {}),
+            None if entities is None else tuple(GivenEntity(*map(_string, e)) for e in entities),
+            None if facts is None else tuple(GivenFact(*map(_string, f[:4]), *map(float, f[4:])) for f in facts),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Rejected(f"the document record is malformed: {error!r}") from error
+
+
+def decode_extraction(value: bytes) -> ExtractionMessage:
+    """The message in an `extractions` record. Raises Rejected, naming what is wrong with it."""
+    body = _load(value)
+    try:
+        extraction = None if body.get("deleted") else _extraction_in(body)
+        return ExtractionMessage(body["graph"], body["doc_id"], int(body["revision"]), extraction)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise Rejected(f"the extraction record is malformed: {error!r}") from error
+
+
+def decode_dead_letter(value: bytes) -> DeadLetter:
+    body = _load(value)
+    try:
+        fields = (body["graph"], body["doc_id"], int(body["revision"]), body["stage"], body["reason"])
+        return DeadLetter(*fields, int(body["attempts"]), base64.b64decode(body["original"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise Rejected(f"the dead letter is malformed: {error!r}") from error
+
+
+def decode_notice(value: bytes) -> DeltaNotice:
+    body = _load(value)
+    try:
+        return DeltaNotice(body["graph"], int(body["version"]), tuple(map(int, body["communities"])))
+    except (KeyError, TypeError, ValueError) as error:
+        raise Rejected(f"the delta notice is malformed: {error!r}") from error
+
+
+def unit_key(text: str, vector: Vector, mentions: tuple[Mention, ...], facts: tuple[Fact, ...]) -> bytes:
+    """16 bytes that identify everything a unit contributes; where it stands in the document is not part of it."""
+    digest = blake2b(digest_size=16)
+    digest.update(_dump([text, [_mention_out(m) for m in mentions], [_fact_out(f) for f in facts]]))
+    for row in (vector, *(m.vector for m in mentions), *(f.vector for f in facts)):
+        digest.update(row.tobytes())
+    return digest.digest()
+
+
+def _extraction_out(extraction: Extraction) -> dict[str, Any]:
+    rows: list[Vector] = []
+    units = []
+    for unit in extraction.units:
+        rows.append(unit.vector)
+        rows.extend(mention.vector for mention in unit.mentions)
+        rows.extend(fact.vector for fact in unit.facts)
+        mentions, facts = [_mention_out(m) for m in unit.mentions], [_fact_out(f) for f in unit.facts]
+        units.append([unit.key.hex(), unit.text, unit.start, unit.end, mentions, facts])
+    block = np.stack(rows).tobytes() if rows else b""
+    return {
+        "info": _info_out(extraction.info),
+        "units": units,
+        "dimensions": len(rows[0]) if rows else 0,
+        "vectors": base64.b64encode(block).decode(),
+    }
+
+
+def _extraction_in(body: dict[str, Any]) -> Extraction:
+    dimensions = int(body["dimensions"])
+    block = np.frombuffer(base64.b64decode(body["vectors"]), np.float16)
+    rows = iter(block.reshape(-1, dimensions) if dimensions else ())
+    units = []
+    for key, text, start, end, mentions, facts in body["units"]:
+        vector = next(rows)
+        seen = tuple(Mention(*fields, next(rows)) for fields in mentions)
+        said = tuple(Fact(*fields[:6], next(rows), *fields[6:]) for fields in facts)
+        units.append(Unit(bytes.fromhex(key), text, start, end, vector, seen, said))
+    return Extraction(body["doc_id"], int(body["revision"]), _info_in(body["info"]), tuple(units))
+
+
+def _mention_out(mention: Mention) -> list[str]:
+    return [mention.name, mention.type, mention.description]
+
+
+def _fact_out(fact: Fact) -> list[Any]:
+    said = [fact.subject, fact.predicate, fact.object, fact.description, fact.sentence, fact.weight_milli]
+    return [*said, fact.valid_from, fact.valid_to]
+
+
+def _info_out(info: DocumentInfo) -> dict[str, Any]:
+    return {
+        "title": info.title,
+        "source": info.source,
+        "occurred_at": info.occurred_at,
+        "metadata": dict(info.metadata),
+    }
+
+
+def _info_in(body: dict[str, Any]) -> DocumentInfo:
+    metadata = tuple(sorted((_string(k), _string(v)) for k, v in (body.get("metadata") or {}).items()))
+    fields = (_string(body.get(name) or "") for name in ("title", "source", "occurred_at"))
+    return DocumentInfo(*fields, metadata)
+
+
+def _text(value: object, field: str) -> str:
+    text = _string(value)
+    if not text.strip():
+        raise ValueError(f"{field} is empty")
+    return text
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a string, got {type(value).__name__}")
+    value.encode()  # a lone surrogate has no UTF-8 form: UnicodeEncodeError is a ValueError
+    return value
+
+
+def _dump(body: object) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _load(value: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise Rejected(f"the record is not JSON: {error}") from error
+    if not isinstance(body, dict) or body.get("schema") != SCHEMA:
+        found = body.get("schema") if isinstance(body, dict) else type(body).__name__
+        raise Rejected(f"the record has schema {found!r}; this version reads schema {SCHEMA}")
+    return body

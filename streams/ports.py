@@ -1,0 +1,246 @@
+"""The ports of the stages: the log that carries records, the ledger of revisions, the store that holds graphs.
+
+Each port has an in-memory reference in `streams/memory.py` that defines its meaning, and every adapter passes the
+contract suite in `tests/contract`. Adapters raise only the errors of `streams/errors.py`.
+
+A revision is the offset of its record in `documents`: it orders the revisions of one document, whose records always
+share a partition. The single writer of a graph is whoever holds the latest epoch of its partition of `extractions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from graph.records import GraphDelta
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is appended to a topic. `value` None is a tombstone."""
+
+    key: str
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """A record as it is read back: where it stands, and when it was appended (milliseconds since the epoch)."""
+
+    position: Position
+    timestamp_ms: int
+    record: Record
+
+
+class Consumer(Protocol):
+    """One reader of one topic. Not shared between tasks."""
+
+    async def poll(self, limit: int, timeout_s: float) -> Sequence[Delivered]:
+        """Up to `limit` records, in order within each partition, each delivered once since the last `seek`.
+
+        Waits up to `timeout_s` for the first one; returns an empty sequence after that.
+        """
+        ...
+
+    async def commit(self, position: Position) -> None:
+        """Everything up to and including `position` in its partition is done: a restart resumes after it."""
+        ...
+
+    async def seek(self, position: Position) -> None:
+        """The next poll of that partition starts AT `position.offset`."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Log(Protocol):
+    """Durable, ordered, partitioned topics. A record that `append` has returned for survives kill -9."""
+
+    async def append(self, topic: str, records: Sequence[Record]) -> Sequence[Position]:
+        """Append all or none, in order. Offsets of a partition rise by one from 0 and are never used twice."""
+        ...
+
+    def consumer(self, topic: str, group: str) -> Consumer:
+        """A reader that resumes after what `group` committed, or at the start."""
+        ...
+
+    async def end(self, topic: str) -> Mapping[int, int]:
+        """The next offset of each partition."""
+        ...
+
+    async def trim(self, topic: str, before: Position) -> None:
+        """Records of the partition in front of `before` may be forgotten. Offsets stay as they are."""
+        ...
+
+
+class State(StrEnum):
+    """Where a revision stands. All but ACCEPTED are ends, and a revision has exactly one end."""
+
+    ACCEPTED = "accepted"
+    APPLIED = "applied"
+    SUPERSEDED = "superseded"
+    DELETED = "deleted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of one revision. `reason` says why when it failed."""
+
+    graph: str
+    doc_id: str
+    revision: int
+    state: State
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One revision in the ledger. `attempts` counts starts of its extraction, over crashes too."""
+
+    graph: str
+    doc_id: str
+    position: Position
+    state: State
+    reason: str
+    attempts: int
+    accepted_ms: int
+    ended_ms: int | None
+
+
+class Ledger(Protocol):
+    """Every accepted revision and its end. Ends are final: a second outcome for a revision is ignored."""
+
+    async def accept(self, records: Sequence[Record]) -> Sequence[Position]:
+        """Append the records to `documents` and enter them as ACCEPTED: one durable step, all or none."""
+        ...
+
+    async def enter(self, delivered: Sequence[Delivered]) -> None:
+        """Enter revisions that reached `documents` without `accept`. Known ones are left as they are."""
+        ...
+
+    async def begin(self, graph: str, doc_id: str, revision: int) -> int:
+        """Count an attempt at extraction, durably, before it starts; returns how many there are now."""
+        ...
+
+    async def conclude(self, outcomes: Sequence[Outcome]) -> None:
+        """Record ends reached outside a graph commit (FAILED by the extract stage)."""
+        ...
+
+    async def latest(self, graph: str, doc_id: str) -> LedgerEntry | None:
+        """The newest revision of a document, whatever its state."""
+        ...
+
+    async def pending(self, graph: str, up_to: Position | None = None) -> int:
+        """How many revisions of the graph have no end yet, of those at or before `up_to` in its partition."""
+        ...
+
+    async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
+        """ACCEPTED revisions older than that, oldest first: what the sweeper looks at."""
+        ...
+
+    async def counts(self, graph: str) -> Mapping[State, int]:
+        """Revisions by state."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a graph holds of a document: its last revision, and its encoded `ExtractionMessage` (None: deleted)."""
+
+    revision: int
+    extraction: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """A partition of `extractions` as its writer last left it. The holder of the latest epoch alone may commit."""
+
+    epoch: int
+    next_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCommit:
+    """One graph's part of a batch: the delta, and the standing of each document it touched."""
+
+    delta: GraphDelta
+    standings: Mapping[str, Standing]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One batch of one partition: applied whole or not at all.
+
+    1. compare-and-set of the watermark: `held` must be what the store has; it becomes `next_offset`
+    2. the rows of every delta, and the standings
+    3. the outcomes, in the ledger
+    4. the notices, in `deltas`
+    """
+
+    partition: int
+    held: Watermark
+    next_offset: int
+    graphs: tuple[GraphCommit, ...]
+    outcomes: tuple[Outcome, ...]
+    notices: tuple[Record, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """A community's report, with the chunks it rests on. `fingerprint` tells whether it is still true."""
+
+    community: int
+    level: int
+    fingerprint: str
+    version: int
+    title: str
+    summary: str
+    sources: tuple[str, ...]
+
+
+class GraphStore(Protocol):
+    """Where graphs last: rows by version, standings by document, one watermark a partition."""
+
+    async def claim(self, partition: int) -> Watermark:
+        """Raise the partition's epoch by one and return what its watermark is now: the caller is the writer."""
+        ...
+
+    async def commit(self, commit: Commit) -> None:
+        """Apply the commit in one transaction. Raises Fenced when the watermark is not the one it holds."""
+        ...
+
+    async def graphs(self) -> Mapping[str, int]:
+        """The graphs that exist (a graph exists from its first commit), with their versions."""
+        ...
+
+    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, Standing]:
+        """What the graph holds of these documents; documents it never had are left out."""
+        ...
+
+    async def snapshot(self, graph: str) -> GraphDelta:
+        """Every row of the graph, as one delta from nothing, at one version. An unknown graph: version 0, no rows."""
+        ...
+
+    def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]:
+        """(doc_id, encoded ExtractionMessage) of every live document, by doc_id: what a rebuild is made from."""
+        ...
+
+    async def replace(self, snapshot: GraphDelta) -> None:
+        """Put a rebuilt graph in the place of the one that stands, at the version the snapshot names."""
+        ...
+
+    async def reports(self, graph: str) -> Sequence[ReportRow]: ...
+
+    async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
+        """Store reports by community, and drop those of the communities in `gone`."""
+        ...
