@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -56,7 +56,7 @@ class DocumentMessage:
     graph: str
     doc_id: str
     text: str
-    info: DocumentInfo = DocumentInfo()
+    info: DocumentInfo = field(default_factory=DocumentInfo)
     entities: tuple[GivenEntity, ...] | None = None
     facts: tuple[GivenFact, ...] | None = None
 
@@ -65,11 +65,12 @@ class DocumentMessage:
         return document_key(self.graph, self.doc_id)
 
     def encode(self) -> bytes:
-        body: dict[str, Any] = {"schema": SCHEMA, "text": self.text, "info": _info_out(self.info)}
+        """The same shape as the body of `PUT /v1/graphs/{graph}/documents/{id}`, and its schema."""
+        body: dict[str, Any] = {"schema": SCHEMA, "text": self.text, **_info_out(self.info)}
         if self.entities is not None:
-            body["entities"] = [[e.name, e.type, e.description] for e in self.entities]
+            body["entities"] = [asdict(entity) for entity in self.entities]
         if self.facts is not None:
-            body["facts"] = [[f.subject, f.predicate, f.object, f.description, f.weight] for f in self.facts]
+            body["facts"] = [asdict(fact) for fact in self.facts]
         return _dump(body)
 
 
@@ -157,9 +158,9 @@ def decode_document(key: str, value: bytes) -> DocumentMessage:
             graph,
             doc_id,
             _text(body["text"], "text"),
-            _info_in(body.get("info") or {}),
-            None if entities is None else tuple(GivenEntity(*map(_string, e)) for e in entities),
-            None if facts is None else tuple(GivenFact(*map(_string, f[:4]), *map(float, f[4:])) for f in facts),
+            _info_in(body),
+            None if entities is None else tuple(_entity_in(entity) for entity in entities),
+            None if facts is None else tuple(_fact_in(fact) for fact in facts),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Rejected(f"the document record is malformed: {error!r}") from error
@@ -226,10 +227,21 @@ def _extraction_in(body: dict[str, Any]) -> Extraction:
     units = []
     for key, text, start, end, mentions, facts in body["units"]:
         vector = next(rows)
-        seen = tuple(Mention(*fields, next(rows)) for fields in mentions)
-        said = tuple(Fact(*fields[:6], next(rows), *fields[6:]) for fields in facts)
-        units.append(Unit(bytes.fromhex(key), text, start, end, vector, seen, said))
+        seen = tuple(Mention(name, type_, said, next(rows)) for name, type_, said in mentions)
+        held = tuple(
+            Fact(s, p, o, said, line, w, next(rows), since, till) for s, p, o, said, line, w, since, till in facts
+        )
+        units.append(Unit(bytes.fromhex(key), text, start, end, vector, seen, held))
     return Extraction(body["doc_id"], int(body["revision"]), _info_in(body["info"]), tuple(units))
+
+
+def _entity_in(body: dict[str, Any]) -> GivenEntity:
+    return GivenEntity(_text(body["name"], "name"), _string(body.get("type", "")), _string(body.get("description", "")))
+
+
+def _fact_in(body: dict[str, Any]) -> GivenFact:
+    subject, predicate, object_ = (_text(body[name], name) for name in ("subject", "predicate", "object"))
+    return GivenFact(subject, predicate, object_, _string(body.get("description", "")), float(body.get("weight", 1.0)))
 
 
 def _mention_out(mention: Mention) -> list[str]:
@@ -242,18 +254,24 @@ def _fact_out(fact: Fact) -> list[Any]:
 
 
 def _info_out(info: DocumentInfo) -> dict[str, Any]:
-    return {
-        "title": info.title,
-        "source": info.source,
-        "occurred_at": info.occurred_at,
-        "metadata": dict(info.metadata),
-    }
+    metadata = {key: json.loads(value) for key, value in info.metadata}
+    said = {"title": info.title, "source": info.source, "occurred_at": info.occurred_at, "metadata": metadata}
+    return {name: value for name, value in said.items() if value}
 
 
 def _info_in(body: dict[str, Any]) -> DocumentInfo:
-    metadata = tuple(sorted((_string(k), _string(v)) for k, v in (body.get("metadata") or {}).items()))
-    fields = (_string(body.get(name) or "") for name in ("title", "source", "occurred_at"))
-    return DocumentInfo(*fields, metadata)
+    metadata = body.get("metadata") or {}
+    return DocumentInfo(
+        _string(body.get("title") or ""),
+        _string(body.get("source") or ""),
+        _string(body.get("occurred_at") or ""),
+        metadata_pairs(metadata),
+    )
+
+
+def metadata_pairs(metadata: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Metadata as it is kept: sorted pairs of key and JSON value."""
+    return tuple(sorted((_string(key), _dump(value).decode()) for key, value in metadata.items()))
 
 
 def _text(value: object, field: str) -> str:
@@ -279,7 +297,8 @@ def _load(value: bytes) -> dict[str, Any]:
         body = json.loads(value)
     except (ValueError, RecursionError) as error:
         raise Rejected(f"the record is not JSON: {error}") from error
-    if not isinstance(body, dict) or body.get("schema") != SCHEMA:
-        found = body.get("schema") if isinstance(body, dict) else type(body).__name__
-        raise Rejected(f"the record has schema {found!r}; this version reads schema {SCHEMA}")
+    if not isinstance(body, dict):
+        raise Rejected(f"the record is a JSON {type(body).__name__}, not an object")
+    if body.get("schema", SCHEMA) != SCHEMA:
+        raise Rejected(f"the record has schema {body['schema']!r}; this version reads schema {SCHEMA}")
     return body

@@ -111,7 +111,7 @@ class Extractor(Protocol):
     def name(self) -> str: ...
 
     async def extract(self, text: str, *, title: str) -> Found:
-        """What ``text`` states. ``title`` is that of its document ("" when it has none), and may say whom "it" means."""
+        """What ``text`` states. ``title`` is that of its document ("" when it has none): whom "it" may mean."""
         ...
 
 
