@@ -1,0 +1,238 @@
+"""The application port: all that HTTP, gRPC and the CLI can ask of Graphtide, once, in plain types.
+
+Not a protocol and not an implementation: `services/http` and `services/rpc` translate it to their wire formats,
+`services/embedded.py` implements it on the embedded runtime. Every method raises only `streams.errors`
+(NotFound, Invalid, Overloaded, DeadlineExceeded to the caller; Retryable when a model endpoint is away).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from streams.messages import DocumentMessage
+from streams.ports import State
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Documents that are durably accepted. `token` says "after these" to a later query."""
+
+    token: str
+    accepted: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatedFact:
+    """A relation that a document states, with the sentence that says so (empty when it was brought along)."""
+
+    subject: str
+    predicate: str
+    object: str
+    description: str
+    weight: float
+    evidence: str
+    chunk_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentStatus:
+    """The newest revision of a document: where it stands, why if it failed, and what the graph has from it.
+
+    `facts` are those of the live revision, which is an older one as long as `state` is "accepted" or "failed".
+    """
+
+    graph: str
+    doc_id: str
+    state: State
+    revision: int
+    reason: str
+    token: str
+    live_revision: int | None
+    title: str
+    source: str
+    occurred_at: str
+    metadata: Mapping[str, object]
+    text: str
+    facts: tuple[StatedFact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a passage's document must be. Empty fields admit all; `occurred_*` are ISO dates, both inclusive."""
+
+    doc_ids: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    metadata: tuple[tuple[str, object], ...] = ()
+    occurred_from: str = ""
+    occurred_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question. `timeout_s` bounds the wait for `after` and the answer together."""
+
+    question: str
+    mode: str = "local"
+    top_k: int = 5
+    after: str = ""
+    filters: Filters = field(default_factory=Filters)
+    generate: bool = True
+    explain: bool = False
+    timeout_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    doc_id: str
+    chunk_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPassage:
+    doc_id: str
+    chunk_id: str
+    score: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubgraphNode:
+    id: str
+    name: str
+    type: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class SubgraphEdge:
+    id: str
+    source: str
+    predicate: str
+    target: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`answer` is empty when only the context was asked for. `trace` is there under `explain`: steps with figures."""
+
+    answer: str
+    citations: tuple[Citation, ...]
+    passages: tuple[RankedPassage, ...]
+    nodes: tuple[SubgraphNode, ...]
+    edges: tuple[SubgraphEdge, ...]
+    version: int
+    mode: str
+    usage: Usage
+    trace: tuple[Mapping[str, object], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStats:
+    """Counts of what is live, the graph's version, how far it is behind, and which parts it runs on.
+
+    `lag` is the number of revisions without an end; `freshness_s` the age of the oldest of them, 0 when there is none.
+    """
+
+    graph: str
+    version: int
+    counts: Mapping[str, int]
+    revisions: Mapping[str, int]
+    lag: int
+    freshness_s: float
+    event_to_queryable_ms: Mapping[str, float]
+    kernels: Mapping[str, str]
+    models: Mapping[str, str]
+    indexes: Mapping[str, Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    version: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a recount found. `differences` is empty when everything that is stored equals what it is derived from."""
+
+    graph: str
+    version: int
+    digest: str
+    recounted: str
+    differences: tuple[str, ...]
+    checked: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A rebuild from the live extractions: what stood, what was built, and whether it took its place."""
+
+    graph: str
+    version: int
+    before: str
+    after: str
+    switched: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """`ready` only when every part is; `parts` says in plain words what each is doing or lacking."""
+
+    ready: bool
+    parts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The next piece of a streamed answer's text."""
+
+    text: str
+
+
+class Application(Protocol):
+    """What a Graphtide service does. Safe to call from any number of tasks of one event loop."""
+
+    async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:
+        """Accept documents of one graph durably, all or none. Returns when they would survive kill -9."""
+        ...
+
+    async def delete(self, graph: str, doc_id: str) -> Receipt:
+        """Accept a deletion. Raises NotFound when the document was never accepted or is deleted already."""
+        ...
+
+    async def document(self, graph: str, doc_id: str) -> DocumentStatus:
+        """Where a document stands. Raises NotFound."""
+        ...
+
+    async def query(self, graph: str, ask: Ask) -> Answer:
+        """Answer from the live graph. Raises NotFound, Invalid (mode, after), DeadlineExceeded."""
+        ...
+
+    def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
+        """The same in pieces: first the Answer with its context and an empty text, then Pieces, last the full Answer."""
+        ...
+
+    async def graphs(self) -> Mapping[str, int]:
+        """The graphs with their versions."""
+        ...
+
+    async def stats(self, graph: str) -> GraphStats: ...
+
+    async def digest(self, graph: str) -> Digest: ...
+
+    async def verify(self, graph: str) -> Verification: ...
+
+    async def rebuild(self, graph: str) -> Rebuilt: ...
+
+    async def health(self) -> Health: ...
