@@ -3,8 +3,8 @@
 It finds what is near; it decides nothing that enters the digest, since an adapter may be approximate.
 
 Invariant: a live id holds exactly one unit vector, and a call that raises ValueError has changed nothing.
-Every implementation reports the same bits as similarity of the same two vectors (`similarities`), so ties by id
-mean the same everywhere, whatever the batch, the slot or the adapter.
+Equal vectors have equal similarities to a query whatever their slot or batch, so that ties are broken by id; between
+implementations similarities agree within 1e-6.
 """
 
 from __future__ import annotations
@@ -143,9 +143,8 @@ def similarities(query: Vectors, vectors: Vectors) -> Vectors:
     return exact
 
 
-def ranked(query: Vectors, ids: Ids, vectors: Vectors, k: int) -> tuple[Ids, Vectors]:
+def best_of(ids: Ids, scores: Vectors, k: int) -> tuple[Ids, Vectors]:
     """One row of a SearchResult from candidates: the best k by similarity, then id, padded to k."""
-    scores = similarities(query, vectors)
     best = np.lexsort((ids, -scores))[:k]
     row_ids = np.full(k, PADDING, dtype=np.int64)
     row_scores = np.full(k, -np.inf, dtype=np.float32)
@@ -191,7 +190,10 @@ class ExactIndex:
 
     def add(self, ids: Ids, vectors: Vectors) -> None:
         """Insert or replace, see VectorIndex.add."""
-        keys, rows = checked_batch(ids, vectors, self._dimensions)
+        self.put(*checked_batch(ids, vectors, self._dimensions))
+
+    def put(self, keys: list[int], rows: Vectors) -> None:
+        """Add distinct ids with vectors that are unit already, bit for bit: scaling them again could change them."""
         for key, row in zip(keys, rows, strict=True):
             slot = self._slots.get(key)
             if slot is None:
@@ -217,7 +219,7 @@ class ExactIndex:
             rough = block @ self._matrix[: self._used].T
             for query, row in zip(block, rough, strict=True):
                 slots = self._candidates(row, eligible, k)
-                rows.append(ranked(query, self._owner[slots], self._matrix[slots], k))
+                rows.append(best_of(self._owner[slots], similarities(query, self._matrix[slots]), k))
         return stacked(rows, k)
 
     def vectors(self, ids: Ids) -> Vectors:

@@ -1,0 +1,189 @@
+"""The hnswlib adapter of VectorIndex: exact while small, then a graph with tombstones, rebuilt in the background.
+
+It is derived state: whatever happens to its files, the owner can build it again from the store.
+Invariants: one writer at a time and never beside a reader; searches go on during a rebuild; after equal sequences of
+calls, each awaited with `settle`, two indexes hold equal graphs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from graph.vector_index import ExactIndex, Ids, IndexStatistics, SearchResult, Vectors, checked_batch, checked_ids
+from infra.hnsw.generation import HnswGeneration
+from infra.hnsw.lock import ReadersWriterLock
+from infra.hnsw.parameters import HnswParameters
+from infra.hnsw.rebuild import Rebuild
+from infra.hnsw.snapshot import Snapshot
+
+WRITE_SLICE = 16  # vectors added under one hold of the lock: about 2 ms, the longest a search waits for an add
+REPLAY_SLICE = 48  # more than a write slice, so that a rebuild catches up with a writer that never pauses
+READ_BLOCK = 256
+
+
+Generation = ExactIndex | HnswGeneration
+
+
+class HnswIndex:
+    """Approximate nearest neighbours (Malkov & Yashunin 2020), safe to use from many threads.
+
+    A change of up to 16 ids is seen by a search entirely or not at all, a larger one in such slices.
+    """
+
+    def __init__(self, dimensions: int, parameters: HnswParameters | None = None) -> None:
+        """An empty index of vectors of the given length."""
+        self._dimensions = dimensions
+        self._parameters = parameters or HnswParameters()
+        self._lock = ReadersWriterLock()
+        self._current: Generation = ExactIndex(dimensions)
+        self._rebuild: Rebuild | None = None
+        self._rebuilds = 0
+        self._running: Future[None] | None = None
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="index-rebuild")
+        self._closing = threading.Event()
+
+    @classmethod
+    def load(cls, folder: Path, dimensions: int, version: int, parameters: HnswParameters | None = None) -> HnswIndex:
+        """The index saved in `folder`, which must be intact, of these dimensions and parameters, and of `version`.
+
+        Raises IndexDamaged for anything else: build a new one from the store then.
+        """
+        index = cls(dimensions, parameters)
+        index._current = Snapshot(folder, dimensions, index._parameters).read(version)
+        index._order_rebuild_if_due()
+        return index
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        return self._dimensions
+
+    def __len__(self) -> int:
+        """Number of live ids."""
+        with self._lock.read():
+            return len(self._current)
+
+    def __contains__(self, id_: object) -> bool:
+        """Whether the id is live."""
+        with self._lock.read():
+            return id_ in self._current
+
+    def add(self, ids: Ids, vectors: Vectors) -> None:
+        """Insert or replace, see VectorIndex.add. An error of an earlier background rebuild is raised here, once."""
+        keys, rows = checked_batch(ids, vectors, self._dimensions)
+        self._raise_failure()
+        for start in range(0, len(keys), WRITE_SLICE):
+            self._change(keys[start : start + WRITE_SLICE], rows[start : start + WRITE_SLICE])
+
+    def remove(self, ids: Ids) -> None:
+        """Forget the ids, see VectorIndex.remove. Raises as `add` does."""
+        keys = checked_ids(ids)
+        self._raise_failure()
+        for start in range(0, len(keys), READ_BLOCK):
+            self._change(keys[start : start + READ_BLOCK], None)
+
+    def search(self, queries: Vectors, k: int, *, allowed: Callable[[int], bool] | None = None) -> SearchResult:
+        """The k most similar, see VectorIndex.search: exact while small, else approximate.
+
+        `allowed` is called with the lock held and must not use this index.
+        """
+        with self._lock.read():
+            return self._current.search(queries, k, allowed=allowed)
+
+    def vectors(self, ids: Ids) -> Vectors:
+        """The unit vectors held for the ids, see VectorIndex.vectors."""
+        with self._lock.read():
+            return self._current.vectors(ids)
+
+    def statistics(self) -> IndexStatistics:
+        """Counts and memory of the generation in use, and how often it was replaced."""
+        with self._lock.read():
+            now = self._current.statistics()
+            return IndexStatistics(now.live, now.tombstones, now.size_bytes, now.kind, self._rebuilds)
+
+    def save(self, folder: Path, version: int) -> None:
+        """Write a snapshot labelled `version` that `load` accepts; the previous one stays until this one is proven.
+
+        Searches go on; changes wait while the vectors are written. Raises IndexNotSaved (disk full, no folder, ...).
+        """
+        snapshot = Snapshot(folder, self._dimensions, self._parameters)
+        with self._lock.read():
+            written = snapshot.write(self._current)
+        snapshot.publish(written, version)
+
+    def settle(self) -> None:
+        """Wait until no rebuild is under way or due. Raises what a rebuild raised."""
+        while (running := self._running) is not None:
+            running.result()
+            with self._lock.write():
+                if self._running is running:
+                    self._running = None
+                    self._order_rebuild_if_due()
+
+    def close(self) -> None:
+        """Abandon a rebuild under way and end its thread. The index can still be searched."""
+        self._closing.set()
+        self._worker.shutdown(wait=True)
+        with self._lock.write():
+            self._running = self._rebuild = None
+
+    def _change(self, keys: list[int], rows: Vectors | None) -> None:
+        with self._lock.write():
+            if self._rebuild is not None:
+                self._rebuild.note(self._current, keys, rows)
+            _apply(self._current, keys, rows)
+            self._order_rebuild_if_due()
+
+    def _raise_failure(self) -> None:
+        with self._lock.write():
+            running = self._running
+            if running is not None and running.done():
+                self._running = self._rebuild = None
+                running.result()
+
+    def _order_rebuild_if_due(self) -> None:
+        if self._rebuild is not None or self._closing.is_set():
+            return
+        now, parameters = self._current, self._parameters
+        if isinstance(now, HnswGeneration):
+            due = now.tombstones > parameters.dead_share * (now.tombstones + len(now))
+        else:
+            due = len(now) > parameters.exact_below
+        if due:
+            self._rebuild = Rebuild(now.live_ids())
+            self._running = self._worker.submit(self._run, self._rebuild)
+
+    def _run(self, rebuild: Rebuild) -> None:
+        fresh = self._empty_generation(rebuild.live)
+        while not self._closing.is_set():
+            with self._lock.read():
+                keys, rows = rebuild.read(self._current, READ_BLOCK)
+            if not keys:
+                break
+            fresh.put(keys, rows)
+        while not self._closing.is_set():
+            with self._lock.write():
+                changes = rebuild.take(REPLAY_SLICE)
+                for keys, changed in changes:
+                    _apply(fresh, keys, changed)
+                if not changes:
+                    self._current, self._rebuild = fresh, None
+                    self._rebuilds += 1
+                    return
+
+    def _empty_generation(self, live: int) -> Generation:
+        if live < self._parameters.exact_below // 2:
+            return ExactIndex(self._dimensions)
+        return HnswGeneration(self._dimensions, self._parameters, capacity=2 * live)
+
+
+def _apply(generation: Generation, keys: list[int], rows: Vectors | None) -> None:
+    if rows is None:
+        generation.remove(np.array(keys, dtype=np.int64))
+    else:
+        generation.put(keys, rows)

@@ -1,0 +1,229 @@
+"""Index snapshots on disk: one folder, whose manifest names the data files and what they must contain.
+
+The manifest is replaced by one rename, after the data files it names are on disk, checked and loaded once as a proof.
+Invariant: a folder holds the previous snapshot or the new one, whole, at every instant; and `read` accepts nothing
+whose bytes differ from those that were proven.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from graph.vector_index import PADDING, ExactIndex, Ids, Vectors
+from infra.hnsw.generation import SPACE, HnswGeneration
+from infra.hnsw.parameters import HnswParameters
+
+MANIFEST = "manifest.json"
+PROBES = 8
+
+
+class IndexDamaged(Exception):  # noqa: N818 - names what is wrong, as the snapshot's owner reads it
+    """The snapshot is missing, altered, or not the one asked for. Build the index from the store."""
+
+
+class IndexNotSaved(OSError):  # noqa: N818 - likewise
+    """The snapshot could not be written and proven; the previous one still stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a snapshot claims to be. `count` is of labels, dead ones included."""
+
+    dim: int
+    space: str
+    kind: str
+    count: int
+    version: int
+    parameters: dict[str, int]
+    vectors: str
+    vectors_sha256: str
+    vectors_size_bytes: int
+    ids: str
+    ids_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Data files under temporary names, not yet proven."""
+
+    kind: str
+    vectors: Path
+    vectors_size_bytes: int
+    ids: Path
+    owner: Ids
+    probe_ids: Ids
+    probe_vectors: Vectors
+
+
+class Snapshot:
+    """One folder of snapshots of an index with the given dimensions and parameters. One writer at a time."""
+
+    def __init__(self, folder: Path, dimensions: int, parameters: HnswParameters) -> None:
+        """Nothing is touched until `write` or `read`."""
+        self._folder = folder
+        self._dimensions = dimensions
+        self._parameters = parameters
+
+    def write(self, generation: ExactIndex | HnswGeneration) -> Written:
+        """Write the data files under temporary names; called while the generation cannot change.
+
+        Raises IndexNotSaved.
+        """
+        with _not_saved(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            _to_disk(self._folder.parent)
+            vectors, ids = self._folder / "vectors.tmp", self._folder / "ids.tmp"
+            if isinstance(generation, HnswGeneration):
+                kind, owner = "hnsw", generation.owner()
+                size_bytes = generation.write(str(vectors))
+            else:
+                kind, owner = "exact", generation.live_ids()
+                size_bytes = vectors.write_bytes(generation.vectors(owner).astype("<f4").tobytes())
+            ids.write_bytes(owner.astype("<i8").tobytes())
+            live = owner[owner != PADDING]
+            probes = live[:: max(1, len(live) // PROBES)]
+            return Written(kind, vectors, size_bytes, ids, owner, probes, generation.vectors(probes))
+
+    def publish(self, written: Written, version: int) -> None:
+        """Prove the data files, then name them in the manifest; the files of earlier snapshots go.
+
+        Order: 1 sizes, 2 data to disk, 3 reload and probe, 4 final names, 5 folder to disk, 6 manifest by rename.
+        Raises IndexNotSaved.
+        """
+        with _not_saved(self._folder):
+            sizes = {written.vectors: written.vectors_size_bytes, written.ids: written.owner.nbytes}
+            for file, size_bytes in sizes.items():  # 1
+                if file.stat().st_size != size_bytes:
+                    raise OSError(errno.ENOSPC, f"{file.stat().st_size} of {size_bytes} bytes written", str(file))
+                _to_disk(file)  # 2
+            manifest = self._manifest(written, version)
+            self._prove(written, manifest)  # 3
+            written.vectors.replace(self._folder / manifest.vectors)  # 4
+            written.ids.replace(self._folder / manifest.ids)
+            _to_disk(self._folder)  # 5
+            self._write_manifest(manifest)  # 6
+            for file in self._folder.iterdir():
+                if file.name not in {MANIFEST, manifest.vectors, manifest.ids}:
+                    file.unlink()
+
+    def read(self, version: int) -> ExactIndex | HnswGeneration:
+        """The generation of the snapshot, which must carry `version`. Raises IndexDamaged."""
+        try:
+            manifest = self._read_manifest()
+            self._check_claims(manifest, version)
+            vectors, ids = self._folder / manifest.vectors, self._folder / manifest.ids
+            self._check_bytes(vectors, manifest.vectors_size_bytes, manifest.vectors_sha256)
+            self._check_bytes(ids, 8 * manifest.count, manifest.ids_sha256)
+            owner = np.frombuffer(ids.read_bytes(), dtype="<i8").astype(np.int64)
+            return self._restore(manifest, vectors, owner)
+        except OSError as error:
+            raise IndexDamaged(f"index snapshot in {self._folder} cannot be read: {error}") from error
+
+    def _check_claims(self, manifest: Manifest, version: int) -> None:
+        claims = (
+            ("dimensions", manifest.dim, self._dimensions),
+            ("space", manifest.space, SPACE),
+            ("version", manifest.version, version),
+            ("parameters", manifest.parameters, _build_parameters(self._parameters)),
+        )
+        for name, found, expected in claims:
+            if found != expected:
+                raise IndexDamaged(f"index snapshot in {self._folder}: {name} {found}, expected {expected}")
+
+    def _check_bytes(self, file: Path, size_bytes: int, sha256: str) -> None:
+        if file.stat().st_size != size_bytes:
+            raise IndexDamaged(f"{file} has {file.stat().st_size} of {size_bytes} bytes")
+        if _sha256(file) != sha256:
+            raise IndexDamaged(f"{file}: the bytes are not those that were saved")
+
+    def _restore(self, manifest: Manifest, vectors: Path, owner: Ids) -> ExactIndex | HnswGeneration:
+        if manifest.kind == "exact":
+            index = ExactIndex(self._dimensions)
+            rows = np.frombuffer(vectors.read_bytes(), dtype="<f4").astype(np.float32)
+            index.put(owner.tolist(), rows.reshape(len(owner), self._dimensions))
+            return index
+        try:
+            return HnswGeneration.restored(self._dimensions, self._parameters, str(vectors), owner)
+        except RuntimeError as error:
+            raise IndexDamaged(f"hnswlib refused {vectors}: {error}") from error
+
+    def _manifest(self, written: Written, version: int) -> Manifest:
+        vectors_sha256, ids_sha256 = _sha256(written.vectors), _sha256(written.ids)
+        return Manifest(
+            dim=self._dimensions,
+            space=SPACE,
+            kind=written.kind,
+            count=len(written.owner),
+            version=version,
+            parameters=_build_parameters(self._parameters),
+            vectors=f"{vectors_sha256[:16]}.vectors",
+            vectors_sha256=vectors_sha256,
+            vectors_size_bytes=written.vectors_size_bytes,
+            ids=f"{ids_sha256[:16]}.ids",
+            ids_sha256=ids_sha256,
+        )
+
+    def _prove(self, written: Written, manifest: Manifest) -> None:
+        try:
+            restored = self._restore(manifest, written.vectors, written.owner)
+        except IndexDamaged as error:
+            raise OSError(errno.EIO, f"what was written does not load: {error}", str(written.vectors)) from error
+        if not np.array_equal(restored.vectors(written.probe_ids), written.probe_vectors):
+            raise OSError(errno.EIO, "what was written holds other vectors", str(written.vectors))
+
+    def _write_manifest(self, manifest: Manifest) -> None:
+        body = json.dumps(asdict(manifest), sort_keys=True)
+        seal = hashlib.sha256(body.encode()).hexdigest()
+        temporary = self._folder / "manifest.tmp"
+        temporary.write_text(json.dumps({"manifest": body, "sha256": seal}) + "\n", encoding="utf-8")
+        _to_disk(temporary)
+        temporary.replace(self._folder / MANIFEST)
+        _to_disk(self._folder)
+
+    def _read_manifest(self) -> Manifest:
+        try:
+            envelope = json.loads((self._folder / MANIFEST).read_bytes())
+            body = str(envelope["manifest"])
+            if hashlib.sha256(body.encode()).hexdigest() != envelope["sha256"]:
+                raise IndexDamaged(f"the manifest in {self._folder} does not match its checksum")
+            return Manifest(**json.loads(body))
+        except (ValueError, KeyError, TypeError) as error:
+            raise IndexDamaged(f"the manifest in {self._folder} cannot be read: {error}") from error
+
+
+def _build_parameters(parameters: HnswParameters) -> dict[str, int]:
+    # The others may change between save and load: they do not shape the graph.
+    return {"links": parameters.links, "build_width": parameters.build_width, "seed": parameters.seed}
+
+
+@contextmanager
+def _not_saved(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        for file in folder.glob("*.tmp"):
+            file.unlink(missing_ok=True)
+        code = error.errno if isinstance(error, OSError) and error.errno else errno.EIO
+        raise IndexNotSaved(code, f"index snapshot not saved: {error}", str(folder)) from error
+
+
+def _to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
