@@ -321,9 +321,7 @@ class Consolidator:
             documents.append(DocumentRow(change.doc_id, change.new.revision, change.new.info, numbers))
         return tuple(documents), tuple(gone), tuple(chunks), tuple(mentions), tuple(evidence)
 
-    def _emit_chunks(
-        self, change: Change, new: Extraction, plan: UnitPlan, rows: list[ChunkRow]
-    ) -> tuple[int, ...]:
+    def _emit_chunks(self, change: Change, new: Extraction, plan: UnitPlan, rows: list[ChunkRow]) -> tuple[int, ...]:
         held = {}
         if change.old:
             places = zip(self._documents[change.doc_id], repeats(change.old), strict=True)

@@ -1,0 +1,392 @@
+"""The read model of one graph: what questions are answered from, in every query process.
+
+It follows the writer by applying deltas in order, and runs no kernel of its own: the same deltas give the same view
+everywhere. It owns the vector indexes and the walk graph; it holds no file and waits for nothing.
+
+Invariant: at `version`, every table equals the writer's rows, and whatever a removed document alone supported is in
+none of them. One writer calls `apply` under `lock.write()`; readers hold `lock.read()` and see one version.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from graph import pagerank
+from graph.communities import Hierarchy
+from graph.identity import entity_id
+from graph.locking import ReadersWriterLock
+from graph.records import (
+    ChunkRow,
+    DocumentRow,
+    EdgeRow,
+    EntityRow,
+    EvidenceRow,
+    GraphDelta,
+    LabelRow,
+    MentionRow,
+    SameAsRow,
+    StatementRow,
+    Vector,
+)
+from graph.vector_index import VectorIndex
+
+Row = TypeVar("Row")
+
+NO_VECTOR: Vector = np.empty(0, np.float16)
+
+
+@dataclass(slots=True)
+class Chunk:
+    """A passage, with what it mentions and states."""
+
+    chunk_id: str
+    doc_id: str
+    ordinal: int
+    text: str
+    mentions: tuple[MentionRow, ...] = ()
+    evidence: tuple[EvidenceRow, ...] = ()
+
+
+@dataclass(slots=True)
+class Label:
+    """A spelling of one type, the entity it belongs to, the chunks that use it, the statements it stands in."""
+
+    name: str
+    type: str
+    node: int
+    mentions: int
+    chunks: set[int] = field(default_factory=set)
+    statements: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Statement:
+    """A triple of labels, how often and how strongly it is stated, and the chunks that state it."""
+
+    subject: int
+    predicate: str
+    object: int
+    count: int
+    weight_milli: int
+    chunks: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Entity:
+    """A cluster of labels. `chunks` counts, by chunk, the mentions of the entity there."""
+
+    name: str
+    type: str
+    labels: tuple[int, ...]
+    mentions: int
+    chunks: Counter[int] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    weight: int
+    trussness: int
+
+
+@dataclass(frozen=True, slots=True)
+class Indexes:
+    """The vector indexes of a view, by the numbers of its tables: passages, entities, statements."""
+
+    chunks: VectorIndex
+    entities: VectorIndex
+    statements: VectorIndex
+
+
+def walk_entity(node: int) -> int:
+    """The walk graph's number of an entity: even."""
+    return 2 * node
+
+
+def walk_chunk(chunk: int) -> int:
+    """The walk graph's number of a passage: odd."""
+    return 2 * chunk + 1
+
+
+class LiveView:
+    """See the module. Tables are public for reading, under `lock.read()`; `apply` alone writes them."""
+
+    def __init__(self, graph: str, indexes: Indexes) -> None:
+        self.graph = graph
+        self.version = 0
+        self.lock = ReadersWriterLock()
+        self.indexes = indexes
+        self.walk = pagerank.build()
+        self.hierarchy = Hierarchy()
+        self.documents: dict[str, DocumentRow] = {}
+        self.chunks: dict[int, Chunk] = {}
+        self.chunk_numbers: dict[str, int] = {}
+        self.labels: dict[int, Label] = {}
+        self.statements: dict[int, Statement] = {}
+        self.entities: dict[int, Entity] = {}
+        self.neighbours: dict[int, dict[int, Edge]] = {}
+        self.same_as: dict[tuple[int, int], SameAsRow] = {}
+        self._walked: set[tuple[int, int]] = set()
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def entity_id(self, node: int) -> str:
+        """The canonical name of an entity: equal for equal content, whatever the order of arrival."""
+        labels = (self.labels[number] for number in self.entities[node].labels)
+        return entity_id((label.name, label.type) for label in labels)
+
+    def ends(self, statement: int) -> tuple[int, int]:
+        """The entities a statement connects (subject, object), by node."""
+        said = self.statements[statement]
+        return self.labels[said.subject].node, self.labels[said.object].node
+
+    def statements_of(self, node: int) -> Iterator[int]:
+        """The statements an entity is subject or object of, each once per end."""
+        for number in self.entities[node].labels:
+            yield from self.labels[number].statements
+
+    # -- following -----------------------------------------------------------------------------------------------------
+
+    def apply(self, delta: GraphDelta, *, indexed: Indexed | None = None) -> None:
+        """Go to `delta.version`. Call under `lock.write()`.
+
+        `indexed` says, for a snapshot, which vectors the indexes hold already. Raises ValueError, with nothing
+        changed, for a delta that does not follow on the version held: a follower has missed something then.
+        """
+        if delta.snapshot and (self.version or self.documents):
+            raise ValueError("a snapshot goes into an empty view")
+        if not delta.snapshot and delta.version != self.version + 1:
+            raise ValueError(f"the view holds version {self.version}, and a delta to {delta.version} does not follow")
+        self._walked.clear()
+        self._drop(delta)
+        self._take_labels(delta.labels)
+        self._take_chunks(delta.chunks, delta.mentions, delta.evidence, delta.statements)
+        self._take_entities(delta)
+        self._take_edges(delta.edges)
+        for link in delta.same_as:
+            self.same_as[link.a, link.b] = link
+        for document in delta.documents:
+            self.documents[document.doc_id] = document
+        if delta.communities is not None:
+            self.hierarchy.apply(delta.communities)
+        self._index(delta, indexed or Indexed())
+        self._walk()
+        self.version = delta.version
+
+    def _drop(self, delta: GraphDelta) -> None:
+        gone = delta.gone
+        for doc_id in gone.documents:
+            self.documents.pop(doc_id, None)
+        for chunk in gone.chunks:
+            self._forget_contents(chunk)
+            del self.chunk_numbers[self.chunks.pop(chunk).chunk_id]
+        for pair in gone.same_as:
+            self.same_as.pop(pair, None)
+        for number in gone.statements:
+            statement = self.statements.pop(number)
+            for end in (statement.subject, statement.object):
+                self.labels[end].statements.discard(number)
+        for number in gone.labels:
+            del self.labels[number]
+        for u, v in gone.edges:
+            self._walked.add((walk_entity(u), walk_entity(v)))
+            for a, b in ((u, v), (v, u)):
+                del self.neighbours[a][b]
+                if not self.neighbours[a]:
+                    del self.neighbours[a]
+
+    def _take_labels(self, rows: Iterable[LabelRow]) -> None:
+        for row in rows:
+            label = self.labels.get(row.label)
+            if label is None:
+                self.labels[row.label] = Label(row.name, row.type, row.node, row.mentions)
+                continue
+            if label.node != row.node:
+                self._move_label(row.label, label, row.node)
+            label.mentions = row.mentions
+
+    def _move_label(self, number: int, label: Label, node: int) -> None:
+        """Carry the label's passages over to the entity it belongs to now. Cost: its passages."""
+        left, joined = self._entity(label.node), self._entity(node)
+        for chunk in label.chunks:
+            times = sum(row.count for row in self.chunks[chunk].mentions if row.label == number)
+            self._count(label.node, left, chunk, -times)
+            self._count(node, joined, chunk, times)
+        label.node = node
+
+    def _take_chunks(
+        self,
+        chunks: Iterable[ChunkRow],
+        mentions: Iterable[MentionRow],
+        evidence: Iterable[EvidenceRow],
+        statements: Iterable[StatementRow],
+    ) -> None:
+        for row in chunks:
+            held = self.chunks.get(row.chunk)
+            if held is None:
+                self.chunks[row.chunk] = Chunk(row.chunk_id, row.doc_id, row.ordinal, row.text)
+            else:
+                del self.chunk_numbers[held.chunk_id]
+                held.chunk_id, held.ordinal = row.chunk_id, row.ordinal
+        for row in chunks:
+            self.chunk_numbers[row.chunk_id] = row.chunk
+        for said in statements:
+            self._take_statement(said)
+        for chunk, seen in _by_chunk(mentions, lambda mention: mention.chunk).items():
+            self._take_mentions(chunk, seen)
+        for chunk, shown in _by_chunk(evidence, lambda support: support.chunk).items():
+            self.chunks[chunk].evidence = tuple(shown)
+            for support in shown:
+                self.statements[support.statement].chunks.add(chunk)
+
+    def _take_statement(self, row: StatementRow) -> None:
+        held = self.statements.get(row.statement)
+        if held is not None:
+            held.count, held.weight_milli = row.count, row.weight_milli
+            return
+        self.statements[row.statement] = Statement(row.subject, row.predicate, row.object, row.count, row.weight_milli)
+        for end in (row.subject, row.object):
+            self.labels[end].statements.add(row.statement)
+
+    def _take_mentions(self, chunk: int, rows: list[MentionRow]) -> None:
+        self.chunks[chunk].mentions = tuple(rows)
+        for row in rows:
+            label = self.labels[row.label]
+            label.chunks.add(chunk)
+            self._count(label.node, self._entity(label.node), chunk, row.count)
+
+    def _forget_contents(self, number: int) -> None:
+        chunk = self.chunks[number]
+        for row in chunk.mentions:
+            label = self.labels[row.label]
+            label.chunks.discard(number)
+            self._count(label.node, self._entity(label.node), number, -row.count)
+        for support in chunk.evidence:
+            self.statements[support.statement].chunks.discard(number)
+
+    def _take_entities(self, delta: GraphDelta) -> None:
+        for node in delta.gone.entities:
+            self.entities.pop(node, None)
+        for row in delta.entities:
+            entity = self._entity(row.node)
+            entity.name, entity.type, entity.labels, entity.mentions = row.name, row.type, row.labels, row.mentions
+
+    def _take_edges(self, rows: Iterable[EdgeRow]) -> None:
+        for row in rows:
+            edge = Edge(row.weight, row.trussness)
+            held = self.neighbours.get(row.u, {}).get(row.v)
+            if held is None or held.weight != row.weight:
+                self._walked.add((walk_entity(row.u), walk_entity(row.v)))
+            self.neighbours.setdefault(row.u, {})[row.v] = edge
+            self.neighbours.setdefault(row.v, {})[row.u] = edge
+
+    def _entity(self, node: int) -> Entity:
+        entity = self.entities.get(node)
+        if entity is None:
+            entity = self.entities[node] = Entity("", "", (), 0)
+        return entity
+
+    def _count(self, node: int, entity: Entity, chunk: int, times: int) -> None:
+        entity.chunks[chunk] += times
+        if not entity.chunks[chunk]:
+            del entity.chunks[chunk]
+        self._walked.add((walk_entity(node), walk_chunk(chunk)))
+
+    # -- indexes -------------------------------------------------------------------------------------------------------
+
+    def _index(self, delta: GraphDelta, indexed: Indexed) -> None:
+        gone, indexes = delta.gone, self.indexes
+        chunks = ((row.chunk, row.vector, row.version) for row in delta.chunks)
+        entities = ((row.node, row.vector, row.version) for row in delta.entities)
+        statements = ((row.statement, row.vector, row.version) for row in delta.statements)
+        _follow(indexes.chunks, gone.chunks, chunks, indexed.chunks)
+        _follow(indexes.entities, gone.entities, entities, indexed.entities)
+        _follow(indexes.statements, gone.statements, statements, indexed.statements)
+
+    def _walk(self) -> None:
+        """Bring the walk graph up to the edges and incidences that this delta touched."""
+        pairs = sorted(self._walked)
+        if pairs:
+            weights = np.array([self._walk_weight(a, b) for a, b in pairs], np.float64)
+            self.walk.update(np.array(pairs, np.int32), weights)
+        self._walked.clear()
+
+    def _walk_weight(self, a: int, b: int) -> float:
+        if b % 2:
+            entity = self.entities.get(a // 2)
+            return float(entity.chunks.get(b // 2, 0)) if entity else 0.0
+        edge = self.neighbours.get(a // 2, {}).get(b // 2)
+        return float(edge.weight) if edge else 0.0
+
+    # -- the rows again ------------------------------------------------------------------------------------------------
+
+    def rows(self) -> GraphDelta:
+        """All tables as rows without vectors, for the digest. Call under `lock.read()`. Cost: the whole graph."""
+        return GraphDelta(
+            self.graph,
+            self.version,
+            documents=tuple(self.documents.values()),
+            chunks=tuple(
+                ChunkRow(number, chunk.chunk_id, chunk.doc_id, chunk.ordinal, chunk.text, NO_VECTOR)
+                for number, chunk in self.chunks.items()
+            ),
+            labels=tuple(
+                LabelRow(number, label.name, label.type, label.node, label.mentions, b"")
+                for number, label in self.labels.items()
+            ),
+            mentions=tuple(row for chunk in self.chunks.values() for row in chunk.mentions),
+            statements=tuple(
+                StatementRow(n, s.subject, s.predicate, s.object, s.count, s.weight_milli, b"", NO_VECTOR)
+                for n, s in self.statements.items()
+            ),
+            evidence=tuple(row for chunk in self.chunks.values() for row in chunk.evidence),
+            same_as=tuple(self.same_as.values()),
+            entities=tuple(
+                EntityRow(node, entity.name, entity.type, entity.labels, entity.mentions, NO_VECTOR)
+                for node, entity in self.entities.items()
+            ),
+            edges=tuple(
+                EdgeRow(u, v, edge.weight, edge.trussness)
+                for u, ends in self.neighbours.items()
+                for v, edge in ends.items()
+                if u < v
+            ),
+            snapshot=True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """Up to which version each index holds its vectors already (0: nothing), when a view is filled from a snapshot."""
+
+    chunks: int = 0
+    entities: int = 0
+    statements: int = 0
+
+
+def _follow(index: VectorIndex, gone: Sequence[int], rows: Iterable[tuple[int, Vector, int]], held: int) -> None:
+    """Remove what went, add what is new or newer than the index. A row without a vector is not in the index."""
+    dead = list(gone)
+    ids: list[int] = []
+    vectors: list[Vector] = []
+    for number, vector, version in rows:
+        if vector.size and version > held:
+            ids.append(number)
+            vectors.append(vector)
+        elif not vector.size:
+            dead.append(number)
+    if dead:
+        index.remove(np.array(dead, np.int64))
+    if ids:
+        index.add(np.array(ids, np.int64), np.stack(vectors).astype(np.float32))
+
+
+def _by_chunk(rows: Iterable[Row], chunk: Callable[[Row], int]) -> dict[int, list[Row]]:
+    grouped: dict[int, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(chunk(row), []).append(row)
+    return grouped
