@@ -1,0 +1,31 @@
+"""The in-memory reference of the ports Log, Ledger and GraphStore: it defines what they mean, and lasts no restart.
+
+One `MemoryBackend` holds the state of all three, so that a commit of the store, its outcomes in the ledger and its
+notices in the log are one step. Invariant: every change is checked before the first of it is made, and made without
+awaiting, so no task ever sees half of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from streams.memory.ledger import MemoryLedger
+from streams.memory.log import MemoryLog
+from streams.memory.store import MemoryGraphStore
+
+__all__ = ["MemoryBackend", "MemoryGraphStore", "MemoryLedger", "MemoryLog", "now_ms"]
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class MemoryBackend:
+    """Log, ledger and store over one state. `clock_ms` is what records and ledger entries are dated by."""
+
+    def __init__(self, partitions: int = 1, clock_ms: Callable[[], int] = now_ms) -> None:
+        self.log = MemoryLog(partitions, clock_ms)
+        self.ledger = MemoryLedger(self.log, clock_ms)
+        self.store = MemoryGraphStore(self.log, self.ledger)

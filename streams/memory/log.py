@@ -1,0 +1,129 @@
+"""The reference of the Log port: topics as lists, positions of groups as a dict."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+
+from streams.errors import Broken
+from streams.memory.arrivals import Arrivals
+from streams.ports import Delivered, Position, Record
+
+
+class _Partition:
+    """Records from offset `start` on; what is in front was trimmed."""
+
+    def __init__(self) -> None:
+        self.start = 0
+        self.records: deque[Delivered] = deque()
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.records)
+
+    def read(self, offset: int, limit: int) -> list[Delivered]:
+        first = max(offset, self.start) - self.start
+        return list(islice(self.records, first, first + limit))
+
+    def trim(self, before: int) -> None:
+        while self.records and self.start < before:
+            self.records.popleft()
+            self.start += 1
+
+
+class MemoryLog:
+    """Topics of `partitions` partitions each; a key always goes to the same one."""
+
+    def __init__(self, partitions: int, clock_ms: Callable[[], int]) -> None:
+        self._partitions = partitions
+        self._clock_ms = clock_ms
+        self._topics: dict[str, list[_Partition]] = {}
+        self._committed: dict[tuple[str, str], dict[int, int]] = {}
+        self.arrivals = Arrivals()
+
+    async def append(self, topic: str, records: Sequence[Record]) -> Sequence[Position]:
+        """See Log.append."""
+        return self.add(topic, records)
+
+    def consumer(self, topic: str, group: str) -> MemoryConsumer:
+        """See Log.consumer."""
+        return MemoryConsumer(self, topic, self._committed.setdefault((topic, group), {}))
+
+    async def end(self, topic: str) -> Mapping[int, int]:
+        """See Log.end."""
+        return {number: partition.end for number, partition in enumerate(self.topic(topic))}
+
+    async def trim(self, topic: str, before: Position) -> None:
+        """See Log.trim."""
+        self._partition(topic, before).trim(before.offset)
+
+    def add(self, topic: str, records: Sequence[Record]) -> list[Position]:
+        """What `append` does, in one step: the ledger and the store append through it. Nothing in it can fail."""
+        partitions, at = self.topic(topic), self._clock_ms()
+        positions = []
+        for record in records:
+            number = zlib.crc32(record.key.encode("utf-8", "surrogatepass")) % self._partitions
+            position = Position(number, partitions[number].end)
+            partitions[number].records.append(Delivered(position, at, record))
+            positions.append(position)
+        if positions:
+            self.arrivals.announce(topic)
+        return positions
+
+    def topic(self, topic: str) -> list[_Partition]:
+        """The topic's partitions; a topic exists from the first time it is named."""
+        return self._topics.setdefault(topic, [_Partition() for _ in range(self._partitions)])
+
+    def _partition(self, topic: str, position: Position) -> _Partition:
+        if not 0 <= position.partition < self._partitions:
+            raise Broken(f"topic {topic!r} has no partition {position.partition}")
+        return self.topic(topic)[position.partition]
+
+
+class MemoryConsumer:
+    """See Consumer. `committed` is shared by the consumers of the group: next offset by partition."""
+
+    def __init__(self, log: MemoryLog, topic: str, committed: dict[int, int]) -> None:
+        self._log = log
+        self._topic = topic
+        self._committed = committed
+        self._next: dict[int, int] = {}
+        self._turn = 0
+
+    async def poll(self, limit: int, timeout_s: float) -> Sequence[Delivered]:
+        """See Consumer.poll. Partitions take turns at being read first, so that none starves."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        while True:
+            taken = self._take(limit)
+            left = deadline - loop.time()
+            if taken or left <= 0:
+                return taken
+            await self._log.arrivals.wait(self._topic, left)
+
+    async def commit(self, position: Position) -> None:
+        """See Consumer.commit."""
+        self._committed[position.partition] = position.offset + 1
+
+    async def seek(self, position: Position) -> None:
+        """See Consumer.seek."""
+        self._next[position.partition] = position.offset
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _take(self, limit: int) -> list[Delivered]:
+        partitions = self._log.topic(self._topic)
+        taken: list[Delivered] = []
+        self._turn += 1
+        for step in range(len(partitions)):
+            number = (self._turn + step) % len(partitions)
+            start = self._next.setdefault(number, self._committed.get(number, 0))
+            read = partitions[number].read(start, limit - len(taken))
+            if read:
+                self._next[number] = read[-1].position.offset + 1
+                taken += read
+        return taken

@@ -1,0 +1,130 @@
+"""The rows of one graph, folded from deltas: what a snapshot means.
+
+Invariant: after any sequence of deltas, `snapshot()` is what one delta from nothing would have to say, and folding
+that delta gives the same rows. Rows come out in the order of their keys, a chunk's mentions and evidence in the order
+in which their delta gave them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from graph.records import (
+    ChunkRow,
+    DocumentRow,
+    EdgeRow,
+    EntityRow,
+    EvidenceRow,
+    Gone,
+    GraphDelta,
+    LabelRow,
+    MentionRow,
+    SameAsRow,
+    StatementRow,
+)
+
+
+class _OfChunk(Protocol):
+    @property
+    def chunk(self) -> int: ...
+
+
+_Row = TypeVar("_Row", bound=_OfChunk)
+
+
+class Rows:
+    """A graph's rows by key, at one version."""
+
+    def __init__(self, graph: str) -> None:
+        self.graph = graph
+        self.version = 0
+        self._documents: dict[str, DocumentRow] = {}
+        self._chunks: dict[int, ChunkRow] = {}
+        self._labels: dict[int, LabelRow] = {}
+        self._mentions: dict[int, list[MentionRow]] = {}
+        self._statements: dict[int, StatementRow] = {}
+        self._evidence: dict[int, list[EvidenceRow]] = {}
+        self._same_as: dict[tuple[int, int], SameAsRow] = {}
+        self._entities: dict[int, EntityRow] = {}
+        self._edges: dict[tuple[int, int], EdgeRow] = {}
+
+    def apply(self, delta: GraphDelta) -> None:
+        """Take the delta's removals, then its rows. Chunks, statements and entities are stamped with its version.
+
+        Rows that a snapshot brings keep the version they have, and nothing of what was there remains.
+        """
+        if delta.snapshot:
+            self._clear()
+        self.version = delta.version
+        self._remove(delta.gone)
+        self._documents.update((row.doc_id, row) for row in delta.documents)
+        self._labels.update((row.label, row) for row in delta.labels)
+        self._same_as.update(((row.a, row.b), row) for row in delta.same_as)
+        self._mentions.update(_by_chunk(delta.mentions))
+        self._evidence.update(_by_chunk(delta.evidence))
+        for chunk in delta.chunks:
+            self._chunks[chunk.chunk] = chunk if delta.snapshot else replace(chunk, version=delta.version)
+        for statement in delta.statements:
+            stamped = statement if delta.snapshot else replace(statement, version=delta.version)
+            self._statements[statement.statement] = stamped
+        for entity in delta.entities:
+            self._entities[entity.node] = entity if delta.snapshot else replace(entity, version=delta.version)
+        for edge in delta.edges:
+            self._edges[edge.u, edge.v] = edge
+            if not edge.weight:
+                del self._edges[edge.u, edge.v]
+
+    def snapshot(self) -> GraphDelta:
+        """Every row, as one delta from nothing."""
+        return GraphDelta(
+            self.graph,
+            self.version,
+            documents=_sorted(self._documents),
+            chunks=_sorted(self._chunks),
+            labels=_sorted(self._labels),
+            mentions=tuple(row for rows in _sorted(self._mentions) for row in rows),
+            statements=_sorted(self._statements),
+            evidence=tuple(row for rows in _sorted(self._evidence) for row in rows),
+            same_as=_sorted(self._same_as),
+            entities=_sorted(self._entities),
+            edges=_sorted(self._edges),
+            snapshot=True,
+        )
+
+    def _clear(self) -> None:
+        by_int = (self._chunks, self._labels, self._mentions, self._statements, self._evidence, self._entities)
+        for rows in (self._documents, *by_int, self._same_as, self._edges):
+            rows.clear()
+
+    def _remove(self, gone: Gone) -> None:
+        _drop(self._documents, gone.documents)
+        _drop(self._chunks, gone.chunks)
+        _drop(self._mentions, gone.chunks)
+        _drop(self._evidence, gone.chunks)
+        _drop(self._labels, gone.labels)
+        _drop(self._statements, gone.statements)
+        _drop(self._same_as, gone.same_as)
+        _drop(self._entities, gone.entities)
+        _drop(self._edges, gone.edges)
+
+
+_Key = TypeVar("_Key", str, int, tuple[int, int])
+_Value = TypeVar("_Value")
+
+
+def _drop(rows: dict[_Key, _Value], keys: Iterable[_Key]) -> None:
+    for key in keys:
+        rows.pop(key, None)
+
+
+def _sorted(rows: dict[_Key, _Value]) -> tuple[_Value, ...]:
+    return tuple(rows[key] for key in sorted(rows))
+
+
+def _by_chunk(rows: Iterable[_Row]) -> dict[int, list[_Row]]:
+    grouped: dict[int, list[_Row]] = {}
+    for row in rows:
+        grouped.setdefault(row.chunk, []).append(row)
+    return grouped

@@ -1,0 +1,118 @@
+"""The reference of the GraphStore port: rows, standings, watermarks and reports in dicts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+
+from graph.records import GraphDelta
+from streams.errors import Broken, Fenced
+from streams.memory.ledger import MemoryLedger, check_ends
+from streams.memory.log import MemoryLog
+from streams.memory.rows import Rows
+from streams.messages import DELTAS
+from streams.ports import Commit, ReportRow, Standing, Watermark
+
+NOTHING = Watermark(0, 0)
+"""A partition that nobody has claimed."""
+
+
+class MemoryGraphStore:
+    """See GraphStore."""
+
+    def __init__(self, log: MemoryLog, ledger: MemoryLedger) -> None:
+        self._log = log
+        self._ledger = ledger
+        self._watermarks: dict[int, Watermark] = {}
+        self._rows: dict[str, Rows] = {}
+        self._standings: dict[str, dict[str, Standing]] = {}
+        self._reports: dict[str, dict[int, ReportRow]] = {}
+
+    async def claim(self, partition: int) -> Watermark:
+        """See GraphStore.claim."""
+        before = self._watermarks.get(partition, NOTHING)
+        self._watermarks[partition] = Watermark(before.epoch + 1, before.next_offset)
+        return self._watermarks[partition]
+
+    async def commit(self, commit: Commit) -> None:
+        """See GraphStore.commit. Raises Broken when a delta is not the next version of its graph."""
+        check_watermark(commit, self._watermarks.get(commit.partition, NOTHING))
+        versions = {name: rows.version for name, rows in self._rows.items()}
+        for part in commit.graphs:
+            check_next(part.delta, versions.get(part.delta.graph, 0))
+            versions[part.delta.graph] = part.delta.version
+        check_ends(commit.outcomes)
+        # 1.
+        self._watermarks[commit.partition] = Watermark(commit.held.epoch, commit.next_offset)
+        # 2.
+        for part in commit.graphs:
+            self._rows.setdefault(part.delta.graph, Rows(part.delta.graph)).apply(part.delta)
+            self._standings.setdefault(part.delta.graph, {}).update(part.standings)
+        # 3.
+        self._ledger.record(commit.outcomes)
+        # 4.
+        self._log.add(DELTAS, commit.notices)
+
+    async def graphs(self) -> Mapping[str, int]:
+        """See GraphStore.graphs."""
+        return {name: self._rows[name].version for name in sorted(self._rows)}
+
+    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, Standing]:
+        """See GraphStore.standings."""
+        held = self._standings.get(graph, {})
+        return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
+
+    async def snapshot(self, graph: str) -> GraphDelta:
+        """See GraphStore.snapshot. Rows come in the order of their keys."""
+        rows = self._rows.get(graph)
+        return GraphDelta(graph, 0, snapshot=True) if rows is None else rows.snapshot()
+
+    async def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]:
+        """See GraphStore.extractions."""
+        for doc_id, standing in sorted(self._standings.get(graph, {}).items()):
+            if standing.extraction is not None:
+                yield doc_id, standing.extraction
+
+    async def replace(self, snapshot: GraphDelta) -> None:
+        """See GraphStore.replace. Every row counts as new at that version. Raises Broken when the version falls."""
+        known = self._rows.get(snapshot.graph)
+        check_replacement(snapshot, known.version if known else 0)
+        fresh = Rows(snapshot.graph)
+        fresh.apply(replace(snapshot, snapshot=False))
+        self._rows[snapshot.graph] = fresh
+
+    async def reports(self, graph: str) -> Sequence[ReportRow]:
+        """See GraphStore.reports. By community."""
+        held = self._reports.get(graph, {})
+        return [held[community] for community in sorted(held)]
+
+    async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
+        """See GraphStore.save_reports. Drops first."""
+        held = self._reports.setdefault(graph, {})
+        for community in gone:
+            held.pop(community, None)
+        held.update((row.community, row) for row in rows)
+
+
+def check_watermark(commit: Commit, stands: Watermark) -> None:
+    """Raise Fenced when the commit does not hold the watermark that stands, Broken when it would lower it."""
+    if commit.held != stands:
+        held = commit.held
+        raise Fenced(
+            f"partition {commit.partition} stands at epoch {stands.epoch}, offset {stands.next_offset}; "
+            f"the writer held epoch {held.epoch}, offset {held.next_offset}"
+        )
+    if commit.next_offset < stands.next_offset:
+        raise Broken(f"a commit would move partition {commit.partition} back to offset {commit.next_offset}")
+
+
+def check_next(delta: GraphDelta, version: int) -> None:
+    """Raise Broken when the delta does not lead from `version` to the next."""
+    if delta.snapshot or delta.version != version + 1:
+        raise Broken(f"graph {delta.graph!r} is at version {version}; a delta to {delta.version} cannot follow")
+
+
+def check_replacement(snapshot: GraphDelta, version: int) -> None:
+    """Raise Broken when it is no snapshot, or would take the graph to an earlier version."""
+    if not snapshot.snapshot or snapshot.version < version:
+        raise Broken(f"graph {snapshot.graph!r} is at version {version}; version {snapshot.version} cannot replace it")
