@@ -1,0 +1,230 @@
+"""The pure-Python core: always works, and defines what the compiled one must return.
+
+It is the algorithm over plain lists; checking of arguments, arrays and reports are the facade's (``live``). Invariants after
+every call: each partition is a set of connected communities, the hierarchy is a tree, every sum equals its recount.
+"""
+
+from collections.abc import Iterable
+
+from graph.communities.levels import NEW, Level, Levels
+from graph.communities.moving import propagate
+from graph.communities.naming import settle_names
+from graph.communities.splitting import split
+
+PASSES = 4  # cap on move-then-split at one level
+CYCLES = 3  # cap on passes over all levels when everything is examined
+
+
+class PureCore(Levels):
+    """The hierarchy and the operations on it; edges as (u, v, weight) with u != v."""
+
+    # -- changes ---------------------------------------------------------------------------------------------------
+
+    def update(self, deltas: dict[tuple[int, int], int]) -> None:
+        """Change edge weights (keys u < v, no zero deltas, never below zero in all) and follow the consequences upwards."""
+        self.begin()
+        first_new = self.next_id
+        if deltas:
+            self.levels[0].extend(1 + max(v for _, v in deltas))
+        for u in sorted({u for edge in deltas for u in edge}):
+            if self.levels[0].community[u] < 0:
+                self.enter(u)
+        for (u, v), delta in sorted(deltas.items()):
+            self.change(u, v, delta)
+        for u in sorted({u for edge in deltas for u in edge}):
+            if self.levels[0].degree[u] == 0:
+                self.leave(u)
+        self.ascend(first_new)
+        self.trim()
+
+    def enter(self, node: int) -> None:
+        """A node with its first edge: alone in a community at every level."""
+        level = self.levels[0]
+        self.journal[0][node] = NEW
+        level.live += 1
+        level.size[node] = 1
+        level.community[node] = bottom = self.open_chain(0, self.top - 1, -1)
+        self.levels[1].members[bottom].add(node)
+        for s, community in enumerate(self.chain(0, bottom), 1):
+            self.levels[s].size[community] += 1
+
+    def leave(self, node: int) -> None:
+        """A node without edges: in no community."""
+        level = self.levels[0]
+        bottom = level.community[node]
+        self.record(0, node)
+        self.touched[0].pop(node, None)
+        for s, community in enumerate(self.chain(0, bottom), 1):
+            self.levels[s].size[community] -= 1
+        level.community[node], level.size[node] = -1, 0
+        level.live -= 1
+        self.levels[1].members[bottom].discard(node)
+        self.close_if_empty(0, bottom)
+
+    def change(self, u: int, v: int, delta: int) -> None:
+        """Add ``delta`` to an edge and to every sum it is part of."""
+        self.total_weight += delta
+        together = False
+        for s in range(self.top + 1):
+            level = self.levels[s]
+            self.add_degree(s, u, delta)
+            self.add_degree(s, v, delta)
+            if not together:
+                self.add_edge(s, u, v, delta)
+            if s < self.top:
+                u, v = level.community[u], level.community[v]
+                together = u == v
+                level.inside += delta if together else 0
+
+    def ascend(self, first_new: int) -> bool:
+        """Move, split and name at every level from the bottom, then merge at the top while that gains; True if any moved."""
+        moved = False
+        for l in range(self.top):
+            moved |= self.settle_level(l, first_new)
+        while self.mergeable():
+            moved = True
+            self.raise_top()
+            self.settle_level(self.top - 1, first_new)
+            self.sum_weights(self.top - 1)
+        return moved
+
+    def settle_level(self, l: int, first_new: int) -> bool:
+        """Moves and splits of one level until neither changes anything; the split comes last."""
+        moved = False
+        for _ in range(PASSES):
+            moved |= propagate(self, l)
+            if not split(self, l):
+                break
+            moved = True
+        settle_names(self, l, first_new)
+        return moved
+
+    def mergeable(self) -> bool:
+        """Whether merging two of the coarsest communities would raise the modularity; only touched ones are looked at."""
+        level, twice = self.levels[self.top], 2 * self.total_weight
+        due = [u for u in self.touched[self.top] if level.ident[u] and self.due(self.top, u)]
+        for unit in due:
+            del self.touched[self.top][unit]
+        return any(
+            weight * twice > level.degree[unit] * level.degree[other]
+            for unit in due
+            for other, weight in level.adjacency[unit].items()
+        )
+
+    def raise_top(self) -> None:
+        """A new coarsest partition, at first with one community for each of the coarsest communities so far."""
+        below = self.levels[self.top]
+        below.inside = self.levels[self.top - 1].inside
+        self.levels.append(Level())
+        for marks in (self.touched, self.loosened, self.journal):
+            marks.append({})  # type: ignore[attr-defined]
+        self.tracked_top = False
+        for unit in sorted((u for u, ident in enumerate(below.ident) if ident), key=lambda u: below.ident[u]):
+            self.record(self.top - 1, unit)
+            self.touch(self.top - 1, unit, below.degree[unit])
+            slot = self.open_community(self.top - 1, -1)
+            below.community[unit] = slot
+            above = self.levels[self.top]
+            above.members[slot].add(unit)
+            above.degree[slot], above.size[slot] = below.degree[unit], below.size[unit]
+            above.squares += below.degree[unit] ** 2
+
+    def trim(self) -> None:
+        """Drop the coarsest partition while it merges nothing; its journal stays, so that its ids are reported removed."""
+        while self.top > 1 and self.levels[self.top].live == self.levels[self.top - 1].live:
+            below, above = self.levels[self.top - 1], self.levels[self.top]
+            for slot, ident in enumerate(above.ident):
+                if ident:
+                    self.record(self.top, slot)
+                    del self.slots[ident]
+            for unit, ident in enumerate(below.ident):
+                if ident:
+                    self.record(self.top - 1, unit)
+                    below.community[unit] = -1
+            below.inside = 0
+            self.levels.pop()
+
+    # -- from scratch ----------------------------------------------------------------------------------------------
+
+    def build(self) -> None:
+        """The hierarchy of a filled core, from nothing."""
+        self.tracked_top = False
+        for node, degree in enumerate(self.levels[0].degree):
+            if degree:
+                self.enter(node)
+                self.add_degree(1, self.levels[0].community[node], degree)
+                self.touch(0, node, degree)
+        self.settle_level(0, self.next_id)
+        self.sum_weights(self.top - 1)
+        self.settle(self.next_id)
+
+    def fill(self, edges: Iterable[tuple[int, int, int]]) -> None:
+        """The graph of level 0; edges are unique."""
+        level = self.levels[0]
+        for u, v, weight in edges:
+            level.extend(1 + max(u, v))
+            level.adjacency[u][v] = level.adjacency[v][u] = weight
+            self.total_weight += weight
+            self.add_degree(0, u, weight)
+            self.add_degree(0, v, weight)
+
+    def settle(self, first_new: int) -> None:
+        """Split whatever is disconnected, then examine every unit of every level until nothing moves."""
+        for l in range(self.top):
+            above = self.levels[l + 1]
+            self.loosened[l] = {c: set(above.members[c]) for c, ident in enumerate(above.ident) if ident}
+            split(self, l)
+        for _ in range(CYCLES):
+            for l, level in enumerate(self.levels):
+                for unit, degree in enumerate(level.degree):
+                    if degree:
+                        self.touch(l, unit, degree)
+            if not self.ascend(first_new):
+                break
+        self.trim()
+
+    def load(self, assigned: dict[int, int], tree: list[tuple[int, int, int]], next_id: int) -> None:
+        """Replace the hierarchy: node -> community, (community, level of its partition, parent or 0), parents valid.
+
+        The level-0 graph stays. Slots are given out in the order of the ids, so equal hierarchies load equally.
+        """
+        self.levels[1:] = [Level() for _ in range(max([0, *(l for _, l, _ in tree)]) + 1)]
+        self.slots, self.next_id, self.tracked_top = {}, next_id, True
+        for ident, l, _ in sorted(tree):
+            level = self.levels[l + 1]
+            level.extend(len(level.degree) + 1)
+            level.ident[-1], self.slots[ident] = ident, (l + 1, len(level.degree) - 1)
+            level.live += 1
+        self.begin()
+        bottom, bottom.live = self.levels[0], len(assigned)
+        for unit, community in assigned.items():
+            bottom.size[unit] = 1
+            self.place(0, unit, community)
+        for ident, l, parent in sorted(tree, key=lambda row: row[1]):
+            if parent:
+                self.place(l + 1, self.slots[ident][1], parent)
+        for l in range(self.top):
+            for slot, members in enumerate(self.levels[l + 1].members):
+                self.levels[l + 1].size[slot] = sum(self.levels[l].size[u] for u in members)
+                self.add_degree(l + 1, slot, sum(self.levels[l].degree[u] for u in members))
+            self.levels[l].inside = self.sum_weights(l) + (self.levels[l - 1].inside if l else 0)
+        self.begin()
+
+    def place(self, l: int, unit: int, ident: int) -> None:
+        """Membership while loading."""
+        slot = self.slots[ident][1]
+        self.levels[l].community[unit] = slot
+        self.levels[l + 1].members[slot].add(unit)
+
+    def sum_weights(self, l: int) -> int:
+        """The weights between the communities of partition ``l``, all at once; returns the weight inside them."""
+        level, above, twice_inside = self.levels[l], self.levels[l + 1], 0
+        for unit, neighbours in enumerate(level.adjacency):
+            a = level.community[unit]
+            for other, weight in neighbours.items():
+                if a == (b := level.community[other]):
+                    twice_inside += weight
+                else:
+                    above.adjacency[a][b] = above.adjacency[a].get(b, 0) + weight
+        self.tracked_top = True
+        return twice_inside // 2
