@@ -1,0 +1,449 @@
+"""From the items of a sentence to statements: who did what to whom, where, and when.
+
+Not a dependency parser: subjects stand before the verb, objects and prepositional phrases after it. It covers active
+and passive voice, lists, "X is a Y", "X, the Y of Z,", "who" clauses, participles after a noun ("a ship built in
+Bergen") and the dates of a clause. What does not fit a pattern is skipped, never guessed.
+Each item is visited a bounded number of times, so the cost is linear in the sentence.
+"""
+
+from dataclasses import dataclass
+
+from infra.models.offline.discourse import Discourse
+from infra.models.offline.mentions import Item
+from infra.models.offline.naming import PERSON
+from infra.models.offline.words import DIMENSION_NOUNS, NUMBER_WORDS, ROLES
+
+NOUNS = frozenset({"name", "date", "quantity", "term", "pronoun"})
+_GENERIC = frozenset(
+    {
+        "time", "year", "years", "part", "number", "way", "people", "thing", "things", "place", "end", "day", "days",
+        "case", "one", "lot", "name", "use", "result", "example", "kind", "fact", "same", "first", "second", "home",
+        "work", "side", "today", "others", "it", "months", "weeks", "hours", "member", "series", "majority", "rest",
+    }
+)  # fmt: skip
+_MAX_LIST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One end of a statement. ``via`` is a common noun in between: the "generator" of "the station's generator"."""
+
+    name: str
+    type: str
+    via: str = ""
+    certainty: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Subject, predicate, object, and the dates the clause gives as ISO 8601."""
+
+    subject: Reference
+    predicate: str
+    object: Reference
+    weight: float
+    valid_from: str | None = None
+    valid_to: str | None = None
+
+
+@dataclass(slots=True)
+class _Dates:
+    valid_from: str | None = None
+    valid_to: str | None = None
+
+    def take(self, preposition: str, iso: str | None) -> None:
+        if iso is None:
+            return
+        if preposition in ("until", "till", "to", "before", "and") and (preposition != "and" or self.valid_from):
+            self.valid_to = self.valid_to or iso
+        else:
+            self.valid_from = self.valid_from or iso
+
+
+class ClauseReader:
+    """Reads the statements of one sentence; ``discourse`` says whom its pronouns mean."""
+
+    def __init__(self, items: list[Item], discourse: Discourse) -> None:
+        self._items = _without_parentheses(items)
+        self._discourse = discourse
+        self._subjects: list[Reference] = []
+        self._outer: list[Reference] | None = None
+        self._last: list[Reference] = []
+        self._copular = False
+        self._when = _Dates()
+        self._first: Reference | None = None
+        self._found: list[Statement] = []
+
+    def read(self) -> list[Statement]:
+        """The statements in reading order; afterwards the discourse knows the sentence's first subject."""
+        at = 0
+        while at < len(self._items):
+            at = self._step(at)
+        self._remember()
+        return self._found
+
+    def _remember(self) -> None:
+        """Whom "she" and "it" mean next: the subject of this sentence, or the only one of its kind that it names."""
+        if not self._items or not self._first and not self._subjects and all(i.kind != "name" for i in self._items):
+            return
+        names = {self._discourse.full(item.text) for item in self._items if item.kind == "name"}
+        subject = self._first.name if self._first is not None and not self._first.via else ""
+        self._discourse.finish(subject if subject[:1].isupper() else "", names)
+
+    def _step(self, at: int) -> int:
+        kind = self._items[at].kind
+        if kind in NOUNS:
+            return self._noun(at)
+        if kind == "verb":
+            return self._verb(at)
+        if kind == "preposition":
+            return self._aside(at)
+        if kind == "relative":
+            return self._relative(at)
+        if kind == "comma" and self._outer is not None and self._kind(at + 1) == "verb":
+            self._subjects, self._outer = self._outer, None
+        if kind == "stop":
+            self._subjects, self._outer, self._when = [], None, _Dates()
+        return at + 1
+
+    def _kind(self, at: int) -> str:
+        return self._items[at].kind if at < len(self._items) else ""
+
+    # nouns outside a verb's reach
+
+    def _noun(self, at: int) -> int:
+        """A subject, with the appositions that follow it."""
+        if self._items[at].kind == "date":
+            self._when.take("in", self._items[at].iso)
+            return at + 1
+        references, after = self._list(at)
+        self._last = references
+        self._copular = False
+        if references:
+            self._subjects = references
+            self._first = self._first or references[0]
+        return self._apposition(at, after)
+
+    def _apposition(self, at: int, after: int) -> int:
+        """ "X, the capital of Y," and "its captain, X,": states the role, and goes on after it."""
+        comma = self._kind(after) == "comma"
+        first, second = self._items[after - 1], self._item(after + 1 if comma else after)
+        if second is None or second.kind not in ("name", "term"):
+            return after
+        end = after + 2 if comma else after + 1
+        if first.kind == "term" and second.kind == "name" and (first.head in ROLES or (comma and first.article)):
+            person = self._reference(second)
+            if person is not None:
+                self._role(person, "is", first)
+                self._subjects = self._last = [person]
+            return self._skip_comma(end) if comma else end
+        if comma and first.kind == "name" and second.kind == "term" and second.article in ("a", "an", "the", "its"):
+            if self._kind(end) in ("comma", "stop", "", "relative") and len(self._last) == 1:
+                self._role(self._last[0], "is", second)
+                return self._skip_comma(end)
+        return after
+
+    def _item(self, at: int) -> Item | None:
+        return self._items[at] if at < len(self._items) else None
+
+    def _skip_comma(self, at: int) -> int:
+        return at + 1 if self._kind(at) == "comma" else at
+
+    def _role(self, who: Reference, verb: str, role: Item) -> None:
+        predicate, target = self._role_of(who, verb, role)
+        self._state(who, predicate, target, 1.0, _Dates())
+
+    def _role_of(self, who: Reference, verb: str, role: Item) -> tuple[str, Reference]:
+        """ "is director of" Y where the role has an owner, else "is" and the role itself."""
+        owner = self._owner(role)
+        if owner is not None and owner.name != who.name:
+            return f"{verb} {_shorten(role)} of", owner
+        if role.head:
+            self._discourse.describe(who.name, role.head)
+        return verb, Reference(_phrase(role), "term")
+
+    def _aside(self, at: int) -> int:
+        """A preposition before the verb: a date counts for the clause, anything else is passed over."""
+        following = self._item(at + 1)
+        if following is None or following.kind not in NOUNS:
+            return at + 1
+        if following.kind == "date":
+            self._when.take(self._items[at].text, following.iso)
+            return self._skip_comma(at + 2)
+        _, after = self._list(at + 1)
+        return after
+
+    def _relative(self, at: int) -> int:
+        """ "X, who …": the clause is about the noun just read; the old subject returns after its comma."""
+        if self._last and self._kind(at + 1) == "verb":
+            self._outer = self._subjects
+            self._subjects = self._last
+        return at + 1
+
+    def _list(self, at: int) -> tuple[list[Reference], int]:
+        """ "X, Y and Z": the references from ``at`` on and the position after them."""
+        kind = self._items[at].kind
+        found = [self._reference(self._items[at])]
+        after = at + 1
+        while len(found) < _MAX_LIST:
+            step = self._joined(after, kind)
+            if not step:
+                break
+            found.append(self._reference(self._items[after + step - 1]))
+            after += step
+        return [reference for reference in found if reference is not None], after
+
+    def _joined(self, at: int, kind: str) -> int:
+        """How many items to the next member of the list: "," or "and" or both, then a noun of the same kind."""
+        step = 0
+        if self._kind(at) == "comma":
+            step = 1
+        conjunction = self._kind(at + step) == "conjunction" and self._items[at + step].text in ("and", "or")
+        step += conjunction
+        if (
+            not step
+            or self._kind(at + step) != kind
+            or self._kind(at + step + 1) == "verb"
+            and not self._plural(at + step + 1)
+        ):
+            return 0
+        if not conjunction and not self._list_goes_on(at + step + 1, kind):
+            return 0
+        return step + 1
+
+    def _plural(self, at: int) -> bool:
+        """A list is a subject only where its verb can be plural: "X and Y is" begins a clause with Y."""
+        return not self._items[at].text.startswith(("is ", "was ", "has ")) and not self._found
+
+    def _list_goes_on(self, at: int, kind: str) -> bool:
+        """A comma alone makes a list only if an "and" follows within it; else it is an apposition or an aside."""
+        for ahead in range(at, min(at + 2 * _MAX_LIST, len(self._items) - 1)):
+            if self._items[ahead].kind == "conjunction":
+                return self._items[ahead + 1].kind == kind
+            if self._items[ahead].kind not in ("comma", kind):
+                return False
+        return False
+
+    # verbs
+
+    def _verb(self, at: int) -> int:
+        """Objects and prepositional phrases after a verb, for each subject."""
+        verb = self._items[at]
+        reduced = verb.participle and self._kind(at + 1) == "preposition" and at > 0 and self._kind(at - 1) in NOUNS
+        subjects = self._last if reduced and self._last and not self._copular and self._found else self._subjects
+        self._copular = verb.be
+        after = at + 1
+        dates = _Dates(self._when.valid_from, self._when.valid_to)
+        pending: list[tuple[str, Reference, float]] = []
+        direct: Item | None = None
+        if self._kind(after) in ("name", "term", "quantity", "pronoun"):
+            direct = self._items[after]
+            after = self._objects(after, verb, subjects, pending)
+        after = self._phrases(after, verb, direct, pending, dates)
+        if self._kind(after) == "date" and dates.valid_from is None:
+            dates.take("in", self._items[after].iso)
+            after += 1
+        if not pending and self._when.valid_from and not verb.be:
+            pending.append((f"{verb.text} in", Reference(self._when_name(), "date"), 0.9))
+        for subject in subjects:
+            for predicate, target, weight in pending:
+                self._state(subject, predicate, target, weight, dates)
+        return after
+
+    def _when_name(self) -> str:
+        return next(
+            (item.text for item in self._items if item.kind == "date" and item.iso == self._when.valid_from), ""
+        )
+
+    def _objects(
+        self, at: int, verb: Item, subjects: list[Reference], pending: list[tuple[str, Reference, float]]
+    ) -> int:
+        item = self._items[at]
+        references, after = self._list(at)
+        self._last = references or self._last
+        if verb.be and item.kind == "term":
+            return self._predicate_noun(at, after, verb, subjects, pending)
+        if verb.be and item.kind == "name" and subjects and subjects[0].via in ROLES and references:
+            for subject in subjects:  # "the director of Y is X" says the same as "X is the director of Y"
+                owner = Reference(subject.name, subject.type, "", subject.certainty)
+                self._state(references[0], f"{verb.text} {subject.via} of", owner, 1.0)
+            return after
+        dimension = self._item(after)
+        predicate = verb.text
+        if verb.be and item.kind == "quantity" and dimension is not None and dimension.text in DIMENSION_NOUNS:
+            predicate, after = f"{verb.text} {dimension.text} by", after + 1
+            predicate = f"has {DIMENSION_NOUNS[dimension.text]}"
+        pending.extend((predicate, reference, 1.0) for reference in references)
+        return after
+
+    def _predicate_noun(
+        self, at: int, after: int, verb: Item, subjects: list[Reference], pending: list[tuple[str, Reference, float]]
+    ) -> int:
+        """ "X is a Y", "X is the Y of Z", "X is home to Z"."""
+        item = self._items[at]
+        if not subjects:
+            return after
+        pending.append((*self._role_of(subjects[0], verb.text, item), 1.0))
+        preposition, following = self._item(after), self._item(after + 1)
+        if preposition is None or preposition.kind != "preposition" or following is None or following.kind != "name":
+            return after
+        target = self._reference(following)
+        if target is not None:
+            pending.append((f"{verb.text} {_shorten(item)} {preposition.text}", target, 0.9))
+        return after + 2
+
+    def _phrases(
+        self, at: int, verb: Item, direct: Item | None, pending: list[tuple[str, Reference, float]], dates: _Dates
+    ) -> int:
+        """The prepositional phrases after a verb and its object; dates also bound the statements' validity."""
+        weight = 0.9
+        while self._kind(at) == "preposition" and self._kind(at + 1) in NOUNS:
+            preposition, item = self._items[at].text, self._items[at + 1]
+            references, after = self._list(at + 1)
+            after = self._range(preposition, item, after, dates)
+            if item.kind == "date":
+                if (direct is None or verb.be) and not any(r.type == "date" for _, r, _ in pending):
+                    references = [Reference(item.text, "date")]
+                    pending.append((_with(verb.text, preposition), references[0], weight))
+            elif item.kind != "pronoun" and (preposition != "of" or (direct is None and not pending and not verb.be)):
+                predicate = _with(self._governing(verb, direct), preposition)
+                pending.extend((predicate, reference, weight) for reference in references)
+                self._last = references or self._last
+            weight = max(0.5, weight - 0.2)
+            at = after
+        return at
+
+    def _range(self, preposition: str, item: Item, after: int, dates: _Dates) -> int:
+        """ "from 1961 to 1970", "between 1961 and 1970": the second date ends what the first began."""
+        if item.kind != "date":
+            return after
+        dates.take(preposition, item.iso)
+        following, second = self._item(after), self._item(after + 1)
+        if following is not None and second is not None and second.kind == "date":
+            if following.text in ("to", "until", "till", "and") and preposition in ("from", "between", "since"):
+                dates.take("to", second.iso)
+                return after + 2
+        return after
+
+    def _governing(self, verb: Item, direct: Item | None) -> str:
+        """The words before the preposition: a common object goes along ("led expeditions" to …), a name does not."""
+        if direct is not None and direct.kind == "term" and not direct.owner and not verb.be and direct.head.isalpha():
+            return f"{verb.text} {direct.head}"
+        return verb.text
+
+    # references
+
+    def _owner(self, item: Item) -> Reference | None:
+        if not item.owner:
+            return None
+        if item.owner.startswith("@"):
+            name = self._discourse.definite(item.owner[1:])
+            return Reference(name, self._discourse.type_of(name), "", 0.9) if name else None
+        if self._discourse.is_possessive(item.owner):
+            name = self._discourse.pronoun(item.owner)
+            return Reference(name, self._discourse.type_of(name), "", 0.8) if name else None
+        name = self._discourse.full(item.owner)
+        return Reference(name, self._discourse.type_of(name))
+
+    def _reference(self, item: Item) -> Reference | None:
+        """What an item refers to, or None where that is not safe to say."""
+        if item.kind == "pronoun":
+            name = self._discourse.pronoun(item.text)
+            return Reference(name, self._discourse.type_of(name), "", 0.8) if name else None
+        if item.kind == "name":
+            return self._named(item)
+        if item.kind in ("date", "quantity"):
+            return Reference(item.text, item.type)
+        return self._term(item)
+
+    def _named(self, item: Item) -> Reference:
+        name = self._discourse.full(item.text)
+        kind = item.type if name == item.text else self._discourse.type_of(name)
+        reference = Reference(name, kind)
+        if item.role is not None:
+            role, item.role = item.role, None
+            self._role(reference, "is", role)
+        return reference
+
+    def _term(self, item: Item) -> Reference | None:
+        if not any(word.isalpha() and word not in NUMBER_WORDS for word in item.text.lower().split()):
+            return None
+        owner = self._owner(item)
+        if owner is not None:
+            return Reference(owner.name, owner.type, item.head, owner.certainty)
+        if item.owner:
+            return None
+        if item.article in ("the", "this", "that") and " " not in _phrase(item):
+            name = self._discourse.definite(item.head)
+            if name is not None:
+                return Reference(name, self._discourse.type_of(name), "", 0.9)
+        return Reference(_phrase(item), "term")
+
+    def _state(
+        self, subject: Reference, predicate: str, target: Reference, weight: float, dates: _Dates | None = None
+    ) -> None:
+        if subject.name.casefold() == target.name.casefold() or not _worth_stating(subject, target, predicate):
+            return
+        predicate = f"{subject.via} {predicate}" if subject.via else predicate
+        predicate = f"{predicate} {target.via} of" if target.via else predicate
+        dates = dates or self._when
+        certainty = round(weight * subject.certainty * target.certainty, 2)
+        self._found.append(Statement(subject, predicate, target, certainty, dates.valid_from, dates.valid_to))
+
+
+def _without_parentheses(items: list[Item]) -> list[Item]:
+    """Items outside brackets: an aside must not come between a subject and its verb. Compounds keep the name only."""
+    kept: list[Item] = []
+    depth = 0
+    for item in items:
+        if item.kind == "open":
+            depth += 1
+        elif item.kind == "close":
+            depth = max(0, depth - 1)
+        elif depth == 0:
+            _keep(kept, item)
+    return kept
+
+
+def _keep(kept: list[Item], item: Item) -> None:
+    """Joins a name and the common noun beside it.
+
+    "Kestrel telescope" stays the name; "Halden Station director" and "Ruud's survey" become a term with an owner;
+    "the glaciologist Ida Moreau" becomes the name, with its role.
+    """
+    before = kept[-1] if kept else None
+    if before is not None and before.kind == "name" and item.kind == "term" and item.owner == before.text:
+        if item.compound and item.head not in ROLES and item.head not in _COMPANIES:
+            return
+        kept.pop()
+    elif before is not None and before.kind == "term" and item.kind == "name" and item.start - before.end == 1:
+        kept.pop()
+        item.role = before if before.head in ROLES or " " in before.text or before.article else None
+    kept.append(item)
+
+
+_COMPANIES = frozenset({"crew", "team", "staff", "family", "group", "members", "board", "crews", "passengers"})
+
+
+def _phrase(item: Item) -> str:
+    """The noun phrase without its article, on one line."""
+    parts = item.text.split()
+    return " ".join(parts)
+
+
+def _shorten(item: Item) -> str:
+    return " ".join(item.text.lower().split()[:3])
+
+
+def _with(words: str, preposition: str) -> str:
+    return words if words.endswith(f" {preposition}") else f"{words} {preposition}"
+
+
+def _worth_stating(subject: Reference, target: Reference, predicate: str) -> bool:
+    """One end must be a name (or the other a date or a quantity), and no end a word that says nothing alone."""
+    for end in (subject, target):
+        if end.type == "term" and end.name.casefold() in _GENERIC:
+            return False
+    named = [end for end in (subject, target) if end.name[:1].isupper() or end.type in ("date", "quantity", PERSON)]
+    lone_subject = subject.type == "term" and " " not in subject.name and subject.name.islower()
+    return bool(named) and not lone_subject and subject.type != "quantity"

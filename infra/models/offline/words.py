@@ -1,0 +1,165 @@
+"""Word lists of the offline extractor: closed classes, cue words for types.
+
+Data, not logic. Everything is lower case. A missing word costs recall, never correctness.
+"""
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+DETERMINERS = _set("a an the this that these those each every another any some no both all several many most few")
+POSSESSIVES = _set("its his her their our my your")
+PERSON_PRONOUNS = _set("he she")
+THING_PRONOUNS = _set("it")
+OTHER_PRONOUNS = _set("they we you i them him us me himself herself itself themselves there what one")
+RELATIVES = _set("who which that whom whose where when")
+CONJUNCTIONS = _set("and or but nor yet")
+SUBORDINATORS = _set(
+    "because although though while if unless whereas whether than as so once since until after before when where "
+    "how why"
+)
+PREPOSITIONS = _set(
+    "in on at by for from to of with near into onto over under between among during since until after before "
+    "through throughout across along against around behind beside beneath below above beyond within without as "
+    "about toward towards upon via off inside outside aboard alongside despite per like including"
+)
+AUXILIARIES = _set(
+    "is are was were be been being has have had do does did will would can could may might must shall should"
+)
+BE = _set("is are was were be been being became remains remained becomes become")
+NEGATIONS = _set("not never")
+ADVERBS = _set(
+    "also then now later soon still already once twice again often always usually sometimes only just almost "
+    "nearly about roughly first finally eventually originally initially formerly currently together alone away "
+    "back even however therefore moreover meanwhile thus hence instead today yesterday tomorrow very too there "
+    "here ever yet long much more most less least quite rather perhaps down up out"
+)
+# Words that open a sentence with a capital and are not names.
+OPENERS = (
+    DETERMINERS | POSSESSIVES | PERSON_PRONOUNS | THING_PRONOUNS | OTHER_PRONOUNS | RELATIVES | CONJUNCTIONS
+    | SUBORDINATORS | PREPOSITIONS | AUXILIARIES | ADVERBS
+    | _set("according such other others his hers following given due her two three four five six seven eight nine ten "
+           "new old early late next last today see note chapter section figure table part yes no please")
+)  # fmt: skip
+NUMBER_WORDS = _set(
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion "
+    "dozen half"
+)
+
+HONORIFICS = _set(
+    "mr mrs ms miss dr prof professor sir dame lord lady captain capt colonel col general gen major lieutenant lt "
+    "commander admiral sergeant king queen prince princess pope saint st president chancellor minister senator "
+    "judge father sister brother engineer"
+)
+ABBREVIATIONS = HONORIFICS | _set(
+    "jr sr vs etc eg ie cf approx ca no nos vol fig figs ed eds al inc ltd co corp dept est mt ft jan feb mar apr jun "
+    "jul aug sep sept oct nov dec rev hon gov sen rep univ pp p ch sec"
+)
+NAME_PARTICLES = _set("de la le du van von der den di da del della dos el al bin ibn af av ter zu y")
+
+ORGANISATION_CUES = _set(
+    "institute institution university college school academy society association agency administration ministry "
+    "department bureau office council committee commission company corporation corp inc ltd llc gmbh plc bank "
+    "board foundation trust laboratory laboratories observatory museum library union league party group "
+    "consortium authority court parliament congress senate navy army force forces police church club team press "
+    "publishers publishing hospital survey service programme program network federation federal organisation "
+    "organization division battalion regiment orchestra band airlines airways motors industries systems studios "
+    "records media shipyard yard works cooperative centre center directorate embassy government"
+)
+PLACE_CUES = _set(
+    "island islands isle bay lake river sea ocean mount mountain mountains hill hills valley strait channel gulf "
+    "cape peninsula glacier ridge trench harbour harbor port point coast beach desert forest park county province "
+    "state states city town village district region republic kingdom street avenue road square bridge canal "
+    "plateau basin reef shelf fjord sound inlet creek falls station airport castle palace hut base camp north "
+    "south east west territory archipelago atoll crater field plain spring springs bank pole passage lagoon quay "
+    "pier"
+) - _set("bank spring field sound")
+WORK_CUES = _set(
+    "report atlas journal treaty act law catalogue catalog chronicle gazette review times post handbook manual "
+    "encyclopedia encyclopaedia dictionary bible charter constitution declaration novel symphony letters logbook "
+    "diary bulletin proceedings transactions protocol accord accords agreement map song album film magazine "
+    "newspaper"
+)
+PLACES = _set(
+    "afghanistan albania algeria andorra angola argentina armenia australia austria azerbaijan bahrain bangladesh "
+    "belarus belgium belize benin bhutan bolivia botswana brazil brunei bulgaria burundi cambodia cameroon canada "
+    "chad chile china colombia congo croatia cuba cyprus denmark ecuador egypt eritrea estonia ethiopia fiji "
+    "finland france gabon gambia germany ghana greece greenland grenada guatemala guinea guyana haiti honduras "
+    "hungary iceland india indonesia iran iraq ireland israel italy jamaica japan kazakhstan kenya kosovo kuwait "
+    "laos latvia lebanon lesotho liberia libya lithuania luxembourg madagascar malawi malaysia maldives mali "
+    "malta mexico moldova monaco mongolia montenegro morocco mozambique myanmar namibia nepal netherlands "
+    "nicaragua niger nigeria norway oman pakistan palestine panama paraguay peru philippines poland portugal "
+    "qatar romania russia rwanda scotland senegal serbia singapore slovakia slovenia somalia spain sudan suriname "
+    "sweden switzerland syria taiwan tajikistan tanzania thailand togo tonga tunisia turkey uganda ukraine "
+    "uruguay uzbekistan vanuatu venezuela vietnam wales yemen zambia zimbabwe england britain africa europe asia "
+    "antarctica america oceania arctic antarctic atlantic pacific mediterranean london paris berlin madrid rome "
+    "vienna oslo bergen stockholm copenhagen helsinki reykjavik dublin edinburgh glasgow lisbon athens moscow "
+    "beijing shanghai tokyo delhi mumbai cairo lagos nairobi sydney melbourne toronto montreal chicago boston "
+    "california texas florida amsterdam brussels zurich geneva hamburg munich prague warsaw budapest istanbul "
+    "jerusalem dubai seoul bangkok jakarta manila tromsø svalbard hobart ushuaia santiago"
+)
+PLACE_NAMES = _set("united states")  # two-word names that no cue word marks
+NATIONALITIES = _set(
+    "american british english scottish welsh irish french german italian spanish portuguese dutch belgian swiss "
+    "austrian danish norwegian swedish finnish icelandic polish czech hungarian romanian bulgarian greek turkish "
+    "russian soviet ukrainian chinese japanese korean indian pakistani iranian iraqi israeli arab egyptian "
+    "african nigerian kenyan australian canadian mexican brazilian argentine chilean european asian antarctic "
+    "arctic roman christian catholic protestant jewish muslim islamic latin"
+)
+CALENDAR = _set(
+    "january february march april may june july august september october november december monday tuesday "
+    "wednesday thursday friday saturday sunday spring summer autumn winter"
+)
+ROLES = _set(
+    "director captain leader head chief founder president chairman chairwoman chair secretary treasurer manager "
+    "editor engineer physicist chemist biologist geologist glaciologist oceanographer astronomer meteorologist "
+    "scientist mathematician historian explorer navigator pilot architect author writer novelist poet composer "
+    "singer actor actress painter artist photographer designer inventor professor teacher student doctor "
+    "physician nurse surgeon cook mechanic technician operator keeper curator owner commander officer sailor "
+    "diver surveyor cartographer minister king queen emperor mayor governor senator judge lawyer soldier "
+    "journalist economist philosopher botanist zoologist seismologist hydrologist programmer researcher successor "
+    "predecessor deputy wife husband son daughter brother sister mother father colleague assistant skipper mate "
+    "bassist guitarist drummer songwriter"
+)
+FIRST_NAMES = _set(
+    "aaron abdul abigail adam adele adrian agnes ahmed aisha alan albert alexander alexandra alfred alice alison "
+    "amalia amanda amelia amina amir amy ana anders andrea andreas andrew angela anita anna anne annette anthony "
+    "anton antonio arne arthur astrid audrey august barbara beatrice ben benjamin bernard bertha bjorn boris "
+    "brian bruno carl carla carlos carmen caroline catherine cecilia charles charlotte chen chloe christian "
+    "christina christine christopher clara claire claude claudia clement conrad cyril daniel david deborah denis "
+    "diana diego dmitri dolores dominic donald dora dorothy douglas edgar edith edmund eduardo edward edwin "
+    "eileen einar elena eleanor elias elin elisabeth elizabeth ella ellen elsa emil emily emma eric erica erik "
+    "erika ernest esther eva evelyn fatima felix ferdinand fernando fiona florence frances francis francisco "
+    "frank franz frederick frida friedrich gabriel george gerald gerard gertrude giovanni giulia grace greta "
+    "gregory gunnar gustav hana hannah hans harald harold harriet harry hassan heidi helen helena henrik henry "
+    "herbert hiroshi hugh hugo ian ibrahim ida igor ines inga ingrid irene iris isaac isabel isabella ivan ivar "
+    "jack jacob jacques jakob james jan jane janet jason jean jens jeremy jessica joan joanna joaquin johan "
+    "johann john jonas jonathan jorge jose joseph josephine juan judith julia julian julie julius karen karin "
+    "karl kate katherine kathleen keiko kenneth kenji kevin klaus knut kofi kurt lars laura laurence lea leah "
+    "leif lena leo leon leonard liam lidia lily linda lisa louis louise lucas lucia lucy ludwig luis magnus malik "
+    "manuel marc marcel marco marcus margaret maria marie marina mario marion mark marta martha martin mary "
+    "mathilde matthew maurice max maya mei michael michel miguel mikhail milan mina miriam mohamed mohammed "
+    "monica nadia nancy naomi natalia nathan niels nicholas nicole nikolai nils nina noah nora norman odd olaf "
+    "ole oleg olga oliver olivia oscar otto pablo patricia patrick paul paula pauline pedro per peter petra "
+    "philip pierre rachel rafael ralph rasmus raymond rebecca richard rita robert roberto robin roger roland rosa "
+    "rosalind rose ruth samuel sanna sara sarah sebastian sergei sigrid silvia simon sofia solveig sonia sophia "
+    "sophie stefan stella stephen steven sunniva susan susanna sven svetlana sylvia tamara tatiana teresa terje "
+    "theodor theresa thomas timothy tom tomas tor tove ulrich ursula valentina vera veronica victor victoria "
+    "viktor vincent viola virginia vladimir walter werner wilhelm william wolfgang xavier yan yasmin yuki yusuf "
+    "yves zoe"
+)
+UNITS = (
+    r"%|percent|per cent|°\s?[CF]|degrees?(?: (?:Celsius|Fahrenheit|north|south|east|west))?|"
+    r"kilomet(?:re|er)s?|met(?:re|er)s?|centimet(?:re|er)s?|millimet(?:re|er)s?|km²?|cm|mm|nm|m|miles?|feet|foot|inch(?:es)?|"
+    r"hectares?|acres?|square (?:kilomet(?:re|er)s?|met(?:re|er)s?|miles?)|cubic met(?:re|er)s?|"
+    r"kilograms?|grams?|tonnes?|tons?|kg|mg|g|pounds?|litres?|liters?|"
+    r"(?:kilo|mega|giga)?watts?|kW|MW|GW|volts?|(?:kilo|mega|giga)?hertz|Hz|kHz|MHz|GHz|(?:kilo|mega|giga|tera)bytes?|"
+    r"seconds?|minutes?|hours?|days?|weeks?|months?|years?|knots?|atmospheres?|bar|kelvin|K|"
+    r"people|inhabitants|students|employees|members|euros?|dollars?|kronor|kroner|crowns"
+)
+DIMENSION_NOUNS = {
+    "long": "length", "tall": "height", "high": "height", "deep": "depth", "wide": "width", "thick": "thickness",
+    "old": "age", "heavy": "weight",
+}  # fmt: skip
