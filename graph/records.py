@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from graph.communities import CommunityChange
+    from graph.communities import CommunityChange, Hierarchy
 
 Vector = NDArray[np.float16]
 """A stored embedding, shape (d,). float16 is exact in int64 fixed point at scale 2^24, so sums have an inverse."""
@@ -222,7 +222,7 @@ class Gone:
 class GraphDelta:
     """Everything one commit changed in one graph. Applied to version `version - 1` it gives `version`.
 
-    A snapshot has `snapshot=True`, holds every row, and gives `version` from nothing.
+    A snapshot has `snapshot=True`, holds every row (and the whole `Hierarchy`), and gives `version` from nothing.
     """
 
     graph: str
@@ -237,5 +237,5 @@ class GraphDelta:
     same_as: tuple[SameAsRow, ...] = ()
     entities: tuple[EntityRow, ...] = ()
     edges: tuple[EdgeRow, ...] = ()
-    communities: CommunityChange | None = None
+    communities: CommunityChange | Hierarchy | None = None
     snapshot: bool = False

@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 
 from graph import pagerank
-from graph.communities import Hierarchy
+from graph.communities import Hierarchy, MirroredHierarchy
 from graph.identity import entity_id
 from graph.locking import ReadersWriterLock
 from graph.records import (
@@ -121,7 +121,7 @@ class LiveView:
         self.lock = ReadersWriterLock()
         self.indexes = indexes
         self.walk = pagerank.build()
-        self.hierarchy = Hierarchy()
+        self.hierarchy = MirroredHierarchy()
         self.documents: dict[str, DocumentRow] = {}
         self.chunks: dict[int, Chunk] = {}
         self.chunk_numbers: dict[str, int] = {}
@@ -171,7 +171,9 @@ class LiveView:
             self.same_as[link.a, link.b] = link
         for document in delta.documents:
             self.documents[document.doc_id] = document
-        if delta.communities is not None:
+        if isinstance(delta.communities, Hierarchy):
+            self.hierarchy = MirroredHierarchy(delta.communities)
+        elif delta.communities is not None:
             self.hierarchy.apply(delta.communities)
         self._index(delta, indexed or Indexed())
         self._walk()

@@ -2,7 +2,7 @@
 
 - `documents` (key `graph|doc_id`): a `DocumentMessage`; a null value is a deletion.
 - `extractions` (key `graph`): an `ExtractionMessage`: what one revision contributes, or that it was deleted.
-- `deltas` (key `graph`): which version a graph reached, and which communities it touched.
+- `deltas` (key `graph`): which version a graph reached, and which entities changed.
 - `documents.dlq`: a `DeadLetter`.
 
 Embeddings travel as one base64 block of float16 rows beside the JSON fields that refer to them by order.
@@ -76,15 +76,20 @@ class DocumentMessage:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionMessage:
-    """The outcome of the extract stage for one revision; `extraction` None says the document was deleted."""
+    """The outcome of the extract stage for one revision; `extraction` None says the document was deleted.
+
+    `accepted_ms` is when the revision entered `documents` (milliseconds since the epoch): freshness is counted from it.
+    """
 
     graph: str
     doc_id: str
     revision: int
     extraction: Extraction | None
+    accepted_ms: int = 0
 
     def encode(self) -> bytes:
-        head = {"schema": SCHEMA, "graph": self.graph, "doc_id": self.doc_id, "revision": self.revision}
+        head: dict[str, Any] = {"schema": SCHEMA, "graph": self.graph, "doc_id": self.doc_id}
+        head |= {"revision": self.revision, "accepted_ms": self.accepted_ms}
         if self.extraction is None:
             return _dump(head | {"deleted": True})
         return _dump(head | _extraction_out(self.extraction))
@@ -119,11 +124,11 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class DeltaNotice:
-    """That a graph reached a version, and which communities it touched there."""
+    """That a graph reached a version, and which entities (by node) changed on the way, themselves or in an edge."""
 
     graph: str
     version: int
-    communities: tuple[int, ...] = ()
+    nodes: tuple[int, ...] = ()
 
     def encode(self) -> bytes:
         return _dump(
@@ -131,7 +136,7 @@ class DeltaNotice:
                 "schema": SCHEMA,
                 "graph": self.graph,
                 "version": self.version,
-                "communities": list(self.communities),
+                "nodes": list(self.nodes),
             }
         )
 
@@ -171,7 +176,8 @@ def decode_extraction(value: bytes) -> ExtractionMessage:
     body = _load(value)
     try:
         extraction = None if body.get("deleted") else _extraction_in(body)
-        return ExtractionMessage(body["graph"], body["doc_id"], int(body["revision"]), extraction)
+        head = (body["graph"], body["doc_id"], int(body["revision"]), extraction, int(body.get("accepted_ms", 0)))
+        return ExtractionMessage(*head)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise Rejected(f"the extraction record is malformed: {error!r}") from error
 
@@ -188,7 +194,7 @@ def decode_dead_letter(value: bytes) -> DeadLetter:
 def decode_notice(value: bytes) -> DeltaNotice:
     body = _load(value)
     try:
-        return DeltaNotice(body["graph"], int(body["version"]), tuple(map(int, body["communities"])))
+        return DeltaNotice(body["graph"], int(body["version"]), tuple(map(int, body["nodes"])))
     except (KeyError, TypeError, ValueError) as error:
         raise Rejected(f"the delta notice is malformed: {error!r}") from error
 

@@ -138,9 +138,9 @@ class Consolidator:
         for unit, chunk in plan.retracted:
             batch.net.count(unit, -1)
             batch.gone_chunks.append(chunk)
+        units = change.new.units if change.new else ()
         for index in plan.added:
-            assert change.new is not None
-            batch.net.count(change.new.units[index], 1)
+            batch.net.count(units[index], 1)
         batch.plans.append((change, plan))
 
     def _apply_labels(self, batch: _Batch) -> None:
@@ -433,7 +433,8 @@ class Consolidator:
         edges = _pairs(list(self._topology.weights))
         weights = np.array(list(self._topology.weights.values()), np.int64)
         self._trussness = trussness.build(edges)
-        self._communities = communities.build(edges, weights, snapshot=snapshot.communities)
+        hierarchy = snapshot.communities if isinstance(snapshot.communities, communities.Hierarchy) else None
+        self._communities = communities.build(edges, weights, snapshot=hierarchy)
         self._numbers = {
             "label": Numbers(self._labels),
             "statement": Numbers(self._statements),

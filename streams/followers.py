@@ -1,0 +1,117 @@
+"""The live views of a query process: opened from the store, kept current by deltas."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Protocol
+
+from graph.records import GraphDelta
+from graph.view import Indexed, Indexes, LiveView
+from streams.ports import GraphStore
+
+log = logging.getLogger("graphtide.streams")
+
+
+class IndexKeeper(Protocol):
+    """Where the vector indexes of a view come from, and where they last. Blocking: called in threads."""
+
+    def open(self, graph: str, dimensions: int, version: int) -> tuple[Indexes, Indexed]:
+        """Indexes for a graph that stands at `version`, with what they hold already.
+
+        Nothing newer than that is held, and a damaged or missing index is an empty one.
+        """
+        ...
+
+    def save(self, graph: str, indexes: Indexes, version: int) -> None:
+        """Make the indexes last, as of that version. Failure is logged: they can be built again."""
+        ...
+
+    def close(self, indexes: Indexes) -> None:
+        """End the indexes' background work."""
+        ...
+
+
+class Views:
+    """The live views by graph. `follow` and `replace` are called by one task."""
+
+    def __init__(self, keeper: IndexKeeper) -> None:
+        self._keeper = keeper
+        self._views: dict[str, LiveView] = {}
+        self._saved: dict[str, int] = {}
+
+    def get(self, graph: str) -> LiveView | None:
+        return self._views.get(graph)
+
+    def version(self, graph: str) -> int:
+        """The version that questions see; 0 for a graph without a view."""
+        view = self._views.get(graph)
+        return view.version if view else 0
+
+    def versions(self) -> Mapping[str, int]:
+        return {graph: view.version for graph, view in self._views.items()}
+
+    async def open(self, store: GraphStore) -> None:
+        """A view for every graph in the store. Cost: linear in their rows."""
+        for graph in await store.graphs():
+            self._views[graph] = await asyncio.to_thread(self._open, await store.snapshot(graph))
+
+    async def follow(self, delta: GraphDelta) -> None:
+        """Apply a delta to the view of its graph, which comes into being with the first one."""
+        view = self._views.get(delta.graph)
+        if view is None:
+            indexes, _ = await asyncio.to_thread(self._keeper.open, delta.graph, dimensions(delta), 0)
+            view = LiveView(delta.graph, indexes)
+            view.version = delta.version - 1
+            self._views[delta.graph] = view
+        await asyncio.to_thread(_apply, view, delta)
+
+    async def replace(self, snapshot: GraphDelta) -> None:
+        """Put a view of a rebuilt graph in the place of the one that stands."""
+        old = self._views.get(snapshot.graph)
+        self._views[snapshot.graph] = await asyncio.to_thread(self._build, snapshot)
+        if old is not None:
+            await asyncio.to_thread(self._keeper.close, old.indexes)
+
+    async def save(self, *, least_versions: int = 1) -> None:
+        """Save the indexes of views that moved by that many versions since they were saved."""
+        for graph, view in list(self._views.items()):
+            if view.version - self._saved.get(graph, 0) >= least_versions:
+                self._saved[graph] = await asyncio.to_thread(self._save, view)
+
+    async def close(self) -> None:
+        """Save what moved, and end all background work."""
+        await self.save()
+        for view in self._views.values():
+            await asyncio.to_thread(self._keeper.close, view.indexes)
+
+    def _open(self, snapshot: GraphDelta) -> LiveView:
+        indexes, held = self._keeper.open(snapshot.graph, dimensions(snapshot), snapshot.version)
+        view = LiveView(snapshot.graph, indexes)
+        view.apply(snapshot, indexed=held)
+        self._saved[snapshot.graph] = min(held.chunks, held.entities, held.statements)
+        log.info("graph %s stands at version %d", snapshot.graph, snapshot.version)
+        return view
+
+    def _build(self, snapshot: GraphDelta) -> LiveView:
+        indexes, _ = self._keeper.open(snapshot.graph, dimensions(snapshot), 0)
+        view = LiveView(snapshot.graph, indexes)
+        view.apply(snapshot)
+        self._saved.pop(snapshot.graph, None)
+        return view
+
+    def _save(self, view: LiveView) -> int:
+        with view.lock.read():
+            self._keeper.save(view.graph, view.indexes, view.version)
+            return view.version
+
+
+def _apply(view: LiveView, delta: GraphDelta) -> None:
+    with view.lock.write():
+        view.apply(delta)
+
+
+def dimensions(delta: GraphDelta) -> int:
+    """Length of the delta's vectors; 1 when it has none, and then none will be searched."""
+    return max((row.vector.size for row in delta.chunks), default=1) or 1

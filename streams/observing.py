@@ -1,0 +1,27 @@
+"""What the stages report while they work; metrics adapters listen, tests may too."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from streams.ports import State
+
+
+class Observer(Protocol):
+    """Called on the event loop, must not block. `graph` is a label of bounded cardinality."""
+
+    def ended(self, graph: str, state: State) -> None:
+        """A revision reached its end."""
+        ...
+
+    def queryable(self, graph: str, seconds: float) -> None:
+        """A revision became visible to questions, so long after it was accepted."""
+        ...
+
+    def worked(self, stage: str, seconds: float) -> None:
+        """A stage finished a batch that took so long."""
+        ...
+
+    def retried(self, stage: str) -> None:
+        """A stage waits to try again."""
+        ...

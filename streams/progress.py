@@ -1,0 +1,67 @@
+"""Tokens, and waiting for what they stand for: how a reader comes to see its own writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from streams.errors import DeadlineExceeded, Invalid
+from streams.followers import Views
+from streams.ports import GraphStore, Ledger, Position
+
+
+def token(positions: Sequence[Position]) -> str:
+    """What a publisher gets back: the last position in each partition, as `partition:offset,…`."""
+    last: dict[int, int] = {}
+    for position in positions:
+        last[position.partition] = max(position.offset, last.get(position.partition, -1))
+    return ",".join(f"{partition}:{offset}" for partition, offset in sorted(last.items()))
+
+
+def positions(token: str) -> tuple[Position, ...]:
+    """The positions a token stands for. Raises Invalid for anything that `token` did not make."""
+    try:
+        pairs = [part.split(":") for part in token.split(",")]
+        found = tuple(Position(int(partition), int(offset)) for partition, offset in pairs)
+    except ValueError as error:
+        raise Invalid("after", f"{token!r} is not a token; pass the one that publishing returned") from error
+    if any(position.partition < 0 or position.offset < 0 for position in found):
+        raise Invalid("after", f"{token!r} is not a token; pass the one that publishing returned")
+    return found
+
+
+class Progress:
+    """Lets any number of readers wait until a graph includes a token."""
+
+    def __init__(self, ledger: Ledger, store: GraphStore, views: Views) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._views = views
+        self._moved = asyncio.Event()
+
+    def moved(self) -> None:
+        """Some revision came to its end, or some view to a new version: whoever waits looks again."""
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def reach(self, graph: str, after: str, timeout_s: float) -> None:
+        """Return once every revision of the graph up to the token has its end, and the view shows it.
+
+        Raises Invalid for a bad token, DeadlineExceeded after `timeout_s`.
+        """
+        wanted = positions(after)
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    moved = self._moved
+                    if await self._reached(graph, wanted):
+                        return
+                    await moved.wait()
+        except TimeoutError as error:
+            raise DeadlineExceeded(f"the graph did not include token {after} within {timeout_s:g} s") from error
+
+    async def _reached(self, graph: str, wanted: Sequence[Position]) -> bool:
+        for position in wanted:
+            if await self._ledger.pending(graph, position):
+                return False
+        return self._views.version(graph) >= (await self._store.graphs()).get(graph, 0)
