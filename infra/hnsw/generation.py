@@ -140,6 +140,8 @@ class HnswGeneration:
 
     def _changed(self, keys: list[int], rows: Vectors) -> list[int]:
         held = [row for row, key in enumerate(keys) if key in self._labels]
+        if not held:
+            return list(range(len(keys)))
         same = (self.vectors(np.array([keys[row] for row in held])) == rows[held]).all(axis=1)
         unchanged = {row for row, equal in zip(held, same.tolist(), strict=True) if equal}
         return [row for row in range(len(keys)) if row not in unchanged]

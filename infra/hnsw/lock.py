@@ -23,6 +23,11 @@ class ReadersWriterLock:
         self._readers = 0
         self._writing = False
 
+    @property
+    def waiting(self) -> int:
+        """Number of threads that wait for their turn."""
+        return len(self._queue)
+
     @contextmanager
     def read(self) -> Iterator[None]:
         """Hold the lock together with other readers."""

@@ -1,0 +1,283 @@
+"""HnswIndex beyond the contract: promotion, rebuilds beside use, determinism, threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graph.vector_index import PADDING, ExactIndex, Ids, Vectors, unit_rows
+from infra.hnsw import HnswIndex, HnswParameters
+from infra.hnsw.generation import HnswGeneration
+from infra.hnsw.lock import ReadersWriterLock
+from infra.hnsw.rebuild import Rebuild
+
+DIMENSIONS = 16
+SMALL = HnswParameters(exact_below=100, dead_share=0.3)
+
+
+def rows_of(seed: int, count: int) -> Vectors:
+    """Random vectors."""
+    return np.random.default_rng(seed).normal(size=(count, DIMENSIONS)).astype(np.float32)
+
+
+@pytest.fixture
+def index() -> Iterator[HnswIndex]:
+    """An empty index that becomes a graph above 100 vectors."""
+    made = HnswIndex(DIMENSIONS, SMALL)
+    yield made
+    made.close()
+
+
+def test_index_becomes_a_graph_when_it_grows_and_brute_force_when_it_shrinks(index: HnswIndex) -> None:
+    """The kind follows the size by itself, with a gap in between so that it does not flap."""
+    rows = rows_of(1, 300)
+    index.add(np.arange(100), rows[:100])
+    index.settle()
+    assert index.statistics().kind == "exact"
+    index.add(np.arange(100, 300), rows[100:])
+    index.settle()
+    assert (index.statistics().kind, index.statistics().rebuilds) == ("hnsw", 1)
+    index.remove(np.arange(40, 300))
+    index.settle()
+    statistics = index.statistics()
+    assert (statistics.kind, statistics.live, statistics.tombstones) == ("exact", 40, 0)
+    assert np.array_equal(index.vectors(np.arange(40)), unit_rows(rows[:40], DIMENSIONS))
+
+
+def test_index_is_rebuilt_when_too_much_of_it_is_dead(index: HnswIndex) -> None:
+    """Replacing vectors leaves tombstones up to the dead share, and a rebuild clears them away."""
+    index.add(np.arange(400), rows_of(2, 400))
+    index.settle()
+    before = index.statistics()
+    index.add(np.arange(150), rows_of(3, 150))
+    index.settle()
+    assert index.statistics().tombstones == 150
+    assert index.statistics().rebuilds == before.rebuilds
+    index.add(np.arange(150, 200), rows_of(4, 50))
+    index.settle()
+    assert index.statistics().rebuilds == before.rebuilds + 1
+    assert index.statistics().tombstones <= 200 - 0.3 * 400
+    assert index.statistics().live == 400
+
+
+def test_search_finds_everything_when_tombstones_cut_the_graph() -> None:
+    """With nearly all labels dead and no rebuild, k still gives k: what the links do not reach is scanned for."""
+    index = HnswIndex(
+        DIMENSIONS, HnswParameters(links=2, build_width=2, search_width=2, exact_below=0, dead_share=0.999)
+    )
+    rows = rows_of(5, 600)
+    index.add(np.arange(600), rows)
+    index.settle()
+    index.remove(np.arange(60, 600))
+    found = index.search(rows_of(6, 30), 20)
+    assert index.statistics().tombstones >= 500
+    assert (found.ids != PADDING).all()
+    assert all(len(set(row)) == 20 for row in found.ids.tolist())
+    index.close()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rebuild_ends_in_one_graph_whatever_its_timing(seed: int, tmp_path: Path) -> None:
+    """However reads and changes interleave, the new generation is the ordered state, then the changes in order."""
+    print(f"seed {seed}")
+    changes = [
+        (sorted(np.random.default_rng(step).choice(140, size=5, replace=False).tolist()), step % 3 != 0)
+        for step in range(40)
+    ]
+    digests = set()
+    for timing in range(3):
+        rng = np.random.default_rng(100 * seed + timing)
+        held = ExactIndex(DIMENSIONS)
+        held.put(list(range(120)), unit_rows(rows_of(seed, 120), DIMENSIONS))
+        digests.add(_rebuilt(held, changes, rng, tmp_path / f"{timing}"))
+    assert len(digests) == 1
+
+
+def _rebuilt(
+    held: ExactIndex, changes: list[tuple[list[int], bool]], rng: np.random.Generator, file: Path
+) -> tuple[bytes, bytes]:
+    rebuild, fresh = Rebuild(held.live_ids()), HnswGeneration(DIMENSIONS, SMALL, 512)
+    waiting = list(enumerate(changes))
+    reading = True
+    while reading or waiting:
+        if waiting and rng.random() < 0.5:
+            step, (keys, upsert) = waiting.pop(0)
+            rows = unit_rows(rows_of(1000 + step, len(keys)), DIMENSIONS) if upsert else None
+            rebuild.note(held, keys, rows)
+            if rows is None:
+                held.remove(np.array(keys))
+            else:
+                held.put(keys, rows)
+        elif reading:
+            keys, read = rebuild.read(held, int(rng.integers(1, 30)))
+            reading = bool(keys)
+            fresh.put(keys, read)
+    while taken := rebuild.take(int(rng.integers(1, 20))):
+        for keys, changed in taken:
+            if changed is None:
+                fresh.remove(np.array(keys))
+            else:
+                fresh.put(keys, changed)
+    assert np.array_equal(fresh.live_ids(), held.live_ids())
+    assert np.array_equal(fresh.vectors(held.live_ids()), held.vectors(held.live_ids()))
+    fresh.write(str(file))
+    return file.read_bytes(), fresh.owner().tobytes()
+
+
+def test_equal_calls_give_equal_graphs(tmp_path: Path) -> None:
+    """Two indexes fed alike are alike to the last byte: content-addressed snapshot files have the same names."""
+    names = []
+    for run in ("one", "two"):
+        index = HnswIndex(DIMENSIONS, SMALL)
+        for step in range(30):
+            index.add(np.arange(20) + 11 * step, rows_of(step, 20))
+            index.remove(np.arange(6) + 9 * step)
+            index.settle()
+        index.save(tmp_path / run, 1)
+        names.append(sorted(file.name for file in (tmp_path / run).iterdir()))
+        assert index.statistics().kind == "hnsw"
+        index.close()
+    assert names[0] == names[1]
+
+
+def test_failed_rebuild_is_reported_once_and_tried_again(index: HnswIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error in the background reaches the next writer, before it changed anything, and the index stays in use."""
+    put: Callable[[HnswGeneration, list[int], Vectors], None] = HnswGeneration.put
+
+    def exhausted(_generation: HnswGeneration, _keys: list[int], _rows: Vectors) -> None:
+        raise MemoryError("no room for another generation")
+
+    monkeypatch.setattr(HnswGeneration, "put", exhausted)
+    index.add(np.arange(120), rows_of(7, 120))
+    with pytest.raises(MemoryError, match="another generation"):
+        index.settle()
+    monkeypatch.setattr(HnswGeneration, "put", put)
+    with pytest.raises(MemoryError, match="another generation"):
+        index.add(np.array([500]), rows_of(8, 1))
+    assert 500 not in index
+    index.add(np.array([500]), rows_of(8, 1))
+    index.settle()
+    assert (index.statistics().kind, len(index)) == ("hnsw", 121)
+
+
+def test_close_abandons_a_rebuild_and_leaves_the_index_usable() -> None:
+    """After close the index answers from what it holds, and orders no more rebuilds."""
+    index = HnswIndex(DIMENSIONS, SMALL)
+    rows = rows_of(9, 3000)
+    index.add(np.arange(3000), rows)
+    index.close()
+    index.add(np.array([4000]), rows[:1])
+    assert len(index) == 3001
+    assert index.search(rows[77:78], 1).ids.tolist() == [[77]]
+
+
+def test_index_serves_many_threads_while_it_is_rebuilt(tmp_path: Path) -> None:
+    """One writer, two readers, a saver: no error, no wrong answer for what never changes, and recall at the end."""
+    index = HnswIndex(DIMENSIONS, HnswParameters(exact_below=300, dead_share=0.2))
+    fixed = rows_of(10, 200)
+    index.add(np.arange(200), fixed)
+    held: dict[int, Vectors] = dict(enumerate(fixed))
+    done = threading.Event()
+
+    def write() -> None:
+        rng = np.random.default_rng(11)
+        try:
+            for step in range(250):
+                ids = 200 + rng.choice(1500, size=20, replace=False)
+                rows = rows_of(5000 + step, 20)
+                index.add(ids, rows)
+                held.update(zip(ids.tolist(), rows, strict=True))
+                gone = 200 + rng.choice(1500, size=12, replace=False)
+                index.remove(gone)
+                for id_ in gone.tolist():
+                    held.pop(id_, None)
+        finally:
+            done.set()
+
+    def read(seed: int) -> tuple[int, int]:
+        rng, hits, asked = np.random.default_rng(seed), 0, 0
+        while not done.is_set() or asked == 0:
+            ids: Ids = rng.choice(200, size=8)
+            found = index.search(fixed[ids], 5, allowed=(lambda id_: id_ < 200) if asked % 3 == 0 else None)
+            assert (found.ids != PADDING).all()
+            hits += int((found.ids[:, 0] == ids).sum())
+            asked += len(ids)
+        return hits, asked
+
+    def save() -> int:
+        version = 0
+        while not done.is_set() or version == 0:
+            version += 1
+            index.save(tmp_path / "snapshot", version)
+            loaded = HnswIndex.load(tmp_path / "snapshot", DIMENSIONS, version, HnswParameters(exact_below=300))
+            assert len(loaded) >= 200
+            loaded.close()
+        return version
+
+    with ThreadPoolExecutor(4) as threads:
+        writer, readers, saver = (
+            threads.submit(write),
+            [threads.submit(read, seed) for seed in (1, 2)],
+            threads.submit(save),
+        )
+        writer.result()
+        counts = [reader.result() for reader in readers]
+        assert saver.result() >= 1
+    index.settle()
+    assert index.statistics().rebuilds >= 3
+    assert sum(hits for hits, _ in counts) >= 0.99 * sum(asked for _, asked in counts)
+    _assert_equal(index, held)
+    index.close()
+
+
+def _assert_equal(index: HnswIndex, held: dict[int, Vectors]) -> None:
+    reference = ExactIndex(DIMENSIONS)
+    ids = np.array(sorted(held), dtype=np.int64)
+    reference.add(ids, np.array([held[id_] for id_ in ids.tolist()]))
+    assert len(index) == len(held)
+    assert np.array_equal(index.vectors(ids), reference.vectors(ids))
+    queries = rows_of(12, 100)
+    found, expected = index.search(queries, 10), reference.search(queries, 10)
+    assert (found.similarities >= expected.similarities[:, 9:] - 1e-6).mean() >= 0.98
+
+
+def test_lock_serves_in_order_of_arrival() -> None:
+    """A reader that comes after a waiting writer waits behind it, so that readers cannot starve a writer."""
+    lock, order = ReadersWriterLock(), list[str]()
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock.read():
+            entered.set()
+            leave.wait(30)
+            order.append("first reader")
+
+    def write() -> None:
+        with lock.write():
+            order.append("writer")
+
+    def read() -> None:
+        with lock.read():
+            order.append("second reader")
+
+    with ThreadPoolExecutor(3) as threads:
+        threads.submit(hold)
+        entered.wait(30)
+        for task, waiting in ((write, 1), (read, 2)):
+            threads.submit(task)
+            while lock.waiting < waiting:
+                leave.wait(0.001)
+        leave.set()
+    assert order == ["first reader", "writer", "second reader"]
+
+
+@pytest.mark.parametrize("wrong", [{"links": 1}, {"search_width": 0}, {"dead_share": 1.0}, {"exact_below": -1}])
+def test_parameters_refuse_values_that_hnswlib_would_misuse(wrong: dict[str, float]) -> None:
+    """Nonsense is refused when the value object is made."""
+    with pytest.raises(ValueError, match="must"):
+        HnswParameters(**wrong)  # type: ignore[arg-type]
