@@ -60,7 +60,7 @@ class Views:
     async def follow(self, delta: GraphDelta) -> None:
         """Apply a delta to the view of its graph, which comes into being with the first one."""
         view = self._views.get(delta.graph)
-        if view is None:
+        if view is None or _misfits(view, delta):
             indexes, _ = await asyncio.to_thread(self._keeper.open, delta.graph, dimensions(delta), 0)
             view = LiveView(delta.graph, indexes)
             view.version = delta.version - 1
@@ -112,6 +112,11 @@ def _apply(view: LiveView, delta: GraphDelta) -> None:
         view.apply(delta)
 
 
+def _misfits(view: LiveView, delta: GraphDelta) -> bool:
+    """Whether an empty view was opened for vectors of another length: its graph had none then, or lost all."""
+    return not view.documents and bool(delta.chunks) and view.indexes.chunks.dimensions != dimensions(delta)
+
+
 def dimensions(delta: GraphDelta) -> int:
-    """Length of the delta's vectors; 1 when it has none, and then none will be searched."""
+    """Length of the delta's vectors; 1 when it has none, and then there is nothing to search."""
     return max((row.vector.size for row in delta.chunks), default=1) or 1
