@@ -1,0 +1,174 @@
+// Insertion, first step: a batch of new edges gets its place in the order.
+//
+// The triangles of the new edges are enumerated once, those shared between them too. Old edges that were in no triangle join
+// the batch (all their triangles are new). Then the batch is peeled while every other edge keeps its trussness, that is,
+// leaves the graph after its level: what comes out is the best lower bound there is for each edge of the batch, and standing
+// at the end of its level in the order of peeling it has at most trussness - 2 later triangles. So no edge of the batch
+// violates the order; only old edges can, to which a triangle was added that they stand first in. Those are for Raise.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "raise.hpp"
+#include "state.hpp"
+
+namespace truss {
+
+class Insert {
+ public:
+    explicit Insert(State& state) : state_(state), order_(state.order), raise_(state) {}
+
+    // The edges must be in the adjacency and in no list, with trussness 0.
+    void run(const std::vector<EdgeId>& edges) {
+        members_.clear();
+        triangles_.clear();
+        for (EdgeId edge : edges) join(edge, 0);
+        enumerate(static_cast<std::int32_t>(edges.size()));
+        peel();
+        count_support();
+        for (const Member& member : members_) order_[member.edge].slot = none;
+        if (!violating_.empty()) raise_.run(violating_);
+    }
+
+ private:
+    static constexpr std::int32_t never = std::numeric_limits<std::int32_t>::max();
+
+    struct Member {
+        EdgeId edge;
+        std::int32_t triangles = none;  // first of a linked list of 3 * triangle + corner
+        std::int32_t alive = 0;
+    };
+    struct Triangle {
+        EdgeId edges[3];
+        std::int32_t next[3];
+        std::int32_t leaves_after;  // the level at which its first old edge leaves, or never
+        bool dead;
+    };
+
+    void join(EdgeId edge, std::int32_t trussness_before) {
+        order_[edge].slot = static_cast<std::int32_t>(members_.size());
+        order_[edge].trussness = never;
+        order_[edge].support = 0;
+        members_.push_back({edge});
+        state_.log(edge, trussness_before);
+    }
+
+    void enumerate(std::int32_t count) {
+        for (std::int32_t slot = 0; slot < count; ++slot) {
+            const EdgeId edge = members_[slot].edge;
+            state_.for_each_triangle(edge, [&](EdgeId a, EdgeId b) {
+                if (was_enumerated(a, slot) || was_enumerated(b, slot)) return;
+                for (EdgeId other : {a, b})
+                    if (order_[other].trussness == 2) join(other, 2);
+                add_triangle(edge, a, b);
+            });
+        }
+    }
+
+    // Members that joined late stand behind the new edges, and are not enumerated themselves.
+    bool was_enumerated(EdgeId edge, std::int32_t slot) const {
+        const std::int32_t other = order_[edge].slot;
+        return other != none && other < slot;
+    }
+
+    void add_triangle(EdgeId edge, EdgeId a, EdgeId b) {
+        Triangle triangle{{edge, a, b}, {none, none, none}, never, false};
+        const auto number = static_cast<std::int32_t>(triangles_.size());
+        for (std::int32_t corner = 0; corner < 3; ++corner) {
+            const Record& record = order_[triangle.edges[corner]];
+            triangle.leaves_after = std::min(triangle.leaves_after, record.trussness);
+            if (record.slot == none) continue;
+            Member& member = members_[record.slot];
+            triangle.next[corner] = member.triangles;
+            member.triangles = 3 * number + corner;
+            ++member.alive;
+        }
+        triangles_.push_back(triangle);
+    }
+
+    void peel() {
+        by_level_.clear();
+        for (std::size_t t = 0; t < triangles_.size(); ++t)
+            if (triangles_[t].leaves_after != never) by_level_.push_back(static_cast<std::int32_t>(t));
+        std::sort(by_level_.begin(), by_level_.end(), [&](std::int32_t a, std::int32_t b) {
+            return triangles_[a].leaves_after < triangles_[b].leaves_after;
+        });
+        waiting_.resize(members_.size());
+        for (std::size_t slot = 0; slot < members_.size(); ++slot) waiting_[slot] = static_cast<std::int32_t>(slot);
+        std::size_t left = 0;
+        for (std::int32_t level = 2; !waiting_.empty(); level = next_level(level, left)) peel_level(level, left);
+    }
+
+    void peel_level(std::int32_t level, std::size_t& left) {
+        for (; left < by_level_.size() && triangles_[by_level_[left]].leaves_after <= level; ++left)
+            lose_old_edge(triangles_[by_level_[left]]);
+        leaving_.clear();
+        for (std::int32_t slot : waiting_)
+            if (members_[slot].alive <= level - 2) leaving_.push_back(slot);
+        for (std::size_t i = 0; i < leaving_.size(); ++i) leave(leaving_[i], level);
+        if (leaving_.empty()) return;
+        waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(),
+                                      [&](std::int32_t slot) { return order_[members_[slot].edge].trussness != never; }),
+                       waiting_.end());
+    }
+
+    // Nothing happens before the next old edge leaves or the weakest member does.
+    std::int32_t next_level(std::int32_t level, std::size_t left) const {
+        std::int32_t next = left < by_level_.size() ? triangles_[by_level_[left]].leaves_after : never;
+        for (std::int32_t slot : waiting_) next = std::min(next, members_[slot].alive + 2);
+        return std::max(next, level + 1);
+    }
+
+    // An old edge leaves: it stands first in the triangle, and counts it.
+    void lose_old_edge(Triangle& triangle) {
+        if (triangle.dead) return;
+        triangle.dead = true;
+        EdgeId first = none;
+        for (EdgeId edge : triangle.edges) {
+            const Record& record = order_[edge];
+            if (record.slot != none)
+                --members_[record.slot].alive;
+            else if (first == none || order_.before(record, order_[first]))
+                first = edge;
+        }
+        Record& record = order_[first];
+        if (++record.later == record.trussness - 1) violating_.push_back(first);
+    }
+
+    void leave(std::int32_t slot, std::int32_t level) {
+        const Member& member = members_[slot];
+        order_[member.edge].later = member.alive;
+        order_.link_last(member.edge, level);
+        for (std::int32_t at = member.triangles; at != none; at = triangles_[at / 3].next[at % 3]) {
+            Triangle& triangle = triangles_[at / 3];
+            if (triangle.dead) continue;
+            triangle.dead = true;
+            for (EdgeId other : triangle.edges) {
+                const std::int32_t other_slot = order_[other].slot;
+                if (other == member.edge || other_slot == none) continue;
+                if (--members_[other_slot].alive == level - 2) leaving_.push_back(other_slot);
+            }
+        }
+    }
+
+    void count_support() {
+        for (const Triangle& triangle : triangles_) {
+            std::int32_t lowest = never;
+            for (EdgeId edge : triangle.edges) lowest = std::min(lowest, order_[edge].trussness);
+            for (EdgeId edge : triangle.edges) order_[edge].support += order_[edge].trussness == lowest;
+        }
+    }
+
+    State& state_;
+    PeelOrder& order_;
+    Raise raise_;
+    std::vector<Member> members_;
+    std::vector<Triangle> triangles_;
+    std::vector<std::int32_t> by_level_, waiting_, leaving_;
+    std::vector<EdgeId> violating_;
+};
+
+}  // namespace truss

@@ -1,0 +1,79 @@
+"""Deletion, pure Python: edges leave, and each edge that loses too many triangles sinks to the level it supports.
+
+The twin of graph/kernels/truss/remove.hpp, where the method is told: sinking to the h-index of an edge's triangles
+until nothing sinks gives the exact values (Sariyuce et al. 2018), and the end of the lower level is a right place in
+the order.
+"""
+
+from graph.trussness.state import State
+
+
+def remove(state: State, edges: list[int]) -> None:
+    """Take out edges that are there, each once. Cost: their triangles, and those of every edge that sinks."""
+    weak: list[int] = []
+    for edge in edges:
+        for a, b in state.triangles(edge):
+            _lose_triangle(state, edge, (a, b), weak)
+        state.destroy(edge)
+    while weak:
+        edge = weak.pop()
+        if state.ends[edge] is not None and state.support[edge] < state.trussness[edge] - 2:
+            _sink(state, edge, weak)
+
+
+def _lose_triangle(state: State, gone: int, pair: tuple[int, int], weak: list[int]) -> None:
+    a, b = pair
+    trussness = state.trussness
+    first = a if state.before(a, b) else b
+    if state.before(first, gone):
+        state.later[first] -= 1
+    lowest = min(trussness[gone], trussness[a], trussness[b])
+    for edge in pair:
+        if trussness[edge] == lowest:
+            _lose_support(state, edge, weak)
+
+
+def _lose_support(state: State, edge: int, weak: list[int]) -> None:
+    state.support[edge] -= 1
+    if state.support[edge] == state.trussness[edge] - 3:
+        weak.append(edge)
+
+
+def _sink(state: State, edge: int, weak: list[int]) -> None:
+    before = state.trussness[edge]
+    triangles = list(state.triangles(edge))
+    level = _h_index(state, triangles, before - 1)
+    state.later[edge] = state.support[edge] = 0
+    for pair in triangles:
+        _release_triangle(state, edge, pair, level, weak)
+    state.unlink(edge)
+    state.changes.setdefault(edge, before)
+    state.link_last(edge, level)
+
+
+def _h_index(state: State, triangles: list[tuple[int, int]], limit: int) -> int:
+    """Return the largest k <= limit at which k - 2 triangles have both edges at k or above."""
+    at_level = [0] * (limit + 1)
+    for a, b in triangles:
+        at_level[min(state.trussness[a], state.trussness[b], limit)] += 1
+    level, above = limit, at_level[limit]
+    while level > 2 and above < level - 2:
+        level -= 1
+        above += at_level[level]
+    return level
+
+
+def _release_triangle(state: State, edge: int, pair: tuple[int, int], level: int, weak: list[int]) -> None:
+    """Settle one triangle of a sinking edge: what it counts at the lower level, and who counted on it above."""
+    a, b = pair
+    lowest, before = min(state.trussness[a], state.trussness[b]), state.trussness[edge]
+    if lowest > level:
+        state.later[edge] += 1
+        first = a if state.before(a, b) else b
+        if state.before(first, edge):
+            state.later[first] -= 1
+    if lowest >= level:
+        state.support[edge] += 1
+    for other in pair:
+        if level < state.trussness[other] <= before and state.trussness[other] == lowest:
+            _lose_support(state, other, weak)
