@@ -79,12 +79,20 @@ class DocumentInfo:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """One document revision's whole contribution."""
+    """One document revision's whole contribution. `gaps` are the blanks in front of, between and behind the units."""
 
     doc_id: str
     revision: int
     info: DocumentInfo
     units: tuple[Unit, ...]
+    gaps: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The document's text, unchanged."""
+        gaps = self.gaps or ("",) * (len(self.units) + 1)
+        parts = (gap + unit.text for gap, unit in zip(gaps, self.units, strict=False))
+        return "".join(parts) + gaps[-1]
 
 
 @dataclass(frozen=True, slots=True)

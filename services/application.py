@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from graph.retrieval.request import Filters
 from streams.messages import DocumentMessage
 from streams.ports import State
 
@@ -56,17 +57,6 @@ class DocumentStatus:
     metadata: Mapping[str, object]
     text: str
     facts: tuple[StatedFact, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """What a passage's document must be. Empty fields admit all; `occurred_*` are ISO dates, both inclusive."""
-
-    doc_ids: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-    metadata: tuple[tuple[str, object], ...] = ()
-    occurred_from: str = ""
-    occurred_to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +210,7 @@ class Application(Protocol):
         ...
 
     def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
-        """The same in pieces: first the Answer with its context and an empty text, then Pieces, last the full Answer."""
+        """The same in pieces: the Answer with its context and an empty text, then Pieces, last the full Answer."""
         ...
 
     async def graphs(self) -> Mapping[str, int]:

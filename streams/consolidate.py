@@ -16,7 +16,8 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from graph.consolidation import Consolidator
@@ -74,6 +75,7 @@ class ConsolidateStage:
         self._writers: dict[str, Consolidator] = {}
         self._partition = 0
         self._held = Watermark(0, 0)
+        self._writing = asyncio.Lock()
 
     @property
     def kernels(self) -> Mapping[str, str]:
@@ -92,7 +94,8 @@ class ConsolidateStage:
             while True:
                 delivered = await consumer.poll(self._batch_size, 5.0)
                 if delivered:
-                    await self._batch(delivered)
+                    async with self._writing:
+                        await self._batch(delivered)
                     await consumer.commit(delivered[-1].position)
                     await self._log.trim(EXTRACTIONS, Position(partition, self._held.next_offset))
         except BaseException:
@@ -180,6 +183,16 @@ class ConsolidateStage:
             snapshot = await self._store.snapshot(graph)
             writer = self._writers[graph] = await asyncio.to_thread(Consolidator.restore, snapshot)
         return writer
+
+    @asynccontextmanager
+    async def paused(self) -> AsyncIterator[None]:
+        """Between batches, and no batch begins: whoever holds this may read, or replace, what the store has."""
+        async with self._writing:
+            yield
+
+    def writer(self, graph: str) -> Consolidator | None:
+        """The write model of a graph, if it is in memory. To be read while `paused`."""
+        return self._writers.get(graph)
 
     def forget(self, graph: str) -> None:
         """Drop a graph's write model: the store's rows were replaced. The next batch restores it from there."""

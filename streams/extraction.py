@@ -57,7 +57,7 @@ async def extract(document: DocumentMessage, revision: int, models: Models, caps
     units = (
         _unit(document.info.title, passage, draft, vectors) for passage, draft in zip(passages, drafts, strict=True)
     )
-    return Extraction(document.doc_id, revision, document.info, tuple(units))
+    return Extraction(document.doc_id, revision, document.info, tuple(units), _gaps(document.text, passages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,12 @@ class _Draft:
 
 async def _split(text: str, chunker: Chunker) -> tuple[Passage, ...]:
     return chunker.split(text) if len(text) < LONG_TEXT else await asyncio.to_thread(chunker.split, text)
+
+
+def _gaps(text: str, passages: Sequence[Passage]) -> tuple[str, ...]:
+    starts = [0, *(passage.end for passage in passages)]
+    ends = [*(passage.start for passage in passages), len(text)]
+    return tuple(text[start:end] for start, end in zip(starts, ends, strict=True))
 
 
 async def _found(document: DocumentMessage, passages: Sequence[Passage], extractor: Extractor) -> Sequence[Found]:

@@ -221,6 +221,7 @@ def _extraction_out(extraction: Extraction) -> dict[str, Any]:
     return {
         "info": _info_out(extraction.info),
         "units": units,
+        "gaps": extraction.gaps,
         "dimensions": len(rows[0]) if rows else 0,
         "vectors": base64.b64encode(block).decode(),
     }
@@ -238,7 +239,7 @@ def _extraction_in(body: dict[str, Any]) -> Extraction:
             Fact(s, p, o, said, line, w, next(rows), since, till) for s, p, o, said, line, w, since, till in facts
         )
         units.append(Unit(bytes.fromhex(key), text, start, end, vector, seen, held))
-    return Extraction(body["doc_id"], int(body["revision"]), _info_in(body["info"]), tuple(units))
+    return Extraction(body["doc_id"], int(body["revision"]), _info_in(body["info"]), tuple(units), tuple(body["gaps"]))
 
 
 def _entity_in(body: dict[str, Any]) -> GivenEntity:

@@ -100,6 +100,10 @@ class Consolidator:
         """Which implementation each kernel runs on."""
         return {"trussness": self._trussness.name, "communities": self._communities.name}
 
+    def hierarchy(self) -> communities.Hierarchy:
+        """The communities as they stand, whole. Cost: linear in the nodes."""
+        return self._communities.hierarchy()
+
     def violations(self) -> list[str]:
         """What the trussness self-check finds wrong; empty when it proves every value exact."""
         return self._trussness.violations()
@@ -398,8 +402,8 @@ class Consolidator:
         for kind, numbers in (("node", batch.gone_nodes), ("chunk", batch.gone_chunks)):
             for number in numbers:
                 self._numbers[kind].release(number)
-        for kind in self._numbers.values():
-            kind.settle()
+        for held in self._numbers.values():
+            held.settle()
 
     # -- restoring ---------------------------------------------------------------------------------------------------
 

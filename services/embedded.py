@@ -1,0 +1,298 @@
+"""Graphtide in one process: the application port on the embedded runtime.
+
+It answers requests and keeps the stages running beside them; it owns no driver (`services/wiring.py` builds those) and
+speaks no protocol. Questions run in threads, under the read lock of one graph's view, so each sees one version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from graph.digest import digest as digest_of
+from graph.records import GraphDelta
+from graph.retrieval import MODES, Question, Retrieved, retrieve
+from graph.view import LiveView
+from infra.metrics import Metrics
+from services.answering import answer, context
+from services.application import (
+    Answer,
+    Ask,
+    Digest,
+    DocumentStatus,
+    GraphStats,
+    Health,
+    Piece,
+    Rebuilt,
+    Receipt,
+    StatedFact,
+    Verification,
+)
+from streams import recounting
+from streams.consolidate import ConsolidateStage
+from streams.errors import Invalid, NotFound, Overloaded
+from streams.extract import ExtractStage
+from streams.followers import Views
+from streams.messages import DocumentMessage, decode_extraction, document_key
+from streams.models import ContextPassage, Embedder, Generated, Generator
+from streams.ports import GraphStore, Ledger, LedgerEntry, Record, Standing, State
+from streams.progress import Progress, token
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The parts an embedded service is made of, as `services/wiring.py` puts them together."""
+
+    store: GraphStore
+    ledger: Ledger
+    views: Views
+    progress: Progress
+    extract: ExtractStage
+    consolidate: ConsolidateStage
+    embedder: Embedder
+    generator: Generator
+    metrics: Metrics
+    notes: Mapping[str, str]
+    """What each stage is waiting for, in plain words; "" while it runs."""
+    models: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is refused for now, with 429, so that what was accepted stays quick."""
+
+    pending_revisions: int = 100_000
+    running_queries: int = 64
+
+
+class EmbeddedApplication:
+    """See `services.application.Application`, which says what each method promises."""
+
+    def __init__(self, runtime: Runtime, limits: Limits | None = None) -> None:
+        self._runtime = runtime
+        self._limits = limits or Limits()
+        self._queries = 0
+
+    # -- documents -----------------------------------------------------------------------------------------------------
+
+    async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:
+        for graph in {document.graph for document in documents}:
+            await self._refuse_when_behind(graph)
+        records = [Record(document.key, document.encode()) for document in documents]
+        return Receipt(token(await self._runtime.ledger.accept(records)), len(records))
+
+    async def delete(self, graph: str, doc_id: str) -> Receipt:
+        latest = await self._latest(graph, doc_id)
+        if latest.state is State.DELETED:
+            raise NotFound(f"document {doc_id!r} of graph {graph!r} is deleted already")
+        await self._refuse_when_behind(graph)
+        return Receipt(token(await self._runtime.ledger.accept([Record(document_key(graph, doc_id), None)])), 1)
+
+    async def document(self, graph: str, doc_id: str) -> DocumentStatus:
+        latest = await self._latest(graph, doc_id)
+        standings = await self._runtime.store.standings(graph, [doc_id])
+        return self._status(latest, standings.get(doc_id))
+
+    async def _latest(self, graph: str, doc_id: str) -> LedgerEntry:
+        latest = await self._runtime.ledger.latest(graph, doc_id)
+        if latest is None:
+            await self._known(graph)
+            raise NotFound(f"graph {graph!r} has no document {doc_id!r}")
+        return latest
+
+    async def _known(self, graph: str) -> None:
+        """Raise NotFound for a graph that nothing was ever published to."""
+        if self._runtime.views.get(graph) is None and not await self._runtime.ledger.counts(graph):
+            raise NotFound(f"there is no graph {graph!r}; it comes into being with its first document")
+
+    async def _refuse_when_behind(self, graph: str) -> None:
+        pending = await self._runtime.ledger.pending(graph)
+        if pending >= self._limits.pending_revisions:
+            raise Overloaded(f"{pending} revisions of graph {graph!r} are waiting; publish slower", 5.0)
+
+    def _status(self, latest: LedgerEntry, standing: Standing | None) -> DocumentStatus:
+        live = decode_extraction(standing.extraction).extraction if standing and standing.extraction else None
+        key = (latest.graph, latest.doc_id)
+        waiting = self._runtime.extract.waiting.get(key, "") if latest.state is State.ACCEPTED else ""
+        return DocumentStatus(
+            *key,
+            latest.state,
+            latest.position.offset,
+            latest.reason or waiting,
+            token([latest.position]),
+            live.revision if live else None,
+            live.info.title if live else "",
+            live.info.source if live else "",
+            live.info.occurred_at if live else "",
+            {name: json.loads(value) for name, value in live.info.metadata} if live else {},
+            live.text if live else "",
+            tuple(_stated(self._runtime.views.get(latest.graph), latest.doc_id)) if live else (),
+        )
+
+    # -- questions -----------------------------------------------------------------------------------------------------
+
+    async def query(self, graph: str, ask: Ask) -> Answer:
+        async with asyncio.timeout(ask.timeout_s):
+            retrieved, passages = await self._retrieve(graph, ask)
+            generated = await self._runtime.generator.answer(ask.question, passages) if ask.generate else None
+            return answer(retrieved, passages, generated)
+
+    async def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
+        retrieved, passages = await self._retrieve(graph, ask)
+        yield answer(retrieved, passages, None)
+        generated: Generated | None = None
+        if ask.generate:
+            async with aclosing(self._pieces(ask.question, passages)) as pieces:
+                async for piece in pieces:
+                    if isinstance(piece, Generated):
+                        generated = piece
+                    else:
+                        yield Piece(piece)
+        yield answer(retrieved, passages, generated)
+
+    async def _pieces(self, question: str, passages: Sequence[ContextPassage]) -> AsyncIterator[str | Generated]:
+        async for piece in self._runtime.generator.stream(question, passages):
+            yield piece
+
+    async def _retrieve(self, graph: str, ask: Ask) -> tuple[Retrieved, list[ContextPassage]]:
+        if ask.mode not in MODES:
+            raise Invalid("mode", f"{ask.mode!r} is not a mode; there are {', '.join(sorted(MODES))}")
+        await self._known(graph)
+        if self._queries >= self._limits.running_queries:
+            raise Overloaded(f"{self._queries} questions are being answered already")
+        self._queries += 1
+        try:
+            if ask.after:
+                await self._runtime.progress.reach(graph, ask.after, ask.timeout_s)
+            view = self._runtime.views.get(graph)
+            if view is None:
+                raise NotFound(f"graph {graph!r} has no document applied yet; pass `after` to wait for one")
+            vector = (await self._runtime.embedder.embed([ask.question]))[0]
+            question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain)
+            return await asyncio.to_thread(_read, view, question)
+        finally:
+            self._queries -= 1
+
+    # -- the graph as a whole ------------------------------------------------------------------------------------------
+
+    async def graphs(self) -> Mapping[str, int]:
+        return self._runtime.views.versions()
+
+    async def stats(self, graph: str) -> GraphStats:
+        await self._known(graph)
+        runtime, view = self._runtime, self._runtime.views.get(graph)
+        revisions = await runtime.ledger.counts(graph)
+        waiting = await runtime.ledger.unfinished(_now_ms() + 1, 10_000)
+        oldest = min((entry.accepted_ms for entry in waiting if entry.graph == graph), default=None)
+        return GraphStats(
+            graph,
+            view.version if view else 0,
+            await asyncio.to_thread(_counts, view) if view else {},
+            {state.value: count for state, count in revisions.items()},
+            await runtime.ledger.pending(graph),
+            0.0 if oldest is None else max(0.0, (_now_ms() - oldest) / 1000),
+            runtime.metrics.event_to_queryable_ms(graph),
+            runtime.consolidate.kernels,
+            runtime.models,
+            _indexes(view) if view else {},
+        )
+
+    async def digest(self, graph: str) -> Digest:
+        view = await self._view(graph)
+        version, rows = await asyncio.to_thread(_rows, view)
+        return Digest(version, await asyncio.to_thread(digest_of, rows))
+
+    async def verify(self, graph: str) -> Verification:
+        async with self._runtime.consolidate.paused():
+            view, writer = await self._view(graph), self._runtime.consolidate.writer(graph)
+            found = await recounting.recount(self._runtime.store, view, writer)
+        return Verification(graph, found.version, found.stored, found.recounted, found.differences, found.checked)
+
+    async def rebuild(self, graph: str) -> Rebuilt:
+        async with self._runtime.consolidate.paused():
+            view = await self._view(graph)
+            _, before = await asyncio.to_thread(_rows, view)
+            snapshot = await recounting.build(self._runtime.store, graph, view.version + 1)
+            await self._runtime.store.replace(snapshot)
+            self._runtime.consolidate.forget(graph)
+            await self._runtime.views.replace(snapshot)
+            self._runtime.progress.moved()
+            was, now = await asyncio.to_thread(lambda: (digest_of(before), digest_of(snapshot)))
+        return Rebuilt(graph, snapshot.version, was, now, True)
+
+    async def health(self) -> Health:
+        parts = {name: note or "running" for name, note in self._runtime.notes.items()}
+        return Health(not any(self._runtime.notes.values()), parts)
+
+    async def _view(self, graph: str) -> LiveView:
+        await self._known(graph)
+        view = self._runtime.views.get(graph)
+        if view is None:
+            raise NotFound(f"graph {graph!r} has no document applied yet")
+        return view
+
+
+def _read(view: LiveView, question: Question) -> tuple[Retrieved, list[ContextPassage]]:
+    with view.lock.read():
+        retrieved = retrieve(view, question)
+        return retrieved, context(view, retrieved)
+
+
+def _rows(view: LiveView) -> tuple[int, GraphDelta]:
+    with view.lock.read():
+        return view.version, view.rows()
+
+
+def _counts(view: LiveView) -> dict[str, int]:
+    with view.lock.read():
+        return {
+            "documents": len(view.documents),
+            "chunks": len(view.chunks),
+            "entities": len(view.entities),
+            "labels": len(view.labels),
+            "relations": len(view.statements),
+            "edges": sum(len(ends) for ends in view.neighbours.values()) // 2,
+            "merged_labels": len(view.same_as),
+        }
+
+
+def _indexes(view: LiveView) -> dict[str, Mapping[str, object]]:
+    named = {"chunks": view.indexes.chunks, "entities": view.indexes.entities, "relations": view.indexes.statements}
+    found: dict[str, Mapping[str, object]] = {}
+    for name, index in named.items():
+        held = index.statistics()
+        found[name] = {
+            "kind": held.kind,
+            "live": held.live,
+            "tombstones": held.tombstones,
+            "size_bytes": held.size_bytes,
+            "rebuilds": held.rebuilds,
+        }
+    return found
+
+
+def _stated(view: LiveView | None, doc_id: str) -> list[StatedFact]:
+    """What the graph has from a document, under the names of its entities."""
+    if view is None:
+        return []
+    with view.lock.read():
+        row = view.documents.get(doc_id)
+        return [fact for chunk in (row.chunks if row else ()) for fact in _chunk_facts(view, chunk)]
+
+
+def _chunk_facts(view: LiveView, chunk: int) -> list[StatedFact]:
+    held = view.chunks[chunk]
+    facts = []
+    for shown in held.evidence:
+        subject, object_ = view.ends(shown.statement)
+        names = (view.entities[subject].name, view.statements[shown.statement].predicate, view.entities[object_].name)
+        facts.append(StatedFact(*names, shown.description, shown.weight_milli / 1000, shown.sentence, held.chunk_id))
+    return facts
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
