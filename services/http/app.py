@@ -1,0 +1,53 @@
+"""Builds the HTTP application: routes, errors, metrics, and the description at /docs.
+
+Not a server: `services/cli/serving.py` runs it. It holds no state but metrics; all answers are the application's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from prometheus_client import CollectorRegistry
+from pydantic.json_schema import models_json_schema
+
+from services.application import Application
+from services.http.documents import document_routes
+from services.http.errors import handle_errors
+from services.http.graphs import graph_routes
+from services.http.observation import Observation
+from services.http.operations import operation_routes
+from services.http.queries import query_routes
+from services.protocol.documents import BatchDocument, DocumentBody
+from services.protocol.limits import Limits
+from services.protocol.questions import QueryBody
+
+_SUMMARY = "A knowledge graph that stays current while documents stream in, and answers from it."
+
+
+def create_app(
+    application: Application, limits: Limits | None = None, registry: CollectorRegistry | None = None
+) -> FastAPI:
+    """The ASGI application over `application`. `registry` is what /metrics shows, with what is in it already."""
+    limits, registry = limits or Limits(), registry or CollectorRegistry()
+    app = FastAPI(title="Graphtide", version="1", summary=_SUMMARY, redirect_slashes=False)
+    app.include_router(document_routes(application, limits))
+    app.include_router(query_routes(application, limits))
+    app.include_router(graph_routes(application))
+    app.include_router(operation_routes(application, registry))
+    app.add_middleware(Observation, registry=registry, limits=limits)
+    handle_errors(app)
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    return app
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI description, once. Routes parse bodies themselves, so the schemas of bodies are added here."""
+    if app.openapi_schema is None:
+        schema = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        bodies = [(model, "validation") for model in (DocumentBody, BatchDocument, QueryBody)]
+        _, found = models_json_schema(bodies, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
+        schema["components"]["schemas"].update(found["$defs"])
+        app.openapi_schema = schema
+    return app.openapi_schema

@@ -1,0 +1,68 @@
+"""Reads request bodies within bounds of size, time and type. Not what they mean: `services/protocol`.
+
+The invariant: no more than the limit of a body is ever held, with Content-Length or without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import ClientDisconnect, Request
+
+from services.protocol.statuses import Malformed, SlowBody, TooLarge, UnsupportedContent
+
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+
+
+def content_type(request: Request, *allowed: str) -> str:
+    """The body's media type, one of `allowed`. Raises UnsupportedContent, for encodings other than UTF-8 too."""
+    kind, _, parameters = request.headers.get("content-type", "").lower().partition(";")
+    if kind.strip() not in allowed:
+        given = f"is {kind.strip()[:80]}" if kind.strip() else "is missing"
+        raise UnsupportedContent(f"the Content-Type {given}; send {' or '.join(allowed)}")
+    name, _, charset = parameters.partition("=")
+    if name.strip() == "charset" and charset.strip(' "') not in ("utf-8", "utf8"):
+        raise UnsupportedContent(f"the charset is {charset.strip()[:40]}; send UTF-8")
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        raise UnsupportedContent(f"the Content-Encoding is {encoding[:40]}; send the body uncompressed")
+    return kind.strip()
+
+
+async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes:
+    """The whole body. Raises TooLarge as soon as it is known to be, SlowBody, Malformed, ClientDisconnect."""
+    length = request.headers.get("content-length", "0")
+    if not length.isdecimal():
+        raise Malformed("the Content-Length is not a number")
+    if int(length) > max_bytes:
+        raise _too_large(max_bytes)
+    message = await request.receive()
+    if message["type"] == "http.request" and not message.get("more_body", False):
+        return _within(message.get("body", b""), max_bytes)
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await _collect(request, message, max_bytes)
+    except TimeoutError as error:
+        raise SlowBody(f"the body was not complete after {timeout_s:g} seconds; send it again") from error
+
+
+async def _collect(request: Request, message: object, max_bytes: int) -> bytes:
+    body = bytearray()
+    while isinstance(message, dict) and message["type"] == "http.request":
+        body += message.get("body", b"")
+        _within(body, max_bytes)
+        if not message.get("more_body", False):
+            return bytes(body)
+        message = await request.receive()
+    raise ClientDisconnect
+
+
+def _within(body: bytes | bytearray, max_bytes: int) -> bytes:
+    if len(body) > max_bytes:
+        raise _too_large(max_bytes)
+    return body if isinstance(body, bytes) else b""
+
+
+def _too_large(max_bytes: int) -> TooLarge:
+    return TooLarge(f"the body has more than {max_bytes} bytes; split it, or raise the limit in the settings")

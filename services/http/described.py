@@ -1,0 +1,69 @@
+"""What the routes share: path parameters, error responses, and how a body is described to OpenAPI."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Path
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.http.models import ErrorBody
+from services.protocol.envelope import GRAPH_NAME, MAX_ID_CHARS, document_id, graph_name
+from services.protocol.shapes import dump
+from streams.errors import Invalid
+
+Responses = dict[int | str, dict[str, Any]]
+
+GraphPath = Annotated[str, Path(description=f"a graph's name: `{GRAPH_NAME}`", examples=["notes"])]
+IdPath = Annotated[
+    str,
+    Path(alias="id", description=f"1 to {MAX_ID_CHARS} characters; slashes may stay as they are", examples=["a/b.md"]),
+]
+
+_CAUSES = {
+    400: "the body, or the path, is not what it says it is",
+    404: "there is no such graph or document",
+    408: "the body did not arrive in time",
+    413: "the body is larger than the service accepts",
+    415: "the Content-Type or Content-Encoding is not one that the service reads",
+    422: "a field is wrong; `field` names it",
+    429: "too much at once; come back after Retry-After seconds",
+    503: "a model endpoint, or another part, is away; the message names it",
+    504: "the answer was not ready before the deadline",
+}
+
+
+def errors(*statuses: int) -> Responses:
+    """The error responses of a route, for its description."""
+    return {status: {"model": ErrorBody, "description": _CAUSES[status]} for status in statuses}
+
+
+def body_of(content: dict[str, Any]) -> dict[str, Any]:
+    """The description of a request body that the route parses itself, by media type."""
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def schema(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def graph_in(request: Request, graph: str) -> str:
+    """The graph's name in the path. Raises Invalid."""
+    _check_encoding(request)
+    return graph_name(graph)
+
+
+def document_in(request: Request, graph: str, doc_id: str) -> tuple[str, str]:
+    """The graph's name and the document's id in the path. Raises Invalid."""
+    return graph_in(request, graph), document_id(doc_id)
+
+
+def _check_encoding(request: Request) -> None:
+    """The server replaces what is not UTF-8 by U+FFFD; an id must be what was sent, or nothing."""
+    if "\ufffd" in request.scope["path"] and b"%EF%BF%BD" not in request.scope.get("raw_path", b"").upper():
+        raise Invalid("id", "the path is not percent-encoded UTF-8")
+
+
+def reply(body: object, status: int = 200) -> Response:
+    return Response(dump(body), status, media_type="application/json")

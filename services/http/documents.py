@@ -1,0 +1,97 @@
+"""The routes of documents: publish one, publish many, delete, look up."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.application import Application
+from services.http.bodies import JSON, NDJSON, content_type, read_body
+from services.http.described import GraphPath, IdPath, body_of, document_in, errors, graph_in, reply, schema
+from services.http.models import BatchErrorBody, BatchReceipt, DocumentStatusBody, Token
+from services.protocol.documents import Batch, read_document, read_lines, read_list
+from services.protocol.limits import Limits
+from services.protocol.shapes import fields_json
+from services.protocol.statuses import AllRejected
+
+DOCUMENT = "/v1/graphs/{graph}/documents/{id:path}"
+DOCUMENTS = "/v1/graphs/{graph}/documents"
+
+_PARSE_ASIDE_BYTES = 1 << 20
+_LIST = {"schema": {"type": "array", "items": schema("BatchDocument")}}
+_LINES = {"schema": schema("BatchDocument"), "example": '{"id":"a","text":"One."}\n{"id":"b","text":"Two."}\n'}
+
+
+def document_routes(application: Application, limits: Limits) -> APIRouter:
+    """Routes over `application`."""
+    router = APIRouter(tags=["documents"])
+    _add_publish(router, application, limits)
+    _add_batch(router, application, limits)
+    _add_delete(router, application)
+    _add_lookup(router, application)
+    return router
+
+
+def _add_publish(router: APIRouter, application: Application, limits: Limits) -> None:
+    @router.put(
+        DOCUMENT,
+        status_code=202,
+        responses={202: {"model": Token}, **errors(400, 408, 413, 415, 422, 429, 503)},
+        openapi_extra=body_of({JSON: {"schema": schema("DocumentBody")}}),
+    )
+    async def publish_document(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
+        """Insert or replace a document. When this answers, the document survives a crash of the service."""
+        graph, doc_id = document_in(request, graph, doc_id)
+        content_type(request, JSON)
+        raw = await read_body(request, limits.max_body_bytes, limits.body_timeout_s)
+        receipt = await application.publish([read_document(graph, doc_id, raw, limits)])
+        return reply({"token": receipt.token}, 202)
+
+
+def _add_batch(router: APIRouter, application: Application, limits: Limits) -> None:
+    @router.post(
+        DOCUMENTS,
+        status_code=202,
+        responses={
+            202: {"model": BatchReceipt},
+            **errors(400, 408, 413, 415, 429, 503),
+            422: {"model": BatchErrorBody, "description": "no document is good; `rejected` says why"},
+        },
+        openapi_extra=body_of({JSON: _LIST, NDJSON: _LINES}),
+    )
+    async def publish_documents(request: Request, graph: GraphPath) -> Response:
+        """Insert or replace many documents. The good ones are accepted in one durable step, the others named."""
+        graph = graph_in(request, graph)
+        kind = content_type(request, JSON, NDJSON)
+        raw = await read_body(request, limits.max_batch_bytes, limits.body_timeout_s)
+        batch = await _read_batch(kind, graph, raw, limits)
+        if not batch.documents:
+            raise AllRejected(batch.rejected)
+        receipt = await application.publish(batch.documents)
+        rejected = [each.as_json() for each in batch.rejected]
+        return reply({"token": receipt.token, "accepted": receipt.accepted, "rejected": rejected}, 202)
+
+
+async def _read_batch(kind: str, graph: str, raw: bytes, limits: Limits) -> Batch:
+    read = read_list if kind == JSON else read_lines
+    if len(raw) > _PARSE_ASIDE_BYTES:  # others are served meanwhile
+        return await asyncio.to_thread(read, graph, raw, limits)
+    return read(graph, raw, limits)
+
+
+def _add_delete(router: APIRouter, application: Application) -> None:
+    @router.delete(DOCUMENT, status_code=202, responses={202: {"model": Token}, **errors(400, 404, 422, 429, 503)})
+    async def delete_document(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
+        """Delete a document, and all that only it supports."""
+        receipt = await application.delete(*document_in(request, graph, doc_id))
+        return reply({"token": receipt.token}, 202)
+
+
+def _add_lookup(router: APIRouter, application: Application) -> None:
+    @router.get(DOCUMENT, responses={200: {"model": DocumentStatusBody}, **errors(400, 404, 422, 429, 503)})
+    async def get_document(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
+        """Where the newest revision of a document stands, why if it failed, and what the graph has from it."""
+        return reply(fields_json(await application.document(*document_in(request, graph, doc_id))))

@@ -1,0 +1,102 @@
+"""Errors as HTTP responses, all of one shape. Which status an error has is said in `services/protocol/statuses.py`.
+
+The invariant: a body that is refused for its size is not kept, and its sender gets to read why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from services.protocol.shapes import dump
+from services.protocol.statuses import TooLarge, error_body, retry_after_s, status_of
+from streams.errors import GraphtideError
+
+LINGER_BYTES = 64 << 20
+LINGER_S = 5.0
+
+_CODES = {404: "not_found", 405: "method_not_allowed"}
+_log = logging.getLogger("graphtide.http")
+
+
+class Refusal(Response):
+    """A response to a body that is still being sent: answers first, then reads on a while, keeps nothing, and closes.
+
+    Closing at once would reset the connection, and most clients then lose the answer that waits in their buffer.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        try:
+            async with asyncio.timeout(LINGER_S):
+                await _discard(receive)
+        except TimeoutError:
+            _log.info("a refused body was still being sent after %g s", LINGER_S)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _discard(receive: Receive) -> None:
+    size = 0
+    while size < LINGER_BYTES:
+        message: Message = await receive()
+        size += len(message.get("body", b""))
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            return
+
+
+def error_response(error: GraphtideError) -> Response:
+    """The response that tells a caller of `error`."""
+    headers = {}
+    wait_s = retry_after_s(error)
+    if wait_s is not None:
+        headers["retry-after"] = str(max(1, math.ceil(wait_s)))  # the header knows whole seconds only
+    body, status = dump(error_body(error)), status_of(error).http
+    if isinstance(error, TooLarge):
+        return Refusal(body, status, {**headers, "connection": "close"}, "application/json")
+    return Response(body, status, headers, "application/json")
+
+
+def handle_errors(app: FastAPI) -> None:
+    """Let every error of the routes leave in the contract's shape."""
+    app.add_exception_handler(GraphtideError, _ours)
+    app.add_exception_handler(HTTPException, _frameworks)
+    app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(Exception, _bug)
+
+
+async def _ours(request: Request, error: Exception) -> Response:
+    if not isinstance(error, GraphtideError):
+        raise error
+    status = status_of(error)
+    if status.http == 500:
+        _log.error("%s %s failed: %s", request.method, request.url.path, error)
+    return error_response(error)
+
+
+async def _frameworks(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    path = request.url.path[:200]
+    message = {
+        404: f"there is no {path}; see /docs for what there is",
+        405: f"{request.method} is not for {path}; see /docs",
+    }.get(error.status_code, str(error.detail))
+    said = {"error": {"code": _CODES.get(error.status_code, "refused"), "message": message}}
+    return Response(dump(said), error.status_code, error.headers, "application/json")
+
+
+async def _gone(_: Request, __: Exception) -> Response:
+    return Response(status_code=400)  # nobody is there to read it
+
+
+async def _bug(_: Request, __: Exception) -> Response:
+    said = {"error": {"code": "internal", "message": "the service failed; its log says why"}}
+    return Response(dump(said), 500, media_type="application/json")

@@ -1,0 +1,51 @@
+"""The routes of whole graphs: which there are, how they are, whether they are right."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.application import Application
+from services.http.described import GraphPath, errors, graph_in, reply
+from services.http.models import DigestBody, GraphList, RebuiltBody, StatsBody, VerificationBody
+from services.protocol.shapes import fields_json, graphs_json
+
+_ERRORS = errors(404, 422, 429, 503)
+
+
+def graph_routes(application: Application) -> APIRouter:
+    """Routes over `application`."""
+    router = APIRouter(tags=["graphs"])
+    _add_views(router, application)
+    _add_checks(router, application)
+    return router
+
+
+def _add_views(router: APIRouter, application: Application) -> None:
+    @router.get("/v1/graphs", responses={200: {"model": GraphList}})
+    async def list_graphs() -> Response:
+        """The graphs with their versions."""
+        return reply(graphs_json(await application.graphs()))
+
+    @router.get("/v1/graphs/{graph}/stats", responses={200: {"model": StatsBody}, **_ERRORS})
+    async def stats(request: Request, graph: GraphPath) -> Response:
+        """Counts of what is live, the graph's version, and how far it is behind."""
+        return reply(fields_json(await application.stats(graph_in(request, graph))))
+
+    @router.get("/v1/graphs/{graph}/digest", responses={200: {"model": DigestBody}, **_ERRORS})
+    async def digest(request: Request, graph: GraphPath) -> Response:
+        """The canonical SHA-256 of the graph: equal for equal sets of live documents, however they came."""
+        return reply(fields_json(await application.digest(graph_in(request, graph))))
+
+
+def _add_checks(router: APIRouter, application: Application) -> None:
+    @router.post("/v1/graphs/{graph}/verify", responses={200: {"model": VerificationBody}, **_ERRORS})
+    async def verify(request: Request, graph: GraphPath) -> Response:
+        """Recount everything that is derived, and say what differs."""
+        return reply(fields_json(await application.verify(graph_in(request, graph))))
+
+    @router.post("/v1/graphs/{graph}/rebuild", responses={200: {"model": RebuiltBody}, **_ERRORS})
+    async def rebuild(request: Request, graph: GraphPath) -> Response:
+        """Build the graph again from what its live documents say, and put the result in its place."""
+        return reply(fields_json(await application.rebuild(graph_in(request, graph))))

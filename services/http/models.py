@@ -1,0 +1,174 @@
+"""The responses as OpenAPI describes them. They document; `services/protocol/shapes.py` writes the bytes.
+
+A test parses real responses with these models, which know no other fields, so the two stay the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Said(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class ErrorDetail(_Said):
+    code: str = Field(examples=["invalid"])
+    message: str = Field(examples=["must be a string, not a number"])
+    field: str | None = Field(None, examples=["facts[3].subject"])
+
+
+class ErrorBody(_Said):
+    error: ErrorDetail
+
+
+class RejectedDocument(_Said):
+    index: int = Field(description="its place in the batch, from 0")
+    id: str | None = None
+    field: str
+    message: str
+
+
+class BatchErrorBody(_Said):
+    error: ErrorDetail
+    accepted: int | None = None
+    rejected: list[RejectedDocument] | None = None
+
+
+class Token(_Said):
+    token: str = Field(description="for `after` of a query: the answer then includes this")
+
+
+class BatchReceipt(Token):
+    accepted: int
+    rejected: list[RejectedDocument]
+
+
+class StatedFactBody(_Said):
+    subject: str
+    predicate: str
+    object: str
+    description: str
+    weight: float
+    evidence: str
+    chunk_id: str
+
+
+class DocumentStatusBody(_Said):
+    """`facts` are those of the live revision, an older one as long as the newest is accepted only, or failed."""
+
+    graph: str
+    doc_id: str
+    state: Literal["accepted", "applied", "superseded", "deleted", "failed"]
+    revision: int
+    reason: str
+    token: str
+    live_revision: int | None
+    title: str
+    source: str
+    occurred_at: str
+    metadata: dict[str, Any]
+    text: str
+    facts: list[StatedFactBody]
+
+
+class CitationBody(_Said):
+    doc_id: str
+    chunk_id: str
+    text: str
+
+
+class PassageBody(CitationBody):
+    score: float
+
+
+class NodeBody(_Said):
+    id: str
+    name: str
+    type: str
+    score: float
+
+
+class EdgeBody(_Said):
+    id: str
+    source: str
+    predicate: str
+    target: str
+    weight: float
+
+
+class SubgraphBody(_Said):
+    nodes: list[NodeBody]
+    edges: list[EdgeBody]
+
+
+class UsageBody(_Said):
+    llm_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class AnswerBody(_Said):
+    answer: str
+    citations: list[CitationBody]
+    passages: list[PassageBody]
+    subgraph: SubgraphBody
+    version: int
+    mode: str
+    usage: UsageBody
+    trace: list[dict[str, Any]] | None = None
+
+
+class GraphVersion(_Said):
+    graph: str
+    version: int
+
+
+class GraphList(_Said):
+    graphs: list[GraphVersion]
+
+
+class StatsBody(_Said):
+    graph: str
+    version: int
+    counts: dict[str, int]
+    revisions: dict[str, int]
+    lag: int = Field(description="revisions that have not reached an end")
+    freshness_s: float = Field(description="age of the oldest of them")
+    event_to_queryable_ms: dict[str, float]
+    kernels: dict[str, str]
+    models: dict[str, str]
+    indexes: dict[str, dict[str, Any]]
+
+
+class DigestBody(_Said):
+    version: int
+    digest: str
+
+
+class VerificationBody(_Said):
+    graph: str
+    version: int
+    digest: str
+    recounted: str
+    differences: list[str] = Field(description="empty when all that is stored equals what it is derived from")
+    checked: dict[str, int]
+
+
+class RebuiltBody(_Said):
+    graph: str
+    version: int
+    before: str
+    after: str
+    switched: bool
+
+
+class Alive(_Said):
+    status: Literal["alive"]
+
+
+class HealthBody(_Said):
+    ready: bool
+    parts: dict[str, str]

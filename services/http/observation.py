@@ -1,0 +1,77 @@
+"""What is known of every request: counts, latencies, one log line; and how many may be in progress at once.
+
+Not traces. The invariants: labels are bounded (route templates, known methods, statuses), and neither bodies nor
+headers are logged.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from services.http.errors import error_response
+from services.protocol.limits import Limits
+from streams.errors import Overloaded
+
+_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS"})
+_access = logging.getLogger("graphtide.access")
+
+
+class Observation:
+    """ASGI middleware around the routes."""
+
+    def __init__(self, app: ASGIApp, registry: CollectorRegistry, limits: Limits) -> None:
+        labels = ("method", "route", "status")
+        self._app = app
+        self._max_in_flight = limits.max_in_flight
+        self._requests = Counter("graphtide_http_requests", "HTTP requests", labels, registry=registry)
+        self._seconds = Histogram(
+            "graphtide_http_request_seconds", "Time to answer", labels[:2], registry=registry, buckets=_BUCKETS_S
+        )
+        self._in_flight = Gauge("graphtide_http_requests_in_flight", "HTTP requests in progress", registry=registry)
+        self._running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, started = 500, time.perf_counter()
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        self._count_running(1)
+        try:
+            await self._admit(scope, receive, watched)
+        finally:
+            self._count_running(-1)
+            self._note(scope, status, time.perf_counter() - started)
+
+    def _count_running(self, change: int) -> None:
+        self._running += change
+        self._in_flight.set(self._running)
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._running > self._max_in_flight and scope["path"].startswith("/v1/"):
+            full = Overloaded(f"{self._max_in_flight} requests are in progress already; try again", retry_after_s=1.0)
+            await error_response(full)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "unmatched")
+        method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+        if _access.isEnabledFor(logging.INFO):
+            client = (scope.get("client") or ("",))[0]
+            line = {"event": "request", "method": scope["method"][:16], "path": scope["path"][:600], "route": route}
+            _access.info(json.dumps(line | {"status": status, "ms": round(seconds * 1000, 2), "client": client}))

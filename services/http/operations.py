@@ -1,0 +1,35 @@
+"""The routes for those who run the service: alive, ready, metrics."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.responses import Response
+
+from services.application import Application
+from services.http.described import reply
+from services.http.models import Alive, HealthBody
+from services.protocol.shapes import fields_json
+
+
+def operation_routes(application: Application, registry: CollectorRegistry) -> APIRouter:
+    """Routes over `application` and the metrics in `registry`."""
+    router = APIRouter(tags=["operation"])
+
+    @router.get("/healthz", responses={200: {"model": Alive}})
+    async def healthz() -> Response:
+        """The process is alive. Says nothing about what it can do: see /readyz."""
+        return reply({"status": "alive"})
+
+    @router.get("/readyz", responses={200: {"model": HealthBody}, 503: {"model": HealthBody}})
+    async def readyz() -> Response:
+        """Whether every part is ready, and what each is doing or lacking."""
+        health = await application.health()
+        return reply(fields_json(health), 200 if health.ready else 503)
+
+    @router.get("/metrics", responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}})
+    async def metrics() -> Response:
+        """Prometheus metrics."""
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    return router

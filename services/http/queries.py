@@ -1,0 +1,43 @@
+"""The route of questions: one answer, or its pieces as they come."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.application import Application
+from services.http.bodies import JSON, content_type, read_body
+from services.http.described import GraphPath, body_of, errors, graph_in, reply, schema
+from services.http.models import AnswerBody
+from services.http.sse import EventStream
+from services.protocol.limits import Limits
+from services.protocol.questions import read_question
+from services.protocol.shapes import answer_json
+
+EVENTS = "text/event-stream"
+
+_EXAMPLE = 'event: context\ndata: {"citations":[],…}\n\nevent: token\ndata: {"text":"Polonium"}\n\nevent: answer\ndata: {…}\n\n'
+
+
+def query_routes(application: Application, limits: Limits) -> APIRouter:
+    """Routes over `application`."""
+    router = APIRouter(tags=["questions"])
+    ok = {"model": AnswerBody, "content": {EVENTS: {"schema": {"type": "string"}, "example": _EXAMPLE}}}
+
+    @router.post(
+        "/v1/graphs/{graph}/query",
+        responses={200: ok, **errors(400, 404, 408, 413, 415, 422, 429, 503, 504)},
+        openapi_extra=body_of({JSON: {"schema": schema("QueryBody")}}),
+    )
+    async def query(request: Request, graph: GraphPath) -> Response:
+        """Answer a question. With `Accept: text/event-stream` the answer comes as server-sent events:
+        `context` (all but the text), `token` (pieces of the text), `answer` (the whole), or `error`."""
+        graph = graph_in(request, graph)
+        content_type(request, JSON)
+        ask = read_question(await read_body(request, limits.max_body_bytes, limits.body_timeout_s), limits)
+        if EVENTS in request.headers.get("accept", "").lower():
+            return EventStream(application.stream(graph, ask))
+        return reply(answer_json(await application.query(graph, ask)))
+
+    return router

@@ -1,0 +1,199 @@
+"""Published documents: their shape outside, and how they become a `DocumentMessage`.
+
+Not the durable step: that is `Application.publish`. The invariant: a `DocumentMessage` that leaves here is accepted
+by `streams.messages.decode_document` after it was encoded, so nothing answered 202 is refused later for its form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from graph.records import DocumentInfo
+from services.protocol.envelope import document_id
+from services.protocol.fields import (
+    Description,
+    FilledText,
+    Metadata,
+    Name,
+    StrictModel,
+    as_mapping,
+    read_json,
+    read_value,
+)
+from services.protocol.limits import Limits
+from services.protocol.statuses import Malformed, Rejection, TooLarge
+from services.protocol.strict_json import parse_json
+from streams.errors import Invalid
+from streams.messages import DocumentMessage, GivenEntity, GivenFact, metadata_pairs
+
+_DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}([T ][0-9:.,+Z-]+)?)?)?")
+
+
+def check_date(value: str) -> str:
+    """An ISO date (2024, 2024-05 or 2024-05-31) or date and time; the empty string means: not known."""
+    if value and not _is_date(value):
+        raise PydanticCustomError("date", "is not an ISO date; write 2024-05-31 or 2024-05-31T12:00:00Z")
+    return value
+
+
+def _is_date(value: str) -> bool:
+    if _DATE.fullmatch(value) is None:
+        return False
+    whole = value + "0000-01-01"[len(value) :]
+    try:
+        _ = date.fromisoformat(whole) if len(whole) == 10 else datetime.fromisoformat(whole)
+    except ValueError:
+        return False
+    return True
+
+
+IsoDate = Annotated[str, AfterValidator(check_date)]
+
+
+class FactBody(StrictModel):
+    """A relation that the publisher states."""
+
+    subject: Name = Field(examples=["Marie Curie"])
+    predicate: Name = Field(examples=["discovered"])
+    object: Name = Field(examples=["polonium"])
+    description: Description | None = None
+    weight: float | None = Field(None, ge=0.001, le=1_000_000)
+
+
+class EntityBody(StrictModel):
+    """An entity that the publisher names."""
+
+    name: Name = Field(examples=["Marie Curie"])
+    type: Description | None = Field(None, examples=["person"])
+    description: Description | None = None
+
+
+class DocumentBody(StrictModel):
+    """A document. With `facts` or `entities`, even empty ones, nothing is extracted from the text by a model."""
+
+    text: FilledText = Field(examples=["Marie Curie discovered polonium in 1898."])
+    title: Description | None = Field(None, examples=["Marie Curie"])
+    source: Description | None = Field(None, examples=["notes/curie.md"])
+    occurred_at: IsoDate | None = Field(None, examples=["1898-07-18"])
+    metadata: Metadata | None = Field(None, examples=[{"language": "en"}])
+    entities: list[EntityBody] | None = None
+    facts: list[FactBody] | None = None
+
+
+class BatchDocument(DocumentBody):
+    """A document of a batch: the same, with its id."""
+
+    id: str = Field(examples=["curie"])
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The good documents in the order they came, and why each of the others is not among them."""
+
+    documents: tuple[DocumentMessage, ...]
+    rejected: tuple[Rejection, ...]
+
+
+def read_document(graph: str, doc_id: str, raw: bytes, limits: Limits) -> DocumentMessage:
+    """The document in the body of a PUT. Raises Malformed and Invalid."""
+    return _message(graph, doc_id, read_json(DocumentBody, raw, limits), limits)
+
+
+def document_of(graph: str, value: object, limits: Limits) -> DocumentMessage:
+    """A document with its id, parsed already. Raises Invalid."""
+    body = read_value(BatchDocument, value, limits)
+    return _message(graph, document_id(body.id), body, limits)
+
+
+def read_list(graph: str, raw: bytes, limits: Limits) -> Batch:
+    """The documents in a JSON list. Raises Malformed, Invalid, TooLarge."""
+    values = parse_json(raw)
+    if not isinstance(values, list):
+        raise Invalid("body", "must be a list of documents; send a single one by PUT")
+    return _batch(graph, values, limits)
+
+
+def read_lines(graph: str, raw: bytes, limits: Limits) -> Batch:
+    """The documents in NDJSON, one a line; blank lines do not count. Raises Invalid, TooLarge."""
+    lines = [line for line in raw.split(b"\n") if line and not line.isspace()]
+    return _batch(graph, lines, limits)
+
+
+def _batch(graph: str, values: Iterable[object], limits: Limits) -> Batch:
+    values = tuple(values)
+    if not values:
+        raise Invalid("body", "holds no document; send at least one")
+    if len(values) > limits.max_batch:
+        raise TooLarge(f"the batch has {len(values)} documents; the limit is {limits.max_batch}: send it in parts")
+    documents, rejected = [], []
+    for index, value in enumerate(values):
+        try:
+            documents.append(_one_of_batch(graph, value, limits))
+        except Invalid as error:
+            rejected.append(Rejection(index, _id_in(value), error.field, error.message))
+        except (Malformed, TooLarge) as error:
+            rejected.append(Rejection(index, _id_in(value), "", str(error)))
+    return Batch(tuple(documents), tuple(rejected))
+
+
+def _one_of_batch(graph: str, value: object, limits: Limits) -> DocumentMessage:
+    if isinstance(value, bytes):
+        if len(value) > limits.max_body_bytes:
+            raise TooLarge(f"the line has {len(value)} bytes; the limit is {limits.max_body_bytes}")
+        body = read_json(BatchDocument, value, limits)
+        return _message(graph, document_id(body.id), body, limits)
+    return document_of(graph, as_mapping(value), limits)
+
+
+def _id_in(value: object) -> str:
+    """The id of a document that is otherwise wrong, as far as it can be told."""
+    if isinstance(value, bytes):
+        try:
+            value = parse_json(value)
+        except Malformed:
+            return ""
+    doc_id = value.get("id") if isinstance(value, dict) else None
+    try:
+        return document_id(doc_id) if isinstance(doc_id, str) else ""
+    except Invalid:
+        return ""
+
+
+def _message(graph: str, doc_id: str, body: DocumentBody, limits: Limits) -> DocumentMessage:
+    _check_sizes(body, limits)
+    info = DocumentInfo(
+        body.title or "",
+        body.source or "",
+        body.occurred_at or "",
+        metadata_pairs(body.metadata) if body.metadata else (),
+    )
+    entities = None if body.entities is None else tuple(map(_given_entity, body.entities))
+    facts = None if body.facts is None else tuple(map(_given_fact, body.facts))
+    return DocumentMessage(graph, doc_id, body.text, info, entities, facts)
+
+
+def _check_sizes(body: DocumentBody, limits: Limits) -> None:
+    if len(body.text) * 4 > limits.max_body_bytes and len(body.text.encode()) > limits.max_body_bytes:
+        raise Invalid("text", f"takes more than {limits.max_body_bytes} bytes; split the document")
+    if body.facts is not None and len(body.facts) > limits.max_facts:
+        raise Invalid("facts", f"has {len(body.facts)} entries; the limit is {limits.max_facts}: split the document")
+    if body.entities is not None and len(body.entities) > limits.max_entities:
+        raise Invalid(
+            "entities", f"has {len(body.entities)} entries; the limit is {limits.max_entities}: split the document"
+        )
+
+
+def _given_entity(body: EntityBody) -> GivenEntity:
+    return GivenEntity(body.name, body.type or "", body.description or "")
+
+
+def _given_fact(body: FactBody) -> GivenFact:
+    weight = 1.0 if body.weight is None else body.weight
+    return GivenFact(body.subject, body.predicate, body.object, body.description or "", weight)

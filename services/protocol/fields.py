@@ -1,0 +1,203 @@
+"""The kinds of fields that requests are made of, and what to say when one is wrong.
+
+Not the requests themselves (`documents.py`, `questions.py`). The invariant: no string gets past here that cannot be
+stored and read back unchanged (no NUL, no lone surrogate), and every complaint names field, cause and cure.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar, cast, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from services.protocol.limits import Limits
+from services.protocol.statuses import Malformed
+from services.protocol.strict_json import parse_json
+from streams.errors import Invalid
+
+MAX_METADATA_DEPTH = 16
+_INT64 = 1 << 63
+
+
+class StrictModel(BaseModel):
+    """A request body, or part of one: no unknown fields, no coercion but from integer to float, finite numbers."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+Request = TypeVar("Request", bound=StrictModel)
+
+
+def _limits(info: ValidationInfo) -> Limits:
+    return cast(Limits, info.context)  # every validation goes through read_json or read_value
+
+
+def check_text(value: str) -> str:
+    """The text, if it can be stored and read back unchanged."""
+    if "\0" in value:
+        raise PydanticCustomError("nul", "holds a NUL character; take it out")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            at = {"at": error.start}
+            raise PydanticCustomError("surrogate", "holds half a surrogate pair at character {at}", at) from error
+    return value
+
+
+def _check_filled(value: str) -> str:
+    if not value or value.isspace():
+        raise PydanticCustomError("blank", "is empty or blank; leave the document out, or give some text")
+    return check_text(value)
+
+
+def _check_name(value: str, info: ValidationInfo) -> str:
+    if not value or value.isspace():
+        raise PydanticCustomError("blank", "is empty or blank; give a name")
+    return check_text(_bounded(value, _limits(info).max_name_chars))
+
+
+def _check_description(value: str, info: ValidationInfo) -> str:
+    return check_text(_bounded(value, _limits(info).max_description_chars))
+
+
+def _check_question(value: str, info: ValidationInfo) -> str:
+    if not value or value.isspace():
+        raise PydanticCustomError("blank", "is empty or blank; ask something")
+    return check_text(_bounded(value, _limits(info).max_question_chars))
+
+
+def _bounded(value: str, limit: int) -> str:
+    if len(value) > limit:
+        said = {"length": len(value), "limit": limit}
+        raise PydanticCustomError("long", "has {length} characters; the limit is {limit}", said)
+    return value
+
+
+def _check_metadata(value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    if not value:
+        return value
+    _check_json(value, 1)
+    size, limit = len(json.dumps(value, ensure_ascii=False).encode()), _limits(info).max_metadata_bytes
+    if size > limit:
+        said = {"size": size, "limit": limit}
+        raise PydanticCustomError("long", "takes {size} bytes as JSON; the limit is {limit}", said)
+    return value
+
+
+def _check_json(value: object, depth: int) -> None:
+    if depth > MAX_METADATA_DEPTH:
+        raise PydanticCustomError("deep", "is nested deeper than {limit} levels", {"limit": MAX_METADATA_DEPTH})
+    if isinstance(value, str):
+        check_text(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise PydanticCustomError("finite", "holds a number that is not finite, which JSON does not know")
+    elif isinstance(value, int) and not -_INT64 <= value < _INT64:
+        raise PydanticCustomError("wide", "holds an integer of more than 64 bits; write it as a string")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            check_text(key)
+            _check_json(inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_json(inner, depth + 1)
+
+
+FilledText = Annotated[str, AfterValidator(_check_filled)]
+Name = Annotated[str, AfterValidator(_check_name)]
+Description = Annotated[str, AfterValidator(_check_description)]
+Question = Annotated[str, AfterValidator(_check_question)]
+Metadata = Annotated[dict[str, Any], AfterValidator(_check_metadata)]
+
+
+def read_json(model: type[Request], raw: bytes, limits: Limits) -> Request:
+    """The request in a JSON body. Raises Malformed, or Invalid naming the first field that is wrong."""
+    try:
+        return model.model_validate_json(raw, context=limits)
+    except ValidationError as error:
+        if error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid":
+            raise _invalid(model, error) from error
+    if not raw.strip():
+        raise Malformed("the body is empty; send a JSON object")
+    return read_value(model, parse_json(raw), limits)
+
+
+def read_value(model: type[Request], value: object, limits: Limits) -> Request:
+    """The same for a value that is parsed already."""
+    try:
+        return model.model_validate(value, context=limits)
+    except ValidationError as error:
+        raise _invalid(model, error) from error
+
+
+def _invalid(model: type[StrictModel], error: ValidationError) -> Invalid:
+    wrong = error.errors(include_url=False)
+    first = next((each for each in wrong if each["type"] == "extra_forbidden"), wrong[0])  # a typo explains the rest
+    if first["type"] == "finite_number":
+        first["msg"] = "must be a finite number"
+    return Invalid(_path(first["loc"]) or "body", _complaint(model, first))
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    path = ""
+    for step in location:
+        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
+    return path[:200]
+
+
+_JSON_NAMES = {
+    str: "a string",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+}
+
+_WANTED = {
+    "string_type": "a string",
+    "float_type": "a number",
+    "int_type": "an integer",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+}
+
+
+def _complaint(model: type[StrictModel], error: ErrorDetails) -> str:
+    if error["type"] == "missing":
+        return "is missing; it is required"
+    if error["type"] == "extra_forbidden":
+        known = ", ".join(_model_at(model, error["loc"]).model_fields)
+        return f"is not a field here; known are {known}"
+    if error["type"] in _WANTED:
+        given = _JSON_NAMES.get(type(error["input"]), "null")
+        return f"must be {_WANTED[error['type']]}, not {given}"
+    return error["msg"].replace("Input should be", "must be")
+
+
+def _model_at(model: type[StrictModel], location: tuple[int | str, ...]) -> type[StrictModel]:
+    """The model whose field the last step of `location` names."""
+    for step in location[:-1]:
+        if isinstance(step, str) and step in model.model_fields:
+            model = _inner_model(model.model_fields[step].annotation) or model
+    return model
+
+
+def _inner_model(annotation: object) -> type[StrictModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, StrictModel):
+        return annotation
+    return next(filter(None, map(_inner_model, get_args(annotation))), None)
+
+
+def as_mapping(value: object) -> Mapping[str, object]:
+    """The value, if it is an object. Raises Invalid otherwise."""
+    if not isinstance(value, dict):
+        raise Invalid("body", f"must be an object, not {_JSON_NAMES.get(type(value), 'null')}")
+    return value

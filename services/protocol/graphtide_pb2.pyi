@@ -1,0 +1,417 @@
+# mypy: ignore-errors
+from google.protobuf import struct_pb2 as _struct_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class GraphRef(_message.Message):
+    __slots__ = ("graph",)
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    def __init__(self, graph: _Optional[str] = ...) -> None: ...
+
+class DocumentRef(_message.Message):
+    __slots__ = ("graph", "id")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    id: str
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
+
+class ListGraphsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class GraphList(_message.Message):
+    __slots__ = ("graphs",)
+    class Graph(_message.Message):
+        __slots__ = ("graph", "version")
+        GRAPH_FIELD_NUMBER: _ClassVar[int]
+        VERSION_FIELD_NUMBER: _ClassVar[int]
+        graph: str
+        version: int
+        def __init__(self, graph: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
+    GRAPHS_FIELD_NUMBER: _ClassVar[int]
+    graphs: _containers.RepeatedCompositeFieldContainer[GraphList.Graph]
+    def __init__(self, graphs: _Optional[_Iterable[_Union[GraphList.Graph, _Mapping]]] = ...) -> None: ...
+
+class Entity(_message.Message):
+    __slots__ = ("name", "type", "description")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    type: str
+    description: str
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., description: _Optional[str] = ...) -> None: ...
+
+class EntityList(_message.Message):
+    __slots__ = ("items",)
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[Entity]
+    def __init__(self, items: _Optional[_Iterable[_Union[Entity, _Mapping]]] = ...) -> None: ...
+
+class Fact(_message.Message):
+    __slots__ = ("subject", "predicate", "object", "description", "weight")
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    PREDICATE_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    subject: str
+    predicate: str
+    object: str
+    description: str
+    weight: float
+    def __init__(self, subject: _Optional[str] = ..., predicate: _Optional[str] = ..., object: _Optional[str] = ..., description: _Optional[str] = ..., weight: _Optional[float] = ...) -> None: ...
+
+class FactList(_message.Message):
+    __slots__ = ("items",)
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[Fact]
+    def __init__(self, items: _Optional[_Iterable[_Union[Fact, _Mapping]]] = ...) -> None: ...
+
+class PublishRequest(_message.Message):
+    __slots__ = ("graph", "id", "text", "title", "source", "occurred_at", "metadata", "entities", "facts")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    OCCURRED_AT_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    ENTITIES_FIELD_NUMBER: _ClassVar[int]
+    FACTS_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    id: str
+    text: str
+    title: str
+    source: str
+    occurred_at: str
+    metadata: _struct_pb2.Struct
+    entities: EntityList
+    facts: FactList
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., text: _Optional[str] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., occurred_at: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., entities: _Optional[_Union[EntityList, _Mapping]] = ..., facts: _Optional[_Union[FactList, _Mapping]] = ...) -> None: ...
+
+class Receipt(_message.Message):
+    __slots__ = ("token",)
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    token: str
+    def __init__(self, token: _Optional[str] = ...) -> None: ...
+
+class Rejection(_message.Message):
+    __slots__ = ("index", "id", "field", "message")
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    index: int
+    id: str
+    field: str
+    message: str
+    def __init__(self, index: _Optional[int] = ..., id: _Optional[str] = ..., field: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
+
+class PublishSummary(_message.Message):
+    __slots__ = ("token", "accepted", "rejected", "tokens")
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    REJECTED_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    token: str
+    accepted: int
+    rejected: _containers.RepeatedCompositeFieldContainer[Rejection]
+    tokens: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, token: _Optional[str] = ..., accepted: _Optional[int] = ..., rejected: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., tokens: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class StatedFact(_message.Message):
+    __slots__ = ("subject", "predicate", "object", "description", "weight", "evidence", "chunk_id")
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    PREDICATE_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_ID_FIELD_NUMBER: _ClassVar[int]
+    subject: str
+    predicate: str
+    object: str
+    description: str
+    weight: float
+    evidence: str
+    chunk_id: str
+    def __init__(self, subject: _Optional[str] = ..., predicate: _Optional[str] = ..., object: _Optional[str] = ..., description: _Optional[str] = ..., weight: _Optional[float] = ..., evidence: _Optional[str] = ..., chunk_id: _Optional[str] = ...) -> None: ...
+
+class DocumentStatus(_message.Message):
+    __slots__ = ("graph", "doc_id", "state", "revision", "reason", "token", "live_revision", "title", "source", "occurred_at", "metadata", "text", "facts")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    DOC_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    LIVE_REVISION_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    OCCURRED_AT_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    FACTS_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    doc_id: str
+    state: str
+    revision: int
+    reason: str
+    token: str
+    live_revision: int
+    title: str
+    source: str
+    occurred_at: str
+    metadata: _struct_pb2.Struct
+    text: str
+    facts: _containers.RepeatedCompositeFieldContainer[StatedFact]
+    def __init__(self, graph: _Optional[str] = ..., doc_id: _Optional[str] = ..., state: _Optional[str] = ..., revision: _Optional[int] = ..., reason: _Optional[str] = ..., token: _Optional[str] = ..., live_revision: _Optional[int] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., occurred_at: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., text: _Optional[str] = ..., facts: _Optional[_Iterable[_Union[StatedFact, _Mapping]]] = ...) -> None: ...
+
+class Filters(_message.Message):
+    __slots__ = ("doc_ids", "sources", "metadata", "occurred_from", "occurred_to")
+    DOC_IDS_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    OCCURRED_FROM_FIELD_NUMBER: _ClassVar[int]
+    OCCURRED_TO_FIELD_NUMBER: _ClassVar[int]
+    doc_ids: _containers.RepeatedScalarFieldContainer[str]
+    sources: _containers.RepeatedScalarFieldContainer[str]
+    metadata: _struct_pb2.Struct
+    occurred_from: str
+    occurred_to: str
+    def __init__(self, doc_ids: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., occurred_from: _Optional[str] = ..., occurred_to: _Optional[str] = ...) -> None: ...
+
+class QueryRequest(_message.Message):
+    __slots__ = ("graph", "question", "mode", "top_k", "after", "filters", "generate", "explain")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    TOP_K_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    FILTERS_FIELD_NUMBER: _ClassVar[int]
+    GENERATE_FIELD_NUMBER: _ClassVar[int]
+    EXPLAIN_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    question: str
+    mode: str
+    top_k: int
+    after: str
+    filters: Filters
+    generate: bool
+    explain: bool
+    def __init__(self, graph: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., after: _Optional[str] = ..., filters: _Optional[_Union[Filters, _Mapping]] = ..., generate: _Optional[bool] = ..., explain: _Optional[bool] = ...) -> None: ...
+
+class Citation(_message.Message):
+    __slots__ = ("doc_id", "chunk_id", "text")
+    DOC_ID_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_ID_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    doc_id: str
+    chunk_id: str
+    text: str
+    def __init__(self, doc_id: _Optional[str] = ..., chunk_id: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+
+class Passage(_message.Message):
+    __slots__ = ("doc_id", "chunk_id", "score", "text")
+    DOC_ID_FIELD_NUMBER: _ClassVar[int]
+    CHUNK_ID_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    doc_id: str
+    chunk_id: str
+    score: float
+    text: str
+    def __init__(self, doc_id: _Optional[str] = ..., chunk_id: _Optional[str] = ..., score: _Optional[float] = ..., text: _Optional[str] = ...) -> None: ...
+
+class Node(_message.Message):
+    __slots__ = ("id", "name", "type", "score")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    name: str
+    type: str
+    score: float
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., score: _Optional[float] = ...) -> None: ...
+
+class Edge(_message.Message):
+    __slots__ = ("id", "source", "predicate", "target", "weight")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    PREDICATE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    source: str
+    predicate: str
+    target: str
+    weight: float
+    def __init__(self, id: _Optional[str] = ..., source: _Optional[str] = ..., predicate: _Optional[str] = ..., target: _Optional[str] = ..., weight: _Optional[float] = ...) -> None: ...
+
+class Subgraph(_message.Message):
+    __slots__ = ("nodes", "edges")
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    EDGES_FIELD_NUMBER: _ClassVar[int]
+    nodes: _containers.RepeatedCompositeFieldContainer[Node]
+    edges: _containers.RepeatedCompositeFieldContainer[Edge]
+    def __init__(self, nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., edges: _Optional[_Iterable[_Union[Edge, _Mapping]]] = ...) -> None: ...
+
+class Usage(_message.Message):
+    __slots__ = ("llm_calls", "prompt_tokens", "completion_tokens")
+    LLM_CALLS_FIELD_NUMBER: _ClassVar[int]
+    PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    COMPLETION_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    llm_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    def __init__(self, llm_calls: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., completion_tokens: _Optional[int] = ...) -> None: ...
+
+class Answer(_message.Message):
+    __slots__ = ("answer", "citations", "passages", "subgraph", "version", "mode", "usage", "trace")
+    ANSWER_FIELD_NUMBER: _ClassVar[int]
+    CITATIONS_FIELD_NUMBER: _ClassVar[int]
+    PASSAGES_FIELD_NUMBER: _ClassVar[int]
+    SUBGRAPH_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
+    TRACE_FIELD_NUMBER: _ClassVar[int]
+    answer: str
+    citations: _containers.RepeatedCompositeFieldContainer[Citation]
+    passages: _containers.RepeatedCompositeFieldContainer[Passage]
+    subgraph: Subgraph
+    version: int
+    mode: str
+    usage: Usage
+    trace: _containers.RepeatedCompositeFieldContainer[_struct_pb2.Struct]
+    def __init__(self, answer: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., passages: _Optional[_Iterable[_Union[Passage, _Mapping]]] = ..., subgraph: _Optional[_Union[Subgraph, _Mapping]] = ..., version: _Optional[int] = ..., mode: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., trace: _Optional[_Iterable[_Union[_struct_pb2.Struct, _Mapping]]] = ...) -> None: ...
+
+class AnswerEvent(_message.Message):
+    __slots__ = ("context", "token", "answer")
+    CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_FIELD_NUMBER: _ClassVar[int]
+    context: Answer
+    token: str
+    answer: Answer
+    def __init__(self, context: _Optional[_Union[Answer, _Mapping]] = ..., token: _Optional[str] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ...) -> None: ...
+
+class GraphStats(_message.Message):
+    __slots__ = ("graph", "version", "counts", "revisions", "lag", "freshness_s", "event_to_queryable_ms", "kernels", "models", "indexes")
+    class CountsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class RevisionsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class EventToQueryableMsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    class KernelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class ModelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class IndexesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _struct_pb2.Struct
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    REVISIONS_FIELD_NUMBER: _ClassVar[int]
+    LAG_FIELD_NUMBER: _ClassVar[int]
+    FRESHNESS_S_FIELD_NUMBER: _ClassVar[int]
+    EVENT_TO_QUERYABLE_MS_FIELD_NUMBER: _ClassVar[int]
+    KERNELS_FIELD_NUMBER: _ClassVar[int]
+    MODELS_FIELD_NUMBER: _ClassVar[int]
+    INDEXES_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    version: int
+    counts: _containers.ScalarMap[str, int]
+    revisions: _containers.ScalarMap[str, int]
+    lag: int
+    freshness_s: float
+    event_to_queryable_ms: _containers.ScalarMap[str, float]
+    kernels: _containers.ScalarMap[str, str]
+    models: _containers.ScalarMap[str, str]
+    indexes: _containers.MessageMap[str, _struct_pb2.Struct]
+    def __init__(self, graph: _Optional[str] = ..., version: _Optional[int] = ..., counts: _Optional[_Mapping[str, int]] = ..., revisions: _Optional[_Mapping[str, int]] = ..., lag: _Optional[int] = ..., freshness_s: _Optional[float] = ..., event_to_queryable_ms: _Optional[_Mapping[str, float]] = ..., kernels: _Optional[_Mapping[str, str]] = ..., models: _Optional[_Mapping[str, str]] = ..., indexes: _Optional[_Mapping[str, _struct_pb2.Struct]] = ...) -> None: ...
+
+class GraphDigest(_message.Message):
+    __slots__ = ("version", "digest")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    digest: str
+    def __init__(self, version: _Optional[int] = ..., digest: _Optional[str] = ...) -> None: ...
+
+class Verification(_message.Message):
+    __slots__ = ("graph", "version", "digest", "recounted", "differences", "checked")
+    class CheckedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    RECOUNTED_FIELD_NUMBER: _ClassVar[int]
+    DIFFERENCES_FIELD_NUMBER: _ClassVar[int]
+    CHECKED_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    version: int
+    digest: str
+    recounted: str
+    differences: _containers.RepeatedScalarFieldContainer[str]
+    checked: _containers.ScalarMap[str, int]
+    def __init__(self, graph: _Optional[str] = ..., version: _Optional[int] = ..., digest: _Optional[str] = ..., recounted: _Optional[str] = ..., differences: _Optional[_Iterable[str]] = ..., checked: _Optional[_Mapping[str, int]] = ...) -> None: ...
+
+class Rebuilt(_message.Message):
+    __slots__ = ("graph", "version", "before", "after", "switched")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    SWITCHED_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    version: int
+    before: str
+    after: str
+    switched: bool
+    def __init__(self, graph: _Optional[str] = ..., version: _Optional[int] = ..., before: _Optional[str] = ..., after: _Optional[str] = ..., switched: _Optional[bool] = ...) -> None: ...

@@ -1,0 +1,88 @@
+"""Questions: their shape outside, and how they become an `Ask`.
+
+Which modes there are is the application's to say (it raises Invalid); here only the form is judged.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from graph.retrieval.request import Filters
+from services.application import Ask
+from services.protocol.documents import IsoDate
+from services.protocol.fields import Description, Metadata, Question, StrictModel, check_text, read_json, read_value
+from services.protocol.limits import Limits
+from streams.errors import Invalid
+
+
+def _check_mode(value: str) -> str:
+    if not 1 <= len(value) <= 32:
+        raise PydanticCustomError("long", "is not the name of a mode; leave it out for local")
+    return check_text(value)
+
+
+Mode = Annotated[str, AfterValidator(_check_mode)]
+Value = Annotated[str, AfterValidator(check_text)]
+
+
+class FiltersBody(StrictModel):
+    """What the document of a passage must be; what is left out admits all. Dates are inclusive, to their precision."""
+
+    doc_ids: list[Value] | None = None
+    sources: list[Value] | None = None
+    metadata: Metadata | None = Field(None, description="each named key must have exactly this value")
+    occurred_from: IsoDate | None = Field(None, examples=["1890-01-01"])
+    occurred_to: IsoDate | None = Field(None, examples=["1899-12-31"])
+
+
+class QueryBody(StrictModel):
+    """A question to a graph."""
+
+    question: Question = Field(examples=["What did Marie Curie discover?"])
+    mode: Mode | None = Field(None, examples=["local"])
+    top_k: int | None = Field(None, ge=1, examples=[5])
+    after: Description | None = Field(None, description="a token of a publish or delete: wait until it is in the graph")
+    filters: FiltersBody | None = None
+    generate: bool | None = Field(None, description="false: the context only, no answer is written")
+    explain: bool | None = Field(None, description="true: say step by step how the passages were found")
+
+
+def read_question(raw: bytes, limits: Limits) -> Ask:
+    """The question in a JSON body. Raises Malformed and Invalid."""
+    return _ask(read_json(QueryBody, raw, limits), limits)
+
+
+def question_of(value: object, limits: Limits) -> Ask:
+    """The same for a value that is parsed already."""
+    return _ask(read_value(QueryBody, value, limits), limits)
+
+
+def _ask(body: QueryBody, limits: Limits) -> Ask:
+    if (body.top_k or 0) > limits.max_top_k:
+        raise Invalid("top_k", f"must be at most {limits.max_top_k}")
+    return Ask(
+        body.question,
+        mode=body.mode or "local",
+        top_k=body.top_k or 5,
+        after=body.after or "",
+        filters=_filters(body.filters, limits) if body.filters else Filters(),
+        generate=body.generate is not False,
+        explain=body.explain is True,
+        timeout_s=limits.query_timeout_s,
+    )
+
+
+def _filters(body: FiltersBody, limits: Limits) -> Filters:
+    for name, values in (("doc_ids", body.doc_ids), ("sources", body.sources)):
+        if values is not None and len(values) > limits.max_filter_values:
+            raise Invalid(f"filters.{name}", f"has {len(values)} entries; the limit is {limits.max_filter_values}")
+    since, till = body.occurred_from or "", body.occurred_to or ""
+    shared = min(len(since), len(till))  # 2024-05 to 2024 is May to December
+    if since[:shared] > till[:shared]:
+        raise Invalid("filters.occurred_from", f"{since} is later than occurred_to, {till}; swap them")
+    return Filters(
+        tuple(body.doc_ids or ()), tuple(body.sources or ()), tuple((body.metadata or {}).items()), since, till
+    )

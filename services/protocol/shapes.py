@@ -1,0 +1,62 @@
+"""What the application answers, as JSON: the shapes that HTTP sends and the command line reads.
+
+Not the application's types themselves: `services/application.py`. Names and nesting are fixed by the contract.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+
+from services.application import Answer, Digest, DocumentStatus, GraphStats, Health, Rebuilt, Verification
+
+Json = dict[str, object]
+
+
+def dump(body: object) -> bytes:
+    """Compact JSON in UTF-8."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def answer_json(answer: Answer) -> Json:
+    """The answer; `trace` is there only when it was asked for."""
+    body: Json = {
+        "answer": answer.answer,
+        "citations": _plain(answer.citations),
+        "passages": _plain(answer.passages),
+        "subgraph": {"nodes": _plain(answer.nodes), "edges": _plain(answer.edges)},
+        "version": answer.version,
+        "mode": answer.mode,
+        "usage": _plain(answer.usage),
+    }
+    if answer.trace is not None:
+        body["trace"] = _plain(answer.trace)
+    return body
+
+
+def context_json(answer: Answer) -> Json:
+    """The first event of a streamed answer: all but the text."""
+    body = answer_json(answer)
+    del body["answer"]
+    return body
+
+
+def fields_json(said: DocumentStatus | GraphStats | Digest | Verification | Rebuilt | Health) -> Json:
+    """The fields by their names."""
+    return {each.name: _plain(getattr(said, each.name)) for each in fields(said)}
+
+
+def graphs_json(graphs: Mapping[str, int]) -> Json:
+    return {"graphs": [{"graph": name, "version": version} for name, version in sorted(graphs.items())]}
+
+
+def _plain(value: object) -> object:
+    """Dataclasses and mappings as dicts, sequences as lists, all the way down."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

@@ -1,0 +1,112 @@
+"""The one table from an error's class to what a caller sees: HTTP status, gRPC code, and a code for programs.
+
+Not a handler: each transport raises or catches in its own way and asks here. Every class of `streams.errors` and of
+this module has its own row (a test walks the tree), so no error reaches a caller by accident.
+"""
+
+# ruff: noqa: N818 -- named like the errors of streams/errors.py, each for what is to be done
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streams.errors import (
+    Broken,
+    DeadlineExceeded,
+    Fenced,
+    GraphtideError,
+    Invalid,
+    NotFound,
+    Overloaded,
+    QueryError,
+    Rejected,
+    Retryable,
+)
+
+
+class Malformed(QueryError):
+    """The body is not what its content type says: broken JSON, wrong encoding."""
+
+
+class UnsupportedContent(QueryError):
+    """The body's type or encoding is not one that the service reads."""
+
+
+class TooLarge(QueryError):
+    """The body, or the batch, is larger than the service accepts."""
+
+
+class SlowBody(QueryError):
+    """The body did not arrive in time."""
+
+
+class AllRejected(QueryError):
+    """No document of a batch is good. `rejected` says why, one by one."""
+
+    def __init__(self, rejected: tuple[Rejection, ...]) -> None:
+        super().__init__(f"none of the {len(rejected)} documents was accepted; `rejected` says what is wrong with each")
+        self.rejected = rejected
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A document of a batch that was not accepted: its place in the batch, from 0, and what is wrong with it."""
+
+    index: int
+    id: str
+    field: str
+    message: str
+
+    def as_json(self) -> dict[str, object]:
+        named: dict[str, object] = {"id": self.id} if self.id else {}
+        return {"index": self.index, **named, "field": self.field, "message": self.message}
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How one class of errors looks outside. `grpc` is the name of a `grpc.StatusCode`."""
+
+    code: str
+    http: int
+    grpc: str
+
+
+STATUSES: dict[type[GraphtideError], Status] = {
+    GraphtideError: Status("internal", 500, "INTERNAL"),
+    Retryable: Status("unavailable", 503, "UNAVAILABLE"),
+    Rejected: Status("rejected", 422, "INVALID_ARGUMENT"),
+    Broken: Status("broken", 500, "INTERNAL"),
+    Fenced: Status("fenced", 503, "ABORTED"),
+    QueryError: Status("invalid", 400, "INVALID_ARGUMENT"),
+    NotFound: Status("not_found", 404, "NOT_FOUND"),
+    Invalid: Status("invalid", 422, "INVALID_ARGUMENT"),
+    Overloaded: Status("overloaded", 429, "RESOURCE_EXHAUSTED"),
+    DeadlineExceeded: Status("deadline_exceeded", 504, "DEADLINE_EXCEEDED"),
+    Malformed: Status("malformed", 400, "INVALID_ARGUMENT"),
+    UnsupportedContent: Status("unsupported_content", 415, "INVALID_ARGUMENT"),
+    TooLarge: Status("too_large", 413, "OUT_OF_RANGE"),
+    SlowBody: Status("slow_body", 408, "DEADLINE_EXCEEDED"),
+    AllRejected: Status("all_rejected", 422, "INVALID_ARGUMENT"),
+}
+"""OUT_OF_RANGE, not RESOURCE_EXHAUSTED, for what is too large: gRPC clients take the latter as "try again later"."""
+
+
+def status_of(error: GraphtideError) -> Status:
+    """The row of the error's class, or of the nearest class above it."""
+    return next(STATUSES[above] for above in type(error).__mro__ if above in STATUSES)
+
+
+def retry_after_s(error: GraphtideError) -> float | None:
+    """When the caller may try again, if the error says so."""
+    return error.retry_after_s if isinstance(error, Overloaded | Retryable) else None
+
+
+def error_body(error: GraphtideError) -> dict[str, object]:
+    """`{"error": {"code", "message", "field"?}}`, and the rejected documents of a batch beside it."""
+    message = error.message if isinstance(error, Invalid) else str(error)
+    said: dict[str, object] = {"code": status_of(error).code, "message": message}
+    if isinstance(error, Invalid):
+        said["field"] = error.field
+    if isinstance(error, AllRejected):
+        return {"error": said, "accepted": 0, "rejected": [each.as_json() for each in error.rejected]}
+    return {"error": said}

@@ -1,0 +1,178 @@
+"""A small in-memory Application, for tests of the protocols alone: it applies at once, and can be told to fail."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from hashlib import sha256
+
+from services.application import (
+    Answer,
+    Ask,
+    Citation,
+    Digest,
+    DocumentStatus,
+    GraphStats,
+    Health,
+    Piece,
+    RankedPassage,
+    Rebuilt,
+    Receipt,
+    StatedFact,
+    SubgraphEdge,
+    SubgraphNode,
+    Usage,
+    Verification,
+)
+from streams.errors import GraphtideError, Invalid, NotFound
+from streams.messages import DocumentMessage
+from streams.ports import State
+
+
+class InMemoryApplication:
+    """Passages are whole documents, ranked by shared words. `fail_with` is raised by every call while it is set."""
+
+    def __init__(self) -> None:
+        self.documents: dict[tuple[str, str], tuple[int, DocumentMessage | None]] = {}
+        self.publishes: list[tuple[DocumentMessage, ...]] = []
+        self.fail_with: GraphtideError | None = None
+        self.fail_after_context: GraphtideError | None = None
+        self.differences: tuple[str, ...] = ()
+        self.ready = True
+        self.gate: asyncio.Event | None = None
+        self.streams_closed = 0
+        self._version: dict[str, int] = {}
+
+    async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:
+        await self._pass()
+        self.publishes.append(tuple(documents))
+        for document in documents:
+            self._enter(document.graph, document.doc_id, document)
+        return Receipt(self._token(documents[0].graph), len(documents))
+
+    async def delete(self, graph: str, doc_id: str) -> Receipt:
+        await self._pass()
+        if self.documents.get((graph, doc_id), (0, None))[1] is None:
+            raise NotFound(f"graph {graph} has no document {doc_id}")
+        self._enter(graph, doc_id, None)
+        return Receipt(self._token(graph), 1)
+
+    async def document(self, graph: str, doc_id: str) -> DocumentStatus:
+        await self._pass()
+        if (graph, doc_id) not in self.documents:
+            raise NotFound(f"graph {graph} has no document {doc_id}")
+        revision, held = self.documents[graph, doc_id]
+        if held is None:
+            state, live = State.DELETED, None
+            held = DocumentMessage(graph, doc_id, "")
+        else:
+            state, live = State.APPLIED, revision
+        facts = tuple(
+            StatedFact(f.subject, f.predicate, f.object, f.description, f.weight, "", f"{doc_id}#0")
+            for f in held.facts or ()
+        )
+        said = (held.info.title, held.info.source, held.info.occurred_at)
+        metadata = {key: json.loads(value) for key, value in held.info.metadata}
+        token = self._token(graph)
+        return DocumentStatus(graph, doc_id, state, revision, "", token, live, *said, metadata, held.text, facts)
+
+    async def query(self, graph: str, ask: Ask) -> Answer:
+        await self._pass()
+        self._known(graph)
+        if ask.mode not in ("local", "vector"):
+            raise Invalid("mode", f"there is no mode {ask.mode!r}; there are local, vector")
+        return self._answer(graph, ask, "".join(self._pieces(graph, ask)))
+
+    async def stream(self, graph: str, ask: Ask) -> AsyncGenerator[Answer | Piece, None]:
+        try:
+            whole = await self.query(graph, ask)
+            yield self._answer(graph, ask, "")
+            if self.fail_after_context is not None:
+                raise self.fail_after_context
+            for piece in self._pieces(graph, ask):
+                yield Piece(piece)
+                if self.gate is not None:
+                    await self.gate.wait()
+            yield whole
+        finally:
+            self.streams_closed += 1
+
+    async def graphs(self) -> Mapping[str, int]:
+        await self._pass()
+        return dict(self._version)
+
+    async def stats(self, graph: str) -> GraphStats:
+        await self._pass()
+        live = len(self._live(self._known(graph)))
+        seconds: dict[str, Mapping[str, object]] = {"chunks": {"kind": "exact", "size": live}}
+        counts, states = {"documents": live}, {"applied": live}
+        parts = ({"p50": 1.5}, {"trussness": "python"}, {"embedder": "hashing"})
+        return GraphStats(graph, self._version[graph], counts, states, 0, 0.0, *parts, seconds)
+
+    async def digest(self, graph: str) -> Digest:
+        await self._pass()
+        return Digest(self._version[self._known(graph)], self._sha(graph))
+
+    async def verify(self, graph: str) -> Verification:
+        await self._pass()
+        digest = self._sha(self._known(graph))
+        checked = {"documents": len(self._live(graph))}
+        return Verification(graph, self._version[graph], digest, digest, self.differences, checked)
+
+    async def rebuild(self, graph: str) -> Rebuilt:
+        await self._pass()
+        digest = self._sha(self._known(graph))
+        return Rebuilt(graph, self._version[graph], digest, digest, True)
+
+    async def health(self) -> Health:
+        await self._pass()
+        return Health(self.ready, {"store": "open" if self.ready else "the store is replaying"})
+
+    async def _pass(self) -> None:
+        await asyncio.sleep(0)
+        if self.fail_with is not None:
+            raise self.fail_with
+
+    def _enter(self, graph: str, doc_id: str, document: DocumentMessage | None) -> None:
+        self._version[graph] = self._version.get(graph, 0) + 1
+        self.documents[graph, doc_id] = (self._version[graph], document)
+
+    def _known(self, graph: str) -> str:
+        if graph not in self._version:
+            raise NotFound(f"there is no graph {graph}; publish a document to make it")
+        return graph
+
+    def _token(self, graph: str) -> str:
+        return f"{graph}.{self._version[graph]}"
+
+    def _live(self, graph: str) -> list[DocumentMessage]:
+        return [held for (name, _), (_, held) in sorted(self.documents.items()) if name == graph and held is not None]
+
+    def _sha(self, graph: str) -> str:
+        return sha256(b"".join(held.key.encode() + held.encode() for held in self._live(graph))).hexdigest()
+
+    def _ranked(self, graph: str, ask: Ask) -> list[RankedPassage]:
+        words = set(ask.question.lower().strip("?").split())
+        wanted = ask.filters.doc_ids
+        passages = [
+            RankedPassage(
+                held.doc_id, f"{held.doc_id}#0", float(len(words & set(held.text.lower().split()))), held.text
+            )
+            for held in self._live(graph)
+            if not wanted or held.doc_id in wanted
+        ]
+        return sorted(passages, key=lambda each: (-each.score, each.doc_id))[: ask.top_k]
+
+    def _pieces(self, graph: str, ask: Ask) -> list[str]:
+        best = self._ranked(graph, ask)[:1]
+        return [f"{word} " for passage in best for word in passage.text.split()] if ask.generate else []
+
+    def _answer(self, graph: str, ask: Ask, text: str) -> Answer:
+        passages = tuple(self._ranked(graph, ask))
+        cited = tuple(Citation(each.doc_id, each.chunk_id, each.text) for each in passages[:1])
+        nodes = (SubgraphNode("e1", "Curie", "person", 0.5), SubgraphNode("e2", "polonium", "element", 0.25))
+        edges = (SubgraphEdge("r1", "e1", "discovered", "e2", 1.0),)
+        trace = ({"step": "rank", "seconds": 0.001},) if ask.explain else None
+        version, usage = self._version[graph], Usage(1, 10, len(text.split()))
+        return Answer(text, cited, passages, nodes, edges, version, ask.mode, usage, trace)
