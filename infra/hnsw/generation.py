@@ -52,7 +52,7 @@ class HnswGeneration:
         self._owner: Ids = np.full(max(capacity, 16), PADDING, dtype=np.int64)
         self._labels: dict[int, int] = {}
         self._used = 0
-        self._tune(parameters)
+        self.tune(parameters)
 
     @classmethod
     def restored(cls, dimensions: int, parameters: HnswParameters, file: str, owner: Ids) -> HnswGeneration:
@@ -68,7 +68,7 @@ class HnswGeneration:
         generation._owner[: len(owner)] = owner
         generation._labels = {int(id_): label for label, id_ in enumerate(owner.tolist()) if id_ != PADDING}
         generation._used = len(owner)
-        generation._tune(parameters)
+        generation.tune(parameters)
         return generation
 
     def __len__(self) -> int:
@@ -134,7 +134,8 @@ class HnswGeneration:
         self._index.save_index(file)
         return int(self._index.index_file_size())
 
-    def _tune(self, parameters: HnswParameters) -> None:
+    def tune(self, parameters: HnswParameters) -> None:
+        """Apply the search width."""
         self._index.set_ef(parameters.search_width)  # neither survives a save
         self._index.set_num_threads(1)
 
@@ -160,7 +161,9 @@ class HnswGeneration:
             self._owner[label] = PADDING
 
     def _search_one(self, query: Vectors, k: int, allowed: Callable[[int], bool] | None) -> tuple[Ids, Vectors]:
-        wanted, eligible = k + TIE_SLACK, None
+        # A search visits its width in any case, so that many candidates for a filter cost nothing more.
+        wanted = k + TIE_SLACK if allowed is None else max(k + TIE_SLACK, int(self._index.ef))
+        eligible = None
         while 2 * wanted <= len(self._labels):
             if allowed is not None and wanted > OVERFETCH:
                 eligible = self._eligible(allowed) if eligible is None else eligible

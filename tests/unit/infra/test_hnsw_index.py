@@ -270,8 +270,9 @@ def test_lock_serves_in_order_of_arrival() -> None:
         entered.wait(30)
         for task, waiting in ((write, 1), (read, 2)):
             threads.submit(task)
-            while lock.waiting < waiting:
-                leave.wait(0.001)
+            for _ in range(10_000):
+                if lock.waiting < waiting:
+                    leave.wait(0.001)
         leave.set()
     assert order == ["first reader", "writer", "second reader"]
 
