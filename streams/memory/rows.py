@@ -24,6 +24,7 @@ from graph.records import (
     SameAsRow,
     StatementRow,
 )
+from streams.memory.tree import Tree
 
 
 class _OfChunk(Protocol):
@@ -49,6 +50,7 @@ class Rows:
         self._same_as: dict[tuple[int, int], SameAsRow] = {}
         self._entities: dict[int, EntityRow] = {}
         self._edges: dict[tuple[int, int], EdgeRow] = {}
+        self._tree = Tree()
 
     def apply(self, delta: GraphDelta) -> None:
         """Take the delta's removals, then its rows. Chunks, statements and entities are stamped with its version.
@@ -64,6 +66,8 @@ class Rows:
         self._same_as.update(((row.a, row.b), row) for row in delta.same_as)
         self._mentions.update(_by_chunk(delta.mentions))
         self._evidence.update(_by_chunk(delta.evidence))
+        if delta.communities is not None:
+            self._tree.apply(delta.communities)
         for chunk in delta.chunks:
             self._chunks[chunk.chunk] = chunk if delta.snapshot else replace(chunk, version=delta.version)
         for statement in delta.statements:
@@ -90,6 +94,7 @@ class Rows:
             same_as=_sorted(self._same_as),
             entities=_sorted(self._entities),
             edges=_sorted(self._edges),
+            communities=self._tree.hierarchy(),
             snapshot=True,
         )
 
@@ -97,6 +102,7 @@ class Rows:
         by_int = (self._chunks, self._labels, self._mentions, self._statements, self._evidence, self._entities)
         for rows in (self._documents, *by_int, self._same_as, self._edges):
             rows.clear()
+        self._tree = Tree()
 
     def _remove(self, gone: Gone) -> None:
         _drop(self._documents, gone.documents)
