@@ -39,11 +39,11 @@ std::pair<EdgeArray, py::array_t<std::int32_t>> write(const std::vector<truss::V
 
 class Kernel {
  public:
-    explicit Kernel(const EdgeArray& edges) {
+    Kernel(const EdgeArray& edges, std::int64_t stride) {
         std::vector<Ends> batch;
         read(edges, batch);
         py::gil_scoped_release release;
-        engine_ = std::make_unique<truss::Engine>(std::move(batch));
+        engine_ = std::make_unique<truss::Engine>(std::move(batch), stride);
     }
 
     auto update(const EdgeArray& added, const EdgeArray& removed) {
@@ -91,9 +91,7 @@ class Kernel {
     }
 
     std::int64_t size() const { return engine_->state().order.size(); }
-    std::size_t memory_bytes() const {
-        return engine_->memory_bytes();
-    }
+    std::size_t memory_bytes() const { return engine_->memory_bytes(); }
 
  private:
     truss::EdgeId find(std::int32_t u, std::int32_t v) const {
@@ -129,7 +127,8 @@ class BareAdjacency {
 PYBIND11_MODULE(_trussness, module) {
     module.doc() = "Compiled kernel of graph.trussness.";
     py::class_<Kernel>(module, "Kernel")
-        .def(py::init<const EdgeArray&>(), py::arg("edges").noconvert())
+        .def(py::init<const EdgeArray&, std::int64_t>(), py::arg("edges").noconvert(), py::kw_only(),
+             py::arg("stride") = truss::PeelOrder::usual_stride)
         .def("update", &Kernel::update, py::arg("added").noconvert(), py::arg("removed").noconvert())
         .def("trussness", &Kernel::trussness, py::arg("u"), py::arg("v"))
         .def("edges", &Kernel::edges)

@@ -20,8 +20,12 @@ class CompiledTrussness:
 
     def __init__(self, edges: EdgeArray) -> None:
         """Decompose the graph of these edges: O(sum over edges of the smaller degree)."""
-        self.kernel = Kernel(edges)
-        self._update = self.kernel.update
+        self.adopt(Kernel(edges))
+
+    def adopt(self, kernel: Kernel) -> None:
+        """Stand before this kernel from now on."""
+        self.kernel = kernel
+        self._update = kernel.update
 
     def update(self, added: EdgeArray, removed: EdgeArray) -> TrussnessChange:
         """See Trussness.update."""

@@ -128,7 +128,7 @@ class State:
         """Put unlinked edges of the anchor's level right behind it, in the given order."""
         level, after = self.trussness[anchor], self.next[anchor]
         if after != NONE and self.label[after] - self.label[anchor] <= len(edges):
-            self._spread(level)
+            self._spread(level, max(STRIDE, 2 * len(edges)))
         gap = STRIDE if after == NONE else (self.label[after] - self.label[anchor]) // (len(edges) + 1)
         before = anchor
         for edge in edges:
@@ -137,9 +137,9 @@ class State:
             before = edge
         self._join(level, before, after)
 
-    def _spread(self, level: int) -> None:
+    def _spread(self, level: int, step: int) -> None:
         """Label a level anew: the relative order stays, so heaps that compare live labels stay heaps."""
         label, edge = 0, self.head[level]
         while edge != NONE:
             self.label[edge] = label
-            label, edge = label + STRIDE, self.next[edge]
+            label, edge = label + step, self.next[edge]

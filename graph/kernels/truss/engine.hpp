@@ -25,7 +25,7 @@ struct Value {
 
 class Engine {
  public:
-    explicit Engine(std::vector<Ends> edges) {
+    explicit Engine(std::vector<Ends> edges, std::int64_t stride = PeelOrder::usual_stride) : state_(stride) {
         normalise(edges, "is given twice");
         Decompose(state_).run(edges);
     }

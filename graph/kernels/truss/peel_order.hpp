@@ -69,6 +69,11 @@ class PeelOrder {
         EdgeId head = none, tail = none;
     };
 
+    static constexpr std::int64_t usual_stride = std::int64_t{1} << 32;
+
+    // The stride is the distance of labels at the ends of a level; a small one makes gaps close often, for tests.
+    explicit PeelOrder(std::int64_t stride = usual_stride) : stride_(stride) {}
+
     Record& operator[](EdgeId edge) { return records_[edge]; }
     const Record& operator[](EdgeId edge) const { return records_[edge]; }
     const Ends& ends(EdgeId edge) const { return ends_[edge]; }
@@ -124,7 +129,7 @@ class PeelOrder {
         record.trussness = trussness;
         if (trussness <= 2) return;
         Level& level = level_of(trussness);
-        record.label = level.tail == none ? 0 : records_[level.tail].label + stride;
+        record.label = level.tail == none ? 0 : records_[level.tail].label + stride_;
         record.previous = level.tail;
         record.next = none;
         (level.tail == none ? level.head : records_[level.tail].next) = edge;
@@ -135,7 +140,7 @@ class PeelOrder {
         Record& record = records_[edge];
         Level& level = level_of(trussness);
         record.trussness = trussness;
-        record.label = level.head == none ? 0 : records_[level.head].label - stride;
+        record.label = level.head == none ? 0 : records_[level.head].label - stride_;
         record.previous = none;
         record.next = level.head;
         (level.head == none ? level.tail : records_[level.head].previous) = edge;
@@ -148,7 +153,7 @@ class PeelOrder {
         const EdgeId next = records_[anchor].next;
         if (next != none && records_[next].label - records_[anchor].label <= count) spread(anchor, next, count);
         const std::int64_t gap =
-            next == none ? stride : (records_[next].label - records_[anchor].label) / (count + 1);
+            next == none ? stride_ : (records_[next].label - records_[anchor].label) / (count + 1);
         EdgeId previous = anchor;
         for (EdgeId edge : edges) {
             records_[edge].label = records_[previous].label + gap;
@@ -168,8 +173,6 @@ class PeelOrder {
     }
 
  private:
-    static constexpr std::int64_t stride = std::int64_t{1} << 32;
-
     Level& level_of(std::int32_t trussness) {
         if (static_cast<std::size_t>(trussness) >= levels_.size()) levels_.resize(trussness + 1);
         return levels_[trussness];
@@ -183,7 +186,7 @@ class PeelOrder {
             if (records_[left].previous != none) left = records_[left].previous, ++count;
             if (records_[right].next == none) {
                 // The last of its level may move freely: nothing stands behind it.
-                records_[right].label = records_[left].label + (std::max(apart, stride) * count);
+                records_[right].label = records_[left].label + (std::max(apart, stride_) * count);
                 break;
             }
             right = records_[right].next, ++count;
@@ -193,6 +196,7 @@ class PeelOrder {
             records_[edge].label = records_[records_[edge].previous].label + step;
     }
 
+    const std::int64_t stride_;
     Table<Record> records_;
     Table<Ends> ends_;
     std::vector<Level> levels_;

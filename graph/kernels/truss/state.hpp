@@ -10,6 +10,8 @@
 namespace truss {
 
 struct State {
+    explicit State(std::int64_t stride) : order(stride) {}
+
     Adjacency adjacency;
     PeelOrder order;
     std::vector<std::pair<EdgeId, std::int32_t>> changes;  // (edge, the value before), in the order of the changes
