@@ -84,7 +84,7 @@ class ClauseReader:
 
     def _remember(self) -> None:
         """Whom "she" and "it" mean next: the subject of this sentence, or the only one of its kind that it names."""
-        if not self._items or not self._first and not self._subjects and all(i.kind != "name" for i in self._items):
+        if not self._items or (not self._first and not self._subjects and all(i.kind != "name" for i in self._items)):
             return
         names = {self._discourse.full(item.text) for item in self._items if item.kind == "name"}
         subject = self._first.name if self._first is not None and not self._first.via else ""
@@ -203,8 +203,7 @@ class ClauseReader:
         if (
             not step
             or self._kind(at + step) != kind
-            or self._kind(at + step + 1) == "verb"
-            and not self._plural(at + step + 1)
+            or (self._kind(at + step + 1) == "verb" and not self._plural(at + step + 1))
         ):
             return 0
         if not conjunction and not self._list_goes_on(at + step + 1, kind):

@@ -14,56 +14,6 @@ from infra.models.offline.verbs import VERBS
 
 MAX_NAME_TOKENS = 8
 MAX_TERM_TOKENS = 6
-_OF_HEADS = w.ORGANISATION_CUES | w.PLACE_CUES | w.WORK_CUES | frozenset(
-    ["battle", "siege", "treaty", "duke", "duchess", "earl", "lord", "archbishop", "bishop", "age", "order", "isle", "house", "war", "university", "book", "kingdom", "union", "history", "theory", "law", "sea", "gulf", "bay", "cape", "university", "head", "tower"]
-)  # fmt: skip
-_MASS_NOUNS = frozenset(
-    [
-        "ice",
-        "water",
-        "research",
-        "work",
-        "construction",
-        "power",
-        "life",
-        "time",
-        "money",
-        "snow",
-        "wind",
-        "weather",
-        "rain",
-        "oil",
-        "gas",
-        "food",
-        "music",
-        "science",
-        "history",
-        "people",
-        "children",
-        "men",
-        "women",
-        "evidence",
-        "access",
-        "most",
-        "more",
-        "less",
-        "much",
-        "many",
-        "data",
-        "funding",
-        "nothing",
-        "everything",
-        "someone",
-        "everyone",
-        "anyone",
-        "nobody",
-        "none",
-        "production",
-        "communication",
-        "scientists",
-        "engineers",
-    ]
-)
 _PARTICLES = frozenset(["out", "up", "down", "off", "back", "away"])
 _QUOTES = {'"': '"', "\u201c": "\u201d", "\u00ab": "\u00bb"}
 
@@ -194,7 +144,7 @@ class SentenceReader:
         if bare in w.HONORIFICS or self._joint(at):
             return True
         common = (
-            bare in _MASS_NOUNS or bare in w.ROLES or bare in VERBS or bare.endswith(("s", "ly", "ing", "ed", "ion"))
+            bare in w.MASS_NOUNS or bare in w.ROLES or bare in VERBS or bare.endswith(("s", "ly", "ing", "ed", "ion"))
         )
         return (not common and self._verb_at(at + 1, after_noun=True) and not token.text.isupper()) or self._is_acronym(
             at
@@ -263,7 +213,7 @@ class SentenceReader:
         link, following = tokens[after], tokens[after + 1]
         if (link.lower in w.NAME_PARTICLES or link.text == "&") and following.capital:
             return 2
-        if link.lower == "of" and tokens[at].lower in _OF_HEADS:
+        if link.lower == "of" and tokens[at].lower in w.OF_HEADS:
             if following.capital and following.lower not in w.OPENERS:
                 return 2
             if following.lower == "the" and after + 2 < len(tokens) and tokens[after + 2].capital:

@@ -163,3 +163,19 @@ DIMENSION_NOUNS = {
     "long": "length", "tall": "height", "high": "height", "deep": "depth", "wide": "width", "thick": "thickness",
     "old": "age", "heavy": "weight",
 }  # fmt: skip
+# What "of" continues a name after: "University of Oslo", "Battle of Hastings".
+OF_HEADS = (
+    ORGANISATION_CUES
+    | PLACE_CUES
+    | WORK_CUES
+    | _set(
+        "battle siege treaty duke duchess earl lord archbishop bishop age order isle house war university book kingdom "
+        "union history theory law sea gulf bay cape head tower"
+    )
+)
+# Common nouns that often open a sentence without an article, so with a capital that means nothing.
+MASS_NOUNS = _set(
+    "ice water research work construction power life time money snow wind weather rain oil gas food music science "
+    "history people children men women evidence access most more less much many data funding nothing everything "
+    "someone everyone anyone nobody none production communication scientists engineers"
+)

@@ -1,0 +1,208 @@
+"""Vectors from any endpoint that speaks the OpenAI embeddings API, through AsyncOpenAI.
+
+Not a retry loop: the client's own retries are off, and what failed is told apart once, here, so that attempts are
+counted in one place, by the caller. Invariants: no vector leaves unchecked (one for each text, by index, of the one
+dimension this endpoint has, finite, not zero) or not of unit length; the key is in no message, name or repr.
+
+    endpoint says                                raised
+    429, 408, 409, 425, 5xx, time-out, no answer Retryable, with the endpoint's Retry-After
+    401, 402, 403, 404, 405                      Retryable after a minute: the settings are wrong, not the text
+    any other 4xx (400, 413, 422 …)              Rejected: this text will never be embedded
+    an answer that breaks a check above          Retryable; Broken for another dimension than before
+"""
+
+import asyncio
+import base64
+import json
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import httpx
+import numpy as np
+import openai
+from numpy.typing import NDArray
+
+from infra.models.retry_after import retry_after_s
+from streams.errors import Broken, GraphtideError, Rejected, Retryable
+
+_MISCONFIGURED = frozenset({401, 402, 403, 404, 405})
+_MISCONFIGURED_RETRY_S = 60.0
+_TRANSIENT = frozenset({408, 409, 425, 429})
+_PROBE = "dimension"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingEndpoint:
+    """Where the model is and how much it is asked at once. ``dimensions`` None: learnt from the first answer."""
+
+    base_url: str
+    model: str
+    api_key: str = field(default="", repr=False)
+    dimensions: int | None = None
+    timeout_s: float = 60.0
+    batch_texts: int = 256
+    batch_chars: int = 200_000
+    concurrent_calls: int = 8
+
+
+class OpenAIEmbedder:
+    """The Embedder on an OpenAI-compatible endpoint (see the module). Owns its connections: ``close`` it."""
+
+    def __init__(self, endpoint: EmbeddingEndpoint) -> None:
+        self._endpoint = endpoint
+        self._dimensions = endpoint.dimensions or 0
+        self._calls = asyncio.Semaphore(endpoint.concurrent_calls)
+        self._client = openai.AsyncOpenAI(
+            base_url=endpoint.base_url,
+            api_key=endpoint.api_key or "none",  # the client insists on one; local servers ignore it
+            timeout=endpoint.timeout_s,
+            max_retries=0,
+        )
+
+    @property
+    def name(self) -> str:
+        """The model's name alone: a model keeps its vectors when its address changes."""
+        return f"openai/{self._endpoint.model}"
+
+    @property
+    def dimensions(self) -> int:
+        return self._dimensions
+
+    def __repr__(self) -> str:
+        return f"OpenAIEmbedder({self._endpoint.model!r} at {self._where()})"
+
+    async def probe(self) -> int:
+        """The dimension of the vectors, asked for once if it is not known yet. Raises as ``embed`` does."""
+        if not self._dimensions:
+            await self.embed([_PROBE])
+        return self._dimensions
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """See ``streams.models.Embedder``. Calls of up to ``batch_texts`` texts, several at a time; all or nothing."""
+        if not texts:
+            return np.empty((0, self._dimensions), np.float32)
+        parts = await _all_or_none([self._call(batch) for batch in self._batches(texts)])
+        widths = {part.shape[1] for part in parts}
+        if len(widths) > 1:
+            raise Broken(f"{self._where()} gave vectors of different dimensions at once: {sorted(widths)}")
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    async def close(self) -> None:
+        """Closes the connections. The embedder is of no use afterwards."""
+        await self._client.close()
+
+    def _batches(self, texts: Sequence[str]) -> list[list[str]]:
+        batches: list[list[str]] = [[]]
+        size = 0
+        for text in texts:
+            full = len(batches[-1]) >= self._endpoint.batch_texts or size + len(text) > self._endpoint.batch_chars
+            if full and batches[-1]:
+                batches.append([])
+                size = 0
+            batches[-1].append(_sendable(text))
+            size += len(text)
+        return batches
+
+    async def _call(self, texts: list[str]) -> NDArray[np.float32]:
+        body: dict[str, object] = {"model": self._endpoint.model, "input": texts, "encoding_format": "base64"}
+        if self._endpoint.dimensions is not None:
+            body["dimensions"] = self._endpoint.dimensions
+        async with self._calls:
+            try:
+                # Not embeddings.create: it walks every text and builds an object for every vector, which costs as much
+                # CPU time as the rest of the call.
+                response = await self._client.post("/embeddings", cast_to=httpx.Response, body=body)
+            except openai.OpenAIError as error:
+                raise self._translated(error) from None  # the driver's message may quote the key
+        return self._checked(response.content, len(texts))
+
+    def _translated(self, error: openai.OpenAIError) -> GraphtideError:
+        if isinstance(error, openai.APITimeoutError):
+            return Retryable(f"{self._where()} did not answer within {self._endpoint.timeout_s:g} s")
+        if not isinstance(error, openai.APIStatusError):
+            cause = type(error.__cause__ or error).__name__
+            return Retryable(f"{self._where()} cannot be reached ({cause})")
+        status = error.status_code
+        if status in _MISCONFIGURED:
+            return Retryable(
+                f"{self._where()} answered {status}: check the base URL, the key and the model", _MISCONFIGURED_RETRY_S
+            )
+        said = f"{self._where()} answered {status}{self._reason(error)}"
+        if status in _TRANSIENT or status >= 500:
+            return Retryable(said, retry_after_s(error.response.headers))
+        return Rejected(said)
+
+    def _reason(self, error: openai.APIStatusError) -> str:
+        body = error.body
+        message = body.get("message") if isinstance(body, dict) else None
+        if not isinstance(message, str) or not message:
+            return ""
+        if self._endpoint.api_key:
+            message = message.replace(self._endpoint.api_key, "[key]")
+        return f": {' '.join(message.split())[:200]}"
+
+    def _where(self) -> str:
+        """The endpoint for people: no user, password, query or key."""
+        url = httpx.URL(self._endpoint.base_url)
+        return f"the embedding endpoint {url.copy_with(username=None, password=None, query=None, fragment=None)}"
+
+    def _checked(self, content: bytes, count: int) -> NDArray[np.float32]:
+        try:
+            rows = _rows(content, count)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise Retryable(f"{self._where()} gave an answer that is not one: {_short(error)}") from error
+        width = rows.shape[1]
+        if self._dimensions and width != self._dimensions:
+            raise Broken(f"{self._where()} gave vectors of {width} dimensions instead of {self._dimensions}")
+        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        if not np.isfinite(norms).all() or not (norms > 0).all():
+            raise Retryable(f"{self._where()} gave a vector that is zero or not finite")
+        self._dimensions = width
+        unit: NDArray[np.float32] = (rows / norms[:, None]).astype(np.float32)
+        return unit
+
+
+def _sendable(text: str) -> str:
+    """What an endpoint takes: valid UTF-8 (no lone surrogates), and never the empty string, which OpenAI refuses."""
+    return text.encode("utf-8", "replace").decode() if text.strip() else " "
+
+
+def _rows(content: bytes, count: int) -> NDArray[np.float64]:
+    """The vectors of an answer as ``(count, d) float64``, by their index. Raises ValueError and its like."""
+    data = cast(list[dict[str, Any]], json.loads(content)["data"])
+    if len(data) != count:
+        raise ValueError(f"{len(data)} vectors for {count} texts")
+    by_index = {int(item.get("index", place)): item["embedding"] for place, item in enumerate(data)}
+    if sorted(by_index) != list(range(count)):
+        raise ValueError("the indices of its vectors are not those of the texts")
+    vectors = [_vector(by_index[index]) for index in range(count)]
+    if len({len(vector) for vector in vectors}) != 1 or not len(vectors[0]):
+        raise ValueError("its vectors differ in length, or are empty")
+    return np.stack(vectors)
+
+
+def _vector(value: object) -> NDArray[np.float64]:
+    """One vector, as base64 of little-endian float32 or as a list of numbers (some servers know only the latter)."""
+    if isinstance(value, str):
+        return np.frombuffer(base64.b64decode(value, validate=True), "<f4").astype(np.float64)
+    if not isinstance(value, list):
+        raise TypeError("a vector is neither base64 nor a list")
+    return np.asarray(value, np.float64).reshape(-1)
+
+
+def _short(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error)[:120]}"
+
+
+async def _all_or_none(calls: list[Coroutine[Any, Any, NDArray[np.float32]]]) -> list[NDArray[np.float32]]:
+    """The results of all calls; the first failure cancels the others, waits for them, and is raised as it is."""
+    if len(calls) == 1:
+        return [await calls[0]]
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
