@@ -82,6 +82,10 @@ class VectorIndex(Protocol):
         """The unit vectors held for the ids, (n, d). Raises KeyError for an id that is not live."""
         ...
 
+    def live_ids(self) -> Ids:
+        """All live ids, ascending. Cost: n log n; for recounts and for an index that is read back."""
+        ...
+
     def statistics(self) -> IndexStatistics:
         """Counts and memory. Cheap enough for every scrape."""
         ...

@@ -10,7 +10,7 @@ none of them. One writer calls `apply` under `lock.write()`; readers hold `lock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -26,6 +26,7 @@ from graph.records import (
     EdgeRow,
     EntityRow,
     EvidenceRow,
+    Gone,
     GraphDelta,
     LabelRow,
     MentionRow,
@@ -302,6 +303,12 @@ class LiveView:
 
     def _index(self, delta: GraphDelta, indexed: Indexed) -> None:
         gone, indexes = delta.gone, self.indexes
+        if delta.snapshot:
+            gone = Gone(
+                chunks=tuple(_stale(indexes.chunks, self.chunks)),
+                statements=tuple(_stale(indexes.statements, self.statements)),
+                entities=tuple(_stale(indexes.entities, self.entities)),
+            )
         chunks = ((row.chunk, row.vector, row.version) for row in delta.chunks)
         entities = ((row.node, row.vector, row.version) for row in delta.entities)
         statements = ((row.statement, row.vector, row.version) for row in delta.statements)
@@ -368,6 +375,11 @@ class Indexed:
     chunks: int = 0
     entities: int = 0
     statements: int = 0
+
+
+def _stale(index: VectorIndex, live: Container[int]) -> list[int]:
+    """What an index that was read back holds of rows that went since."""
+    return [number for number in index.live_ids().tolist() if number not in live]
 
 
 def _follow(index: VectorIndex, gone: Sequence[int], rows: Iterable[tuple[int, Vector, int]], held: int) -> None:

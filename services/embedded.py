@@ -34,7 +34,7 @@ from services.application import (
 )
 from streams import recounting
 from streams.consolidate import ConsolidateStage
-from streams.errors import Invalid, NotFound, Overloaded
+from streams.errors import DeadlineExceeded, Invalid, NotFound, Overloaded
 from streams.extract import ExtractStage
 from streams.followers import Views
 from streams.messages import DocumentMessage, decode_extraction, document_key
@@ -136,10 +136,13 @@ class EmbeddedApplication:
     # -- questions -----------------------------------------------------------------------------------------------------
 
     async def query(self, graph: str, ask: Ask) -> Answer:
-        async with asyncio.timeout(ask.timeout_s):
-            retrieved, passages = await self._retrieve(graph, ask)
-            generated = await self._runtime.generator.answer(ask.question, passages) if ask.generate else None
-            return answer(retrieved, passages, generated)
+        try:
+            async with asyncio.timeout(ask.timeout_s):
+                retrieved, passages = await self._retrieve(graph, ask)
+                generated = await self._runtime.generator.answer(ask.question, passages) if ask.generate else None
+                return answer(retrieved, passages, generated)
+        except TimeoutError as error:
+            raise DeadlineExceeded(f"the answer was not ready within {ask.timeout_s:g} s") from error
 
     async def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
         retrieved, passages = await self._retrieve(graph, ask)

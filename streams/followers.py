@@ -28,6 +28,10 @@ class IndexKeeper(Protocol):
         """Make the indexes last, as of that version. Failure is logged: they can be built again."""
         ...
 
+    def drop(self, graph: str) -> None:
+        """Forget what was saved: the graph was rebuilt, and its inner numbers mean something else now."""
+        ...
+
     def close(self, indexes: Indexes) -> None:
         """End the indexes' background work."""
         ...
@@ -95,6 +99,7 @@ class Views:
         return view
 
     def _build(self, snapshot: GraphDelta) -> LiveView:
+        self._keeper.drop(snapshot.graph)
         indexes, _ = self._keeper.open(snapshot.graph, dimensions(snapshot), 0)
         view = LiveView(snapshot.graph, indexes)
         view.apply(snapshot)

@@ -100,6 +100,11 @@ class HnswIndex:
         with self._lock.read():
             return self._current.vectors(ids)
 
+    def live_ids(self) -> Ids:
+        """All live ids, ascending, see VectorIndex.live_ids."""
+        with self._lock.read():
+            return self._current.live_ids()
+
     def statistics(self) -> IndexStatistics:
         """Counts and memory of the generation in use, and how often it was replaced."""
         with self._lock.read():

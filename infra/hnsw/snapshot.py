@@ -115,6 +115,13 @@ class Snapshot:
                 if file.name not in {MANIFEST, manifest.vectors, manifest.ids}:
                     file.unlink()
 
+    def version(self) -> int:
+        """The version the snapshot claims. Raises IndexDamaged when there is none, or none that can be read."""
+        try:
+            return self._read_manifest().version
+        except OSError as error:
+            raise IndexDamaged(f"index snapshot in {self._folder} cannot be read: {error}") from error
+
     def read(self, version: int) -> ExactIndex | HnswGeneration:
         """The generation of the snapshot, which must carry `version`. Raises IndexDamaged."""
         try:

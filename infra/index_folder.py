@@ -1,0 +1,69 @@
+"""Where the vector indexes of a graph's view last between runs: one folder a graph, one snapshot an index.
+
+They are derived state. A snapshot that is missing, damaged or of other parameters is passed over with a warning, and
+the view fills an empty index from the store; one that is older than the store is brought up to date by row versions.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+
+from graph.vector_index import VectorIndex
+from graph.view import Indexed, Indexes
+from infra.hnsw import HnswIndex, HnswParameters, IndexDamaged, IndexNotSaved
+from infra.hnsw.snapshot import Snapshot
+
+log = logging.getLogger("graphtide.index")
+
+KINDS = ("chunks", "entities", "statements")
+
+
+class IndexFolder:
+    """The `IndexKeeper` of hnswlib indexes under one data folder."""
+
+    def __init__(self, folder: Path, parameters: HnswParameters | None = None) -> None:
+        self._folder = folder
+        self._parameters = parameters or HnswParameters()
+
+    def open(self, graph: str, dimensions: int, version: int) -> tuple[Indexes, Indexed]:
+        opened = {kind: self._open(self._folder / graph / kind, dimensions, version) for kind in KINDS}
+        indexes = Indexes(*(opened[kind][0] for kind in KINDS))
+        return indexes, Indexed(*(opened[kind][1] for kind in KINDS))
+
+    def _open(self, folder: Path, dimensions: int, version: int) -> tuple[HnswIndex, int]:
+        if version and folder.exists():
+            try:
+                held = Snapshot(folder, dimensions, self._parameters).version()
+                if held <= version:
+                    return HnswIndex.load(folder, dimensions, held, self._parameters), held
+                log.warning("%s is of version %d, newer than the graph's %d", folder, held, version)
+            except IndexDamaged as error:
+                log.warning("%s; the index is built anew from the store", error)
+        return HnswIndex(dimensions, self._parameters), 0
+
+    def save(self, graph: str, indexes: Indexes, version: int) -> None:
+        for kind, index in _by_kind(indexes).items():
+            try:
+                index.save(self._folder / graph / kind, version)
+            except IndexNotSaved as error:
+                log.warning("the %s index of graph %s was not saved: %s", kind, graph, error)
+
+    def drop(self, graph: str) -> None:
+        """Forget what was saved of a graph whose inner numbers no longer mean the same."""
+        shutil.rmtree(self._folder / graph, ignore_errors=True)
+
+    def close(self, indexes: Indexes) -> None:
+        for index in _by_kind(indexes).values():
+            index.close()
+
+
+def _by_kind(indexes: Indexes) -> dict[str, HnswIndex]:
+    found: dict[str, HnswIndex] = {}
+    for kind in KINDS:
+        index: VectorIndex = getattr(indexes, kind)
+        if not isinstance(index, HnswIndex):
+            raise TypeError(f"the {kind} index was not opened here")
+        found[kind] = index
+    return found

@@ -1,0 +1,54 @@
+"""The import rule: graph <- streams <- infra <- services, and the core touches no driver."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LAYERS = ["graph", "streams", "infra", "services"]
+CORE_MAY_IMPORT = {"graph", "numpy", "networkit"}
+
+
+def imported(file: Path) -> Iterator[str]:
+    """Top-level names of all modules a file imports, wherever the import stands."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.split(".")[0]
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_imports_run_one_way_in_every_layer(layer: str) -> None:
+    """No module imports from a layer above its own."""
+    above = set(LAYERS[LAYERS.index(layer) + 1 :]) | {"tests"}
+    found = {
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file in (ROOT / layer).rglob("*.py")
+        for name in imported(file)
+        if name in above
+    }
+    assert not found
+
+
+def test_core_imports_no_driver_and_no_event_loop() -> None:
+    """graph/ needs numpy, networkit and the standard library, and of that neither asyncio nor sockets nor files."""
+    import sys
+
+    standard = set(sys.stdlib_module_names) - {"asyncio", "socket", "sqlite3", "subprocess", "http", "urllib"}
+    found = {
+        f"{file.relative_to(ROOT)} imports {name}"
+        for file in (ROOT / "graph").rglob("*.py")
+        for name in imported(file)
+        if name not in standard | CORE_MAY_IMPORT
+    }
+    assert not found
+
+
+def test_import_scan_sees_a_forbidden_import_when_there_is_one(tmp_path: Path) -> None:
+    """The scan itself works on imports inside functions, too."""
+    file = tmp_path / "module.py"
+    file.write_text("def f():\n    from services.cli import main\n")
+    assert list(imported(file)) == ["services"]
