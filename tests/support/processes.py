@@ -1,0 +1,97 @@
+"""Real processes for tests and benches: the service as a user starts it, and the embedding endpoint."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from tests.support.bench_data import embedder_script
+
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(slots=True)
+class Service:
+    """A running `graphtide serve`."""
+
+    process: subprocess.Popen[str]
+    url: str
+    grpc: str
+
+    def cpu_s(self) -> float:
+        """CPU seconds the process has used, in user and kernel mode, all threads."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+
+    def resident_bytes(self) -> int:
+        return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * PAGE_BYTES
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        """SIGTERM, and wait for the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=60)
+
+
+def start_service(data: Path, settings: Mapping[str, str] | None = None) -> Service:
+    """Start the service on free ports and wait until it says where it listens."""
+    command = [sys.executable, "-m", "services.cli", "serve", "--json", "--port", "0", "--grpc-port", "0"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+    process = subprocess.Popen(
+        [*command, "--data", str(data)], env={**environment, **(settings or {})}, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise RuntimeError(f"the service ended with {process.wait()} before it listened")
+    said = json.loads(line)
+    return Service(process, said["url"], said["grpc"])
+
+
+@contextmanager
+def service(data: Path, settings: Mapping[str, str] | None = None) -> Iterator[Service]:
+    """A service for the length of a block; it is stopped however the block ends."""
+    running = start_service(data, settings)
+    try:
+        yield running
+    finally:
+        if running.process.poll() is None:
+            running.stop()
+
+
+@contextmanager
+def embedding_endpoint(python: str, port: int) -> Iterator[str]:
+    """The embedding endpoint's base URL; `python` is an interpreter that has what the script needs."""
+    process = subprocess.Popen([python, str(embedder_script()), "--port", str(port)], stdout=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}/v1"
+    try:
+        deadline = time.monotonic() + 120
+        while True:
+            if process.poll() is not None:
+                raise RuntimeError(f"the embedding endpoint ended with {process.returncode}")
+            try:
+                httpx.get(f"{url}/models", timeout=5).raise_for_status()
+                break
+            except httpx.HTTPError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+        yield url
+    finally:
+        process.terminate()
+        process.wait()

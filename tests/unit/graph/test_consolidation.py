@@ -1,0 +1,190 @@
+"""The one law: whatever happened on the way, the graph is what its live documents make it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from graph.consolidation import Consolidator
+from graph.digest import canonical_lines, differences, digest
+from graph.records import Change, Extraction, Gone, GraphDelta
+from graph.vector_index import ExactIndex
+from graph.view import Indexes, LiveView
+from tests.model.graph_oracle import GraphOracle
+from tests.support.extractions import random_extraction, unit
+
+DIMENSIONS = 16
+
+
+class World:
+    """A writer, a follower and the live extractions, driven by changes."""
+
+    def __init__(self) -> None:
+        self.writer = Consolidator("world")
+        self.view = new_view()
+        self.live: dict[str, Extraction] = {}
+        self.revision = 0
+
+    def change(self, *news: Extraction | str) -> GraphDelta:
+        """Apply new revisions, or deletions by document id, as one batch."""
+        changes = []
+        for new in news:
+            doc_id = new if isinstance(new, str) else new.doc_id
+            changes.append(Change(doc_id, self.live.get(doc_id), None if isinstance(new, str) else new))
+        delta = self.writer.apply(changes)
+        with self.view.lock.write():
+            self.view.apply(delta)
+        for change in changes:
+            self.live.pop(change.doc_id, None)
+            if change.new is not None:
+                self.live[change.doc_id] = change.new
+        return delta
+
+    def step(self, rng: random.Random) -> GraphDelta:
+        """One random insert, edit or deletion, or several as one batch."""
+        news: dict[str, Extraction | str] = {}
+        for _ in range(rng.choice((1, 1, 1, 3))):
+            doc_id = f"d{rng.randint(1, 8)}"
+            self.revision += 1
+            if doc_id in self.live and rng.random() < 0.4:
+                news[doc_id] = doc_id
+            else:
+                news[doc_id] = random_extraction(rng, doc_id, self.revision, self.live.get(doc_id))
+        return self.change(*news.values())
+
+
+def new_view() -> LiveView:
+    return LiveView("world", Indexes(ExactIndex(DIMENSIONS), ExactIndex(DIMENSIONS), ExactIndex(DIMENSIONS)))
+
+
+def rebuilt(live: dict[str, Extraction]) -> GraphDelta:
+    """A snapshot built from nothing, all documents in one batch, in another order."""
+    writer = Consolidator("world")
+    delta = writer.apply([Change(d, None, live[d]) for d in sorted(live, reverse=True)])
+    return replace(delta, snapshot=True, communities=writer.hierarchy())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_graph_equals_rebuilt_and_oracle_after_every_step_of_a_random_walk(seed: int) -> None:
+    """Inserts, edits, deletions, merges and splits: the digest is that of a clean build, line by line the oracle's."""
+    print(f"seed {seed}")
+    rng, world = random.Random(seed), World()
+    for step in range(40):
+        world.step(rng)
+        rows = world.view.rows()
+        assert differences(rows, rebuilt(world.live)) == (), f"seed {seed}, step {step}"
+        assert sorted(canonical_lines(rows)) == GraphOracle(world.live.values()).lines(), f"seed {seed}, step {step}"
+        assert world.writer.violations() == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_view_and_indexes_hold_exactly_the_live_rows_after_a_random_walk(seed: int) -> None:
+    """Nothing that was deleted is left in any table or index, and nothing live is missing."""
+    print(f"seed {seed}")
+    rng, world = random.Random(seed), World()
+    for _ in range(60):
+        world.step(rng)
+    view = world.view
+    assert set(view.indexes.chunks.live_ids().tolist()) == set(view.chunks)
+    assert set(view.indexes.entities.live_ids().tolist()) == set(view.entities)
+    assert set(view.indexes.statements.live_ids().tolist()) == set(view.statements)
+    fresh = new_view()
+    fresh.apply(rebuilt(world.live))
+    assert walk_weights(view) == walk_weights(fresh)
+    world.change(*list(world.live))
+    tables = (view.documents, view.chunks, view.labels, view.statements, view.entities, view.neighbours, view.same_as)
+    assert not any(tables)
+    assert not len(view.indexes.chunks) + len(view.indexes.entities) + len(view.indexes.statements)
+
+
+def walk_weights(view: LiveView) -> dict[tuple[str, str], float]:
+    """The walk graph by canonical names: entity to entity and entity to passage."""
+    found = {}
+    for node, entity in view.entities.items():
+        for chunk, count in entity.chunks.items():
+            found[view.entity_id(node), view.chunks[chunk].chunk_id] = float(count)
+        for other, edge in view.neighbours.get(node, {}).items():
+            found[view.entity_id(node), view.entity_id(other)] = float(edge.weight)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_restored_writer_goes_on_as_if_never_interrupted(seed: int) -> None:
+    """A writer restored from a snapshot at any step gives the same graph from there on."""
+    print(f"seed {seed}")
+    rng, world = random.Random(seed), World()
+    for step in range(30):
+        world.step(rng)
+        if step % 5 == 4:
+            snapshot = replace(rebuilt(world.live), version=world.writer.version)
+            world.writer = Consolidator.restore(snapshot)
+            world.view = new_view()
+            world.view.apply(snapshot)
+    assert digest(world.view.rows()) == digest(rebuilt(world.live))
+
+
+def test_batch_equals_one_by_one_in_any_order() -> None:
+    """All documents at once, one at a time, and one at a time backwards give one digest."""
+    rng = random.Random(7)
+    documents = [random_extraction(rng, f"d{n}", n) for n in range(12)]
+    digests = set()
+    for order in (documents, documents[::-1], rng.sample(documents, len(documents))):
+        world = World()
+        for document in order:
+            world.change(document)
+        digests.add(digest(world.view.rows()))
+    world = World()
+    world.change(*documents)
+    assert digests == {digest(world.view.rows())}
+
+
+def test_same_content_again_changes_nothing_but_the_document() -> None:
+    """A new revision with equal content leaves every other row alone."""
+    world, rng = World(), random.Random(3)
+    first = random_extraction(rng, "d", 1)
+    world.change(first, random_extraction(rng, "e", 2))
+    delta = world.change(replace(first, revision=5))
+    assert [row.revision for row in delta.documents] == [5]
+    assert delta.gone == Gone()
+    assert not any((delta.chunks, delta.labels, delta.mentions, delta.statements, delta.evidence))
+    assert not any((delta.entities, delta.edges, delta.same_as, bool(delta.communities)))
+
+
+def test_edit_of_one_passage_leaves_the_other_passages_rows_alone() -> None:
+    """An edited document changes only what differs."""
+    world = World()
+    kept = unit("Kept.", [("Ada Lovelace", "person", ""), ("London", "", "")], [(0, "lived in", 1)])
+    old = unit("Old.", [("Charles Babbage", "person", ""), ("London", "", "")], [(0, "lived in", 1)])
+    new = unit("New.", [("Charles Babbage", "person", ""), ("Royal Society", "", "")], [(0, "member of", 1)])
+    first = Extraction("d", 1, replace(random_extraction(random.Random(1), "x", 1).info), (kept, old))
+    world.change(first)
+    delta = world.change(replace(first, revision=2, units=(kept, new)))
+    assert [row.text for row in delta.chunks] == ["New."]
+    touched = {row.name for row in delta.labels}
+    assert "ada lovelace" not in touched
+    assert {row.predicate for row in delta.statements} == {"member of"}
+
+
+def test_apply_refuses_an_old_revision_it_does_not_hold() -> None:
+    """A change that does not start from what the graph holds is refused with nothing changed."""
+    world, rng = World(), random.Random(5)
+    first = random_extraction(rng, "d", 1)
+    world.change(first)
+    before = digest(world.view.rows())
+    with pytest.raises(ValueError, match="does not hold"):
+        world.writer.apply([Change("d", None, first)])
+    world.change(replace(first, revision=2))
+    assert digest(world.view.rows()) == before
+
+
+def test_view_refuses_a_delta_that_does_not_follow() -> None:
+    """A gap is noticed, and nothing of the delta is taken."""
+    world, rng = World(), random.Random(5)
+    world.change(random_extraction(rng, "d", 1))
+    late = new_view()
+    delta = world.change(random_extraction(rng, "e", 2))
+    with pytest.raises(ValueError, match="does not follow"):
+        late.apply(delta)
+    assert late.version == 0 and not late.documents
