@@ -179,7 +179,11 @@ class EvidenceRow:
 
 @dataclass(frozen=True, slots=True)
 class SameAsRow:
-    """Two labels that mean the same, and the rule that says so. `a` and `b` are in canonical order of their names."""
+    """Two labels that a rule holds to be the same, the evidence of a merge.
+
+    It holds when both labels are in one entity; a guard may have overruled it, and it may hold again when another
+    label goes.
+    """
 
     a: int
     b: int

@@ -47,7 +47,8 @@ from graph.records import (
     Unit,
     Vector,
 )
-from graph.resolution import ClusterChange, LabelView, Resolver
+from graph.resolution.judgement import LabelView
+from graph.resolution.resolver import ClusterChange, Resolver, SameAs
 from graph.vector_sum import VectorSum, mean_of_means
 
 
@@ -432,7 +433,7 @@ class Consolidator:
     def _restore_derived(self, snapshot: GraphDelta) -> None:
         self._clusters = {row.node: frozenset(row.labels) for row in snapshot.entities}
         views = {number: LabelView(*label.key, label.vectors.mean()) for number, label in self._labels.items()}
-        self._resolver.restore(views, [(row.a, row.b, row.rule, row.score_milli) for row in snapshot.same_as])
+        self._resolver.restore(views, [SameAs(row.a, row.b, row.rule, row.score_milli) for row in snapshot.same_as])
         self._topology.weights = {(row.u, row.v): row.weight for row in snapshot.edges}
         edges = _pairs(list(self._topology.weights))
         weights = np.array(list(self._topology.weights.values()), np.int64)
