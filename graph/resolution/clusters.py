@@ -1,0 +1,80 @@
+"""From links to entities: components of same-as that no chain can make swallow a stranger.
+
+What it is: two order-free rules on one component of proposed links. An *ambiguous* label, one that abbreviates
+several labels which are not the same among themselves ("J. Smith" beside "John Smith" and "James Smith"), is linked
+to none of them. And of what remains, constrained single linkage: links are taken from the best to the least, ties
+by the labels' names, and a union is refused when any two labels across it conflict. What it is not: a judgement of
+pairs.
+
+Invariant: the result depends on the links and names given, not on their order or on the labels' numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from graph.resolution.judgement import LabelKey
+
+MAX_MEANINGS = 8
+"""A label that could abbreviate more labels than this is ambiguous without looking further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A proposed link between two labels, a < b. `general` is the label that says less, or -1."""
+
+    a: int
+    b: int
+    rule: str
+    score_milli: int
+    general: int
+
+
+PairTest = Callable[[int, int], bool]
+
+
+def without_ambiguous(links: Iterable[Link], are_same: PairTest) -> list[Link]:
+    """The links that remain when every ambiguous label has lost those in which it is the general side.
+
+    `are_same` says whether two labels would be linked if they were compared. Cost: at most `MAX_MEANINGS` squared
+    comparisons for each label.
+    """
+    links = list(links)
+    meanings: dict[int, list[int]] = {}
+    for link in links:
+        if link.general >= 0:
+            meanings.setdefault(link.general, []).append(link.b if link.general == link.a else link.a)
+    ambiguous = {label for label, others in meanings.items() if _differ(others, are_same)}
+    return [link for link in links if link.general not in ambiguous]
+
+
+def _differ(labels: list[int], are_same: PairTest) -> bool:
+    if len(labels) > MAX_MEANINGS:
+        return True
+    return any(not are_same(x, y) for i, x in enumerate(labels) for y in labels[i + 1 :])
+
+
+def linkage(
+    labels: Iterable[int], links: Iterable[Link], keys: Mapping[int, LabelKey], conflict: PairTest
+) -> list[frozenset[int]]:
+    """Constrained single linkage; labels without links are clusters of one.
+
+    Cost: sorting the links, and one test for each pair of labels that comes together.
+    """
+    cluster: dict[int, list[int]] = {label: [label] for label in labels}
+    for link in sorted(links, key=lambda link: _canonical(link, keys)):
+        left, right = cluster[link.a], cluster[link.b]
+        if left is right or any(conflict(x, y) for x in left for y in right):
+            continue
+        if len(left) < len(right):
+            left, right = right, left
+        left += right
+        for label in right:
+            cluster[label] = left
+    return [frozenset(members) for members in {id(c): c for c in cluster.values()}.values()]
+
+
+def _canonical(link: Link, keys: Mapping[int, LabelKey]) -> tuple[int, LabelKey, LabelKey]:
+    first, second = sorted((keys[link.a], keys[link.b]))
+    return -link.score_milli, first, second

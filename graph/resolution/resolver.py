@@ -1,0 +1,314 @@
+"""Entity resolution: keeps the clusters of labels current while labels come, change and go.
+
+What it is: the state behind same-as. It is told which labels changed and answers which clusters and links changed;
+the work depends on those labels and their blocks, not on how many labels there are. What it is not: the owner of
+vectors or entities (consolidation), a store, or a caller of models.
+
+Invariant: clusters and links are a function of the set of live `LabelView`s and of the verdicts, whatever the order
+of arrival and whatever the labels' numbers. A deleted label leaves no trace, so it undoes the merges it justified.
+Source: Thakrar, DynaGRAG 2024, section 3.1, which lets a language model name similar entities; here rules decide, so
+that the answer can be reproduced and undone, and a model is asked for borderline pairs only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from graph.resolution import clusters
+from graph.resolution.blocking import Blocks, Key, Keys, lexical_keys, vector_keys
+from graph.resolution.clusters import Link
+from graph.resolution.guards import conflict
+from graph.resolution.judgement import (
+    Borderline,
+    LabelKey,
+    LabelView,
+    PairKey,
+    Profile,
+    Proposal,
+    pair_key,
+    profile,
+    propose,
+)
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SameAs:
+    """A link between two labels, a < b, and its evidence: the rule that made it and its score in thousandths.
+
+    A link that does not hold was proposed and then overruled, because one side is ambiguous or a guard forbade the
+    union; it is stored all the same, since it may hold again when another label goes.
+    """
+
+    a: int
+    b: int
+    rule: str
+    score_milli: int
+    holds: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterChange:
+    """Clusters before and after an update, disjoint on each side, and the links that differ.
+
+    A new label is formed as a cluster of one at least; a label that went is in `dissolved` only. `links_removed`
+    gives the links as they were; a link that stops or starts to hold is in both. All tuples are sorted.
+    """
+
+    dissolved: tuple[frozenset[int], ...] = ()
+    formed: tuple[frozenset[int], ...] = ()
+    links_added: tuple[SameAs, ...] = ()
+    links_removed: tuple[SameAs, ...] = ()
+
+
+class Resolver:
+    """The clusters of the live labels. One owner, not thread-safe."""
+
+    def __init__(self, verdicts: Mapping[PairKey, bool] | None = None) -> None:
+        """`verdicts` are what a judge has said so far, by `pair_key`; they are copied."""
+        self._verdicts: dict[PairKey, bool] = dict(verdicts or {})
+        self._profiles: dict[int, Profile] = {}
+        self._lexical_keys: dict[int, Keys] = {}
+        self._blocks = Blocks()
+        self._links: dict[int, dict[int, Link]] = {}
+        self._awaiting: dict[int, set[int]] = {}
+        self._clusters: dict[int, frozenset[int]] = {}  # those of two and more
+
+    def update(self, changed: Mapping[int, LabelView | None]) -> ClusterChange:
+        """Take in new and changed labels, and forget those that are None.
+
+        Called once for each document, after the labels' means are known. Raises KeyError, before any change, if a
+        label that is not held is to be forgotten. Cost: for each label some thirty dictionary operations, one small
+        matrix product, at most `MAX_BLOCK` judgements a key, and the linkage of the components touched.
+        """
+        work = _Update(self)
+        for label, view in changed.items():
+            if view is None and label not in self._profiles:
+                raise KeyError(label)
+        for label, view in changed.items():
+            work.replace(label, view)
+        work.judge()
+        return work.settle()
+
+    def decide(self, pair: Pair, verdict: bool) -> ClusterChange:
+        """Record a judge's verdict on a pair from `borderline`, and link or leave it. Verdicts are kept for good."""
+        a, b = sorted(pair)
+        self._verdicts[pair_key(self._profiles[a], self._profiles[b])] = verdict
+        work = _Update(self)
+        work.judge_again(a, b)
+        return work.settle()
+
+    def restore(self, labels: Mapping[int, LabelView], links: Iterable[SameAs], awaiting: Iterable[Pair] = ()) -> None:
+        """Rebuild the state from stored labels, all stored links and the pairs that awaited a verdict.
+
+        Raises ValueError if the resolver is not empty. Only the pairs given are judged again. Cost: linear in labels
+        and links.
+        """
+        if self._profiles:
+            raise ValueError("only an empty resolver can be restored")
+        work = _Update(self)
+        for label, view in labels.items():
+            work.index(label, profile(view))
+        for a, b in [*((link.a, link.b) for link in links), *awaiting]:
+            work.judge_again(a, b)
+        work.settle()
+
+    def cluster_of(self, label: int) -> frozenset[int]:
+        """The labels that are one entity with this one, itself included. Raises KeyError if it is not live."""
+        if label not in self._profiles:
+            raise KeyError(label)
+        return self._clusters.get(label) or frozenset((label,))
+
+    def links_of(self, label: int) -> tuple[SameAs, ...]:
+        """The links of a label that hold, in the order of the other label's number."""
+        links = (self._same_as(link) for _, link in sorted(self._links.get(label, {}).items()))
+        return tuple(link for link in links if link.holds)
+
+    def evidence(self, a: int, b: int) -> SameAs | None:
+        """The link between two labels, whether it holds or was overruled; None if none was proposed."""
+        link = self._links.get(a, {}).get(b)
+        return None if link is None else self._same_as(link)
+
+    def borderline(self) -> tuple[Pair, ...]:
+        """The pairs that await a verdict, a < b, ordered by the labels' names."""
+        pairs = [(a, b) for a, others in self._awaiting.items() for b in others if a < b]
+        return tuple(sorted(pairs, key=lambda pair: pair_key(self._profiles[pair[0]], self._profiles[pair[1]])))
+
+    def _same_as(self, link: Link) -> SameAs:
+        cluster = self._clusters.get(link.a)
+        return SameAs(link.a, link.b, link.rule, link.score_milli, cluster is not None and link.b in cluster)
+
+
+class _Update:
+    """One change of a resolver's state, from the labels that changed to the clusters that did."""
+
+    def __init__(self, state: Resolver) -> None:
+        self._state = state
+        self._before: dict[Pair, SameAs | None] = {}  # links as they were, for those that may have changed
+        self._touched: set[int] = set()
+        self._gone: dict[int, frozenset[int]] = {}  # removed labels and the clusters they were in
+        self._new: set[int] = set()
+        self._unjudged: set[int] = set()
+        self._blocks_changed: set[Key] = set()
+
+    def replace(self, label: int, view: LabelView | None) -> None:
+        """Put a label's new view in place of the old one, and take back all that rested on the old one."""
+        state = self._state
+        old = state._profiles.get(label)
+        if view is None:
+            self._forget(label)
+            return
+        unchanged = old is not None and old.key == (view.name, view.type)
+        new = profile(view, old.signature if old is not None and unchanged else None)
+        if old is not None:
+            if unchanged and _equal_vectors(old, new):
+                return
+            self._unlink(label)
+        self.index(label, new, state._lexical_keys[label] if unchanged else None)
+
+    def index(self, label: int, new: Profile, words: Keys | None = None) -> None:
+        """Enter a label into the blocks. Its pairs are judged by `judge`."""
+        state = self._state
+        if label not in state._profiles:
+            self._new.add(label)
+        state._profiles[label] = new
+        state._lexical_keys[label] = words if words is not None else lexical_keys(new.signature)
+        keys = {**state._lexical_keys[label], **vector_keys(new.signature, new.vector)}
+        self._blocks_changed.update(state._blocks.put(label, keys))
+        self._touched.add(label)
+        self._unjudged.add(label)
+
+    def judge(self) -> None:
+        """Judge the candidates of every indexed label, and what blocks that opened or closed propose."""
+        state, pairs = self._state, set[Pair]()
+        for key in self._blocks_changed:
+            pairs.update(_ordered(a, b) for a, b in state._blocks.pairs(key))
+            members = state._blocks.members((key,))
+            pairs.update(_ordered(a, b) for a in members for b in self._held(a) & members)
+        for label in self._unjudged:
+            pairs.update(_ordered(label, other) for other in state._blocks.candidates(label))
+        for a, b in pairs:
+            if self._blocks_changed and not state._blocks.are_candidates(a, b):
+                self._put(a, b, None)
+            else:
+                self.judge_again(a, b)
+
+    def judge_again(self, a: int, b: int) -> None:
+        """Judge one pair and record the outcome."""
+        profiles = self._state._profiles
+        self._put(a, b, propose(profiles[a], profiles[b], self._state._verdicts))
+
+    def settle(self) -> ClusterChange:
+        """Cluster anew what is connected to anything touched, and say what differs."""
+        state = self._state
+        region = self._region()
+        links = {(link.a, link.b): link for label in region for link in state._links.get(label, {}).values()}
+        for pair in links:
+            self._remember(*pair)  # the clusters are still the old ones
+        before = {state._clusters.get(label) or frozenset((label,)) for label in region - self._new}
+        before.update(self._gone.values())
+        after = set(self._cluster(region, list(links.values())))
+        for label in region | self._gone.keys():
+            state._clusters.pop(label, None)
+        for cluster in after:
+            if len(cluster) > 1:
+                state._clusters.update(dict.fromkeys(cluster, cluster))
+        added, removed = self._links_that_differ()
+        return ClusterChange(_sorted(before - after), _sorted(after - before), added, removed)
+
+    def _cluster(self, region: set[int], links: list[Link]) -> list[frozenset[int]]:
+        profiles, verdicts = self._state._profiles, self._state._verdicts
+        if not links:
+            return [frozenset((label,)) for label in region]
+        keys: dict[int, LabelKey] = {label: profiles[label].key for label in region}
+        sure = clusters.without_ambiguous(
+            links, lambda x, y: isinstance(propose(profiles[x], profiles[y], verdicts), Proposal)
+        )
+        return clusters.linkage(
+            region, sure, keys, lambda x, y: conflict(profiles[x].signature, profiles[y].signature) is not None
+        )
+
+    def _region(self) -> set[int]:
+        """All live labels connected to a touched one by proposed links."""
+        links, profiles = self._state._links, self._state._profiles
+        waiting = [label for label in self._touched if label in profiles]
+        region = set(waiting)
+        while waiting:
+            for other in links.get(waiting.pop(), ()):
+                if other not in region:
+                    region.add(other)
+                    waiting.append(other)
+        return region
+
+    def _forget(self, label: int) -> None:
+        state = self._state
+        self._gone[label] = state.cluster_of(label)
+        self._unlink(label)
+        self._blocks_changed.update(state._blocks.remove(label))
+        del state._profiles[label], state._lexical_keys[label]
+
+    def _unlink(self, label: int) -> None:
+        self._touched.add(label)
+        for other in self._held(label):
+            self._put(label, other, None)
+
+    def _held(self, label: int) -> set[int]:
+        """The labels with which this one has a link or awaits a verdict."""
+        state = self._state
+        return state._links.get(label, {}).keys() | state._awaiting.get(label, set())
+
+    def _put(self, a: int, b: int, outcome: Proposal | Borderline | None) -> None:
+        """Record the outcome of a judgement in place of what was there."""
+        state = self._state
+        self._remember(a, b)
+        if isinstance(outcome, Proposal) or b in state._links.get(a, {}):
+            self._touched.update((a, b))
+        for x, y in ((a, b), (b, a)):
+            _drop(state._links, x, y)
+            if (others := state._awaiting.get(x)) is not None:
+                others.discard(y)
+                if not others:
+                    del state._awaiting[x]
+        if isinstance(outcome, Proposal):
+            first, second = _ordered(a, b)
+            general = (a, b)[outcome.general] if outcome.general >= 0 else -1
+            link = Link(first, second, outcome.rule, outcome.score_milli, general)
+            state._links.setdefault(a, {})[b] = link
+            state._links.setdefault(b, {})[a] = link
+        elif outcome is not None:
+            state._awaiting.setdefault(a, set()).add(b)
+            state._awaiting.setdefault(b, set()).add(a)
+
+    def _remember(self, a: int, b: int) -> None:
+        pair = _ordered(a, b)
+        if pair not in self._before:
+            self._before[pair] = self._state.evidence(*pair)
+
+    def _links_that_differ(self) -> tuple[tuple[SameAs, ...], tuple[SameAs, ...]]:
+        now = {pair: self._state.evidence(*pair) for pair in self._before}
+        changed = [pair for pair in sorted(self._before) if self._before[pair] != now[pair]]
+        added = tuple(link for pair in changed if (link := now[pair]) is not None)
+        return added, tuple(link for pair in changed if (link := self._before[pair]) is not None)
+
+
+def _ordered(a: int, b: int) -> Pair:
+    return (a, b) if a < b else (b, a)
+
+
+def _drop(links: dict[int, dict[int, Link]], label: int, other: int) -> None:
+    if (others := links.get(label)) is not None and others.pop(other, None) is not None and not others:
+        del links[label]
+
+
+def _equal_vectors(a: Profile, b: Profile) -> bool:
+    if a.vector is None or b.vector is None:
+        return a.vector is b.vector
+    return bool(np.array_equal(a.vector, b.vector))
+
+
+def _sorted(found: set[frozenset[int]]) -> tuple[frozenset[int], ...]:
+    return tuple(sorted(found, key=sorted))
