@@ -1,0 +1,131 @@
+// Python's view of the walk graph: arrays in, arrays out, the GIL released while it works.
+//
+// Arguments were checked by graph/pagerank/types.py. Any number of pushes run beside each other, an update runs alone.
+// The GIL is given up before the lock is asked for, so that nobody waits for both.
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "pagerank/graph.hpp"
+#include "pagerank/push.hpp"
+
+namespace py = pybind11;
+
+namespace {
+
+using pagerank::Ends;
+using pagerank::Node;
+using pagerank::Pusher;
+using Nodes = py::array_t<Node, py::array::c_style>;
+using Weights = py::array_t<float, py::array::c_style>;
+using Scores = py::array_t<double, py::array::c_style>;
+
+class Kernel {
+ public:
+    void update(const Nodes& edges, const Weights& weights) {
+        if (edges.ndim() != 2 || edges.shape(1) != 2 || weights.ndim() != 1 || weights.shape(0) != edges.shape(0))
+            throw std::invalid_argument("expected edges (n, 2) and weights (n,)");
+        const auto count = static_cast<std::size_t>(edges.shape(0));
+        const auto* ends = reinterpret_cast<const Ends*>(edges.data());
+        const float* weight = weights.data();
+        py::gil_scoped_release release;
+        const std::unique_lock<std::shared_mutex> alone(mutex_);
+        graph_.make_room(ends, count);
+        for (std::size_t edge = 0; edge < count; ++edge) graph_.set(ends[edge], weight[edge]);
+    }
+
+    std::pair<Nodes, Scores> push(const Nodes& seeds, const Scores& mass, double damping, double tolerance, std::int64_t max_pushes) {
+        if (seeds.ndim() != 1 || mass.ndim() != 1 || seeds.shape(0) != mass.shape(0))
+            throw std::invalid_argument("expected seeds (n,) and mass (n,)");
+        const pagerank::Restart restart{seeds.data(), mass.data(), static_cast<std::size_t>(seeds.shape(0)), damping, tolerance, max_pushes};
+        std::unique_ptr<Pusher> pusher;
+        const std::vector<pagerank::Scored>* ranked = nullptr;
+        {
+            py::gil_scoped_release release;
+            pusher = take();
+            const std::shared_lock<std::shared_mutex> together(mutex_);
+            ranked = &pusher->run(graph_, restart);
+        }
+        auto result = write(*ranked);
+        give_back(std::move(pusher));
+        return result;
+    }
+
+    double degree(Node node) const {
+        py::gil_scoped_release release;
+        const std::shared_lock<std::shared_mutex> together(mutex_);
+        return graph_.holds(node) ? graph_.degree(node) : 0.0;
+    }
+
+    double weight(Node u, Node v) const {
+        py::gil_scoped_release release;
+        const std::shared_lock<std::shared_mutex> together(mutex_);
+        return static_cast<double>(graph_.weight(u, v));
+    }
+
+    std::int64_t size() const {
+        py::gil_scoped_release release;
+        const std::shared_lock<std::shared_mutex> together(mutex_);
+        return graph_.edges();
+    }
+
+    std::size_t memory_bytes() const {
+        py::gil_scoped_release release;
+        const std::shared_lock<std::shared_mutex> together(mutex_);
+        const std::lock_guard<std::mutex> mine(idle_mutex_);
+        std::size_t bytes = graph_.memory_bytes();
+        for (const auto& pusher : idle_) bytes += pusher->memory_bytes();
+        return bytes;
+    }
+
+ private:
+    static std::pair<Nodes, Scores> write(const std::vector<pagerank::Scored>& ranked) {
+        const auto count = static_cast<py::ssize_t>(ranked.size());
+        Nodes nodes(count);
+        Scores scores(count);
+        Node* node = nodes.mutable_data();
+        double* score = scores.mutable_data();
+        for (const pagerank::Scored& some : ranked) *node++ = some.node, *score++ = some.score;
+        return {std::move(nodes), std::move(scores)};
+    }
+
+    std::unique_ptr<Pusher> take() {
+        const std::lock_guard<std::mutex> mine(idle_mutex_);
+        if (idle_.empty()) return std::make_unique<Pusher>();
+        auto pusher = std::move(idle_.back());
+        idle_.pop_back();
+        return pusher;
+    }
+
+    void give_back(std::unique_ptr<Pusher> pusher) {
+        const std::lock_guard<std::mutex> mine(idle_mutex_);
+        idle_.push_back(std::move(pusher));
+    }
+
+    pagerank::Graph graph_;
+    mutable std::shared_mutex mutex_;
+    std::vector<std::unique_ptr<Pusher>> idle_;
+    mutable std::mutex idle_mutex_;
+};
+
+}  // namespace
+
+PYBIND11_MODULE(_pagerank, module) {
+    module.doc() = "Compiled kernel of graph.pagerank.";
+    py::class_<Kernel>(module, "Kernel")
+        .def(py::init<>())
+        .def("update", &Kernel::update, py::arg("edges").noconvert(), py::arg("weights").noconvert())
+        .def("push", &Kernel::push, py::arg("seeds").noconvert(), py::arg("mass").noconvert(), py::arg("damping"), py::arg("tolerance"),
+             py::arg("max_pushes"))
+        .def("degree", &Kernel::degree, py::arg("node"))
+        .def("weight", &Kernel::weight, py::arg("u"), py::arg("v"))
+        .def("memory_bytes", &Kernel::memory_bytes)
+        .def("__len__", &Kernel::size);
+}

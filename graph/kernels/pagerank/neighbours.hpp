@@ -1,0 +1,131 @@
+// The weighted neighbours of one node: an array to walk over, and from 33 links on a hash table to find a place in it.
+//
+// The order of the links is of no meaning: an erased link is replaced by the last one, so that a hub pays no more than a leaf.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace pagerank {
+
+using Node = std::int32_t;
+
+struct Link {
+    Node node;
+    float weight;
+};
+
+class Neighbours {
+ public:
+    const std::vector<Link>& links() const { return links_; }
+
+    float weight(Node node) const {
+        const std::int32_t place = find(node);
+        return place < 0 ? 0.0F : links_[static_cast<std::size_t>(place)].weight;
+    }
+
+    // Sets the weight of a link, makes it, or erases it (0).
+    void set(Node node, float weight) {
+        const std::int32_t place = find(node);
+        if (weight == 0.0F) {
+            if (place >= 0) erase(static_cast<std::size_t>(place));
+        } else if (place >= 0) {
+            links_[static_cast<std::size_t>(place)].weight = weight;
+        } else {
+            links_.push_back({node, weight});
+            if (!table_.empty() || links_.size() > scanned) enter(links_.size() - 1);
+        }
+    }
+
+    std::size_t memory_bytes() const {
+        return links_.capacity() * sizeof(Link) + table_.capacity() * sizeof(std::int32_t);
+    }
+
+ private:
+    static constexpr std::size_t scanned = 32;  // four cache lines, quicker to read than a table
+    static constexpr std::int32_t empty = -1;
+
+    std::size_t home(Node node) const {
+        return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(node)) * 0x9E3779B97F4A7C15ULL >> 32) & (table_.size() - 1);
+    }
+
+    std::size_t next(std::size_t slot) const { return (slot + 1) & (table_.size() - 1); }
+
+    std::int32_t find(Node node) const {
+        if (table_.empty()) {
+            for (std::size_t place = 0; place < links_.size(); ++place)
+                if (links_[place].node == node) return static_cast<std::int32_t>(place);
+            return empty;
+        }
+        return table_[slot_of(node)];
+    }
+
+    // The slot that holds the node's place, or the empty one where it would go.
+    std::size_t slot_of(Node node) const {
+        std::size_t slot = home(node);
+        while (table_[slot] != empty && links_[static_cast<std::size_t>(table_[slot])].node != node) slot = next(slot);
+        return slot;
+    }
+
+    void enter(std::size_t place) {
+        if (2 * links_.size() > table_.size()) {
+            index();
+        } else {
+            table_[slot_of(links_[place].node)] = static_cast<std::int32_t>(place);
+        }
+    }
+
+    void index() {
+        std::size_t slots = 4 * scanned;
+        while (slots < 2 * links_.size()) slots *= 2;
+        table_.assign(slots, empty);
+        for (std::size_t place = 0; place < links_.size(); ++place)
+            table_[slot_of(links_[place].node)] = static_cast<std::int32_t>(place);
+    }
+
+    void erase(std::size_t place) {
+        if (!table_.empty()) {
+            vacate(slot_of(links_[place].node));
+            if (place + 1 < links_.size()) table_[slot_of(links_.back().node)] = static_cast<std::int32_t>(place);
+        }
+        links_[place] = links_.back();
+        links_.pop_back();
+        shrink();
+    }
+
+    // Linear probing without tombstones: later entries of the run that may stand earlier move up.
+    void vacate(std::size_t hole) {
+        for (std::size_t slot = next(hole); table_[slot] != empty; slot = next(slot)) {
+            const std::size_t wanted = home(links_[static_cast<std::size_t>(table_[slot])].node);
+            const std::size_t mask = table_.size() - 1;
+            if (((slot - wanted) & mask) >= ((slot - hole) & mask)) {
+                table_[hole] = table_[slot];
+                hole = slot;
+            }
+        }
+        table_[hole] = empty;
+    }
+
+    // A quarter full is given back, so that growing and shrinking both stay O(1) a link.
+    void shrink() {
+        if (links_.capacity() <= 8 || 4 * links_.size() > links_.capacity()) return;
+        std::vector<Link> smaller;
+        smaller.reserve(2 * links_.size());
+        smaller.assign(links_.begin(), links_.end());
+        links_.swap(smaller);
+        if (table_.empty()) return;
+        if (links_.size() > scanned) {
+            index();
+            table_.shrink_to_fit();
+        } else {
+            std::vector<std::int32_t>().swap(table_);
+        }
+    }
+
+    std::vector<Link> links_;
+    std::vector<std::int32_t> table_;
+};
+
+}  // namespace pagerank

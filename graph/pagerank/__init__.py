@@ -1,0 +1,33 @@
+"""Personalised PageRank on a graph that changes, by local push: a query costs what it reaches, an update its edges.
+
+Two implementations of one Protocol, with the same results: a C++ kernel, chosen when it is there, and pure Python.
+Nothing is precomputed, so nothing has to be maintained beside the adjacency itself.
+It chooses no seeds and holds no names: nodes are small ints given by the caller.
+"""
+
+from typing import Literal
+
+from graph.pagerank.pure import PureWalkGraph
+from graph.pagerank.types import WalkGraph
+
+__all__ = ["WalkGraph", "build"]
+
+try:
+    from graph.pagerank.compiled import CompiledWalkGraph
+except ImportError:
+    COMPILED_AVAILABLE = False
+else:
+    COMPILED_AVAILABLE = True
+
+
+def build(*, implementation: Literal["auto", "compiled", "pure"] = "auto") -> WalkGraph:
+    """An empty walk graph.
+
+    `auto` takes the compiled implementation if the extension was built, else the pure one; ImportError if `compiled`
+    is asked for and was not built.
+    """
+    if implementation == "pure" or (implementation == "auto" and not COMPILED_AVAILABLE):
+        return PureWalkGraph()
+    if not COMPILED_AVAILABLE:
+        raise ImportError("the extension graph._pagerank was not built")
+    return CompiledWalkGraph()

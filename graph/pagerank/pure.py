@@ -1,0 +1,111 @@
+"""The pure-Python implementation: it needs no compiler, and says what the kernel must do."""
+
+import threading
+
+import numpy as np
+
+from graph.pagerank.types import WEIGHT_UNIT, Nodes, Restart, Scores, checked_restart, checked_update
+
+BYTES_AN_EDGE = 2 * 104  # two dictionary entries, each with a boxed weight and its share of the table's slack
+BYTES_A_NODE = 300
+
+
+class PureWalkGraph:
+    """A WalkGraph over dictionaries. One lock: pushes take turns."""
+
+    name = "pure"
+
+    def __init__(self) -> None:
+        """An empty graph."""
+        self._links: dict[int, dict[int, float]] = {}
+        self._degrees: dict[int, int] = {}  # in weight units
+        self._edges = 0
+        self._lock = threading.Lock()
+
+    def update(self, edges: Nodes, weights: Scores) -> None:
+        """See WalkGraph.update."""
+        ends, rounded = checked_update(edges, weights)
+        with self._lock:
+            for (u, v), weight in zip(ends.tolist(), rounded.tolist(), strict=True):
+                self._set(u, v, weight)
+
+    def push(
+        self,
+        seeds: Nodes,
+        mass: Scores,
+        *,
+        damping: float = 0.5,
+        epsilon: float = 1e-4,
+        max_pushes: int = 1_000_000,
+    ) -> tuple[Nodes, Scores]:
+        """See WalkGraph.push."""
+        restart = checked_restart(seeds, mass, damping, epsilon, max_pushes)
+        with self._lock:
+            scores = self._spread(restart)
+        ranked = sorted(((-score, node) for node, score in scores.items() if score > 0))
+        nodes = np.array([node for _, node in ranked], dtype=np.int32)
+        return nodes, np.array([-score for score, _ in ranked], dtype=np.float64)
+
+    def degree(self, node: int) -> float:
+        """See WalkGraph.degree."""
+        return self._degrees.get(node, 0) * WEIGHT_UNIT
+
+    def weight(self, u: int, v: int) -> float:
+        """See WalkGraph.weight."""
+        return self._links.get(u, {}).get(v, 0.0)
+
+    def memory_bytes(self) -> int:
+        """An estimate."""
+        return BYTES_AN_EDGE * self._edges + BYTES_A_NODE * len(self._links)
+
+    def __len__(self) -> int:
+        """The number of edges."""
+        return self._edges
+
+    def _set(self, u: int, v: int, weight: float) -> None:
+        before = self._links.get(u, {}).get(v, 0.0)
+        change = round((weight - before) / WEIGHT_UNIT)
+        self._edges += (weight > 0) - (before > 0)
+        for node, other in ((u, v), (v, u)):
+            links = self._links.setdefault(node, {})
+            if weight > 0:
+                links[other] = weight
+            else:
+                links.pop(other, None)
+            self._degrees[node] = self._degrees.get(node, 0) + change
+            if not links:
+                del self._links[node], self._degrees[node]
+
+    def _spread(self, restart: Restart) -> dict[int, float]:
+        """Forward push (Andersen, Chung & Lang 2006, section 3), returning the scores.
+
+        A node whose residue exceeds tolerance x degree keeps the share 1 - damping of it and passes the rest on by
+        weight. What stays behind bounds the error, for the walk is reversible. Deviations: the walk is not lazy,
+        restarts with probability 1 - damping, several seeds at once, and nodes are pushed in rounds in order of their
+        number, so that the result is the same whatever the order of the links.
+        """
+        scores: dict[int, float] = {}
+        residue = dict[int, float](zip(restart.seeds.tolist(), restart.mass.tolist(), strict=True))
+        frontier = [node for node in residue if node not in self._links]
+        for node in frontier:
+            scores[node] = residue.pop(node)
+        frontier = [node for node, left in residue.items() if left > restart.tolerance * self.degree(node)]
+        pushes = 0
+        while frontier:
+            queued = set(frontier)
+            following: list[int] = []
+            for node in sorted(frontier):
+                if pushes == restart.max_pushes:
+                    return scores
+                pushes += 1
+                queued.discard(node)
+                held = residue.pop(node)
+                scores[node] = scores.get(node, 0.0) + (1 - restart.damping) * held
+                share = restart.damping * held / self.degree(node)
+                for other, weight in self._links[node].items():
+                    left = residue[other] = residue.get(other, 0.0) + share * weight
+                    if other not in queued and left > restart.tolerance * self.degree(other):
+                        queued.add(other)
+                        following.append(other)
+            frontier = following
+        return scores

@@ -1,0 +1,134 @@
+"""What a walk graph is to its callers: a Protocol, and the checks that every implementation shares.
+
+It is not an implementation (compiled.py, pure.py), and knows nothing of entities or passages: nodes are small ints.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Weights are multiples of 2^-24 that float32 holds exactly, so that degrees are integer sums: adding and retracting
+# an edge leaves no trace, and a degree does not depend on the order of its edges.
+WEIGHT_UNIT = 2.0**-24
+LARGEST_WEIGHT = 2.0**24
+
+Nodes = NDArray[np.int32]
+Scores = NDArray[np.float64]
+
+
+class WalkGraph(Protocol):
+    """A weighted undirected graph that changes, and personalised PageRank over it by local push.
+
+    Any number of threads may push while one updates: a push sees an update whole or not at all.
+    """
+
+    @property
+    def name(self) -> str:
+        """`compiled` or `pure`: for `stats`, and for nothing else."""
+        ...
+
+    def update(self, edges: Nodes, weights: Scores) -> None:
+        """Set the weight of each edge, (n, 2) int32 in any direction, to `weights` (n,); 0 removes the edge.
+
+        The weight is absolute, so an update may be repeated; of an edge given twice the last weight counts. Weights
+        are rounded to float32 and to multiples of 2^-24. Nodes are dense: memory grows with the largest number.
+        ValueError, with nothing done: a self-loop, a negative node, a weight that is negative, not finite, above
+        2^24, or rounded to 0. Cost: O(1) an edge, at hubs too.
+        """
+        ...
+
+    def push(
+        self,
+        seeds: Nodes,
+        mass: Scores,
+        *,
+        damping: float = 0.5,
+        epsilon: float = 1e-4,
+        max_pushes: int = 1_000_000,
+    ) -> tuple[Nodes, Scores]:
+        """Personalised PageRank of the seeds (n,), restarting in proportion to `mass` (n,), which it distributes.
+
+        Returns the nodes reached, best first and equal scores by node, with their scores: where a walk stands that
+        goes on with probability `damping`, by edge weight, and else restarts. A seed without edges keeps its mass.
+        Each score is too low by at most `epsilon` x total mass x degree of the node, and never too high; what is
+        missing in all is the total mass minus the sum of the scores. With `max_pushes` reached only this holds.
+        The result depends on the graph and the seeds, not on the order in which either was given.
+        ValueError: a negative seed, a negative or non-finite mass or none at all, 0 <= damping < 1 or epsilon > 0
+        violated. Cost: at most 1 / (epsilon (1 - damping)) in weighted degrees of the nodes pushed, whatever the size
+        of the graph.
+        """
+        ...
+
+    def degree(self, node: int) -> float:
+        """The sum of the weights of the node's edges; 0 for a node never seen."""
+        ...
+
+    def weight(self, u: int, v: int) -> float:
+        """The weight of an edge; 0 if there is none."""
+        ...
+
+    def memory_bytes(self) -> int:
+        """Bytes held, spare capacity included (estimated in pure Python)."""
+        ...
+
+    def __len__(self) -> int:
+        """The number of edges."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """A checked query: distinct seeds, ascending, their masses, and the residue per degree that may stay behind."""
+
+    seeds: Nodes
+    mass: Scores
+    damping: float
+    tolerance: float
+    max_pushes: int
+
+
+def checked_update(edges: Nodes, weights: Scores) -> tuple[Nodes, NDArray[np.float32]]:
+    """The edges as int32 and their weights rounded to the unit. Raises ValueError as WalkGraph.update."""
+    pairs, wanted = np.asarray(edges), np.asarray(weights, dtype=np.float64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or wanted.shape != (len(pairs),):
+        raise ValueError(f"expected edges (n, 2) and weights (n,), got {pairs.shape} and {wanted.shape}")
+    ends = _checked_nodes(pairs)
+    _refuse(pairs[:, 0] == pairs[:, 1], pairs, "is a self-loop")
+    # Written so that NaN is refused too.
+    _refuse(~((wanted >= 0) & (wanted <= LARGEST_WEIGHT)), wanted, "is not a weight from 0 to 2^24")
+    rounded = (np.rint(wanted.astype(np.float32).astype(np.float64) / WEIGHT_UNIT) * WEIGHT_UNIT).astype(np.float32)
+    _refuse((wanted > 0) & (rounded == 0), wanted, "is below the smallest weight 2^-24")
+    return ends, rounded
+
+
+def checked_restart(seeds: Nodes, mass: Scores, damping: float, epsilon: float, max_pushes: int) -> Restart:
+    """Sum the masses of equal seeds. Raises ValueError as WalkGraph.push."""
+    nodes, masses = np.asarray(seeds), np.asarray(mass, dtype=np.float64)
+    if nodes.ndim != 1 or masses.shape != nodes.shape:
+        raise ValueError(f"expected seeds (n,) and mass (n,), got {nodes.shape} and {masses.shape}")
+    _refuse(~((masses >= 0) & (masses < np.inf)), masses, "is not a mass")
+    if not 0 <= damping < 1 or not epsilon > 0 or max_pushes < 0:
+        raise ValueError(f"damping {damping}, epsilon {epsilon}, max_pushes {max_pushes}: out of range")
+    order = np.lexsort((masses, nodes))
+    ends = _checked_nodes(nodes)[order]
+    distinct, first = np.unique(ends, return_index=True)
+    total = float(masses[order].sum())
+    if not 0 < total < np.inf:
+        raise ValueError(f"the total mass must be positive and finite, got {total}")
+    sums = np.add.reduceat(masses[order], first)
+    return Restart(distinct, sums, float(damping), float(epsilon) * total, int(max_pushes))
+
+
+def _checked_nodes(nodes: NDArray[np.integer]) -> Nodes:
+    if nodes.size and nodes.dtype.kind not in "iu":
+        raise ValueError(f"nodes must be integers, got {nodes.dtype}")
+    _refuse((nodes < 0) | (nodes > np.iinfo(np.int32).max - 1), nodes, "is not a node")
+    return np.ascontiguousarray(nodes, dtype=np.int32)
+
+
+def _refuse(wrong: NDArray[np.bool_], values: NDArray[np.generic], problem: str) -> None:
+    if wrong.any():
+        place = tuple(axis[0] for axis in np.nonzero(wrong))
+        raise ValueError(f"{values[place]} (row {place[0]}) {problem}")
