@@ -1,0 +1,65 @@
+"""The bundled sample: a fictional polar station, told in short documents that are later corrected and withdrawn.
+
+Not test data for quality: it is written so that a newcomer sees the graph follow, even with the offline models.
+Invariant: ``documents.jsonl`` is in stream order; every first edition comes before the first line that changes one.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+
+
+@dataclass(frozen=True, slots=True)
+class SampleDocument:
+    """One line of the stream: a document, a later edition of one, or (``delete``) its withdrawal."""
+
+    id: str
+    title: str = ""
+    text: str = ""
+    source: str = ""
+    occurred_at: str = ""
+    delete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SampleQuestion:
+    """A question, and what its answer must contain over the first editions and over the last (None: no answer)."""
+
+    question: str
+    before: str | None
+    after: str | None
+
+
+def documents() -> tuple[SampleDocument, ...]:
+    """All lines in stream order: first editions, later ones, one withdrawal."""
+    return tuple(SampleDocument(**line) for line in _lines("documents.jsonl"))
+
+
+def first_editions() -> tuple[SampleDocument, ...]:
+    """The lines before the first that changes a document."""
+    return documents()[: _first_change()]
+
+
+def later_changes() -> tuple[SampleDocument, ...]:
+    """The lines from the first that changes a document: corrections and the withdrawal."""
+    return documents()[_first_change() :]
+
+
+def questions() -> tuple[SampleQuestion, ...]:
+    """What to ask after the first editions, and again after the later changes."""
+    return tuple(SampleQuestion(**line) for line in _lines("questions.jsonl"))
+
+
+def _first_change() -> int:
+    seen: set[str] = set()
+    for place, document in enumerate(documents()):
+        if document.id in seen:
+            return place
+        seen.add(document.id)
+    return len(seen)
+
+
+def _lines(name: str) -> Iterator[dict[str, str]]:
+    text = files(__name__).joinpath(name).read_text(encoding="utf-8")
+    return (json.loads(line) for line in text.splitlines())
