@@ -11,7 +11,7 @@ import numpy as np
 from graph.communities.contract import Int32, Int64
 from graph.communities.pure import PureCore
 
-LIMIT = 2**60  # of the total weight: keeps products of two weights within the kernel's 128 bits
+LIMIT = 2**56  # of the total weight: keeps resolution x degree x degree within the kernel's 128 bits
 
 Report = tuple[Int32, Int64, Int64, Int32, Int64, Int64]
 Tree = tuple[Int32, Int64, Int64, Int32, Int64, int]
@@ -72,7 +72,7 @@ class PureKernel:
         self.core.load(assigned, list(zip(ids.tolist(), levels.tolist(), parents.tolist(), strict=True)), next_id)
 
     def settle(self) -> None:
-        self.core.settle(self.core.next_id)
+        self.core.settle()
 
     def hierarchy(self) -> Tree:
         core = self.core

@@ -84,7 +84,7 @@ class Communities(Protocol):
         """
 
     def levels(self) -> int:
-        """Number of levels, at least 1."""
+        """Number of levels, fixed: 3, from fine to coarse."""
 
     def community(self, node: int, level: int = 0) -> int:
         """Id of the community a node is in at a level, 0 for a node without edges. Raises IndexError for a level that is not."""

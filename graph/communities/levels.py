@@ -51,15 +51,17 @@ class Touch:
 class Levels:
     """The mutable hierarchy of the pure implementation. ``levels[top]`` holds the coarsest communities as units."""
 
-    def __init__(self) -> None:
-        self.levels = [Level(), Level()]
+    def __init__(self, depth: int) -> None:
+        self.levels = [Level() for _ in range(depth + 1)]
         self.tracked_top = True  # False while the top graph's edges are not kept because they will be summed at once
         self.next_id = 1
         self.total_weight = 0
         self.slots: dict[int, tuple[int, int]] = {}  # community id -> (level of its unit, slot)
-        self.touched: list[dict[int, Touch]] = [{}, {}]
-        self.loosened: list[dict[int, set[int]]] = [{}, {}]  # community slot -> members that lost a link in it
-        self.journal: list[dict[int, int]] = [{}, {}]  # unit ident -> community id before the update
+        self.touched: list[dict[int, Touch]] = [{} for _ in self.levels]
+        self.loosened: list[dict[int, set[int]]] = [
+            {} for _ in self.levels
+        ]  # community slot -> members that lost a link in it
+        self.journal: list[dict[int, int]] = [{} for _ in self.levels]  # unit ident -> community id before the update
 
     @property
     def top(self) -> int:

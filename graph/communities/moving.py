@@ -1,7 +1,7 @@
 """Asynchronous label propagation whose move rule is the modularity gain, started from touched units only.
 
-LPAm (Barber & Clark 2009) as the local moving of a kept hierarchy (Blondel et al. 2008), with one deviation: a unit chooses
-its community from the coarsest partition downwards. It goes where the coarsest modularity gains most; only among equals
+LPAm (Barber & Clark 2009) as the local moving of a kept hierarchy (Blondel et al. 2008), with two deviations. Each level has
+a resolution of its own (below), so that the levels differ in grain however the graph grew. And a unit chooses its community from the coarsest partition downwards. It goes where the coarsest modularity gains most; only among equals
 (same coarsest community) does the next finer partition decide, and so on. This is the multilevel refinement of Rotta & Noack
 (2011) folded into the move itself, and it gives termination: each move raises (Q_top, ..., Q_0) lexicographically.
 
@@ -11,6 +11,10 @@ All comparisons are integer: weight to the community x total degree against own 
 
 from graph.communities.levels import Levels
 
+# Resolution of each partition, finest first (Reichardt & Bornholdt 2006): a community of one level holds some tens of times
+# the weight of one of the level below. The coarsest is plain modularity; the fine ones keep the units small, and so mobile.
+RESOLUTION = (1024, 32, 1)
+DEPTH = len(RESOLUTION)
 ROUNDS = 32  # cap on the rounds of one propagation; a safeguard, as every move is a strict gain
 
 Sums = list[dict[int, int]]  # per partition from the unit's level upwards: community slot -> weight from the unit to it
@@ -35,19 +39,20 @@ def gather(state: Levels, l: int, unit: int) -> Sums:
 def best_of(state: Levels, s: int, sums: dict[int, int], degree: int, stay: int, parent: int) -> int:
     """The community of partition ``s`` under ``parent`` (-1: any) with the highest score, or -1 for one of its own.
 
-    ``stay`` is the unit's present community, -1 if it has left the branch. Score: w(u, C) * 2m - k_u * K_C, K without u.
+    ``stay`` is the unit's present community, -1 if it has left the branch. Score: w(u, C) * 2m - resolution * k_u * K_C, K without u.
     """
     units = state.levels[s + 1]
     twice = 2 * state.total_weight
+    scaled = degree * RESOLUTION[s]
     best, best_score = -1, 0
     if stay >= 0:
-        score = sums.get(stay, 0) * twice - degree * (units.degree[stay] - degree)
+        score = sums.get(stay, 0) * twice - scaled * (units.degree[stay] - degree)
         if score >= 0:
             best, best_score = stay, score
     for community, weight in sums.items():
         if community == stay or (parent >= 0 and units.community[community] != parent):
             continue
-        score = weight * twice - degree * units.degree[community]
+        score = weight * twice - scaled * units.degree[community]
         if score > best_score or (
             score == best_score and best not in {-1, stay} and units.ident[community] < units.ident[best]
         ):

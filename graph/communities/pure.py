@@ -7,16 +7,20 @@ every call: each partition is a set of connected communities, the hierarchy is a
 from collections.abc import Iterable
 
 from graph.communities.levels import NEW, Level, Levels
-from graph.communities.moving import propagate
+from graph.communities.merging import merge
+from graph.communities.moving import DEPTH, propagate
 from graph.communities.naming import settle_names
 from graph.communities.splitting import split
 
-PASSES = 4  # cap on move-then-split at one level
+PASSES = 4  # cap on moves, splits and merges at one level
 CYCLES = 3  # cap on passes over all levels when everything is examined
 
 
 class PureCore(Levels):
     """The hierarchy and the operations on it; edges as (u, v, weight) with u != v."""
+
+    def __init__(self) -> None:
+        super().__init__(DEPTH)
 
     # -- changes ---------------------------------------------------------------------------------------------------
 
@@ -35,7 +39,6 @@ class PureCore(Levels):
             if self.levels[0].degree[u] == 0:
                 self.leave(u)
         self.ascend(first_new)
-        self.trim()
 
     def enter(self, node: int) -> None:
         """A node with its first edge: alone in a community at every level."""
@@ -77,47 +80,30 @@ class PureCore(Levels):
                 level.inside += delta if together else 0
 
     def ascend(self, first_new: int) -> bool:
-        """Move, split and name at every level from the bottom, then merge at the top while that gains; True if any moved."""
+        """Settle every level from the bottom; True if anything moved."""
         moved = False
         for l in range(self.top):
             moved |= self.settle_level(l, first_new)
-        while self.mergeable():
-            moved = True
-            self.raise_top()
-            self.settle_level(self.top - 1, first_new)
-            self.sum_weights(self.top - 1)
         return moved
 
     def settle_level(self, l: int, first_new: int) -> bool:
-        """Moves and splits of one level until neither changes anything; the split comes last."""
+        """Moves, splits and merges of one level until they change nothing, then names; no split is needed after a merge."""
         moved = False
         for _ in range(PASSES):
             moved |= propagate(self, l)
-            if not split(self, l):
+            apart = split(self, l)
+            merged = self.tracked_top and merge(self, l)
+            if not apart and not merged:
                 break
             moved = True
         settle_names(self, l, first_new)
         return moved
-
-    def mergeable(self) -> bool:
-        """Whether merging two of the coarsest communities would raise the modularity; only touched ones are looked at."""
-        level, twice = self.levels[self.top], 2 * self.total_weight
-        due = [u for u in self.touched[self.top] if level.ident[u] and self.due(self.top, u)]
-        for unit in due:
-            del self.touched[self.top][unit]
-        return any(
-            weight * twice > level.degree[unit] * level.degree[other]
-            for unit in due
-            for other, weight in level.adjacency[unit].items()
-        )
 
     def raise_top(self) -> None:
         """A new coarsest partition, at first with one community for each of the coarsest communities so far."""
         below = self.levels[self.top]
         below.inside = self.levels[self.top - 1].inside
         self.levels.append(Level())
-        for marks in (self.touched, self.loosened, self.journal):
-            marks.append({})  # type: ignore[attr-defined]
         self.tracked_top = False
         for unit in sorted((u for u, ident in enumerate(below.ident) if ident), key=lambda u: below.ident[u]):
             self.record(self.top - 1, unit)
@@ -129,34 +115,24 @@ class PureCore(Levels):
             above.degree[slot], above.size[slot] = below.degree[unit], below.size[unit]
             above.squares += below.degree[unit] ** 2
 
-    def trim(self) -> None:
-        """Drop the coarsest partition while it merges nothing; its journal stays, so that its ids are reported removed."""
-        while self.top > 1 and self.levels[self.top].live == self.levels[self.top - 1].live:
-            below, above = self.levels[self.top - 1], self.levels[self.top]
-            for slot, ident in enumerate(above.ident):
-                if ident:
-                    self.record(self.top, slot)
-                    del self.slots[ident]
-            for unit, ident in enumerate(below.ident):
-                if ident:
-                    self.record(self.top - 1, unit)
-                    below.community[unit] = -1
-            below.inside = 0
-            self.levels.pop()
-
     # -- from scratch ----------------------------------------------------------------------------------------------
 
     def build(self) -> None:
-        """The hierarchy of a filled core, from nothing."""
+        """The hierarchy of a filled core, from nothing: level by level upwards, then everything once more."""
+        self.levels = [self.levels[0], Level()]
         self.tracked_top = False
         for node, degree in enumerate(self.levels[0].degree):
             if degree:
                 self.enter(node)
                 self.add_degree(1, self.levels[0].community[node], degree)
                 self.touch(0, node, degree)
-        self.settle_level(0, self.next_id)
-        self.sum_weights(self.top - 1)
-        self.settle(self.next_id)
+        while True:
+            self.settle_level(self.top - 1, self.next_id)
+            self.sum_weights(self.top - 1)
+            if self.top == DEPTH:
+                break
+            self.raise_top()
+        self.examine(self.next_id)
 
     def fill(self, edges: Iterable[tuple[int, int, int]]) -> None:
         """The graph of level 0; edges are unique."""
@@ -168,12 +144,17 @@ class PureCore(Levels):
             self.add_degree(0, u, weight)
             self.add_degree(0, v, weight)
 
-    def settle(self, first_new: int) -> None:
-        """Split whatever is disconnected, then examine every unit of every level until nothing moves."""
+    def settle(self) -> None:
+        """Split whatever is disconnected, then examine everything; after the hierarchy was replaced."""
+        first_new = self.next_id
         for l in range(self.top):
             above = self.levels[l + 1]
             self.loosened[l] = {c: set(above.members[c]) for c, ident in enumerate(above.ident) if ident}
             split(self, l)
+        self.examine(first_new)
+
+    def examine(self, first_new: int) -> None:
+        """Every unit of every level is due, until nothing moves."""
         for _ in range(CYCLES):
             for l, level in enumerate(self.levels):
                 for unit, degree in enumerate(level.degree):
@@ -181,14 +162,13 @@ class PureCore(Levels):
                         self.touch(l, unit, degree)
             if not self.ascend(first_new):
                 break
-        self.trim()
 
     def load(self, assigned: dict[int, int], tree: list[tuple[int, int, int]], next_id: int) -> None:
         """Replace the hierarchy: node -> community, (community, level of its partition, parent or 0), parents valid.
 
         The level-0 graph stays. Slots are given out in the order of the ids, so equal hierarchies load equally.
         """
-        self.levels[1:] = [Level() for _ in range(max([0, *(l for _, l, _ in tree)]) + 1)]
+        self.levels[1:] = [Level() for _ in range(DEPTH)]
         self.slots, self.next_id, self.tracked_top = {}, next_id, True
         for ident, l, _ in sorted(tree):
             level = self.levels[l + 1]
