@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 
-from streams.errors import Broken
+from streams.errors import Broken, Rejected
 from streams.memory.arrivals import Arrivals
 from streams.ports import Delivered, Position, Record
 
@@ -61,17 +61,24 @@ class MemoryLog:
         self._partition(topic, before).trim(before.offset)
 
     def add(self, topic: str, records: Sequence[Record]) -> list[Position]:
-        """What `append` does, in one step: the ledger and the store append through it. Nothing in it can fail."""
+        """What `append` does, in one step: the ledger and the store append through it. Fails as `check` does."""
+        numbers = self.check(records)
         partitions, at = self.topic(topic), self._clock_ms()
         positions = []
-        for record in records:
-            number = zlib.crc32(record.key.encode("utf-8", "surrogatepass")) % self._partitions
+        for number, record in zip(numbers, records, strict=True):
             position = Position(number, partitions[number].end)
             partitions[number].records.append(Delivered(position, at, record))
             positions.append(position)
         if positions:
             self.arrivals.announce(topic)
         return positions
+
+    def check(self, records: Sequence[Record]) -> list[int]:
+        """The partition of each record. Raises Rejected for a key that has no UTF-8 form."""
+        try:
+            return [zlib.crc32(record.key.encode()) % self._partitions for record in records]
+        except UnicodeEncodeError as error:
+            raise Rejected(f"a record's key cannot be stored: {error.reason}") from error
 
     def topic(self, topic: str) -> list[_Partition]:
         """The topic's partitions; a topic exists from the first time it is named."""

@@ -42,6 +42,7 @@ class MemoryGraphStore:
             check_next(part.delta, versions.get(part.delta.graph, 0))
             versions[part.delta.graph] = part.delta.version
         check_ends(commit.outcomes)
+        self._log.check(commit.notices)
         # 1.
         self._watermarks[commit.partition] = Watermark(commit.held.epoch, commit.next_offset)
         # 2.
@@ -96,8 +97,8 @@ class MemoryGraphStore:
 
 def check_watermark(commit: Commit, stands: Watermark) -> None:
     """Raise Fenced when the commit does not hold the watermark that stands, Broken when it would lower it."""
-    if commit.held != stands:
-        held = commit.held
+    held = commit.held
+    if held != stands or not held.epoch:
         raise Fenced(
             f"partition {commit.partition} stands at epoch {stands.epoch}, offset {stands.next_offset}; "
             f"the writer held epoch {held.epoch}, offset {held.next_offset}"

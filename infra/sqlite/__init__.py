@@ -1,0 +1,9 @@
+"""Everything the embedded runtime keeps, in one SQLite file (WAL, synchronous=FULL) that one process holds."""
+
+from infra.sqlite.backend import SqliteBackend
+from infra.sqlite.database import Database
+from infra.sqlite.ledger import SqliteLedger
+from infra.sqlite.log import SqliteLog
+from infra.sqlite.store import SqliteGraphStore
+
+__all__ = ["Database", "SqliteBackend", "SqliteGraphStore", "SqliteLedger", "SqliteLog"]

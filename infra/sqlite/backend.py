@@ -1,0 +1,37 @@
+"""The embedded runtime's storage: one data folder, opened as Log, Ledger and GraphStore over one database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from infra.sqlite.database import Database
+from infra.sqlite.ledger import SqliteLedger
+from infra.sqlite.log import SqliteLog, ends
+from infra.sqlite.store import SqliteGraphStore
+from streams.memory import now_ms
+
+
+class SqliteBackend:
+    """Made by `open`, in the event loop that uses it; `close` ends it. `clock_ms` dates records and ledger entries."""
+
+    def __init__(self, database: Database, log: SqliteLog, clock_ms: Callable[[], int]) -> None:
+        self.database = database
+        self.log = log
+        self.ledger = SqliteLedger(database, log, clock_ms)
+        self.store = SqliteGraphStore(database, log, self.ledger)
+
+    @classmethod
+    async def open(
+        cls, folder: Path, clock_ms: Callable[[], int] = now_ms, max_pages: int | None = None
+    ) -> SqliteBackend:
+        """Open the data folder, or make it. `max_pages` bounds the file, for tests of a full disk.
+
+        Raises Broken when another process uses it, or its file is damaged, foreign or of a newer schema.
+        """
+        database = await Database.open(folder, max_pages)
+        return cls(database, SqliteLog(database, await database.read(ends), clock_ms), clock_ms)
+
+    async def close(self) -> None:
+        """Finish what was begun, and let go of the folder."""
+        await self.database.close()

@@ -1,0 +1,80 @@
+"""Connections to the database file, and its schema.
+
+Invariant: a file is either empty, or whole at a schema this code reads; a newer or foreign one is refused, untouched.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from importlib.resources import files
+from pathlib import Path
+
+from streams.errors import Broken
+
+SCHEMA_VERSION = 1
+APPLICATION_ID = 0x47544445
+"""Stands in the file's header, so that `file` and we can tell whose it is."""
+
+WRITER_CACHE_KIB = 32 * 1024
+READER_CACHE_KIB = 8 * 1024
+CHECKPOINT_PAGES = 4000
+WAL_SIZE_LIMIT_BYTES = 64 << 20
+
+
+def open_writer(path: Path, max_pages: int | None = None) -> sqlite3.Connection:
+    """The connection that writes; makes the schema in a new file. `max_pages` bounds the file's size.
+
+    Raises Broken for a file of another program or of a newer schema, sqlite3.Error for a damaged one.
+    """
+    connection = _connect(path, WRITER_CACHE_KIB)
+    try:
+        _check(connection, path)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = FAST")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        connection.execute(f"PRAGMA journal_size_limit = {WAL_SIZE_LIMIT_BYTES}")
+        if not _has_schema(connection):
+            schema = files("infra.sqlite").joinpath("schema.sql").read_text()
+            connection.executescript(f"BEGIN; {schema}; PRAGMA application_id = {APPLICATION_ID}; COMMIT;")
+        if max_pages is not None:
+            connection.execute(f"PRAGMA max_page_count = {max_pages}")
+    except (sqlite3.Error, Broken):
+        connection.close()
+        raise
+    return connection
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """A connection that only reads."""
+    connection = _connect(path, READER_CACHE_KIB)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def _connect(path: Path, cache_kib: int) -> sqlite3.Connection:
+    # Transactions are begun by hand; a connection is used by one thread at a time, but closed by another.
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+    connection.execute("PRAGMA busy_timeout = 5000")
+    connection.execute(f"PRAGMA cache_size = -{cache_kib}")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    return connection
+
+
+def _has_schema(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    if not _has_schema(connection):
+        return
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        raise Broken(f"{path} is a database of another program")
+    version = connection.execute("SELECT max(version) FROM schema_version").fetchone()[0]
+    if not isinstance(version, int) or version < 1:
+        raise Broken(f"{path} does not say which schema it has")
+    if version > SCHEMA_VERSION:
+        raise Broken(
+            f"{path} has schema {version}, which a newer version of Graphtide wrote; "
+            f"this version reads schema {SCHEMA_VERSION}: upgrade Graphtide, or use another data folder"
+        )

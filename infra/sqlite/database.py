@@ -1,0 +1,226 @@
+"""One SQLite file, one thread that writes to it, a few that read: all behind `await`.
+
+Whatever waits when the writer gets its turn is committed in one transaction, since the price of a commit is its
+fsync. When one of them fails, the transaction is rolled back and each is done again on its own, so that a failure
+hurts nobody else; a write must therefore have no effect outside the database. What depends on a commit being
+durable (waking consumers) is given as `committed`, which runs in the event loop even if the caller was cancelled.
+
+Invariant: a write that has returned is on the disk; one that raised has changed nothing. A cancelled one may have
+happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from infra.sqlite.connection import open_reader, open_writer
+from infra.sqlite.failures import failure, unencodable
+from infra.sqlite.folder import DATABASE, FolderLock
+from streams.errors import Broken, GraphtideError
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+BATCH_LIMIT = 256
+READERS = 2
+
+_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""Mistakes in a write itself: they belong to its caller, and must not end the writer."""
+
+
+@dataclass(slots=True, eq=False)
+class _Write:
+    work: Work[Any]
+    committed: Callable[[Any], None] | None
+    done: asyncio.Future[Any]
+    value: Any = None
+    error: Exception | None = None
+
+
+class Database:
+    """Made by `open`, in the event loop that uses it; ended by `close`."""
+
+    def __init__(self, path: Path, lock: FolderLock, writer: sqlite3.Connection) -> None:
+        self.path = path
+        self._lock = lock
+        self._writer = writer
+        self._loop = asyncio.get_running_loop()
+        self._queue: SimpleQueue[_Write | None] = SimpleQueue()
+        self._closed = False
+        self._local = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="graphtide-reader")
+        self._thread = threading.Thread(target=self._write_all, name="graphtide-writer", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    async def open(cls, folder: Path, max_pages: int | None = None) -> Database:
+        """Open or make the database in `folder`. `max_pages` bounds the file, for tests of a full disk.
+
+        Raises Broken when another process uses the folder, or the file is damaged, foreign or of a newer schema.
+        """
+        return cls(folder / DATABASE, *await asyncio.to_thread(_open, folder, max_pages))
+
+    async def write(self, work: Work[T], committed: Callable[[T], None] | None = None) -> T:
+        """Run `work` in the writer's next transaction, and return what it returned once that is durable."""
+        if self._closed:
+            raise Broken("the database is closed")
+        done: asyncio.Future[T] = self._loop.create_future()
+        self._queue.put(_Write(work, committed, done))
+        return await done
+
+    async def read(self, work: Work[T]) -> T:
+        """Run `work` on a connection of its own, in one read transaction: it sees one state of everything."""
+        if self._closed:
+            raise Broken("the database is closed")
+        return await self._loop.run_in_executor(self._readers, self._read, work)
+
+    async def close(self) -> None:
+        """Finish what is queued, bring the write-ahead log home, and let go of the folder."""
+        if self._closed:
+            return
+        self._closed = True
+        self._queue.put(None)
+        await asyncio.to_thread(self._end)
+
+    def _end(self) -> None:
+        self._thread.join()
+        self._readers.shutdown()
+        for connection in self._opened:
+            connection.close()
+        self._writer.close()
+        self._lock.release()
+
+    # -- in the readers' threads ---------------------------------------------------------------------------------------
+
+    def _read(self, work: Work[T]) -> T:
+        try:
+            connection = self._reader()
+            connection.execute("BEGIN")
+            try:
+                return work(connection)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            raise failure(error) from error
+
+    def _reader(self) -> sqlite3.Connection:
+        if not hasattr(self._local, "connection"):
+            self._local.connection = open_reader(self.path)
+            self._opened.append(self._local.connection)
+        connection: sqlite3.Connection = self._local.connection
+        return connection
+
+    # -- in the writer's thread ----------------------------------------------------------------------------------------
+
+    def _write_all(self) -> None:
+        taken: list[_Write] = []
+        try:
+            while taken := self._take():
+                self._perform(taken)
+                self._loop.call_soon_threadsafe(_settle, taken)
+        finally:
+            # Reached with writes in hand only by an error that nobody foresaw: they must not wait for ever.
+            self._closed = True
+            taken += self._left()
+            for write in taken:
+                write.error = write.error or Broken("the database's writer has ended")
+            if taken:
+                self._loop.call_soon_threadsafe(_settle, taken)
+
+    def _take(self) -> list[_Write]:
+        """Wait for a write, and take those behind it; empty when the database closes."""
+        first = self._queue.get()
+        if first is None:
+            return []
+        taken = [first]
+        while len(taken) < BATCH_LIMIT:
+            try:
+                another = self._queue.get_nowait()
+            except Empty:
+                break
+            if another is None:
+                self._queue.put(None)
+                break
+            taken.append(another)
+        return taken
+
+    def _left(self) -> list[_Write]:
+        left = []
+        while not self._queue.empty():
+            write = self._queue.get()
+            if write is not None:
+                left.append(write)
+        return left
+
+    def _perform(self, writes: Sequence[_Write]) -> None:
+        error = self._together(writes)
+        if error is None:
+            return
+        if len(writes) == 1:
+            writes[0].error = error
+            return
+        for write in writes:
+            write.error = self._together((write,))
+
+    def _together(self, writes: Sequence[_Write]) -> Exception | None:
+        """Do the writes in one transaction; when it fails, undo all of it and return why."""
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            for write in writes:
+                write.value = write.work(self._writer)
+            self._writer.execute("COMMIT")
+        except sqlite3.Error as error:
+            problem: Exception = failure(error)
+            problem.__cause__ = error
+        except UnicodeEncodeError as error:
+            problem = unencodable(error)
+        except (GraphtideError, *_FAULTS) as error:
+            problem = error
+        else:
+            return None
+        return self._undo() or problem
+
+    def _undo(self) -> Exception | None:
+        if not self._writer.in_transaction:  # SQLite has rolled back already, as it does on a full disk
+            return None
+        try:
+            self._writer.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            return failure(error)
+        return None
+
+
+def _open(folder: Path, max_pages: int | None) -> tuple[FolderLock, sqlite3.Connection]:
+    lock = FolderLock(folder)
+    try:
+        return lock, open_writer(folder / DATABASE, max_pages)
+    except sqlite3.Error as error:
+        lock.release()
+        problem = failure(error)
+        raise type(problem)(f"{folder / DATABASE}: {problem}") from error
+    except Broken:
+        lock.release()
+        raise
+
+
+def _settle(writes: Sequence[_Write]) -> None:
+    """In the event loop: hand out what the transaction came to."""
+    for write in writes:
+        if write.error is None and write.committed is not None:
+            write.committed(write.value)
+        if write.done.done():
+            continue
+        if write.error is None:
+            write.done.set_result(write.value)
+        else:
+            write.done.set_exception(write.error)

