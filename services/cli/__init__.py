@@ -1,0 +1,13 @@
+"""The command line `graphtide`. `main` is the console script; the commands are in `commands.py`.
+
+Imports are late everywhere below, so that help and completion answer at once.
+"""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the command line and exit with one of the codes of `services/cli/exits.py`."""
+    from services.cli.commands import run
+
+    run()

@@ -1,0 +1,155 @@
+"""The command line's side of the HTTP contract.
+
+Not a client library. The invariant: whatever goes wrong becomes a `CommandError` with a cure, and a service that says
+"later" is asked again later, a bounded number of times.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from services.cli.exits import FAILED, NOT_FOUND, UNREACHABLE, USAGE, CommandError
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+MAX_TRIES = 8
+MAX_WAIT_S = 30.0
+
+Json = dict[str, Any]
+
+_LATER = frozenset({429, 503})
+
+
+class Client:
+    """Calls to one service. `tell` is told when a call has to wait."""
+
+    def __init__(self, url: str, tell: Callable[[str], None], timeout_s: float = 60.0) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise CommandError(f"{url} is not a URL; give one such as {DEFAULT_URL}", USAGE)
+        self.url = url.rstrip("/")
+        self._tell = tell
+        self._http = httpx.Client(base_url=self.url, timeout=httpx.Timeout(timeout_s, connect=5.0))
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._http.close()
+
+    def get(self, path: str) -> Json:
+        return self._json("GET", path)
+
+    def post(self, path: str, body: Json | None = None) -> Json:
+        content = b"" if body is None else json.dumps(body).encode()
+        return self._json("POST", path, content, "application/json")
+
+    def delete(self, path: str) -> Json:
+        return self._json("DELETE", path)
+
+    def publish(self, graph: str, lines: bytes) -> Json:
+        """The receipt of an NDJSON batch; a batch without a single good document gives one too, without a token."""
+        path = f"{graph_path(graph)}/documents"
+        response = self._patiently("POST", path, lines, "application/x-ndjson")
+        body = _parsed(response)
+        if response.status_code == 422 and isinstance(body.get("rejected"), list):
+            return {"token": "", "accepted": 0, "rejected": body["rejected"]}
+        return self._checked(response)
+
+    def readiness(self) -> Json:
+        """What /readyz says, ready or not."""
+        return _parsed(self._once("GET", "/readyz"))
+
+    def events(self, path: str, body: Json) -> Iterator[tuple[str, Json]]:
+        """The server-sent events of a streamed answer: (name, data)."""
+        headers = {"accept": "text/event-stream"}
+        try:
+            with self._http.stream("POST", path, json=body, headers=headers) as response:
+                if response.status_code != 200:
+                    response.read()
+                    self._checked(response)
+                yield from _events(response.iter_lines())
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from error
+
+    def _json(self, method: str, path: str, content: bytes = b"", kind: str = "") -> Json:
+        return self._checked(self._patiently(method, path, content, kind))
+
+    def _patiently(self, method: str, path: str, content: bytes, kind: str) -> httpx.Response:
+        """The response, after as many tries as it takes while the service says when to come back."""
+        for _ in range(MAX_TRIES - 1):
+            response = self._once(method, path, content, kind)
+            if response.status_code not in _LATER or "retry-after" not in response.headers:
+                return response
+            wait_s = min(_seconds(response.headers["retry-after"]), MAX_WAIT_S)
+            self._tell(f"the service asks to wait {wait_s:g} s")
+            time.sleep(wait_s)
+        return self._once(method, path, content, kind)
+
+    def _once(self, method: str, path: str, content: bytes = b"", kind: str = "") -> httpx.Response:
+        try:
+            return self._http.request(method, path, content=content, headers={"content-type": kind} if kind else {})
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._unreachable(error) from error
+
+    def _checked(self, response: httpx.Response) -> Json:
+        if response.is_success:
+            return _parsed(response)
+        raise _refused(response)
+
+    def _unreachable(self, error: Exception) -> CommandError:
+        if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
+            return CommandError(f"{self.url} did not answer in time; see graphtide status", FAILED)
+        cause = str(error) or type(error).__name__
+        cure = "start it with graphtide serve, or name another with --url"
+        return CommandError(f"no service answers at {self.url} ({cause}); {cure}", UNREACHABLE)
+
+
+def graph_path(graph: str) -> str:
+    return f"/v1/graphs/{quote(graph, safe='')}"
+
+
+def document_path(graph: str, doc_id: str) -> str:
+    return f"{graph_path(graph)}/documents/{quote(doc_id, safe='')}"
+
+
+def _refused(response: httpx.Response) -> CommandError:
+    said = _parsed(response).get("error")
+    detail: Mapping[str, Any] = said if isinstance(said, dict) else {}
+    message = str(detail.get("message") or f"the service answered {response.status_code}")
+    if detail.get("field"):
+        message = f"{detail['field']}: {message}"
+    code = NOT_FOUND if response.status_code == 404 else USAGE if response.status_code in (400, 422) else FAILED
+    return CommandError(message, code)
+
+
+def _parsed(response: httpx.Response) -> Json:
+    try:
+        body = response.json()
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        cause = f"{response.request.url} answered {response.status_code} without JSON"
+        raise CommandError(f"{cause}; is a Graphtide service there?")
+    return cast(Json, body)
+
+
+def _seconds(header: str) -> float:
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        return 1.0
+
+
+def _events(lines: Iterator[str]) -> Iterator[tuple[str, Json]]:
+    name = ""
+    for line in lines:
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))

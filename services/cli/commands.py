@@ -1,0 +1,219 @@
+"""The commands of `graphtide`: their options, and what each asks of the service.
+
+Not how they do it: `serving.py`, `publishing.py`, `sources.py`, `show.py` do, and are imported when needed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from services.cli.exits import DIFFERS, EXPLAINED, FAILED, USAGE, CommandError
+from services.cli.terminal import progress, result, tell
+
+if TYPE_CHECKING:
+    from services.cli.client import Client, Json
+
+app = typer.Typer(
+    name="graphtide",
+    help="A knowledge graph that stays current while documents stream in, and answers from it.",
+    epilog=EXPLAINED,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="Where the service is.")]
+Graph = Annotated[str, typer.Option("--graph", "-g", help="The graph's name.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+DocId = Annotated[str, typer.Argument(metavar="ID", help="The document's id.")]
+
+URL = "http://127.0.0.1:8080"
+GRAPH = "default"
+
+
+class Stage(StrEnum):
+    """The stages that a cluster runs as processes of their own."""
+
+    EXTRACT = "extract"
+    CONSOLIDATE = "consolidate"
+    SUMMARIZE = "summarize"
+
+
+def run() -> None:
+    """Run the command line. A `CommandError` becomes one sentence on standard error, and its exit code."""
+    try:
+        app()
+    except CommandError as error:
+        tell(f"graphtide: {error}")
+        sys.exit(error.code)
+    except BrokenPipeError:  # whoever read us has left; flushing at exit must not fail again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="The address to listen on.  [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="The port for HTTP, 0 for any.  [default: 8080]")] = None,
+    grpc_port: Annotated[int | None, typer.Option(help="The port for gRPC, 0 for any.  [default: 50051]")] = None,
+    data: Annotated[Path | None, typer.Option(help="The folder for everything.  [default: graphtide-data]")] = None,
+    config: Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the service: HTTP, gRPC and all stages, in this process. Options win over settings."""
+    from services.cli.serving import serve_until_stopped
+
+    serve_until_stopped({"host": host, "port": port, "grpc_port": grpc_port, "data": data}, config, as_json)
+
+
+@app.command()
+def publish(
+    files: Annotated[list[str], typer.Argument(help="Files (.txt .md .jsonl), folders, or - for standard input.")],
+    graph: Graph = GRAPH,
+    doc_id: Annotated[str, typer.Option("--id", help="The id of a text from standard input.")] = "stdin",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the graph holds them all.")] = False,
+    url: Url = URL,
+    as_json: AsJson = False,
+) -> None:
+    """Publish documents. A text's id is its path, seen from the working folder; its title its first heading."""
+    from services.cli import show
+    from services.cli.publishing import publish_all, wait_for_all
+    from services.cli.sources import count_documents, find_documents
+
+    found = find_documents(files, doc_id)
+    with _client(url) as client, progress(as_json) as bar:
+        outcome = publish_all(client, graph, found.read(), bar("published", sum(map(count_documents, found.files))))
+        if wait:
+            wait_for_all(client, graph, outcome, bar("in the graph", len(set(outcome.doc_ids))))
+    for problem in outcome.problems:
+        tell(f"graphtide: {problem.name}: {problem.reason}")
+    result(outcome.as_json(), as_json, show.published)
+    if outcome.problems:
+        raise CommandError(f"{len(outcome.problems)} of the documents failed; each is named above", FAILED)
+
+
+@app.command()
+def query(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameters
+    question: Annotated[str, typer.Argument(help="The question.")],
+    graph: Graph = GRAPH,
+    mode: Annotated[str, typer.Option(help="How to look: local, vector, …")] = "local",
+    top_k: Annotated[int, typer.Option(help="How many passages.")] = 5,
+    after: Annotated[str, typer.Option(help="A token of a publish: wait until the graph holds it.")] = "",
+    explain: Annotated[bool, typer.Option("--explain", help="Say how the passages were found.")] = False,
+    generate: Annotated[bool, typer.Option(help="Write an answer, or show the passages only.")] = True,
+    url: Url = URL,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a question, and get an answer with its sources."""
+    from services.cli.asking import ask
+
+    body: Json = {"question": question, "mode": mode, "top_k": top_k, "generate": generate, "explain": explain}
+    with _client(url) as client:
+        ask(client, graph, body | ({"after": after} if after else {}), as_json)
+
+
+@app.command()
+def status(url: Url = URL, as_json: AsJson = False) -> None:
+    """Say whether the service is ready, and what its parts are doing. Exits with 1 when it is not ready."""
+    from services.cli import show
+
+    with _client(url) as client:
+        body = client.readiness()
+    result({"url": url, **body}, as_json, show.fields)
+    if not body.get("ready"):
+        raise CommandError("the service is not ready; its parts above say why", FAILED)
+
+
+@app.command()
+def graphs(url: Url = URL, as_json: AsJson = False) -> None:
+    """List the graphs with their versions."""
+    from services.cli import show
+
+    with _client(url) as client:
+        result(client.get("/v1/graphs"), as_json, show.graphs)
+
+
+@app.command()
+def stats(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
+    """Show what is in a graph, and how far it is behind."""
+    from services.cli import show
+    from services.cli.client import graph_path
+
+    with _client(url) as client:
+        result(client.get(f"{graph_path(graph)}/stats"), as_json, show.fields)
+
+
+@app.command()
+def document(doc_id: DocId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
+    """Show where a document stands, and what the graph has from it."""
+    from services.cli import show
+    from services.cli.client import document_path
+
+    with _client(url) as client:
+        result(client.get(document_path(graph, doc_id)), as_json, show.document)
+
+
+@app.command()
+def delete(doc_id: DocId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
+    """Delete a document, and all that only it supports."""
+    from services.cli import show
+    from services.cli.client import document_path
+
+    with _client(url) as client:
+        result(client.delete(document_path(graph, doc_id)), as_json, show.fields)
+
+
+@app.command()
+def digest(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
+    """Print the canonical SHA-256 of a graph: equal for equal sets of documents, however they came."""
+    from services.cli import show
+    from services.cli.client import graph_path
+
+    with _client(url) as client:
+        result(client.get(f"{graph_path(graph)}/digest"), as_json, show.fields)
+
+
+@app.command()
+def verify(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
+    """Recount everything in a graph and say what differs. Exits with 5 when something does."""
+    from services.cli import show
+    from services.cli.client import graph_path
+
+    with _client(url, patient=True) as client:
+        body = client.post(f"{graph_path(graph)}/verify")
+    result(body, as_json, show.fields)
+    if body["differences"]:
+        raise CommandError(f"{len(body['differences'])} differences; graphtide rebuild makes the graph anew", DIFFERS)
+
+
+@app.command()
+def rebuild(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
+    """Build a graph again from what its documents say, and put the result in its place."""
+    from services.cli import show
+    from services.cli.client import graph_path
+
+    with _client(url, patient=True) as client:
+        body = client.post(f"{graph_path(graph)}/rebuild")
+    result(body, as_json, show.fields)
+    if not body["switched"]:
+        raise CommandError("the rebuilt graph did not take its place; the service's log says why", FAILED)
+
+
+@app.command()
+def worker(stage: Annotated[Stage, typer.Argument(help="The stage to run.")]) -> None:
+    """Run one stage as a process of its own, in a cluster. Not in this version: serve runs them all."""
+    raise CommandError(
+        f"this version has no cluster runtime, so {stage} does not run alone; graphtide serve runs all stages", USAGE
+    )
+
+
+def _client(url: str, patient: bool = False) -> Client:
+    """A client of the service; a patient one waits for work that grows with the graph."""
+    from services.cli.client import Client
+
+    return Client(url, tell, timeout_s=3600.0 if patient else 60.0)

@@ -1,0 +1,160 @@
+"""Runs the service: settings, application, HTTP and gRPC in one event loop, from start to a clean end.
+
+Not the parts themselves: `services/wiring.py` puts the application together. The order is the invariant: the HTTP port
+is taken first, so that a second start opens nothing; the application is open before the first request and closed after
+the last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infra.settings import Settings, SettingsError, load_settings
+from services.cli.exits import USAGE, CommandError
+from services.cli.terminal import tell
+from streams.errors import GraphtideError
+
+if TYPE_CHECKING:
+    import grpc.aio
+    import uvicorn
+
+    from services.application import Application
+    from services.protocol.limits import Limits
+
+
+def serve_until_stopped(given: Mapping[str, object], config: Path | None, as_json: bool) -> None:
+    """Serve until SIGTERM or SIGINT. Raises CommandError when it cannot start."""
+    try:
+        settings = load_settings(given, config)
+    except SettingsError as error:
+        raise CommandError(str(error), USAGE) from error
+    _log_to_standard_error()
+    if not _is_loopback(settings.host):
+        tell(
+            f"graphtide: listening on {settings.host}: this version asks for no credentials, so whoever reaches it "
+            "can read, change and delete everything; put a proxy that does in front, or use 127.0.0.1"
+        )
+    try:
+        asyncio.run(_serve(settings, as_json))
+    except GraphtideError as error:
+        raise CommandError(str(error)) from error
+    except asyncio.CancelledError:
+        tell("graphtide: stopped before it was ready, or without waiting")
+
+
+async def _serve(settings: Settings, as_json: bool) -> None:
+    from services.wiring import open_application
+
+    _stop_at_once_on_signals()
+    with _listener(settings.host, settings.port, "port") as listener:
+        async with open_application(settings) as application:
+            await _answer(application, settings, listener, as_json)
+
+
+async def _answer(application: Application, settings: Settings, listener: socket.socket, as_json: bool) -> None:
+    from services.protocol.limits import Limits
+    from services.rpc.server import create_server
+
+    limits = Limits.of(settings)
+    grpc_server = create_server(application, limits)
+    grpc_port = _bind_grpc(grpc_server, settings.host, settings.grpc_port)
+    http_server = _http_server(application, settings, limits)
+    await grpc_server.start()
+    _end_on_signals(http_server)
+    serving = asyncio.create_task(http_server.serve([listener]))
+    _announce(_url(settings.host, listener.getsockname()[1]), f"{settings.host}:{grpc_port}", as_json)
+    await serving
+    await grpc_server.stop(settings.shutdown_timeout_s)
+    _stop_at_once_on_signals()
+
+
+def _http_server(application: Application, settings: Settings, limits: Limits) -> uvicorn.Server:
+    import uvicorn
+
+    from services.http.app import create_app
+
+    app = create_app(application, limits)
+    graceful_s = max(1, round(settings.shutdown_timeout_s))
+    return uvicorn.Server(
+        uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=graceful_s)
+    )
+
+
+def _on_signals(act: Callable[[], object]) -> None:
+    for each in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(each, act)
+
+
+def _stop_at_once_on_signals() -> None:
+    """While nothing is served yet, or any more, there is nobody to wait for."""
+    task = asyncio.current_task()
+    if task is not None:
+        _on_signals(task.cancel)
+
+
+def _end_on_signals(server: uvicorn.Server) -> None:
+    """The first signal lets the requests in progress end, the second does not."""
+
+    def end() -> None:
+        server.force_exit = server.should_exit
+        server.should_exit = True
+
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
+    _on_signals(end)
+
+
+def _listener(host: str, port: int, option: str) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=512)
+    except OSError as error:
+        raise _taken(host, port, option, error.strerror or str(error)) from error
+
+
+def _bind_grpc(server: grpc.aio.Server, host: str, port: int) -> int:
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        return int(server.add_insecure_port(address))
+    except RuntimeError as error:
+        raise _taken(host, port, "grpc-port", "the address is taken or not ours") from error
+
+
+def _taken(host: str, port: int, option: str, cause: str) -> CommandError:
+    return CommandError(f"cannot listen on {host}:{port} ({cause}); choose another with --{option}, 0 for any")
+
+
+def _announce(http_url: str, grpc_address: str, as_json: bool) -> None:
+    if as_json:
+        line = {"http": http_url, "grpc": grpc_address, "docs": f"{http_url}/docs", "metrics": f"{http_url}/metrics"}
+        sys.stdout.write(json.dumps(line) + "\n")
+    else:
+        sys.stdout.write(f"Graphtide answers at {http_url}\n  API     {http_url}/docs\n  gRPC    {grpc_address}\n")
+        sys.stdout.write(f"  metrics {http_url}/metrics\nStop it with Ctrl-C.\n")
+    sys.stdout.flush()
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _log_to_standard_error() -> None:
+    """Warnings of everything, and one line of each request. What libraries say in passing stays out."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(message)s")
+    logging.getLogger("graphtide").setLevel(logging.INFO)

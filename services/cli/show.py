@@ -1,0 +1,84 @@
+"""What people see of the answers: text, tables, citations. With --json none of this runs.
+
+Everything that came from documents is printed as text, never read as markup.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from services.cli.client import Json
+
+_SHOWN_CHARS = 280
+
+
+def answer(console: Console, body: Json, with_text: bool) -> None:
+    """An answer with its citations, passages when nothing was written, and the trace if there is one."""
+    if with_text and body["answer"]:
+        console.print(Text(body["answer"]))
+    cited = body["citations"] if body["answer"] else body["passages"]
+    for number, each in enumerate(cited, start=1):
+        score = f"  {each['score']:.3f}" if "score" in each else ""
+        console.print(Text.assemble((f"\n[{number}] ", "bold cyan"), (each["doc_id"], "bold"), (score, "dim")))
+        console.print(Padding(Text(_short(each["text"]), "dim"), (0, 0, 0, 4)))
+    if not cited:
+        console.print(Text("No passage fits the question.", "yellow"))
+    usage = body["usage"]
+    tokens = usage["prompt_tokens"] + usage["completion_tokens"]
+    said = f"\nmode {body['mode']}, version {body['version']}, {usage['llm_calls']} model calls, {tokens} tokens"
+    console.print(Text(said, "dim"))
+    for step in body.get("trace") or ():
+        console.print(Text("· " + _one_line(step), "dim"))
+
+
+def published(console: Console, body: Json) -> None:
+    """What became of a publish."""
+    states = f", {_one_line(body['states'])}" if "states" in body else ""
+    console.print(f"{body['accepted']} accepted, {len(body['rejected'])} not{states}")
+    if body["token"]:
+        console.print(Text(f"token {body['token']}", "dim"))
+
+
+def fields(console: Console, body: Json) -> None:
+    """A table of names and values; nested values are one line each."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in body.items():
+        if value in ("", None, {}, []):
+            continue
+        table.add_row(Text(name), Text(_short(_one_line(value), 2000)))
+    console.print(table)
+
+
+def document(console: Console, body: Json) -> None:
+    """Where a document stands, and its facts."""
+    fields(console, {name: value for name, value in body.items() if name != "facts"})
+    for fact in body["facts"]:
+        console.print(Text(f"  {fact['subject']} — {fact['predicate']} — {fact['object']}"))
+
+
+def graphs(console: Console, body: Json) -> None:
+    """The graphs and their versions."""
+    table = Table("graph", "version", box=None, pad_edge=False)
+    for each in body["graphs"]:
+        table.add_row(Text(each["graph"]), str(each["version"]))
+    console.print(table if body["graphs"] else Text("There is no graph yet; publish a document to make one."))
+
+
+def _one_line(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_one_line(inner)}" for name, inner in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(_one_line, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _short(text: str, limit: int = _SHOWN_CHARS) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,0 +1,181 @@
+"""What `publish` reads: files, folders and standard input, as documents in the shape of the contract.
+
+Not a validator: the service judges. The invariant: what was named and cannot be read is said, never skipped in silence.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from services.cli.exits import USAGE, CommandError
+
+SUFFIXES = (".txt", ".md", ".jsonl")
+
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A document as one line of NDJSON; `name` is what to call it when something is wrong with it."""
+
+    name: str
+    doc_id: str
+    line: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """What could not be turned into a document, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file to publish, and the id of its document, or the beginning of its documents' ids."""
+
+    path: Path
+    doc_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the arguments of `publish` mean."""
+
+    files: tuple[File, ...]
+    standard_input: bool
+    doc_id: str
+
+    def read(self) -> Iterator[Source | Unreadable]:
+        """All documents, one file in memory at a time."""
+        for file in self.files:
+            yield from read_file(file)
+        if self.standard_input:
+            yield from read_standard_input(self.doc_id)
+
+
+def find_documents(arguments: Sequence[str], doc_id: str) -> Found:
+    """What is to be published. Raises CommandError when something is not there, or there is nothing."""
+    files = find_files([each for each in arguments if each != "-"])
+    if not files and "-" not in arguments:
+        raise CommandError(f"no {', '.join(SUFFIXES)} file is in what was named; name others", USAGE)
+    return Found(tuple(files), "-" in arguments, doc_id)
+
+
+def find_files(arguments: Sequence[str]) -> list[File]:
+    """The files that are meant, each once, folders in order of name. Raises CommandError for what is not there."""
+    found: dict[Path, File] = {}
+    for argument in arguments:
+        path = Path(argument)
+        if path.is_dir():
+            for inner in _walk(path):
+                found.setdefault(inner.resolve(), File(inner, _id_of(inner, _parent(path))))
+        elif not path.exists():
+            raise CommandError(f"there is no file {argument}; name files, folders, or - for standard input", USAGE)
+        elif path.suffix.lower() not in SUFFIXES:
+            raise CommandError(f"{argument} is none of {', '.join(SUFFIXES)}; convert it to one of them", USAGE)
+        else:
+            found.setdefault(path.resolve(), File(path, _id_of(path, _parent(path))))
+    return list(found.values())
+
+
+def count_documents(file: File) -> int:
+    """About how many documents are in a file, for a progress bar."""
+    if file.path.suffix.lower() != ".jsonl":
+        return 1
+    try:
+        with file.path.open("rb") as opened:
+            return sum(1 for line in opened if line.strip())
+    except OSError:
+        return 1
+
+
+def read_file(file: File) -> Iterator[Source | Unreadable]:
+    """The documents in a file: one, or one a line in .jsonl."""
+    try:
+        text = file.path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        yield Unreadable(file.doc_id, f"is not UTF-8 (byte {error.start}); convert it")
+        return
+    except OSError as error:
+        yield Unreadable(file.doc_id, f"cannot be read: {error.strerror}")
+        return
+    if file.path.suffix.lower() == ".jsonl":
+        yield from _read_lines(text, file.doc_id)
+    else:
+        yield _document(text, file.doc_id, markdown=file.path.suffix.lower() == ".md")
+
+
+def read_standard_input(doc_id: str) -> Iterator[Source | Unreadable]:
+    """Documents from standard input: JSONL if every line is an object, else one text called `doc_id`."""
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        yield Unreadable("-", f"standard input is not UTF-8 (byte {error.start}); convert it")
+        return
+    lines = [line for line in text.split("\n") if line.strip()]
+    if lines and all(isinstance(_object_in(line), dict) for line in lines):
+        yield from _read_lines(text, doc_id)
+    else:
+        yield _document(text, doc_id, markdown=False, source="")
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Files with a suffix that is known; hidden ones, and links to folders, are left out."""
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
+                yield Path(here, name)
+
+
+def _parent(path: Path) -> Path:
+    return Path(os.path.normpath(path.absolute())).parent
+
+
+def _id_of(path: Path, base: Path) -> str:
+    """Relative to the working folder; for a file outside of it, to `base`, the parent of what was named."""
+    absolute, here = Path(os.path.normpath(path.absolute())), Path.cwd()
+    return absolute.relative_to(here if absolute.is_relative_to(here) else base).as_posix()
+
+
+def _document(text: str, doc_id: str, markdown: bool, source: str | None = None) -> Source:
+    body = {"id": doc_id, "text": text}
+    if source is None:
+        body["source"] = doc_id
+    heading = _HEADING.search(text) if markdown else None
+    if heading:
+        body["title"] = heading.group(1)
+    return Source(doc_id, doc_id, _line(body))
+
+
+def _read_lines(text: str, name: str) -> Iterator[Source | Unreadable]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        body = _object_in(line)
+        if not isinstance(body, dict):
+            yield Unreadable(f"{name}:{number}", "is not a JSON object")
+            continue
+        doc_id = body.setdefault("id", f"{name}#{number}")
+        yield Source(f"{name}:{number}", str(doc_id), _line(body))
+
+
+def _object_in(line: str) -> object:
+    try:
+        value: object = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _line(body: dict[str, object] | dict[str, str]) -> bytes:
+    """One line of NDJSON. Lone surrogates stay escaped, for the service to refuse by name."""
+    return json.dumps(body).encode() + b"\n"

@@ -1,0 +1,57 @@
+"""The terminal: results on standard output, everything else on standard error.
+
+The invariant: with --json standard output holds one JSON value and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from services.cli.client import Json
+
+Advance = Callable[[int], None]
+
+
+def tell(sentence: str) -> None:
+    """One sentence on standard error."""
+    sys.stderr.write(sentence + "\n")
+
+
+def result(body: Json, as_json: bool, show: Callable[[Console, Json], None]) -> None:
+    """The result, as JSON or as `show` shows it."""
+    if as_json:
+        sys.stdout.write(json.dumps(body, ensure_ascii=False) + "\n")
+        return
+    show(console(), body)
+
+
+def console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[Callable[[str, int], Advance]]:
+    """Bars on standard error: call with what is counted and its total, then advance. Nothing when `quiet`."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _about, _total: lambda _count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+
+        def start(about: str, total: int) -> Advance:
+            task = bars.add_task(about, total=total)
+            return lambda count: bars.advance(task, count)
+
+        yield start

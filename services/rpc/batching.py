@@ -1,0 +1,75 @@
+"""Gathers streamed documents into batches, so that one durable step serves many.
+
+The invariant: what is held is at most one batch, of one graph, within the limits of a batch over HTTP.
+"""
+
+from __future__ import annotations
+
+from services.application import Application
+from services.protocol import graphtide_pb2 as pb
+from services.protocol.documents import document_of
+from services.protocol.envelope import document_id, graph_name
+from services.protocol.limits import Limits
+from services.protocol.statuses import Rejection
+from services.rpc.conversion import document_value, rejections
+from streams.errors import Invalid
+from streams.messages import DocumentMessage
+
+BATCH_DOCUMENTS = 256
+BATCH_BYTES = 4 << 20
+
+
+class PublishBatches:
+    """One stream's documents, published as batches fill. Not shared between calls."""
+
+    def __init__(self, application: Application, limits: Limits) -> None:
+        self._application = application
+        self._limits = limits
+        self._held: list[DocumentMessage] = []
+        self._held_bytes = 0
+        self._seen = 0
+        self._accepted = 0
+        self._tokens: list[str] = []
+        self._rejected: list[Rejection] = []
+
+    async def add(self, request: pb.PublishRequest) -> None:
+        """Take the next document. May publish. Raises what `Application.publish` raises."""
+        index, self._seen = self._seen, self._seen + 1
+        try:
+            document = document_of(graph_name(request.graph), document_value(request), self._limits)
+        except Invalid as error:
+            self._rejected.append(Rejection(index, _printable(request.id), error.field, error.message))
+            return
+        if self._held and self._held[0].graph != document.graph:
+            await self._publish()
+        self._held.append(document)
+        self._held_bytes += request.ByteSize()
+        if len(self._held) >= min(BATCH_DOCUMENTS, self._limits.max_batch) or self._held_bytes >= BATCH_BYTES:
+            await self._publish()
+
+    async def finish(self) -> None:
+        """Publish what is left. Raises Invalid when there was nothing at all."""
+        if not self._seen:
+            raise Invalid("body", "the stream held no document; send at least one")
+        await self._publish()
+
+    def summary(self) -> pb.PublishSummary:
+        """What became of all documents so far."""
+        last = self._tokens[-1] if self._tokens else ""
+        return pb.PublishSummary(
+            token=last, accepted=self._accepted, rejected=rejections(self._rejected), tokens=self._tokens
+        )
+
+    async def _publish(self) -> None:
+        if self._held:
+            receipt = await self._application.publish(self._held)
+            self._tokens.append(receipt.token)
+            self._accepted += receipt.accepted
+            self._held, self._held_bytes = [], 0
+
+
+def _printable(doc_id: str) -> str:
+    try:
+        return document_id(doc_id)
+    except Invalid:
+        return ""

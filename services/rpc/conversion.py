@@ -1,0 +1,149 @@
+"""Between protobuf messages and the application's types.
+
+Requests become the JSON values that the validation of HTTP reads, so both are judged alike; a field that proto3 cannot
+tell from "not sent" counts as left out. Answers are copied field by field.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.struct_pb2 import Struct
+
+from services.application import Answer, DocumentStatus, GraphStats
+from services.protocol import graphtide_pb2 as pb
+from services.protocol.shapes import Json
+from services.protocol.statuses import Rejection
+
+
+def document_value(request: pb.PublishRequest) -> Json:
+    """The document as HTTP would have sent it in a batch."""
+    body: Json = {"id": request.id, "text": request.text}
+    body |= _filled(request, "title", "source", "occurred_at")
+    if request.HasField("metadata"):
+        body["metadata"] = MessageToDict(request.metadata)
+    if request.HasField("entities"):
+        body["entities"] = [
+            {"name": each.name, **_filled(each, "type", "description")} for each in request.entities.items
+        ]
+    if request.HasField("facts"):
+        body["facts"] = [_fact_value(fact) for fact in request.facts.items]
+    return body
+
+
+def _entity_value(entity: pb.Entity) -> Json:
+    return {"name": entity.name, **_filled(entity, "type", "description")}
+
+
+def _fact_value(fact: pb.Fact) -> Json:
+    body: Json = {"subject": fact.subject, "predicate": fact.predicate, "object": fact.object}
+    if fact.HasField("weight"):
+        body["weight"] = fact.weight
+    return body | _filled(fact, "description")
+
+
+def question_value(request: pb.QueryRequest) -> Json:
+    """The question as HTTP would have sent it."""
+    body: Json = {"question": request.question, "explain": request.explain, **_filled(request, "mode", "after")}
+    body |= {name: getattr(request, name) for name in ("top_k", "generate") if request.HasField(name)}
+    if request.HasField("filters"):
+        filters = request.filters
+        chosen: Json = _filled(filters, "occurred_from", "occurred_to")
+        chosen |= {name: list(getattr(filters, name)) for name in ("doc_ids", "sources") if getattr(filters, name)}
+        if filters.HasField("metadata"):
+            chosen["metadata"] = MessageToDict(filters.metadata)
+        body["filters"] = chosen
+    return body
+
+
+def _filled(message: object, *names: str) -> Json:
+    return {name: getattr(message, name) for name in names if getattr(message, name)}
+
+
+def _struct(value: Mapping[str, object]) -> Struct:
+    """The value as a Struct, by way of JSON: nested tuples become lists."""
+    parsed: Struct = ParseDict(json.loads(json.dumps(value, default=dict)), Struct())
+    return parsed
+
+
+def rejections(rejected: Iterable[Rejection]) -> list[pb.Rejection]:
+    return [pb.Rejection(index=r.index, id=r.id, field=r.field, message=r.message) for r in rejected]
+
+
+def status_message(status: DocumentStatus) -> pb.DocumentStatus:
+    """Where a document stands."""
+    facts = [
+        pb.StatedFact(
+            subject=f.subject,
+            predicate=f.predicate,
+            object=f.object,
+            description=f.description,
+            weight=f.weight,
+            evidence=f.evidence,
+            chunk_id=f.chunk_id,
+        )
+        for f in status.facts
+    ]
+    return pb.DocumentStatus(
+        graph=status.graph,
+        doc_id=status.doc_id,
+        state=str(status.state),
+        revision=status.revision,
+        reason=status.reason,
+        token=status.token,
+        live_revision=status.live_revision,
+        title=status.title,
+        source=status.source,
+        occurred_at=status.occurred_at,
+        metadata=_struct(status.metadata),
+        text=status.text,
+        facts=facts,
+    )
+
+
+def answer_message(answer: Answer) -> pb.Answer:
+    """The answer with its context."""
+    return pb.Answer(
+        answer=answer.answer,
+        citations=[pb.Citation(doc_id=c.doc_id, chunk_id=c.chunk_id, text=c.text) for c in answer.citations],
+        passages=[
+            pb.Passage(doc_id=p.doc_id, chunk_id=p.chunk_id, score=p.score, text=p.text) for p in answer.passages
+        ],
+        subgraph=_subgraph(answer),
+        version=answer.version,
+        mode=answer.mode,
+        usage=pb.Usage(
+            llm_calls=answer.usage.llm_calls,
+            prompt_tokens=answer.usage.prompt_tokens,
+            completion_tokens=answer.usage.completion_tokens,
+        ),
+        trace=[_struct(step) for step in answer.trace or ()],
+    )
+
+
+def _subgraph(answer: Answer) -> pb.Subgraph:
+    return pb.Subgraph(
+        nodes=[pb.Node(id=n.id, name=n.name, type=n.type, score=n.score) for n in answer.nodes],
+        edges=[
+            pb.Edge(id=e.id, source=e.source, predicate=e.predicate, target=e.target, weight=e.weight)
+            for e in answer.edges
+        ],
+    )
+
+
+def stats_message(stats: GraphStats) -> pb.GraphStats:
+    """The counts of a graph."""
+    return pb.GraphStats(
+        graph=stats.graph,
+        version=stats.version,
+        counts=dict(stats.counts),
+        revisions=dict(stats.revisions),
+        lag=stats.lag,
+        freshness_s=stats.freshness_s,
+        event_to_queryable_ms=dict(stats.event_to_queryable_ms),
+        kernels=dict(stats.kernels),
+        models=dict(stats.models),
+        indexes={name: _struct(index) for name, index in stats.indexes.items()},
+    )

@@ -1,0 +1,38 @@
+"""How a failed call ends: the status of the one table, and the HTTP error body in the trailing metadata.
+
+The invariant: an error of ours ends the call with its own status; nothing of a bug's inside reaches the caller.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+
+import grpc
+from grpc.aio import ServicerContext
+
+from services.protocol.shapes import dump
+from services.protocol.statuses import error_body, retry_after_s, status_of
+from streams.errors import GraphtideError
+
+ERROR_KEY = "graphtide-error-bin"
+RETRY_KEY = "retry-after"
+
+_log = logging.getLogger("graphtide.grpc")
+
+
+@contextlib.asynccontextmanager
+async def told_to(context: ServicerContext) -> AsyncIterator[None]:
+    """Around the body of a call: what it raises is told to the caller."""
+    try:
+        yield
+    except GraphtideError as error:
+        status = status_of(error)
+        if status.grpc == "INTERNAL":
+            _log.error("a call failed: %s", error)
+        trailing: list[tuple[str, str | bytes]] = [(ERROR_KEY, dump(error_body(error)))]
+        wait_s = retry_after_s(error)
+        if wait_s is not None:
+            trailing.append((RETRY_KEY, f"{wait_s:g}"))
+        await context.abort(grpc.StatusCode[status.grpc], str(error), tuple(trailing))

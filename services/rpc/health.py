@@ -1,0 +1,52 @@
+"""grpc.health.v1 over the application's own word: SERVING exactly when /readyz says ready."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import grpc
+from grpc.aio import ServicerContext
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from services.application import Application
+from streams.errors import GraphtideError
+
+_WATCH_S = 1.0
+
+
+class ApplicationHealth(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
+    """Asks the application each time, so that it cannot be out of date."""
+
+    def __init__(self, application: Application, services: tuple[str, ...]) -> None:
+        self._application = application
+        self._services = services
+
+    async def Check(  # noqa: N802
+        self, request: health_pb2.HealthCheckRequest, context: ServicerContext
+    ) -> health_pb2.HealthCheckResponse:
+        if request.service not in self._services:
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"there is no service {request.service[:80]}")
+        return await self._response()
+
+    async def Watch(  # noqa: N802
+        self, request: health_pb2.HealthCheckRequest, _: ServicerContext
+    ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
+        """The status now, and again whenever it has changed."""
+        last = None
+        while True:
+            response = await self._response()
+            if request.service not in self._services:
+                response = health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVICE_UNKNOWN)
+            if response.status != last:
+                last = response.status
+                yield response
+            await asyncio.sleep(_WATCH_S)
+
+    async def _response(self) -> health_pb2.HealthCheckResponse:
+        try:
+            ready = (await self._application.health()).ready
+        except GraphtideError:
+            ready = False
+        known = health_pb2.HealthCheckResponse
+        return known(status=known.SERVING if ready else known.NOT_SERVING)

@@ -1,0 +1,119 @@
+"""The calls of graphtide.proto, each one a translation to and from the application port.
+
+The invariant: a call that fails has changed nothing, but for whole batches of `PublishStream` that went before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import cast
+
+from grpc.aio import ServicerContext
+
+from services.application import Answer, Application, Ask, Piece
+from services.protocol import graphtide_pb2 as pb
+from services.protocol import graphtide_pb2_grpc
+from services.protocol.documents import document_of
+from services.protocol.envelope import document_id, graph_name
+from services.protocol.limits import Limits
+from services.protocol.questions import question_of
+from services.rpc.batching import PublishBatches
+from services.rpc.conversion import answer_message, document_value, question_value, stats_message, status_message
+from services.rpc.failures import told_to
+
+
+class Servicer(graphtide_pb2_grpc.GraphtideServicer):
+    """The service over `application`. Method names are those of the protocol."""
+
+    def __init__(self, application: Application, limits: Limits) -> None:
+        self._application = application
+        self._limits = limits
+
+    async def Publish(self, request: pb.PublishRequest, context: ServicerContext) -> pb.Receipt:  # noqa: N802
+        async with told_to(context):
+            document = document_of(graph_name(request.graph), document_value(request), self._limits)
+            receipt = await self._application.publish([document])
+        return pb.Receipt(token=receipt.token)
+
+    async def PublishStream(  # noqa: N802
+        self, requests: AsyncIterator[pb.PublishRequest], context: ServicerContext
+    ) -> pb.PublishSummary:
+        async with told_to(context):
+            batches = PublishBatches(self._application, self._limits)
+            async for request in requests:
+                await batches.add(request)
+            await batches.finish()
+        return batches.summary()
+
+    async def Delete(self, request: pb.DocumentRef, context: ServicerContext) -> pb.Receipt:  # noqa: N802
+        async with told_to(context):
+            receipt = await self._application.delete(graph_name(request.graph), document_id(request.id))
+        return pb.Receipt(token=receipt.token)
+
+    async def GetDocument(self, request: pb.DocumentRef, context: ServicerContext) -> pb.DocumentStatus:  # noqa: N802
+        async with told_to(context):
+            status = await self._application.document(graph_name(request.graph), document_id(request.id))
+        return status_message(status)
+
+    async def Query(self, request: pb.QueryRequest, context: ServicerContext) -> pb.Answer:  # noqa: N802
+        async with told_to(context):
+            answer = await self._application.query(graph_name(request.graph), self._ask(request, context))
+        return answer_message(answer)
+
+    async def QueryStream(  # noqa: N802
+        self, request: pb.QueryRequest, context: ServicerContext
+    ) -> AsyncIterator[pb.AnswerEvent]:
+        async with told_to(context):
+            steps = self._application.stream(graph_name(request.graph), self._ask(request, context))
+            first = True
+            async with aclosing(cast("AsyncGenerator[Answer | Piece, None]", steps)):
+                async for step in steps:
+                    yield _event(step, first)
+                    first = False
+
+    async def Stats(self, request: pb.GraphRef, context: ServicerContext) -> pb.GraphStats:  # noqa: N802
+        async with told_to(context):
+            stats = await self._application.stats(graph_name(request.graph))
+        return stats_message(stats)
+
+    async def Digest(self, request: pb.GraphRef, context: ServicerContext) -> pb.GraphDigest:  # noqa: N802
+        async with told_to(context):
+            said = await self._application.digest(graph_name(request.graph))
+        return pb.GraphDigest(version=said.version, digest=said.digest)
+
+    async def Verify(self, request: pb.GraphRef, context: ServicerContext) -> pb.Verification:  # noqa: N802
+        async with told_to(context):
+            said = await self._application.verify(graph_name(request.graph))
+        counted = dict(said.checked)
+        found = {"digest": said.digest, "recounted": said.recounted}
+        return pb.Verification(
+            graph=said.graph, version=said.version, differences=said.differences, checked=counted, **found
+        )
+
+    async def Rebuild(self, request: pb.GraphRef, context: ServicerContext) -> pb.Rebuilt:  # noqa: N802
+        async with told_to(context):
+            said = await self._application.rebuild(graph_name(request.graph))
+        return pb.Rebuilt(
+            graph=said.graph, version=said.version, before=said.before, after=said.after, switched=said.switched
+        )
+
+    async def ListGraphs(self, _: pb.ListGraphsRequest, context: ServicerContext) -> pb.GraphList:  # noqa: N802
+        async with told_to(context):
+            graphs = await self._application.graphs()
+        return pb.GraphList(
+            graphs=[pb.GraphList.Graph(graph=name, version=version) for name, version in sorted(graphs.items())]
+        )
+
+    def _ask(self, request: pb.QueryRequest, context: ServicerContext) -> Ask:
+        """The question; the caller's own deadline counts when it is nearer than ours."""
+        ask = question_of(question_value(request), self._limits)
+        left_s = context.time_remaining()
+        return ask if left_s is None else replace(ask, timeout_s=min(left_s, ask.timeout_s))
+
+
+def _event(step: Answer | Piece, first: bool) -> pb.AnswerEvent:
+    if isinstance(step, Piece):
+        return pb.AnswerEvent(token=step.text)
+    return pb.AnswerEvent(context=answer_message(step)) if first else pb.AnswerEvent(answer=answer_message(step))
