@@ -93,9 +93,8 @@ def _reductions(label: Signature) -> Iterator[tuple[str, ...]]:
 
 def _abbreviation_keys(label: Signature) -> Keys:
     keys: Keys = {}
-    letters = "".join(c for c in label.name if c.isalpha())
-    if len(label.words) == 1 and 2 <= len(letters) <= 6:
-        keys["A" + letters] = SHORT
+    if label.letters:
+        keys["A" + label.letters] = SHORT
     elif len(label.words) > 2 and not label.is_person:
         keys.update({"A" + initials: FULL for initials in acronyms(label.words) if 3 <= len(initials) <= 6})
     if label.short_form:

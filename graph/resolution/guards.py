@@ -44,9 +44,7 @@ def _reasons(a: Signature, b: Signature) -> Iterator[str]:
 
 def is_abbreviation(signature: Signature) -> bool:
     """A single short word, which may be initials: "bjp", "saam"."""
-    if len(signature.words) != 1 or signature.tail:
-        return False
-    return signature.words[0].isalpha() and 2 <= len(signature.words[0]) <= 6
+    return bool(signature.letters)
 
 
 def names_differ(a: tuple[str, ...], b: tuple[str, ...]) -> bool:

@@ -74,6 +74,7 @@ TITLES = _words(
     "bishop general gen colonel col major captain capt lieutenant lt sergeant sgt admiral commander judge justice "
     "senator governor chancellor chairman sheikh imam rabbi"
 )
+PLAIN_TITLES = _words("mr mrs ms miss")  # a whole family's
 SUFFIXES = _pairs("jr=junior junior=junior sr=senior senior=senior")
 PARTICLES = _words("van von der den de del della di da du la le el al bin ibn ben dos san ter ten zu af av")
 
@@ -129,6 +130,12 @@ KNOWN_ACRONYMS = _pairs(
     "mit=massachusett_institute_technology dvd=digital_versatile_disc usa=united_state ussr=soviet_union "
     "ibm=international_business_machine ioc=international_olympic_committee "
     "tnt=trinitrotoluene vhs=video_home_system un=united_nation eu=european_union"
+)
+# Words and names that are read as words, never as initials.
+SHORT_WORDS = _words(
+    "war car sea bar art air man son sun sky ice oil gas law tax map bus cat dog cow pig boy god sin sex age day bay "
+    "king duke earl pope lake hill hall park bank book film game song army navy iron gold star moon mars rome iran "
+    "iraq cuba peru mali chad oman fiji sam tom tim ben dan max ray roy leo eli han lee kim ali ian amy ann eva ada"
 )
 US_STATES = _pairs(
     "ga=georgia nh=new_hampshire ny=new_york nj=new_jersey tx=texas fl=florida nc=north_carolina sc=south_carolina "
@@ -187,13 +194,20 @@ PARTS = _words(
     "watershed tributary section part body head population language culture protest war battle championship award "
     "nomination winner season episode sequel express sport news record company holding foundation fund act law treaty "
     "trailer website extreme adventure dawn studio debut series economy history government party election metropolitan "
-    "service system event style charts agent legend oral virgin candidate"
+    "service system event style charts agent legend oral virgin candidate group movement "
+    "area book film site mystery program project climate ideology metro degree doctrine creation industry member"
 )
 # A further word of this kind says only what everyone knows the thing is.
 EMPTY = _words(
-    "incorporated limited corporation company llc plc gmbh aircraft airplane team band ocean institution indian bomber "
-    "online newspaper magazine"
+    "incorporated limited corporation company llc plc gmbh aircraft airplane team band ocean institution bomber online "
+    "indian"
 )
+# Buildings that have a name of their own, so that the city before it adds nothing.
+FACILITIES = _words("airport station cathedral stadium aerodrome")
+# Adjectives that rarely tell two things of one name apart.
+SOFT = _words("national regional international metropolitan official")
+# Endings that names of persons do not have.
+WORD_ENDINGS = ("tion", "sion", "ity", "ism", "ment", "ness", "ical", "ious", "able", "ology", "graphy", "ship", "ic")
 # Words that no person's name has, besides the tables above.
 NOT_NAMES = _words(
     "airlines airway bank league club united international association organization society union institute academy "
@@ -203,7 +217,10 @@ NOT_NAMES = _words(
     "parliament court census bureau landmark register place overseas technology science engineering botanic garten "
     "tunnel canal dam bridge tower wall treaty conference protocol minister president governor leader opposition "
     "broadcasting network radio television channel studio records music band orchestra choir press publishing "
-    "for in on at by to with from"
+    "comedy drama thriller journal academic coffee currency snowfall broadcast congregation casino hotel hockey "
+    "catholic religious christian italian greek roman student worker people degree basin burial rate total rock pop "
+    "metal jazz "
+    "for in on at by to with from as its his her their or than not into over under between within during after before"
 )
 
 # Short forms of given names.

@@ -72,6 +72,7 @@ class Signature:
     is_plural: bool  # its last word lost a plural ending
     is_generic: bool  # points at something said before; the same as nothing
     bracketed: bool  # the rest stood in brackets
+    letters: str  # of a label that is a single word of two to six letters and so may be initials, else ""
     short_form: str  # letters that the label itself gives in brackets as its abbreviation
     is_dated: bool  # made of numbers and words of the calendar
 
@@ -88,7 +89,7 @@ def sign(name: str, type_: str) -> Signature:
     plain = head.split()
     words = _words(head)
     words, suffix = _take_suffix(words)
-    words, title = _take_title(words)
+    words, title = _take_title(words, plain)
     tail_words = tuple(_expand_states(_words(tail)))
     kind = _KINDS.get(type_.replace(" ", "_"), "")
     everything = words + tail_words
@@ -104,6 +105,7 @@ def sign(name: str, type_: str) -> Signature:
         qualifiers=_qualifiers(words),
         turned="of" in plain[1:-1] and words[-1:] != words[:1] and _keeps_of(plain, words),
         bracketed=bool(tail_words) and "(" in folded,
+        letters=_initials(name, words, tail_words),
         short_form=short_form,
         is_person=kind == "person" or (kind == "" and not tail_words and _could_be_a_person(plain, words)),
         is_plural=bool(plain) and lx.singular(plain[-1]) != plain[-1],
@@ -117,6 +119,13 @@ def _qualifiers(words: tuple[str, ...]) -> frozenset[str]:
     if "united" in found and words[words.index("united") + 1 :][:1] in lx.UNITED:
         return found - {"united"}
     return found
+
+
+def _initials(name: str, words: tuple[str, ...], tail: tuple[str, ...]) -> str:
+    if len(words) != 1 or tail or not words[0].isalpha():
+        return ""
+    letters = _letters(name)
+    return letters if letters.isalpha() and 2 <= len(letters) <= 6 else ""
 
 
 def acronym_of(words: tuple[str, ...]) -> str:
@@ -190,10 +199,16 @@ def _words(text: str) -> tuple[str, ...]:
 
 def _without_stop_words(words: list[str]) -> list[str]:
     # A last "a" is a mark, as in "National League A"; a last state code is a region.
-    kept = [w for i, w in enumerate(words) if w not in lx.STOP or (w == "a" and 0 < i == len(words) - 1)] or words
+    kept = [w for i, w in enumerate(words) if w not in lx.STOP or (w == "a" and _is_mark(words, i))] or words
     if len(kept) > 1 and kept[-1] in lx.PLAIN_STATE_CODES:
         return kept[:-1] + lx.US_STATES[kept[-1]].split()
     return kept
+
+
+def _is_mark(words: list[str], place: int) -> bool:
+    return 0 < place == len(words) - 1 or words[place + 1 : place + 2] == [
+        w for w in words[place + 1 :] if w[0].isdigit()
+    ]
 
 
 def _plain_words(text: str) -> list[str]:
@@ -214,6 +229,8 @@ def _one_word(token: str, place: int, tokens: list[str]) -> list[str]:
         return [str(_roman(token))]
     if token in lx.ALIASES:
         return lx.ALIASES[token].split()
+    if len(tokens) == 1:
+        return [lx.singular(token)]  # "eastern" alone is not "east"
     token = lx.VARIANTS.get(token, token)
     return [token if token in lx.SUFFIXES else lx.VARIANTS.get(single := lx.singular(token), single)]
 
@@ -253,8 +270,10 @@ def _take_suffix(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     return words, ""
 
 
-def _take_title(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+def _take_title(words: tuple[str, ...], plain: list[str]) -> tuple[tuple[str, ...], str]:
     """Leading titles before a name. What follows must look like one, so that "King County" keeps its king."""
+    if len(plain) > 1 and ("of" in plain[1:3] or plain[0].endswith(("'s", "s'"))):
+        return words, ""
     start = 0
     while start < len(words) - 1 and words[start] in lx.TITLES and words[start] != "saint":
         start += 1
@@ -269,7 +288,9 @@ def _could_be_a_person(plain: list[str], words: tuple[str, ...]) -> bool:
     if not 2 <= len(names) <= 6 or any(w in lx.STOP for w in plain):
         return False
     barred = (lx.NOT_NAMES, lx.PARTS, lx.QUALIFIERS, lx.REGIONS, lx.MONTHS, lx.EMPTY)
-    return all(w[0].isalpha() and not any(w in table for table in barred) for w in names) and words[0] in names
+    if any(w.endswith(lx.WORD_ENDINGS) and len(w) > 5 for w in names) or words[0] != names[0]:
+        return False
+    return not any(w in table for table in barred for w in names)
 
 
 def _is_generic(words: tuple[str, ...], plain: list[str], title: str) -> bool:

@@ -39,6 +39,7 @@ class Rule:
 
 SPELLING = Rule("spelling", -1000, blind=True)
 TITLE = Rule("title", -1000, blind=True)
+PLURAL = Rule("plural", 850, ask=800)
 ORDER = Rule("word order", 930)
 INITIALS = Rule("initials", 400, blind=True)
 NICKNAME = Rule("short given name", 700)
@@ -54,7 +55,10 @@ COUNTRY = Rule("country", 920, ask=850)
 EMPTY = Rule("empty word", 850, ask=800)
 MISSPELT = Rule("spelling variant", 860, ask=800)
 ACRONYM = Rule("acronym", 100)
-NEAR = Rule("one word more", 955, ask=900)
+THREE_LETTERS = Rule("three letters", 150)  # too few to be anyone's own
+PLACED = Rule("city before a building", 880, ask=800)
+SOFT = Rule("soft word", 955, ask=900)
+NEAR = Rule("one word more", 1001, ask=900)  # for a judge only
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +109,12 @@ def _same_words(a: Signature, b: Signature) -> _Found:
     # Of two labels of one name, the one without a type could mean others of that name too.
     unknown = 0 if not a.kind and b.kind else 1 if not b.kind and a.kind else -1
     in_order = words == other and a.turned == b.turned
+    if len(words) == 1 == len(other) and a.is_plural != b.is_plural:
+        points = a.name.startswith("the ") or b.name.startswith("the ")  # "The Monster" is not "monsters"
+        return None if points else (PLURAL, unknown)
     if in_order or a.is_dated or sorted(words) != sorted(other) or _rotated(a, b):
         return SPELLING, unknown
-    if words == other or ((a.is_person or b.is_person) and (len(words) < 3 or not _is_rotation(words, other))):
+    if words == other or len(words) < 3 or ((a.is_person or b.is_person) and not _is_rotation(words, other)):
         return None  # "East Boston" beside "east of Boston", "Ji Liang" beside "Liang Ji"
     return ORDER, unknown
 
@@ -129,16 +136,18 @@ def _is_rotation(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
 
 def _abbreviated(a: Signature, b: Signature) -> _Found:
     for general, (short, full) in enumerate(((a, b), (b, a))):
-        letters = "".join(c for c in short.name if c.isalpha())
-        if letters and letters == full.short_form and len(short.words) == 1:
+        letters = short.letters
+        if letters and letters == full.short_form:
             return ACRONYM, general
         if not guards.is_abbreviation(short) or len(letters) < 3 or len(full.words) < 3 or full.is_person:
             continue
         known = lx.KNOWN_ACRONYMS.get(letters)
+        if letters in lx.SHORT_WORDS:
+            continue
         if known is not None and set(known.split()) != set(full.words):
             continue
         if letters in acronyms(full.words):
-            return ACRONYM, general
+            return (ACRONYM if len(letters) > 3 or known else THREE_LETTERS), general
     return None
 
 
@@ -153,6 +162,8 @@ def _person(a: Signature, b: Signature) -> _Found:
         if full.is_person and not full.is_plural and short.words != full.words and _is_family_name(short.words, words):
             if short.title and full.title and short.title != full.title:
                 return None
+            if short.title in lx.PLAIN_TITLES and not full.title:
+                return None  # "Mrs. Bennet" beside "Elizabeth Bennet"
             return (TITLED_FAMILY if short.title else FAMILY), general
     if not (a.is_person and b.is_person) or (a.title and b.title and a.title != b.title):
         return None
@@ -169,7 +180,9 @@ def _is_family_name(short: tuple[str, ...], full: tuple[str, ...]) -> bool:
 def _full_names(a: tuple[str, ...], b: tuple[str, ...]) -> _Found:
     if a[-1] != b[-1]:
         short, long = sorted((a, b), key=len)
-        return (FURTHER, -1) if len(short) > 1 and long[: len(short)] == short else None
+        added = long[len(short) :]
+        extends = len(short) > 1 and long[: len(short)] == short and not any(w in lx.PARTS for w in added)
+        return (FURTHER, -1) if extends else None
     general = 0 if sum(map(len, a)) < sum(map(len, b)) else 1
     short, long = (a[:-1], b[:-1]) if len(a) <= len(b) else (b[:-1], a[:-1])
     if not short or not long:
@@ -183,7 +196,7 @@ def _full_names(a: tuple[str, ...], b: tuple[str, ...]) -> _Found:
 
 def _given_names(short: tuple[str, ...], long: tuple[str, ...], family: str, general: int) -> _Found:
     abbreviates = any(len(w) == 1 for w in short)
-    common = family in lx.COMMON_FAMILY and (abbreviates or short[0] in lx.COMMON_GIVEN)
+    common = family in lx.COMMON_FAMILY and (abbreviates or lx.NICKNAMES.get(short[0], short[0]) in lx.COMMON_GIVEN)
     if common:
         return None
     if len(short) == len(long):
@@ -217,15 +230,28 @@ def _with_more(short: Signature, long: Signature, more: list[str], general: int)
         found = (BRACKET if long.bracketed else _region_rule(short), general)
     elif _all_regions(more):
         at_end = long.words[: len(short.words)] == short.words
-        bare = long.turned and len(short.words) == 1  # "Commonwealth of Australia"
+        # "Commonwealth of Australia" is not "Commonwealth", nor "Austria-Hungary" "Austria".
+        bare = (long.turned and len(short.words) == 1) or (not long.tail and "-" in long.name)
         found = None if bare else (_region_rule(short) if at_end else COUNTRY, general)
-    elif all(w in lx.EMPTY or (w == "university" and len(short.words) > 1) for w in more):
+    elif len(more) == 1 and _is_placed(short.words, long.words):
+        found = PLACED, general
+    elif long.words[: len(short.words)] == short.words and _adds_nothing(more, short):
         found = EMPTY, -1
     elif more == ["republic"] and long.words[0] == "republic" and not any(w in lx.TWIN_COUNTRIES for w in short.words):
         found = REPUBLIC, -1
     elif not any(w in lx.PARTS for w in more) and len(short.words) > 1:
-        return NEAR, general
+        return (SOFT if all(w in lx.SOFT for w in more) else NEAR), general
     return None if institution else found
+
+
+def _adds_nothing(more: list[str], short: Signature) -> bool:
+    return all(w in lx.EMPTY or (w == "university" and len(short.words) > 1) for w in more)
+
+
+def _is_placed(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
+    """ "Gatwick Airport" beside "London Gatwick Airport", but not "Central Station" beside any other."""
+    named = [w for w in short[:-1] if w not in lx.QUALIFIERS and w not in lx.PARTS and w not in lx.SOFT]
+    return bool(named) and long[1:] == short and short[-1] in lx.FACILITIES
 
 
 def _region_rule(short: Signature) -> Rule:
@@ -252,15 +278,11 @@ def _misspelt(a: Signature, b: Signature) -> _Found:
         return None
     x, y = differing[0]
     is_person, is_last = a.is_person or b.is_person, a.words[-1] != b.words[-1]
-    if is_person and a.words[0] != b.words[0]:
+    shortest, least = min(len(x), len(y)), 7 if len(a.words) == 1 or (is_person and is_last) else 5
+    # A last letter that differs is an ending ("Buddhism" beside "Buddhist"), not a slip.
+    if shortest < least or x[0] != y[0] or x[:-1] == y[:-1] or x.startswith(y) or y.startswith(x):
         return None
-    shortest = min(len(x), len(y))
-    if (
-        shortest < (7 if len(a.words) == 1 or (is_person and is_last) else 5)
-        or x[0] != y[0]
-        or x.startswith(y)
-        or y.startswith(x)
-    ):
+    if is_person and a.words[0] != b.words[0]:
         return None
     return (MISSPELT, -1) if _distance(x, y) <= (2 if shortest > 8 else 1) else None
 
