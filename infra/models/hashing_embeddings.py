@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +62,7 @@ class HashingEmbedder:
         for word, count in Counter(words).items():
             share = _CLOSED_SHARE if word in OPENERS else 1.0
             total += round(_SCALE * share * (1 + math.log(count))) * _word_vector(word, self._dimensions)
-        pairs = Counter(zip(words, words[1:], strict=False))
+        pairs = Counter(pairwise(words))
         for (first, second), count in pairs.items():
             slot, sign = _slots(f"{first} {second}", self._dimensions, 1)[0]
             share = _CLOSED_SHARE if first in OPENERS or second in OPENERS else 1.0

@@ -36,6 +36,10 @@ class MemoryVectorStore:
         self._capacity = capacity
         self._held: OrderedDict[bytes, bytes] = OrderedDict()
 
+    def held(self) -> tuple[bytes, ...]:
+        """The keys, least recently used first."""
+        return tuple(self._held)
+
     async def get_many(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
         found = {key: self._held[key] for key in keys if key in self._held}
         for key in found:

@@ -50,7 +50,7 @@ class _Reading:
         self._relations: dict[tuple[str, str, str], FoundRelation] = {}
         self._terms: dict[str, list[Sentence]] = {}
         sentences = list(sentences_of(text))
-        known = frozenset(_capitals_inside(sentences)) | frozenset(title.split())
+        known = frozenset(_capitals_inside(sentences)) | frozenset([title] if " " not in title else [])
         self._read = [(sentence, self._items(text, sentence, known)) for sentence in sentences]
         for _, items in self._read:
             self._introduce(items)
@@ -109,7 +109,7 @@ class _Reading:
 
     def _relate(self, statement: Statement, evidence: str) -> None:
         for end in (statement.subject, statement.object):
-            self._add(end.name, self._kind(end), evidence)
+            self._add(end.name, end.type, evidence)
         subject, target = statement.subject.name, statement.object.name
         self._relations.setdefault(
             (subject, statement.predicate, target),
@@ -124,9 +124,6 @@ class _Reading:
                 valid_to=statement.valid_to,
             ),
         )
-
-    def _kind(self, end: Reference) -> str:
-        return end.type
 
     def _abbreviations(self, items: list[Item], evidence: str) -> None:
         for at, item in enumerate(items[:-2]):

@@ -27,7 +27,7 @@ ODD = {
     "blank": " \n\t ",
     "nul": "Halden\0Station was founded\0in 1961.",
     "zero-width": "Halden\u200bStation\u200d was \u2060founded in 1961.",
-    "right-to-left": "\u05ea\u05d7\u05e0\u05ea \u05d4\u05dc\u05d3\u05df \u202e1961\u202c \u05e0\u05d5\u05e1\u05d3\u05d4.",
+    "right-to-left": "\u05ea\u05d7\u05e0\u05ea \u05d4\u05dc\u05d3\u05df \u202e1961\u202c \u05e0\u05d5\u05e1.",
     "lone surrogate": "Halden \ud800 Station was founded in 1961.",
     "combining": "Ange\u0301la Mu\u0308ller founded Zu\u0308rich Station in 1961.",
     "emoji": "\U0001f9ca" * 50,

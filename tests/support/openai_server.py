@@ -27,7 +27,7 @@ Edit = Callable[[dict[str, Any]], object]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens to one request. ``edit`` spoils the right answer; ``status`` replaces it; ``hang`` waits for release."""
+    """What happens to one request: ``edit`` spoils the right answer, ``body`` replaces it, ``hang`` never answers."""
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()

@@ -6,12 +6,12 @@ Bergen") and the dates of a clause. What does not fit a pattern is skipped, neve
 Each item is visited a bounded number of times, so the cost is linear in the sentence.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from infra.models.offline.discourse import Discourse
 from infra.models.offline.mentions import Item
 from infra.models.offline.naming import PERSON
-from infra.models.offline.words import DIMENSION_NOUNS, NUMBER_WORDS, ROLES
+from infra.models.offline.words import DIMENSION_NOUNS, NATIONALITIES, NUMBER_WORDS, ROLES
 
 NOUNS = frozenset({"name", "date", "quantity", "term", "pronoun"})
 _GENERIC = frozenset(
@@ -73,6 +73,9 @@ class ClauseReader:
         self._when = _Dates()
         self._first: Reference | None = None
         self._found: list[Statement] = []
+        self._mentioned: set[str] = set()
+        self._verb_before = ""
+        self._clause_subjects: set[str] = set()
 
     def read(self) -> list[Statement]:
         """The statements in reading order; afterwards the discourse knows the sentence's first subject."""
@@ -86,9 +89,10 @@ class ClauseReader:
         """Whom "she" and "it" mean next: the subject of this sentence, or the only one of its kind that it names."""
         if not self._items or (not self._first and not self._subjects and all(i.kind != "name" for i in self._items)):
             return
-        names = {self._discourse.full(item.text) for item in self._items if item.kind == "name"}
+        names = {self._discourse.full(item.text) for item in self._items if item.kind == "name"} | self._mentioned
         subject = self._first.name if self._first is not None and not self._first.via else ""
-        self._discourse.finish(subject if subject[:1].isupper() else "", names)
+        clear = subject[:1].isupper() and len(self._clause_subjects) < 2
+        self._discourse.finish(subject if clear else "", names)
 
     def _step(self, at: int) -> int:
         kind = self._items[at].kind
@@ -112,7 +116,10 @@ class ClauseReader:
     # nouns outside a verb's reach
 
     def _noun(self, at: int) -> int:
-        """A subject, with the appositions that follow it."""
+        """A subject, with the appositions that follow it. "No one" and its like are subjects of nothing."""
+        if self._items[at].article == "no":
+            self._subjects = []
+            return at + 1
         if self._items[at].kind == "date":
             self._when.take("in", self._items[at].iso)
             return at + 1
@@ -122,6 +129,8 @@ class ClauseReader:
         if references:
             self._subjects = references
             self._first = self._first or references[0]
+            if self._kind(after) == "verb":
+                self._clause_subjects.add(references[0].name)
         return self._apposition(at, after)
 
     def _apposition(self, at: int, after: int) -> int:
@@ -156,10 +165,10 @@ class ClauseReader:
     def _role_of(self, who: Reference, verb: str, role: Item) -> tuple[str, Reference]:
         """ "is director of" Y where the role has an owner, else "is" and the role itself."""
         owner = self._owner(role)
-        if owner is not None and owner.name != who.name:
-            return f"{verb} {_shorten(role)} of", owner
         if role.head:
             self._discourse.describe(who.name, role.head)
+        if owner is not None and owner.name != who.name:
+            return f"{verb} {_shorten(role)} of", owner
         return verb, Reference(_phrase(role), "term")
 
     def _aside(self, at: int) -> int:
@@ -231,6 +240,9 @@ class ClauseReader:
         reduced = verb.participle and self._kind(at + 1) == "preposition" and at > 0 and self._kind(at - 1) in NOUNS
         subjects = self._last if reduced and self._last and not self._copular and self._found else self._subjects
         self._copular = verb.be
+        if self._kind(at - 1) == "preposition" and self._items[at - 1].text == "to" and self._verb_before:
+            verb = replace(verb, text=f"{self._verb_before} to {verb.text}")
+        self._verb_before = verb.text.partition(" to ")[0]
         after = at + 1
         dates = _Dates(self._when.valid_from, self._when.valid_to)
         pending: list[tuple[str, Reference, float]] = []
@@ -268,9 +280,9 @@ class ClauseReader:
                 self._state(references[0], f"{verb.text} {subject.via} of", owner, 1.0)
             return after
         dimension = self._item(after)
-        predicate = verb.text
+        predicate = f"{verb.text} no" if item.article == "no" else verb.text
         if verb.be and item.kind == "quantity" and dimension is not None and dimension.text in DIMENSION_NOUNS:
-            predicate, after = f"{verb.text} {dimension.text} by", after + 1
+            after += 1
             predicate = f"has {DIMENSION_NOUNS[dimension.text]}"
         pending.extend((predicate, reference, 1.0) for reference in references)
         return after
@@ -282,6 +294,7 @@ class ClauseReader:
         item = self._items[at]
         if not subjects:
             return after
+        self._last = subjects
         pending.append((*self._role_of(subjects[0], verb.text, item), 1.0))
         preposition, following = self._item(after), self._item(after + 1)
         if preposition is None or preposition.kind != "preposition" or following is None or following.kind != "name":
@@ -301,9 +314,9 @@ class ClauseReader:
             references, after = self._list(at + 1)
             after = self._range(preposition, item, after, dates)
             if item.kind == "date":
-                if (direct is None or verb.be) and not any(r.type == "date" for _, r, _ in pending):
-                    references = [Reference(item.text, "date")]
-                    pending.append((_with(verb.text, preposition), references[0], weight))
+                if direct is None and not any(r.type == "date" for _, r, _ in pending):
+                    spoken = "from" if preposition == "between" else preposition
+                    pending.append((_with(verb.text, spoken), Reference(item.text, "date"), weight))
             elif item.kind != "pronoun" and (preposition != "of" or (direct is None and not pending and not verb.be)):
                 predicate = _with(self._governing(verb, direct), preposition)
                 pending.extend((predicate, reference, weight) for reference in references)
@@ -326,7 +339,13 @@ class ClauseReader:
 
     def _governing(self, verb: Item, direct: Item | None) -> str:
         """The words before the preposition: a common object goes along ("led expeditions" to …), a name does not."""
-        if direct is not None and direct.kind == "term" and not direct.owner and not verb.be and direct.head.isalpha():
+        if (
+            direct is not None
+            and direct.kind == "term"
+            and direct.owner in ("", "its", "their")
+            and not verb.be
+            and direct.head.isalpha()
+        ):
             return f"{verb.text} {direct.head}"
         return verb.text
 
@@ -346,6 +365,12 @@ class ClauseReader:
 
     def _reference(self, item: Item) -> Reference | None:
         """What an item refers to, or None where that is not safe to say."""
+        reference = self._resolved(item)
+        if reference is not None and reference.type not in ("date", "quantity") and reference.name[:1].isupper():
+            self._mentioned.add(reference.name)
+        return reference
+
+    def _resolved(self, item: Item) -> Reference | None:
         if item.kind == "pronoun":
             name = self._discourse.pronoun(item.text)
             return Reference(name, self._discourse.type_of(name), "", 0.8) if name else None
@@ -417,6 +442,10 @@ def _keep(kept: list[Item], item: Item) -> None:
         kept.pop()
     elif before is not None and before.kind == "term" and item.kind == "name" and item.start - before.end == 1:
         kept.pop()
+        if " of " in before.text:  # "the crew of the trawler Sandpiper"
+            text = before.text.partition(" of ")[0]
+            kept.append(replace(before, text=text, head=text.rpartition(" ")[2].lower(), owner=item.text, end=item.end))
+            return
         item.role = before if before.head in ROLES or " " in before.text or before.article else None
     kept.append(item)
 
@@ -425,13 +454,14 @@ _COMPANIES = frozenset({"crew", "team", "staff", "family", "group", "members", "
 
 
 def _phrase(item: Item) -> str:
-    """The noun phrase without its article, on one line."""
-    parts = item.text.split()
-    return " ".join(parts)
+    """The noun phrase without its article, on one line, and without the capital of a sentence's first word."""
+    text = " ".join(item.text.split())
+    opens = text[:1].isupper() and text[1:].islower() and text.partition(" ")[0].lower() not in NATIONALITIES
+    return text[0].lower() + text[1:] if opens else text
 
 
 def _shorten(item: Item) -> str:
-    return " ".join(item.text.lower().split()[:3])
+    return " ".join(item.text.lower().partition(" of ")[0].split()[-4:])
 
 
 def _with(words: str, preposition: str) -> str:

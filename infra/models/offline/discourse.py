@@ -8,6 +8,8 @@ the text ends in "Station", or one was said to be a station.
 from infra.models.offline.naming import ORGANISATION, PERSON, expands, short_forms, type_of
 from infra.models.offline.words import PERSON_PRONOUNS, POSSESSIVES, THING_PRONOUNS
 
+_SYNONYMS = dict.fromkeys(("ship", "vessel", "boat"), ("ship", "vessel", "boat"))
+_ORGANISATION_HEADS = frozenset({"company", "organisation", "organization", "agency", "institute"})
 _HEAD_CHARS = 3  # the shortest last word of a name that may stand for it ("bay")
 
 
@@ -18,6 +20,7 @@ class Discourse:
         self._types: dict[str, str] = {}
         self._aliases: dict[str, str | None] = {}
         self._heads: dict[str, str | None] = {}
+        self._organisations: list[str] = []
         self._person: str | None = None
         self._thing: str | None = None
 
@@ -26,6 +29,8 @@ class Discourse:
         if name in self._types:
             return
         self._types[name] = kind
+        if kind == ORGANISATION:
+            self._organisations.append(name)
         for alias in short_forms(name):
             self._claim(self._aliases, alias, name)
         words = name.split()
@@ -42,7 +47,8 @@ class Discourse:
     def describe(self, name: str, head: str) -> None:
         """Records that ``name`` is a ``head``, so that "the head" may mean it later on."""
         if self.type_of(name) != PERSON:
-            self._claim(self._heads, head, name)
+            for synonym in _SYNONYMS.get(head, (head,)):
+                self._claim(self._heads, synonym, name)
 
     @staticmethod
     def _claim(claims: dict[str, str | None], key: str, name: str) -> None:
@@ -93,9 +99,8 @@ class Discourse:
         if len(head) < _HEAD_CHARS:
             return None
         name = self._heads.get(head)
-        if name is None and head in ("company", "organisation", "organization", "agency", "institute"):
-            organisations = [known for known, kind in self._types.items() if kind == ORGANISATION]
-            return organisations[0] if len(organisations) == 1 else None
+        if name is None and head in _ORGANISATION_HEADS and len(self._organisations) == 1:
+            return self._organisations[0]
         return name
 
     @staticmethod

@@ -14,6 +14,8 @@ from infra.models.offline.verbs import VERBS
 
 MAX_NAME_TOKENS = 8
 MAX_TERM_TOKENS = 6
+_BEFORE_PARTICIPLE = frozenset({"last", "first", "best", "well", "long", "once", "newly"})
+_MODALS = frozenset({"will", "would", "can", "could", "may", "might", "must", "shall", "should", "did", "does", "do"})
 _PARTICLES = frozenset(["out", "up", "down", "off", "back", "away"])
 _QUOTES = {'"': '"', "\u201c": "\u201d", "\u00ab": "\u00bb"}
 
@@ -57,6 +59,7 @@ class SentenceReader:
         self._measures = measures
         self._known = known
         self._items: list[Item] = []
+        self._sure_verb = any(map(_surely_verb, tokens))
 
     def read(self) -> list[Item]:
         """The items of the sentence in order."""
@@ -229,6 +232,8 @@ class SentenceReader:
     def _word(self, at: int) -> int:
         lower = self._tokens[at].lower
         kind = _SMALL_WORDS.get(lower)
+        if lower in w.DIMENSION_NOUNS and self._items and self._items[-1].kind == "quantity":
+            return self._push("dimension", at, at, text=lower)
         if kind == "determiner":
             return self._term(at)
         if self._verb_at(at, after_noun=bool(self._items)):
@@ -249,8 +254,16 @@ class SentenceReader:
         if form is None:
             return after_noun and lower.endswith("ed") and len(lower) > 4 and not self._tokens[at].capital
         if form.ambiguous or (form.bare and not form.finite):
-            return after_noun and self._complement_at(at + 1)
+            completed = self._complement_at(at + 1) or self._infinitive_at(at + 1)
+            return after_noun and (completed or (form.finite and not self._sure_verb and self._phrase_at(at + 1)))
         return after_noun or form.participle or form.finite
+
+    def _infinitive_at(self, at: int) -> bool:
+        return at + 1 < len(self._tokens) and self._tokens[at].lower == "to" and self._bare_at(at + 1)
+
+    def _phrase_at(self, at: int) -> bool:
+        """ "The hut stands at …": where no other word of the sentence can be its verb, a preposition shows it too."""
+        return at < len(self._tokens) and self._tokens[at].lower in w.PREPOSITIONS and self._tokens[at].lower != "of"
 
     def _complement_at(self, at: int) -> bool:
         """What follows can only complete a verb: a determiner, a name, a number, a pronoun."""
@@ -259,10 +272,11 @@ class SentenceReader:
         token = self._tokens[at]
         if token.kind == "number" or token.start in self._measures:
             return True
-        return token.capital or token.lower in w.DETERMINERS or token.lower in w.POSSESSIVES
+        opens_noun = token.lower in w.DETERMINERS or token.lower in w.POSSESSIVES or token.lower in w.NUMBER_WORDS
+        return token.capital or opens_noun
 
     def _verb(self, at: int) -> int:
-        """A verb group: auxiliaries, "not", the main verb, "to" and a second verb; adverbs between them are left out."""
+        """Auxiliaries, "not", the main verb, "to" and a second verb; adverbs between them are left out."""
         words: list[str] = []
         be = main = False
         last, position = at, at
@@ -282,6 +296,9 @@ class SentenceReader:
                 if not main:
                     position += 1
                     continue
+            elif words and not main and lower in _BEFORE_PARTICIPLE and self._participle_at(position + 1):
+                position += 1
+                continue
             elif not main and self._main_verb(position, bool(words)):
                 main = True
             elif main and lower == "to" and self._bare_at(position + 1):
@@ -297,13 +314,18 @@ class SentenceReader:
         self._push("verb", at, last, text=" ".join(words), be=copular, participle=participle)
         return last + 1
 
+    def _participle_at(self, at: int) -> bool:
+        form = VERBS.get(self._tokens[at].lower) if at < len(self._tokens) else None
+        return form is not None and form.participle
+
     def _main_verb(self, at: int, after_auxiliary: bool) -> bool:
         lower = self._tokens[at].lower
         if self._tokens[at].capital or lower in w.AUXILIARIES or self._tokens[at].kind != "word":
             return False
         form = VERBS.get(lower)
         if form is None:
-            return lower.endswith("ed") and len(lower) > 4
+            modal = at > 0 and self._tokens[at - 1].lower in _MODALS and not self._closed(lower)
+            return modal or (lower.endswith("ed") and len(lower) > 4)
         if not after_auxiliary:
             return True
         return form.participle or (form.bare and self._tokens[at - 1].lower not in w.BE)
@@ -350,15 +372,21 @@ class SentenceReader:
             return False
         if at == first:
             return token.lower not in w.AUXILIARIES
-        if token.lower.endswith("ing") and VERBS.get(_stem_ing(token.lower)) and self._complement_at(at + 1):
+        if token.lower.endswith("ing") and _stem_ing(token.lower) in VERBS and not self._plain_at(at + 1):
             return False
         return not self._verb_at(at, after_noun=True) or self._is_adjective(at)
+
+    def _plain_at(self, at: int) -> bool:
+        """A word of no closed class follows, so that what is before it can belong to the same noun."""
+        token = self._tokens[at] if at < len(self._tokens) else None
+        return token is not None and token.kind == "word" and not token.capital and not self._closed(token.lower)
 
     def _is_adjective(self, at: int) -> bool:
         """ "the newly built drill": a participle after an adverb, before a noun."""
         before = self._tokens[at - 1].lower
         following = self._tokens[at + 1] if at + 1 < len(self._tokens) else None
-        return before.endswith("ly") and following is not None and not self._closed(following.lower)
+        adverb = before.endswith("ly") or before in _BEFORE_PARTICIPLE
+        return adverb and following is not None and not self._closed(following.lower)
 
     def _finish_term(self, first: int, last: int, article: str, owner: str) -> int:
         before = self._items[-1] if self._items else None
@@ -396,6 +424,11 @@ class SentenceReader:
         ):
             end += 1
         return ("", end, end - 1) if end > after else ("", of, last)
+
+
+def _surely_verb(token: Token) -> bool:
+    form = VERBS.get(token.lower)
+    return token.lower in w.AUXILIARIES or (form is not None and form.finite and not form.ambiguous)
 
 
 def _stem_ing(word: str) -> str:

@@ -11,6 +11,7 @@ def _set(words: str) -> frozenset[str]:
 
 
 _REGULAR = """
+melt store bore flood steer steam devote differ enjoy exist expect favour intend permit persuade surrender
 abandon accept accompany achieve acquire act adapt add adopt advise affect agree aim allow analyse announce
 anchor appear apply appoint approach approve arrive ask assemble assign assist attach attack attend award base
 battle belong board borrow burn bury calculate calibrate call cancel capture care carry cause celebrate chair
@@ -53,7 +54,8 @@ _IRREGULAR = {
     "set": "set set", "sing": "sang sung", "sink": "sank sunk", "speak": "spoke spoken", "spend": "spent spent",
     "stand": "stood stood", "take": "took taken", "teach": "taught taught", "tell": "told told",
     "think": "thought thought", "throw": "threw thrown", "wear": "wore worn", "win": "won won",
-    "write": "wrote written", "bear": "bore born", "lie": "lay lain", "freeze": "froze frozen",
+    "write": "wrote written", "bear": "bore born", "forbid": "forbade forbidden", "shrink": "shrank shrunk", "cast": "cast cast",
+    "swim": "swam swum", "ride": "rode ridden", "lie": "lay lain", "freeze": "froze frozen",
     "show": "showed shown", "undergo": "underwent undergone",
 }  # fmt: skip
 # Forms that are nouns at least as often as verbs; they count as verbs only where the next word shows it.
