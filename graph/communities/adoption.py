@@ -22,8 +22,9 @@ def ancestors(tree: Hierarchy) -> list[Int64]:
 def recut(tree: Hierarchy, nodes: Int32, labels: Int64) -> Hierarchy:
     """The hierarchy cut along a partition: at every level but the coarsest community x label, there the labels alone.
 
-    A node the partition does not know (it came since) is a block of its own. The largest piece keeps an id; at the coarsest
-    level ids go by best overlap. Pieces may be disconnected: the core splits them. O(nodes log nodes) per level.
+    A node the partition does not know (it came since) is a block of its own. The largest piece keeps an id; at the
+    coarsest level ids go by best overlap. Pieces may be disconnected: the core splits them. O(nodes log nodes) per
+    level.
     """
     chains = ancestors(tree)
     if not chains:

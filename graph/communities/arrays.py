@@ -36,7 +36,7 @@ class PureKernel:
             column(n for n, _ in nodes).astype(np.int32),
             column(c for _, c in nodes),
             column(c for c, _, _ in children),
-            column(l for _, l, _ in children).astype(np.int32),
+            column(h for _, h, _ in children).astype(np.int32),
             column(p for _, _, p in children),
             column(removed),
         )
@@ -77,7 +77,7 @@ class PureKernel:
     def hierarchy(self) -> Tree:
         core = self.core
         nodes = [u for u, community in enumerate(core.levels[0].community) if community >= 0]
-        rows = [(ident, l - 1, core.parent_id(l, slot)) for ident, (l, slot) in sorted(core.slots.items())]
+        rows = [(ident, h - 1, core.parent_id(h, slot)) for ident, (h, slot) in sorted(core.slots.items())]
         return (
             column(nodes).astype(np.int32),
             column(core.parent_id(0, u) for u in nodes),
@@ -117,8 +117,8 @@ class PureKernel:
         return self.core.parent_id(*self.core.slots[community])
 
     def members(self, community: int) -> Int64:
-        l, slot = self.core.slots[community]
-        return column(sorted(self.core.key(l - 1, u) for u in self.core.levels[l].members[slot]))
+        h, slot = self.core.slots[community]
+        return column(sorted(self.core.key(h - 1, u) for u in self.core.levels[h].members[slot]))
 
     def sums(self, level: int) -> tuple[int, int, int]:
         return self.core.levels[level].inside, self.core.levels[level + 1].squares, self.core.total_weight

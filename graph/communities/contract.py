@@ -1,8 +1,9 @@
 """What the communities are to the rest of the core: values, the port, and nothing of how they are found.
 
-A hierarchy is a tree: nodes are in communities of level 0, those in communities of level 1, and so on to the coarsest level.
-Community ids are positive int64, unique over all levels and never given out twice. They survive small changes: a community
-keeps its id while it keeps most of its members, the larger part keeps it in a split and the larger community in a merge.
+A hierarchy is a tree: nodes are in communities of level 0, those in communities of level 1, and so on to the coarsest
+level. Community ids are positive int64, unique over all levels and never given out twice. They survive small changes:
+a community keeps its id while it keeps most of its members, the larger part keeps it in a split and the larger
+community in a merge.
 """
 
 from dataclasses import dataclass
@@ -17,10 +18,11 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class CommunityChange:
-    """What one update changed; a follower that applies it holds the writer's hierarchy. Each part is sorted by its first array.
+    """What one update changed; a follower that applies it holds the writer's hierarchy.
 
-    ``nodes`` (k,) are now in level-0 ``communities`` (k,), 0 for none. ``children`` (p,), communities of ``levels`` (p,), are
-    new or have new ``parents`` (p,), 0 for none. ``removed`` (r,) communities are gone.
+    ``nodes`` (k,) are now in level-0 ``communities`` (k,), 0 for none. ``children`` (p,), communities of ``levels``
+    (p,), are new or have new ``parents`` (p,), 0 for none. ``removed`` (r,) communities are gone.
+    Each of the three parts is sorted by its first array.
     """
 
     nodes: Int32
@@ -39,8 +41,8 @@ class CommunityChange:
 class Hierarchy:
     """A whole hierarchy: all that has to be kept beside the edges to go on exactly as if never interrupted.
 
-    ``nodes`` (n,) ascending are in level-0 ``communities`` (n,). Community ``ids`` (c,) ascending are of ``levels`` (c,) under
-    ``parents`` (c,), 0 at the coarsest level. ``next_id`` is the first id never used.
+    ``nodes`` (n,) ascending are in level-0 ``communities`` (n,). Community ``ids`` (c,) ascending are of ``levels``
+    (c,) under ``parents`` (c,), 0 at the coarsest level. ``next_id`` is the first id never used.
     """
 
     nodes: Int32
@@ -53,9 +55,10 @@ class Hierarchy:
 
 @dataclass(frozen=True, slots=True)
 class LevelGraph:
-    """One level as a graph: ``units`` (u,) with ``degrees`` (u,), and ``edges`` (e, 2) between different units with ``weights`` (e,).
+    """One level as a graph: ``units`` (u,) with ``degrees`` (u,), ``edges`` (e, 2) between units with ``weights`` (e,).
 
-    Units are nodes at level 0 and communities of the level below above; a degree includes twice the weight inside the unit.
+    Units are nodes at level 0 and communities of the level below above; a degree includes twice the weight inside the
+    unit.
     """
 
     units: Int64
@@ -76,7 +79,7 @@ class Communities(Protocol):
         """Sum of all edge weights."""
 
     def update(self, edges: Int32, deltas: Int64) -> CommunityChange:
-        """Add ``deltas`` (n,) to the weights of ``edges`` (n, 2); an edge of weight 0 is gone, a node without edges too.
+        """Add ``deltas`` (n,) to the weights of ``edges`` (n, 2); an edge of weight 0 is gone.
 
         Called once per document; the order inside a batch does not matter, the order of batches does.
         Raises ValueError, changing nothing, for a loop, a negative node or a weight that would fall below zero.
@@ -87,7 +90,7 @@ class Communities(Protocol):
         """Number of levels, fixed: 3, from fine to coarse."""
 
     def community(self, node: int, level: int = 0) -> int:
-        """Id of the community a node is in at a level, 0 for a node without edges. Raises IndexError for a level that is not."""
+        """Id of a node's community at a level, 0 for a node without edges. Raises IndexError for a level that is not."""
 
     def level(self, community: int) -> int:
         """Level of a community. Raises KeyError for an id that is not in use."""
@@ -99,7 +102,7 @@ class Communities(Protocol):
         """Sorted nodes of a community of level 0, child communities of one above. Raises KeyError for an unknown id."""
 
     def modularity(self, level: int = -1) -> float:
-        """Newman's modularity of a level's partition (-1: the coarsest), from sums kept up to date; O(1). 0.0 without edges."""
+        """Newman's modularity of a level's partition (-1: the coarsest), from kept sums; O(1). 0.0 without edges."""
 
     def hierarchy(self) -> Hierarchy:
         """A snapshot; O(nodes)."""
@@ -111,7 +114,11 @@ class Communities(Protocol):
         """The graph whose units the partition of ``level`` divides (``levels()``: of the coarsest communities)."""
 
     def adopt(self, nodes: Int32, labels: Int64) -> CommunityChange:
-        """Take over a partition found elsewhere (node -> label) as the coarsest level, and refine from there; O(edges)."""
+        """Take over a partition found elsewhere (node -> label) as the coarsest level, and go on from there.
+
+        Every finer community is cut along it. Nodes it does not know stand alone at first; labels of nodes that are gone
+        are ignored. Ids go by best overlap. Cost: O(edges) and a report of everything that moved.
+        """
 
     def memory_bytes(self) -> int:
         """Bytes held, by the implementation's own account."""

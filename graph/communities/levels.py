@@ -1,8 +1,8 @@
 """The weighted graphs of the hierarchy, one on top of the other, and the sums that modularity is made of.
 
-Level 0 holds the caller's nodes. A community of level ``l`` is a unit of level ``l + 1``: same slot, its total degree is the
-unit's degree, and the weight between two communities is the weight of the edge between the two units. Every number is
-an integer sum with an inverse, so a deletion is an insertion with the sign turned.
+Level 0 holds the caller's nodes. A community of level ``h`` is a unit of level ``h + 1``: same slot, its total degree
+is the unit's degree, and the weight between two communities is the weight of the edge between the two units. Every
+number is an integer sum with an inverse, so a deletion is an insertion with the sign turned.
 
 This module is not the algorithm: it moves weights, never decides. Slots are internal and reused; whatever depends on an
 order uses ``ident`` (level 0: the node, above: the community's id), so a restored hierarchy behaves like the one saved.
@@ -76,115 +76,116 @@ class Levels:
         self.loosened = [{} for _ in self.levels]
         self.journal = [{} for _ in self.levels]
 
-    def touch(self, l: int, unit: int, weight: int) -> Touch:
+    def touch(self, h: int, unit: int, weight: int) -> Touch:
         """Note that ``weight`` changed around a unit; call before the degree changes."""
-        mark = self.touched[l].get(unit)
+        mark = self.touched[h].get(unit)
         if mark is None:
-            mark = self.touched[l][unit] = Touch(self.levels[l].degree[unit])
+            mark = self.touched[h][unit] = Touch(self.levels[h].degree[unit])
         mark.weight += weight
         return mark
 
-    def due(self, l: int, unit: int) -> bool:
-        """Whether enough changed around a unit to examine it again: 1/32 of its degree, at once or since it last did.
+    def due(self, h: int, unit: int) -> bool:
+        """Whether enough changed around a unit to examine it again: 1/16 of its degree, at once or since it last did.
 
-        A unit with many edges is thus scanned once in a number of changes that grows with its degree, which keeps the cost
-        of a document flat while hubs and coarse communities grow. The rule has no memory beyond the degree itself.
+        A unit with many edges is thus scanned once in a number of changes that grows with its degree, which keeps the
+        cost of a document flat while hubs and coarse communities grow. The rule has no memory beyond the degree
+        itself.
         """
-        mark, degree = self.touched[l][unit], self.levels[l].degree[unit]
-        step = max(0, max(mark.degree, degree).bit_length() - 6)
-        return mark.weight * 32 >= degree or (mark.degree >> step) != (degree >> step)
+        mark, degree = self.touched[h][unit], self.levels[h].degree[unit]
+        step = max(0, max(mark.degree, degree).bit_length() - 5)
+        return mark.weight * 16 >= degree or (mark.degree >> step) != (degree >> step)
 
-    def key(self, l: int, unit: int) -> int:
+    def key(self, h: int, unit: int) -> int:
         """What names the unit outside: the node at level 0, the community id above."""
-        return unit if l == 0 else self.levels[l].ident[unit]
+        return unit if h == 0 else self.levels[h].ident[unit]
 
-    def parent_id(self, l: int, unit: int) -> int:
+    def parent_id(self, h: int, unit: int) -> int:
         """Id of the community the unit is in, or 0."""
-        above = self.levels[l].community[unit]
-        return self.levels[l + 1].ident[above] if above >= 0 else NONE
+        above = self.levels[h].community[unit]
+        return self.levels[h + 1].ident[above] if above >= 0 else NONE
 
-    def record(self, l: int, unit: int) -> None:
+    def record(self, h: int, unit: int) -> None:
         """Keep the unit's community as it was when the update began; later calls change nothing."""
-        self.journal[l].setdefault(self.key(l, unit), self.parent_id(l, unit))
+        self.journal[h].setdefault(self.key(h, unit), self.parent_id(h, unit))
 
     # -- weights ---------------------------------------------------------------------------------------------------
 
-    def add_degree(self, l: int, unit: int, delta: int) -> None:
+    def add_degree(self, h: int, unit: int, delta: int) -> None:
         """Change a unit's degree, and the sum of squares with it."""
-        level = self.levels[l]
-        self.touch(l, unit, abs(delta))
+        level = self.levels[h]
+        self.touch(h, unit, abs(delta))
         old = level.degree[unit]
         level.degree[unit] = old + delta
         level.squares += delta * (2 * old + delta)
 
-    def add_edge(self, l: int, a: int, b: int, delta: int) -> None:
+    def add_edge(self, h: int, a: int, b: int, delta: int) -> None:
         """Change the weight between two units; a link inside a community that vanishes is noted for the split check."""
-        level = self.levels[l]
+        level = self.levels[h]
         weight = level.adjacency[a].get(b, 0) + delta
         if weight:
             level.adjacency[a][b] = level.adjacency[b][a] = weight
             return
         del level.adjacency[a][b], level.adjacency[b][a]
         if level.community[a] >= 0 and level.community[a] == level.community[b]:
-            self.loosen(l, level.community[a], a, b)
+            self.loosen(h, level.community[a], a, b)
 
-    def loosen(self, l: int, community: int, *units: int) -> None:
-        """Note members of a community of partition ``l`` that lost a link to another member."""
-        self.loosened[l].setdefault(community, set()).update(units)
+    def loosen(self, h: int, community: int, *units: int) -> None:
+        """Note members of a community of partition ``h`` that lost a link to another member."""
+        self.loosened[h].setdefault(community, set()).update(units)
 
     # -- units and membership --------------------------------------------------------------------------------------
 
-    def open_community(self, l: int, parent: int) -> int:
-        """A new, empty community of partition ``l`` under ``parent`` (a slot, or -1 at the top); returns its slot."""
-        level = self.levels[l + 1]
+    def open_community(self, h: int, parent: int) -> int:
+        """A new, empty community of partition ``h`` under ``parent`` (a slot, or -1 at the top); returns its slot."""
+        level = self.levels[h + 1]
         if not level.free:
             level.extend(len(level.degree) + 1)
             level.free.append(len(level.degree) - 1)
         slot = level.free.pop()
         level.ident[slot] = self.next_id
-        self.slots[self.next_id] = (l + 1, slot)
-        self.journal[l + 1][self.next_id] = NEW
+        self.slots[self.next_id] = (h + 1, slot)
+        self.journal[h + 1][self.next_id] = NEW
         self.next_id += 1
         level.live += 1
         if parent >= 0:
             level.community[slot] = parent
-            self.levels[l + 2].members[parent].add(slot)
+            self.levels[h + 2].members[parent].add(slot)
         return slot
 
-    def open_chain(self, l: int, highest: int, parent: int) -> int:
-        """New empty communities of the partitions ``highest`` down to ``l``, each in the one above; the lowest's slot."""
-        for s in range(highest, l - 1, -1):
+    def open_chain(self, h: int, highest: int, parent: int) -> int:
+        """New empty communities of the partitions ``highest`` down to ``h``, each in the one above; the last slot."""
+        for s in range(highest, h - 1, -1):
             parent = self.open_community(s, parent)
         return parent
 
-    def chain(self, l: int, community: int) -> list[int]:
-        """Slots of a community of partition ``l`` and of its ancestors."""
+    def chain(self, h: int, community: int) -> list[int]:
+        """Slots of a community of partition ``h`` and of its ancestors."""
         slots = [community]
-        for s in range(l + 1, self.top):
+        for s in range(h + 1, self.top):
             slots.append(self.levels[s].community[slots[-1]])
         return slots
 
-    def close_if_empty(self, l: int, community: int) -> None:
-        """Remove a community of partition ``l`` without members, then its parent if that is empty now, and so on."""
-        while not self.levels[l + 1].members[community]:
-            level = self.levels[l + 1]
-            self.record(l + 1, community)
+    def close_if_empty(self, h: int, community: int) -> None:
+        """Remove a community of partition ``h`` without members, then its parent if that is empty now, and so on."""
+        while not self.levels[h + 1].members[community]:
+            level = self.levels[h + 1]
+            self.record(h + 1, community)
             parent = level.community[community]
-            self.touched[l + 1].pop(community, None)
-            self.loosened[l].pop(community, None)
+            self.touched[h + 1].pop(community, None)
+            self.loosened[h].pop(community, None)
             del self.slots[level.ident[community]]
             level.ident[community], level.community[community] = 0, -1
             level.free.append(community)
             level.live -= 1
             if parent < 0:
                 return
-            self.levels[l + 2].members[parent].discard(community)
-            l, community = l + 1, parent
+            self.levels[h + 2].members[parent].discard(community)
+            h, community = h + 1, parent
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
     def changes(self) -> tuple[list[tuple[int, int]], list[tuple[int, int, int]], list[int]]:
-        """What differs from before the update: (node, community), (child, level, parent) and removed ids, each sorted."""
+        """What differs from before: (node, community), (child, level, parent) and removed ids, each sorted."""
         nodes: list[tuple[int, int]] = []
         children: list[tuple[int, int, int]] = []
         removed: list[int] = []
@@ -192,10 +193,10 @@ class Levels:
             now = self.parent_id(0, key)
             if now != max(old, NONE):
                 nodes.append((key, now))
-        for l, journal in enumerate(self.journal[1:], 1):
+        for h, journal in enumerate(self.journal[1:], 1):
             for key, old in sorted(journal.items()):
                 if key not in self.slots:
                     removed.extend([key] if old != NEW else [])
-                elif (now := self.parent_id(l, self.slots[key][1])) != old:
-                    children.append((key, l - 1, now))
+                elif (now := self.parent_id(h, self.slots[key][1])) != old:
+                    children.append((key, h - 1, now))
         return nodes, children, sorted(removed)

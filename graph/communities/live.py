@@ -95,11 +95,11 @@ def arguments(edges: Int32, weights: Int64) -> tuple[Int32, Int64]:
 def build(
     edges: Int32, weights: Int64, *, snapshot: Hierarchy | None = None, implementation: Implementation = "auto"
 ) -> Communities:
-    """Communities of a graph (``edges`` (m, 2), positive ``weights`` (m,)): found from scratch, or those of ``snapshot``.
+    """Communities of a graph, ``edges`` (m, 2) and positive ``weights`` (m,): from scratch, or those of ``snapshot``.
 
-    With a snapshot of the same edges the result behaves exactly as the object it was taken from. ``auto`` takes the compiled
-    kernel if it was built. Raises ValueError for a weight below 1, an edge given twice is summed, a snapshot of other nodes;
-    ImportError for ``compiled`` where it was not built. Cost: O(edges) per level and round.
+    With a snapshot of the same edges the result behaves exactly as the object it was taken from. ``auto`` takes the
+    compiled kernel if it was built. Raises ValueError for a weight below 1, an edge given twice is summed, a snapshot
+    of other nodes; ImportError for ``compiled`` where it was not built. Cost: O(edges) per level and round.
     """
     edges, weights = arguments(edges, weights)
     if len(weights) and weights.min() < 1:

@@ -1,30 +1,31 @@
 """Whole communities merge where that raises their partition's modularity: moves of single units cannot do it.
 
-Without this a growing graph keeps the communities it had when it was small, since the resolution limit of modularity grows
-with the total weight (Fortunato & Barthelemy 2007). Louvain adds a level instead; here the number of levels is fixed.
-Only siblings merge, so no coarser partition changes, and each merge is a strict gain: the order of `moving` still rises.
+Without this a growing graph keeps the communities it had when it was small, since the resolution limit of modularity
+grows with the total weight (Fortunato & Barthelemy 2007). Louvain adds a level instead; here the number of levels is
+fixed. Only siblings merge, so no coarser partition changes, and each merge is a strict gain: the order of `moving`
+still rises.
 """
 
 from graph.communities.levels import Levels
 from graph.communities.moving import RESOLUTION, ROUNDS, gather, transfer
 
 
-def merge(state: Levels, l: int) -> bool:
-    """Merge each due community of partition ``l`` with its best sibling, smaller into larger, until none gains; True if any.
+def merge(state: Levels, h: int) -> bool:
+    """Merge each due community of partition ``h`` with its best sibling until none gains; True if any did.
 
     Cost: the neighbours of the due communities, and the members of those that are absorbed.
     """
-    above = state.levels[l + 1]
-    queue = [unit for unit in state.touched[l + 1] if state.due(l + 1, unit)]
+    above = state.levels[h + 1]
+    queue = [unit for unit in state.touched[h + 1] if state.due(h + 1, unit)]
     done = False
     for _ in range(ROUNDS):
         again: set[int] = set()
         for unit in sorted(queue, key=lambda u: above.ident[u]):
-            other = partner(state, l, unit) if above.ident[unit] else -1
+            other = partner(state, h, unit) if above.ident[unit] else -1
             if other >= 0:
                 done = True
                 small, large = sorted((unit, other), key=lambda u: (above.size[u], -above.ident[u]))
-                absorb(state, l, small, large)
+                absorb(state, h, small, large)
                 again.add(large)
         if not again:
             break
@@ -32,10 +33,10 @@ def merge(state: Levels, l: int) -> bool:
     return done
 
 
-def partner(state: Levels, l: int, unit: int) -> int:
+def partner(state: Levels, h: int, unit: int) -> int:
     """The sibling whose merger with the community gains most (ties: the smaller id), or -1."""
-    above, twice = state.levels[l + 1], 2 * state.total_weight
-    scaled = above.degree[unit] * RESOLUTION[l]
+    above, twice = state.levels[h + 1], 2 * state.total_weight
+    scaled = above.degree[unit] * RESOLUTION[h]
     best, best_gain = -1, 0
     for other, weight in above.adjacency[unit].items():
         if above.community[other] != above.community[unit]:
@@ -46,8 +47,8 @@ def partner(state: Levels, l: int, unit: int) -> int:
     return best
 
 
-def absorb(state: Levels, l: int, small: int, large: int) -> None:
-    """Move every member of one community of partition ``l`` into another."""
-    for unit in sorted(state.levels[l + 1].members[small], key=lambda u: state.key(l, u)):
-        state.touch(l, unit, state.levels[l].degree[unit])
-        transfer(state, l, unit, large, gather(state, l, unit))
+def absorb(state: Levels, h: int, small: int, large: int) -> None:
+    """Move every member of one community of partition ``h`` into another."""
+    for unit in sorted(state.levels[h + 1].members[small], key=lambda u: state.key(h, u)):
+        state.touch(h, unit, state.levels[h].degree[unit])
+        transfer(state, h, unit, large, gather(state, h, unit))

@@ -1,6 +1,7 @@
 """A follower's copy of the hierarchy: applies the writer's changes, and answers from them.
 
-It never decides anything and keeps no weights, so it has no modularity. After each change it equals the writer's hierarchy.
+It never decides anything and keeps no weights, so it has no modularity. After each change it equals the writer's
+hierarchy.
 """
 
 import numpy as np
@@ -50,7 +51,7 @@ class MirroredHierarchy:
         return 1 + max((level for level, _ in self._tree.values()), default=0)
 
     def community(self, node: int, level: int = 0) -> int:
-        """Id of the community a node is in at a level, 0 for an unknown node; raises KeyError for a level that is not."""
+        """Id of the community a node is in at a level, 0 for an unknown node; KeyError for a level that is not."""
         ident = self._community.get(node, 0)
         for _ in range(level if ident else 0):
             ident = self._tree[ident][1]

@@ -1,9 +1,11 @@
 """Asynchronous label propagation whose move rule is the modularity gain, started from touched units only.
 
-LPAm (Barber & Clark 2009) as the local moving of a kept hierarchy (Blondel et al. 2008), with two deviations. Each level has
-a resolution of its own (below), so that the levels differ in grain however the graph grew. And a unit chooses its community from the coarsest partition downwards. It goes where the coarsest modularity gains most; only among equals
-(same coarsest community) does the next finer partition decide, and so on. This is the multilevel refinement of Rotta & Noack
-(2011) folded into the move itself, and it gives termination: each move raises (Q_top, ..., Q_0) lexicographically.
+LPAm (Barber & Clark 2009) as the local moving of a kept hierarchy (Blondel et al. 2008), with two deviations. Each
+level has a resolution of its own (below), so that the levels differ in grain however the graph grew. And a unit
+chooses its community from the coarsest partition downwards. It goes where the coarsest modularity gains most; only
+among equals (same coarsest community) does the next finer partition decide, and so on. This is the multilevel
+refinement of Rotta & Noack (2011) folded into the move itself, and it gives termination: each move raises (Q_top,
+..., Q_0) lexicographically.
 
 Ties stay; among equal best the smaller community id wins; units move in the order of their idents: deterministic.
 All comparisons are integer: weight to the community x total degree against own degree x the community's degree.
@@ -11,8 +13,9 @@ All comparisons are integer: weight to the community x total degree against own 
 
 from graph.communities.levels import Levels
 
-# Resolution of each partition, finest first (Reichardt & Bornholdt 2006): a community of one level holds some tens of times
-# the weight of one of the level below. The coarsest is plain modularity; the fine ones keep the units small, and so mobile.
+# Resolution of each partition, finest first (Reichardt & Bornholdt 2006): a community of one level holds some tens of
+# times the weight of one of the level below. The coarsest is plain modularity; the fine ones keep the units small,
+# and so mobile.
 RESOLUTION = (1024, 32, 1)
 DEPTH = len(RESOLUTION)
 ROUNDS = 32  # cap on the rounds of one propagation; a safeguard, as every move is a strict gain
@@ -20,14 +23,14 @@ ROUNDS = 32  # cap on the rounds of one propagation; a safeguard, as every move 
 Sums = list[dict[int, int]]  # per partition from the unit's level upwards: community slot -> weight from the unit to it
 
 
-def gather(state: Levels, l: int, unit: int) -> Sums:
+def gather(state: Levels, h: int, unit: int) -> Sums:
     """Weight from a unit to each neighbouring community, at its own partition and at every coarser one; O(degree)."""
-    level = state.levels[l]
+    level = state.levels[h]
     sums: Sums = [{}]
     for other, weight in level.adjacency[unit].items():
         community = level.community[other]
         sums[0][community] = sums[0].get(community, 0) + weight
-    for s in range(l + 1, state.top):
+    for s in range(h + 1, state.top):
         coarser: dict[int, int] = {}
         for community, weight in sums[-1].items():
             parent = state.levels[s].community[community]
@@ -39,7 +42,8 @@ def gather(state: Levels, l: int, unit: int) -> Sums:
 def best_of(state: Levels, s: int, sums: dict[int, int], degree: int, stay: int, parent: int) -> int:
     """The community of partition ``s`` under ``parent`` (-1: any) with the highest score, or -1 for one of its own.
 
-    ``stay`` is the unit's present community, -1 if it has left the branch. Score: w(u, C) * 2m - resolution * k_u * K_C, K without u.
+    ``stay`` is the unit's present community, -1 if it has left the branch. Score: w(u, C) * 2m - resolution * k_u *
+    K_C, K without u.
     """
     units = state.levels[s + 1]
     twice = 2 * state.total_weight
@@ -60,34 +64,34 @@ def best_of(state: Levels, s: int, sums: dict[int, int], degree: int, stay: int,
     return best
 
 
-def choose(state: Levels, l: int, unit: int, sums: Sums) -> int:
-    """The community of partition ``l`` the unit belongs in by the rule above; opens a new one if alone is better."""
-    own = state.chain(l, state.levels[l].community[unit])
-    degree = state.levels[l].degree[unit]
+def choose(state: Levels, h: int, unit: int, sums: Sums) -> int:
+    """The community of partition ``h`` the unit belongs in by the rule above; opens a new one if alone is better."""
+    own = state.chain(h, state.levels[h].community[unit])
+    degree = state.levels[h].degree[unit]
     parent, home = -1, True
-    for s in range(state.top - 1, l - 1, -1):
-        best = best_of(state, s, sums[s - l], degree, own[s - l] if home else -1, parent)
+    for s in range(state.top - 1, h - 1, -1):
+        best = best_of(state, s, sums[s - h], degree, own[s - h] if home else -1, parent)
         if best < 0:
-            return state.open_chain(l, s, parent)
-        home = home and best == own[s - l]
+            return state.open_chain(h, s, parent)
+        home = home and best == own[s - h]
         parent = best
     return parent
 
 
-def transfer(state: Levels, l: int, unit: int, target: int, sums: Sums) -> None:
-    """Put a unit into another community of partition ``l`` and carry the weights upwards until the branches meet."""
-    level = state.levels[l]
+def transfer(state: Levels, h: int, unit: int, target: int, sums: Sums) -> None:
+    """Put a unit into another community of partition ``h`` and carry the weights upwards until the branches meet."""
+    level = state.levels[h]
     source = level.community[unit]
     degree, size = level.degree[unit], level.size[unit]
-    state.record(l, unit)
+    state.record(h, unit)
     level.community[unit] = target
-    state.levels[l + 1].members[source].discard(unit)
-    state.levels[l + 1].members[target].add(unit)
-    for s, a, b in zip(range(l, state.top), state.chain(l, source), state.chain(l, target), strict=True):
+    state.levels[h + 1].members[source].discard(unit)
+    state.levels[h + 1].members[target].add(unit)
+    for s, a, b in zip(range(h, state.top), state.chain(h, source), state.chain(h, target), strict=True):
         if a == b:
             break
         above = state.levels[s + 1]
-        weights = sums[s - l]
+        weights = sums[s - h]
         state.levels[s].inside += weights.get(b, 0) - weights.get(a, 0)
         state.add_degree(s + 1, a, -degree)
         state.add_degree(s + 1, b, degree)
@@ -100,47 +104,47 @@ def transfer(state: Levels, l: int, unit: int, target: int, sums: Sums) -> None:
                     state.add_edge(s + 1, a, other, -weight)
                 if other != b:
                     state.add_edge(s + 1, b, other, weight)
-    state.close_if_empty(l, source)
+    state.close_if_empty(h, source)
 
 
-def move(state: Levels, l: int, unit: int, target: int, sums: Sums) -> None:
+def move(state: Levels, h: int, unit: int, target: int, sums: Sums) -> None:
     """Transfer, and note which former neighbours in the community may have been held together by the unit.
 
     A leaf holds nothing together, but if it stood in for its part of a loosened community, its one neighbour does now.
     """
-    level = state.levels[l]
+    level = state.levels[h]
     source = level.community[unit]
     if sums[0].get(source, 0):
         left = [other for other in level.adjacency[unit] if level.community[other] == source]
-        if len(left) > 1 or source in state.loosened[l]:
-            state.loosen(l, source, *left)
-    transfer(state, l, unit, target, sums)
+        if len(left) > 1 or source in state.loosened[h]:
+            state.loosen(h, source, *left)
+    transfer(state, h, unit, target, sums)
 
 
-def propagate(state: Levels, l: int) -> bool:
+def propagate(state: Levels, h: int) -> bool:
     """Examine the due units of a level in order, and wake the neighbours of those that move; True if any moved."""
-    level = state.levels[l]
-    queue = sorted((u for u in state.touched[l] if state.due(l, u)), key=lambda u: state.key(l, u))
+    level = state.levels[h]
+    queue = sorted((u for u in state.touched[h] if state.due(h, u)), key=lambda u: state.key(h, u))
     moved = False
     for _ in range(ROUNDS):
         waiting, woken = set(queue), set[int]()
         for unit in queue:
             waiting.discard(unit)
-            state.touched[l].pop(unit, None)
+            state.touched[h].pop(unit, None)
             if level.community[unit] < 0:
                 continue
-            sums = gather(state, l, unit)
-            target = choose(state, l, unit, sums)
+            sums = gather(state, h, unit)
+            target = choose(state, h, unit, sums)
             if target == level.community[unit]:
                 continue
             moved = True
-            move(state, l, unit, target, sums)
+            move(state, h, unit, target, sums)
             for other, weight in level.adjacency[unit].items():
                 if level.community[other] != target:
-                    state.touch(l, other, weight)
-                    if other not in waiting and state.due(l, other):
+                    state.touch(h, other, weight)
+                    if other not in waiting and state.due(h, other):
                         woken.add(other)
         if not woken:
             break
-        queue = sorted(woken, key=lambda u: state.key(l, u))
+        queue = sorted(woken, key=lambda u: state.key(h, u))
     return moved

@@ -9,17 +9,17 @@ from collections import Counter
 from graph.communities.levels import NEW, Levels
 
 
-def settle_names(state: Levels, l: int, first_new: int) -> None:
-    """Give the ids of partition ``l`` to the communities that inherited most of their level-0 nodes.
+def settle_names(state: Levels, h: int, first_new: int) -> None:
+    """Give the ids of partition ``h`` to the communities that inherited most of their level-0 nodes.
 
     Ids from ``first_new`` on were given out during this update and mean nothing outside yet, so they never compete.
     Cost: the moved units, and the members of a community whose id changes.
     """
-    level, above = state.levels[l], state.levels[l + 1]
+    level, above = state.levels[h], state.levels[h + 1]
     shared: Counter[tuple[int, int]] = Counter()  # (id before, slot now) -> level-0 nodes that made this move
     stayed: dict[int, int] = {}  # slot -> level-0 nodes that were there before, for slots that others came to
-    for key, before in state.journal[l].items():
-        unit = key if l == 0 else state.slots.get(key, (l, -1))[1]
+    for key, before in state.journal[h].items():
+        unit = key if h == 0 else state.slots.get(key, (h, -1))[1]
         if unit < 0 or (slot := level.community[unit]) < 0 or before == above.ident[slot]:
             continue
         stayed[slot] = stayed.get(slot, above.size[slot]) - level.size[unit]
@@ -34,7 +34,7 @@ def settle_names(state: Levels, l: int, first_new: int) -> None:
         claims = [(n, ident, slot) for (ident, slot), n in shared.items()]
         claims += [(n, above.ident[slot], slot) for slot, n in own.items() if above.ident[slot] < first_new]
         claims.sort(key=lambda claim: (-claim[0], claim[1], above.ident[claim[2]]))
-        rename(state, l, assign(claims), own)
+        rename(state, h, assign(claims), own)
 
 
 def assign(claims: list[tuple[int, int, int]]) -> dict[int, int]:
@@ -48,9 +48,9 @@ def assign(claims: list[tuple[int, int, int]]) -> dict[int, int]:
     return names
 
 
-def rename(state: Levels, l: int, names: dict[int, int], involved: dict[int, int]) -> None:
+def rename(state: Levels, h: int, names: dict[int, int], involved: dict[int, int]) -> None:
     """Put the new ids on; a community left without one gets a fresh one. Its members are journalled first."""
-    above = state.levels[l + 1]
+    above = state.levels[h + 1]
     taken = set(names.values())
     for slot in sorted(involved, key=lambda c: above.ident[c]):
         if slot not in names:
@@ -59,11 +59,11 @@ def rename(state: Levels, l: int, names: dict[int, int], involved: dict[int, int
     changed = [slot for slot in names if above.ident[slot] != names[slot]]
     for slot in changed:
         for unit in above.members[slot]:
-            state.record(l, unit)
-        state.record(l + 1, slot)
+            state.record(h, unit)
+        state.record(h + 1, slot)
     for slot in changed:
         del state.slots[above.ident[slot]]
     for slot in changed:
         above.ident[slot] = names[slot]
-        state.slots[names[slot]] = (l + 1, slot)
-        state.journal[l + 1].setdefault(names[slot], NEW)
+        state.slots[names[slot]] = (h + 1, slot)
+        state.journal[h + 1].setdefault(names[slot], NEW)

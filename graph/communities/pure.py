@@ -1,7 +1,8 @@
 """The pure-Python core: always works, and defines what the compiled one must return.
 
-It is the algorithm over plain lists; checking of arguments, arrays and reports are the facade's (``live``). Invariants after
-every call: each partition is a set of connected communities, the hierarchy is a tree, every sum equals its recount.
+It is the algorithm over plain lists; checking of arguments, arrays and reports are the facade's (``live``).
+Invariants after every call: each partition is a set of connected communities, the hierarchy is a tree, every sum
+equals its recount.
 """
 
 from collections.abc import Iterable
@@ -25,7 +26,7 @@ class PureCore(Levels):
     # -- changes ---------------------------------------------------------------------------------------------------
 
     def update(self, deltas: dict[tuple[int, int], int]) -> None:
-        """Change edge weights (keys u < v, no zero deltas, never below zero in all) and follow the consequences upwards."""
+        """Change edge weights (u < v, no zero deltas, never below zero in all), and follow it upwards."""
         self.begin()
         first_new = self.next_id
         if deltas:
@@ -82,21 +83,21 @@ class PureCore(Levels):
     def ascend(self, first_new: int) -> bool:
         """Settle every level from the bottom; True if anything moved."""
         moved = False
-        for l in range(self.top):
-            moved |= self.settle_level(l, first_new)
+        for h in range(self.top):
+            moved |= self.settle_level(h, first_new)
         return moved
 
-    def settle_level(self, l: int, first_new: int) -> bool:
-        """Moves, splits and merges of one level until they change nothing, then names; no split is needed after a merge."""
+    def settle_level(self, h: int, first_new: int) -> bool:
+        """Moves, splits and merges of one level until they change nothing, then names; a merge needs no split."""
         moved = False
         for _ in range(PASSES):
-            moved |= propagate(self, l)
-            apart = split(self, l)
-            merged = self.tracked_top and merge(self, l)
+            moved |= propagate(self, h)
+            apart = split(self, h)
+            merged = self.tracked_top and merge(self, h)
             if not apart and not merged:
                 break
             moved = True
-        settle_names(self, l, first_new)
+        settle_names(self, h, first_new)
         return moved
 
     def raise_top(self) -> None:
@@ -147,19 +148,19 @@ class PureCore(Levels):
     def settle(self) -> None:
         """Split whatever is disconnected, then examine everything; after the hierarchy was replaced."""
         first_new = self.next_id
-        for l in range(self.top):
-            above = self.levels[l + 1]
-            self.loosened[l] = {c: set(above.members[c]) for c, ident in enumerate(above.ident) if ident}
-            split(self, l)
+        for h in range(self.top):
+            above = self.levels[h + 1]
+            self.loosened[h] = {c: set(above.members[c]) for c, ident in enumerate(above.ident) if ident}
+            split(self, h)
         self.examine(first_new)
 
     def examine(self, first_new: int) -> None:
         """Every unit of every level is due, until nothing moves."""
         for _ in range(CYCLES):
-            for l, level in enumerate(self.levels):
+            for h, level in enumerate(self.levels):
                 for unit, degree in enumerate(level.degree):
                     if degree:
-                        self.touch(l, unit, degree)
+                        self.touch(h, unit, degree)
             if not self.ascend(first_new):
                 break
 
@@ -170,35 +171,35 @@ class PureCore(Levels):
         """
         self.levels[1:] = [Level() for _ in range(DEPTH)]
         self.slots, self.next_id, self.tracked_top = {}, next_id, True
-        for ident, l, _ in sorted(tree):
-            level = self.levels[l + 1]
+        for ident, h, _ in sorted(tree):
+            level = self.levels[h + 1]
             level.extend(len(level.degree) + 1)
-            level.ident[-1], self.slots[ident] = ident, (l + 1, len(level.degree) - 1)
+            level.ident[-1], self.slots[ident] = ident, (h + 1, len(level.degree) - 1)
             level.live += 1
         self.begin()
         bottom, bottom.live = self.levels[0], len(assigned)
         for unit, community in assigned.items():
             bottom.size[unit] = 1
             self.place(0, unit, community)
-        for ident, l, parent in sorted(tree, key=lambda row: row[1]):
+        for ident, h, parent in sorted(tree, key=lambda row: row[1]):
             if parent:
-                self.place(l + 1, self.slots[ident][1], parent)
-        for l in range(self.top):
-            for slot, members in enumerate(self.levels[l + 1].members):
-                self.levels[l + 1].size[slot] = sum(self.levels[l].size[u] for u in members)
-                self.add_degree(l + 1, slot, sum(self.levels[l].degree[u] for u in members))
-            self.levels[l].inside = self.sum_weights(l) + (self.levels[l - 1].inside if l else 0)
+                self.place(h + 1, self.slots[ident][1], parent)
+        for h in range(self.top):
+            for slot, members in enumerate(self.levels[h + 1].members):
+                self.levels[h + 1].size[slot] = sum(self.levels[h].size[u] for u in members)
+                self.add_degree(h + 1, slot, sum(self.levels[h].degree[u] for u in members))
+            self.levels[h].inside = self.sum_weights(h) + (self.levels[h - 1].inside if h else 0)
         self.begin()
 
-    def place(self, l: int, unit: int, ident: int) -> None:
+    def place(self, h: int, unit: int, ident: int) -> None:
         """Membership while loading."""
         slot = self.slots[ident][1]
-        self.levels[l].community[unit] = slot
-        self.levels[l + 1].members[slot].add(unit)
+        self.levels[h].community[unit] = slot
+        self.levels[h + 1].members[slot].add(unit)
 
-    def sum_weights(self, l: int) -> int:
-        """The weights between the communities of partition ``l``, all at once; returns the weight inside them."""
-        level, above, twice_inside = self.levels[l], self.levels[l + 1], 0
+    def sum_weights(self, h: int) -> int:
+        """The weights between the communities of partition ``h``, all at once; returns the weight inside them."""
+        level, above, twice_inside = self.levels[h], self.levels[h + 1], 0
         for unit, neighbours in enumerate(level.adjacency):
             a = level.community[unit]
             for other, weight in neighbours.items():

@@ -1,8 +1,8 @@
 """Communities that fell apart are split: no community of any partition is ever disconnected.
 
-Invariant used: when a community stops being connected, each of its parts holds a member that lost a link inside it (a part
-without one would have been apart before). Only those members are searched from, all at once, so the work is bounded by the
-smaller parts or by the detour around the lost link, and not by the community.
+Invariant used: when a community stops being connected, each of its parts holds a member that lost a link inside it (a
+part without one would have been apart before). Only those members are searched from, all at once, so the work is
+bounded by the smaller parts or by the detour around the lost link, and not by the community.
 """
 
 from collections import deque
@@ -11,13 +11,13 @@ from graph.communities.levels import Levels
 from graph.communities.moving import gather, transfer
 
 
-def parts(state: Levels, l: int, community: int, seeds: list[int]) -> list[set[int]]:
-    """The components of a community of partition ``l``, given a member of each; one, possibly incomplete, if connected.
+def parts(state: Levels, h: int, community: int, seeds: list[int]) -> list[set[int]]:
+    """The components of a community of partition ``h``, given a member of each; one, possibly incomplete, if connected.
 
-    The searches from the seeds take turns and merge when they meet. When one is left, it is completed only if it could be
-    smaller than a finished part, because the largest part is the one that need not be listed.
+    The searches from the seeds take turns and merge when they meet. When one is left, it is completed only if it
+    could be smaller than a finished part, because the largest part is the one that need not be listed.
     """
-    level = state.levels[l]
+    level = state.levels[h]
     group = {seed: seed for seed in seeds}  # member -> seed whose search reached it
     root = {seed: seed for seed in seeds}
     found = {seed: [seed] for seed in seeds}
@@ -47,7 +47,7 @@ def parts(state: Levels, l: int, community: int, seeds: list[int]) -> list[set[i
 
     while len(active := [seed for seed in fringe if fringe[seed]]) > 1:
         for seed in active:
-            if seed in fringe and fringe[seed]:
+            if fringe.get(seed):
                 expand(seed)
     for seed in active:
         while len(found) > 1 and fringe[seed]:
@@ -55,31 +55,31 @@ def parts(state: Levels, l: int, community: int, seeds: list[int]) -> list[set[i
     return [set(units) for units in found.values()]
 
 
-def split(state: Levels, l: int) -> bool:
-    """Split every loosened community of partition ``l`` into its components; True if any fell apart.
+def split(state: Levels, h: int) -> bool:
+    """Split every loosened community of partition ``h`` into its components; True if any fell apart.
 
     The part with most level-0 nodes keeps the community; the others become new ones beside it, largest first.
     """
-    level, done = state.levels[l], False
-    loosened, state.loosened[l] = state.loosened[l], {}
-    for community in sorted(loosened, key=lambda c: state.levels[l + 1].ident[c]):
+    level, done = state.levels[h], False
+    loosened, state.loosened[h] = state.loosened[h], {}
+    for community in sorted(loosened, key=lambda c: state.levels[h + 1].ident[c]):
         seeds = [unit for unit in loosened[community] if level.community[unit] == community]
         if len(seeds) < 2:
             continue
-        pieces = parts(state, l, community, seeds)
-        pieces.sort(key=lambda units: (-sum(level.size[u] for u in units), min(state.key(l, u) for u in units)))
+        pieces = parts(state, h, community, seeds)
+        pieces.sort(key=lambda units: (-sum(level.size[u] for u in units), min(state.key(h, u) for u in units)))
         for units in pieces[1:]:
             done = True
-            detach(state, l, community, sorted(units, key=lambda u: state.key(l, u)))
+            detach(state, h, community, sorted(units, key=lambda u: state.key(h, u)))
     return done
 
 
-def detach(state: Levels, l: int, community: int, units: list[int]) -> None:
+def detach(state: Levels, h: int, community: int, units: list[int]) -> None:
     """Make units of a community a new community under the same parent, which may be loosened by it in turn."""
-    parent = state.levels[l + 1].community[community]
-    target = state.open_community(l, parent)
+    parent = state.levels[h + 1].community[community]
+    target = state.open_community(h, parent)
     if parent >= 0:
-        state.loosen(l + 1, parent, community, target)
+        state.loosen(h + 1, parent, community, target)
     for unit in units:
-        state.touch(l, unit, state.levels[l].degree[unit])
-        transfer(state, l, unit, target, gather(state, l, unit))
+        state.touch(h, unit, state.levels[h].degree[unit])
+        transfer(state, h, unit, target, gather(state, h, unit))

@@ -262,12 +262,12 @@ class Levels {
         level.mark[unit] = 0;
     }
 
-    // See Levels.due of the pure implementation: 1/32 of the degree, at once or since it last changed by that.
+    // See Levels.due of the pure implementation: 1/16 of the degree, at once or since it last changed by that.
     bool due(int l, const Touch& touch) const {
         const Weight degree = levels[l]->degree[touch.unit];
-        if (static_cast<Wide>(touch.weight) * 32 >= degree) return true;
+        if (static_cast<Wide>(touch.weight) * 16 >= degree) return true;
         const int length = 64 - __builtin_clzll(static_cast<unsigned long long>(std::max(touch.degree, degree) | 1));
-        const int step = std::max(0, length - 6);
+        const int step = std::max(0, length - 5);
         return (touch.degree >> step) != (degree >> step);
     }
 
