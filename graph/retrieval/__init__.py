@@ -1,0 +1,63 @@
+"""Retrieval from the live view: one table of modes, one call.
+
+A mode is a function of a view and a question; it reads the view's tables and indexes, keeps nothing of its own, and
+is deterministic: on equal graphs, built in whatever order, with exact indexes, it gives equal results.
+
+    request.py     what goes in and what comes out
+    vector.py      mode `vector`: by similarity alone
+    local.py       modes `local` and `passages`: seeds, walk, candidates, pairs, diversity
+    seeds.py ─► walk.py ─► candidates.py ─► evidence.py ─► mmr.py      the steps of these, each usable alone
+    terms.py, filters.py, subgraph.py, explain.py                      words, filters, what is shown beside, why
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from graph.retrieval.local import retrieve_local, retrieve_passages
+from graph.retrieval.request import Filters, Passage, Question, Retrieved, Subgraph, Trace
+from graph.retrieval.vector import retrieve_vector
+from graph.view import LiveView
+
+Method = Callable[[LiveView, Question], Retrieved]
+
+MODES: Mapping[str, Method] = MappingProxyType(
+    {
+        "vector": retrieve_vector,
+        "local": retrieve_local,
+        "passages": retrieve_passages,
+    }
+)
+
+
+class UnknownMode(ValueError):  # noqa: N818 - named for what is wrong, as elsewhere
+    """A mode that is not in `MODES`; the message names those that are."""
+
+
+def retrieve(view: LiveView, question: Question) -> Retrieved:
+    """Answer a question by its mode. Call under `view.lock.read()`; the result holds no reference into the view.
+
+    An empty graph, or a question near nothing, gives no passages. Raises UnknownMode, and ValueError for `top_k`
+    below 1 and for a vector that is not finite or not of the index's length.
+    """
+    method = MODES.get(question.mode)
+    if method is None:
+        raise UnknownMode(f"mode {question.mode!r} is none of {', '.join(sorted(MODES))}")
+    if question.top_k < 1:
+        raise ValueError(f"top_k must be at least 1, got {question.top_k}")
+    return method(view, question)
+
+
+__all__ = [
+    "MODES",
+    "Filters",
+    "Method",
+    "Passage",
+    "Question",
+    "Retrieved",
+    "Subgraph",
+    "Trace",
+    "UnknownMode",
+    "retrieve",
+]

@@ -1,0 +1,106 @@
+"""How a ranking came about, step by step, in names a reader knows. Built only when a question asks to explain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from graph.retrieval.candidates import Pool, best_first
+from graph.retrieval.evidence import Scores, Weighting, nearness, parts, reach
+from graph.retrieval.request import Scored, Step
+from graph.retrieval.seeds import PASSAGES, Hit, Seeds
+from graph.view import LiveView, walk_entity
+
+SHOWN = 10
+
+
+def seed_steps(view: LiveView, seeds: Seeds) -> tuple[Step, ...]:
+    """The neighbours of the question that restart the walk, with their cosines."""
+    return (
+        Step(
+            "relation seeds",
+            "Statements nearest to the question.",
+            tuple(_statement(view, h) for h in seeds.statements),
+        ),
+        Step("entity seeds", "Entities nearest to the question.", tuple(_entity(view, h) for h in seeds.entities)),
+        Step(
+            "passage seeds",
+            "Passages nearest to the question.",
+            tuple(Scored(hit.key, "", hit.cosine, (("cosine", hit.cosine),)) for hit in seeds.passages[:PASSAGES]),
+        ),
+    )
+
+
+def walk_step(view: LiveView, restart: Mapping[int, float], mass: Mapping[int, float]) -> Step:
+    """The nodes where the walk stays most, entities and passages, with what restarts there."""
+    named = [(value, *_walk_name(view, node), restart.get(node, 0.0)) for node, value in mass.items()]
+    named.sort(key=lambda row: (-row[0], row[1]))
+    items = tuple(Scored(id_, name, value, (("restart", again),)) for value, id_, name, again in named[:SHOWN])
+    return Step("personalised PageRank", "Entities and passages by the walk's stationary mass.", items)
+
+
+def pair_step(view: LiveView, pool: Pool, scores: Scores, weighting: Weighting) -> Step:
+    """The best pairs of passages and every part of their scores."""
+    items: dict[frozenset[int], Scored] = {}
+    for place in best_first(scores.ravel(), 2 * SHOWN):
+        row, second = divmod(int(place), scores.shape[1])
+        first = int(pool.firsts[row])
+        both = frozenset((first, second))
+        if np.isfinite(scores[row, second]) and both not in items:
+            items[both] = _pair(view, pool, row, second, float(scores[row, second]), weighting)
+    about = "Passages that answer together, named by the entity that leads from one to the other."
+    return Step("pairs", about, tuple(items.values())[:SHOWN])
+
+
+def word_step(pool: Pool) -> Step:
+    """The question's words that the candidates were told apart by."""
+    rows = zip(pool.words, pool.candidates.words.tolist(), strict=True)
+    items = sorted((Scored(word, word, weight) for word, weight in rows), key=lambda item: (-item.score, item.id))
+    return Step("words", "Words of the question by how few of the candidates have them.", tuple(items))
+
+
+def fusion_step(view: LiveView, pool: Pool, relevance: Scores, order: Sequence[int]) -> Step:
+    """The passages chosen, in order, with each one's relevance and what it is worth by itself."""
+    near, reached = nearness(pool.candidates), reach(pool.candidates.walk)
+    items = tuple(
+        Scored(
+            view.chunks[pool.numbers[place]].chunk_id,
+            "",
+            float(relevance[place]),
+            (
+                ("cosine", float(pool.candidates.cosine[place])),
+                ("nearness", float(near[place])),
+                ("walk", float(reached[place])),
+                ("words", float(pool.candidates.held[place] @ pool.candidates.words)),
+            ),
+        )
+        for place in order
+    )
+    return Step("passages", "Passages by their part in good pairs, and by maximal marginal relevance.", items)
+
+
+def _pair(view: LiveView, pool: Pool, row: int, second: int, score: float, weighting: Weighting) -> Scored:
+    first = int(pool.firsts[row])
+    made_of = parts(pool.candidates, pool.worth, first, pool.bridge_strengths(row), weighting)
+    ids = " + ".join(view.chunks[pool.numbers[place]].chunk_id for place in (first, second))
+    bridge = pool.led_to[row].get(pool.numbers[second])
+    name = view.entities[bridge.node].name if bridge else ""
+    return Scored(ids, name, score, tuple((part, float(values[second])) for part, values in made_of))
+
+
+def _statement(view: LiveView, hit: Hit) -> Scored:
+    said = view.statements[hit.number]
+    subject, object_ = view.labels[said.subject], view.labels[said.object]
+    return Scored(hit.key.split("\0")[0], f"{subject.name} | {said.predicate} | {object_.name}", hit.cosine)
+
+
+def _entity(view: LiveView, hit: Hit) -> Scored:
+    entity = view.entities[hit.number]
+    return Scored(hit.key, entity.name, hit.cosine, (("passages", float(len(entity.chunks))),))
+
+
+def _walk_name(view: LiveView, node: int) -> tuple[str, str]:
+    if node == walk_entity(node // 2):
+        return view.entity_id(node // 2), view.entities[node // 2].name
+    return view.chunks[node // 2].chunk_id, ""

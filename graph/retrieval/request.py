@@ -1,0 +1,115 @@
+"""What a retrieval is asked and what it hands back: plain values, nothing of how it is done.
+
+Invariant: everything here is named by canonical strings (chunk ids, entity ids, relation ids). The small ints of the
+live view depend on the order of arrival and stay inside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+QuestionVector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a passage's document must be; an empty field admits all.
+
+    `metadata` holds (key, JSON value) pairs that must all be equal. `occurred_from` and `occurred_to` are ISO 8601
+    dates of any precision, both inclusive: to "2024" admits all of 2024. A document without a date is outside a range.
+    """
+
+    doc_ids: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    metadata: tuple[tuple[str, object], ...] = ()
+    occurred_from: str = ""
+    occurred_to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its embedding, (d,) float32 of the embedder that made the graph's vectors."""
+
+    text: str
+    vector: QuestionVector
+    top_k: int = 5
+    mode: str = "local"
+    filters: Filters = field(default_factory=Filters)
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk, best first in its list. What `score` means is the mode's; within one answer higher is better."""
+
+    chunk_id: str
+    doc_id: str
+    score: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An entity of the subgraph; `score` is its PageRank mass, or how many of the passages mention it."""
+
+    id: str
+    name: str
+    type: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A relation of the subgraph between two of its nodes, with its weight over the whole graph."""
+
+    id: str
+    source: str
+    predicate: str
+    target: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """The part of the graph that the passages state."""
+
+    nodes: tuple[Node, ...] = ()
+    edges: tuple[Edge, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One line of a trace: what, how it is called, its score, and what the score is made of."""
+
+    id: str
+    name: str
+    score: float
+    parts: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a retrieval, in the order it was taken; `about` says in plain words what was done."""
+
+    name: str
+    about: str
+    items: tuple[Scored, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """The answer of a mode at one version of the graph. `trace` is there when the question asked to explain."""
+
+    passages: tuple[Passage, ...]
+    subgraph: Subgraph
+    version: int
+    mode: str
+    trace: Trace | None = None

@@ -1,0 +1,126 @@
+"""Where a question touches the graph: the nearest statements, entities and passages, and the restart made of them.
+
+Not the walk. Invariant: seeds are in canonical order, by similarity and then by name, whatever the numbers inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from graph.identity import relation_id
+from graph.retrieval.filters import Admits
+from graph.retrieval.request import QuestionVector
+from graph.vector_index import PADDING, VectorIndex
+from graph.view import LiveView, walk_chunk, walk_entity
+
+TIES = 16  # fetched beyond k: equal vectors come by number from an index, and are to be cut by name
+
+STATEMENTS = 5
+ENTITIES = 5
+PASSAGES = 20
+ENTITY_SHARE = 0.2
+PASSAGE_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One neighbour of the question: its number in the view, its canonical name, its cosine."""
+
+    number: int
+    key: str
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """The question's neighbours of each kind, best first. `passages` may be more than restart the walk."""
+
+    statements: tuple[Hit, ...]
+    entities: tuple[Hit, ...]
+    passages: tuple[Hit, ...]
+
+
+def find_seeds(view: LiveView, vector: QuestionVector, admits: Admits | None, depth: int) -> Seeds:
+    """The seeds of a question, `depth` passages among them. Under a filter each has a passage that is admitted.
+
+    Cost: three searches.
+    """
+    passages = nearest_passages(view, vector, admits, depth)
+    said = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
+    named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
+    statements = nearest(view.indexes.statements, vector, STATEMENTS, lambda n: statement_key(view, n), said)
+    entities = nearest(view.indexes.entities, vector, ENTITIES, view.entity_id, named)
+    return Seeds(statements, entities, passages)
+
+
+def nearest_passages(view: LiveView, vector: QuestionVector, admits: Admits | None, count: int) -> tuple[Hit, ...]:
+    """The `count` admitted passages most similar to the question, equal ones by chunk id."""
+    return nearest(view.indexes.chunks, vector, count, lambda n: view.chunks[n].chunk_id, admits)
+
+
+def nearest(
+    index: VectorIndex, vector: QuestionVector, count: int, name: Callable[[int], str], allowed: Admits | None
+) -> tuple[Hit, ...]:
+    """The `count` most similar of an index, equal ones by their canonical name. None for a question of no direction."""
+    if not len(index) or not np.any(vector):
+        return ()
+    found = index.search(vector[np.newaxis].astype(np.float32), count + TIES, allowed=allowed)
+    rows = zip(found.ids[0].tolist(), found.similarities[0].tolist(), strict=True)
+    hits = [Hit(number, name(number), cosine) for number, cosine in rows if number != PADDING]
+    return tuple(sorted(hits, key=lambda hit: (-hit.cosine, hit.key))[:count])
+
+
+def restart(view: LiveView, seeds: Seeds) -> dict[int, float]:
+    """The restart distribution over the walk graph's nodes, summing to 1; empty without any seed.
+
+    Statements give their mass to the entities they connect, passages keep theirs, and an entity that many passages
+    mention gets less of it (node specificity). After Gutiérrez et al. 2024, section 2.3 (specificity) and 2025,
+    section 3.4 (restart over phrases and passages), with two deviations: entities seed directly too, and the
+    three kinds have fixed shares, of which a kind without a hit leaves its own to the others.
+    """
+    by_statement: dict[int, float] = {}
+    for hit in seeds.statements:
+        for node in view.ends(hit.number):
+            _add(by_statement, walk_entity(node), hit.cosine * specificity(view, node))
+    by_entity: dict[int, float] = {}
+    for hit in seeds.entities:
+        _add(by_entity, walk_entity(hit.number), hit.cosine * specificity(view, hit.number))
+    by_passage: dict[int, float] = {}
+    near = seeds.passages[:PASSAGES]
+    floor = seeds.passages[-1].cosine if len(seeds.passages) > len(near) else 0.0
+    for hit in near:
+        _add(by_passage, walk_chunk(hit.number), hit.cosine - floor)
+    shares = (1 - ENTITY_SHARE - PASSAGE_SHARE, by_statement), (ENTITY_SHARE, by_entity), (PASSAGE_SHARE, by_passage)
+    return _mixed(shares)
+
+
+def specificity(view: LiveView, node: int) -> float:
+    """How much an entity tells: one over the number of passages that mention it."""
+    return 1.0 / max(len(view.entities[node].chunks), 1)
+
+
+def statement_key(view: LiveView, number: int) -> str:
+    """The canonical name of the relation that a statement belongs to, and its labels, since several may say it."""
+    said = view.statements[number]
+    subject, object_ = view.labels[said.subject], view.labels[said.object]
+    ends = (view.entity_id(label.node) for label in (subject, object_))
+    relation = relation_id(next(ends), said.predicate, next(ends))
+    return "\0".join((relation, subject.name, subject.type, object_.name, object_.type))
+
+
+def _add(mass: dict[int, float], node: int, more: float) -> None:
+    if more > 0:
+        mass[node] = mass.get(node, 0.0) + more
+
+
+def _mixed(shares: tuple[tuple[float, dict[int, float]], ...]) -> dict[int, float]:
+    used = sum(share for share, mass in shares if mass)
+    mixed: dict[int, float] = {}
+    for share, mass in shares:
+        total = sum(mass.values())
+        for node, part in mass.items():
+            _add(mixed, node, share / used * part / total)
+    return mixed

@@ -1,0 +1,41 @@
+"""The part of the graph that a list of passages states: what a reader is shown beside the text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from graph.identity import relation_id
+from graph.retrieval.candidates import entities_of
+from graph.retrieval.request import Edge, Node, Subgraph
+from graph.view import LiveView, walk_entity
+
+MAX_NODES = 40
+MAX_EDGES = 60
+
+
+def stated_by(view: LiveView, chunks: Sequence[int], mass: Mapping[int, float] | None = None) -> Subgraph:
+    """The entities the passages mention, the walk's best of them first, and the relations the passages state.
+
+    Without `mass` (by walk node) an entity scores by how many of the passages mention it. At most MAX_NODES and
+    MAX_EDGES, the heaviest. Cost: linear in what the passages mention.
+    """
+    mentioned = Counter(node for chunk in chunks for node in entities_of(view, chunk))
+    scores = {n: mass.get(walk_entity(n), 0.0) if mass is not None else float(times) for n, times in mentioned.items()}
+    ids = {node: view.entity_id(node) for node in mentioned}
+    kept = sorted(mentioned, key=lambda node: (-scores[node], -mentioned[node], ids[node]))[:MAX_NODES]
+    nodes = (Node(ids[n], view.entities[n].name, view.entities[n].type, scores[n]) for n in kept)
+    return Subgraph(tuple(nodes), _relations(view, chunks, {node: ids[node] for node in kept}))
+
+
+def _relations(view: LiveView, chunks: Iterable[int], ids: Mapping[int, str]) -> tuple[Edge, ...]:
+    """The relations stated between entities that are shown. Statements of other spellings of the same add up."""
+    stated = {support.statement for chunk in chunks for support in view.chunks[chunk].evidence}
+    weight_milli: Counter[tuple[str, str, str]] = Counter()
+    for number in stated:
+        subject, object_ = view.ends(number)
+        if subject in ids and object_ in ids:
+            said = view.statements[number]
+            weight_milli[ids[subject], said.predicate, ids[object_]] += said.weight_milli
+    edges = (Edge(relation_id(*said), *said, milli / 1000) for said, milli in weight_milli.items())
+    return tuple(sorted(edges, key=lambda edge: (-edge.weight, edge.id))[:MAX_EDGES])

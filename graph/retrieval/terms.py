@@ -1,0 +1,61 @@
+"""The words that a question and a passage share.
+
+Not an inverted index: only the candidates of one question are looked at, and a word weighs by how few of them have
+it. So nothing has to be kept current, and a graph that grows does not make a question dearer.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+_WORD = re.compile(r"\w+")
+
+Held = NDArray[np.bool_]
+Weights = NDArray[np.float64]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order, case-folded, after Unicode NFKC."""
+    return _WORD.findall(_folded(text))
+
+
+def occurrences(question: str, texts: Sequence[str]) -> tuple[list[str], Held]:
+    """The question's distinct words, sorted, that occur in a text at all, and (texts, words) which text has which.
+
+    Cost: linear in the length of the texts.
+    """
+    asked = sorted(set(words(question)))
+    if not asked or not texts:
+        return [], np.zeros((len(texts), 0), dtype=bool)
+    place = {word: column for column, word in enumerate(asked)}
+    held = np.zeros((len(texts), len(asked)), dtype=bool)
+    for row, text in enumerate(texts):
+        for word in place.keys() & set(words(text)):
+            held[row, place[word]] = True
+    seen = np.flatnonzero(held.any(axis=0))
+    return [asked[column] for column in seen], held[:, seen]
+
+
+def weights(held: Held) -> Weights:
+    """How much of the question each word carries, (words,) summing to 1: its squared inverse document frequency.
+
+    The frequency is counted among the candidates. Squared, because in a tf-idf product the word weighs once in the
+    question and once in the passage. IDF as in Robertson & Zaragoza 2009, section 3.3, plus one to stay positive.
+    """
+    texts = held.shape[0]
+    having = held.sum(axis=0, dtype=np.float64)
+    squared = np.log1p((texts - having + 0.5) / (having + 0.5)) ** 2
+    total = squared.sum()
+    shares: Weights = squared / total if total else squared
+    return shares
+
+
+def _folded(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())

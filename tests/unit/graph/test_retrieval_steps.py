@@ -1,0 +1,193 @@
+"""The steps of retrieval, each by itself, against the plainest form of its definition."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from graph.retrieval import terms
+from graph.retrieval.candidates import HUB, bridges
+from graph.retrieval.evidence import Candidates, Weighting, inclusion, pairs, parts, reach, singles
+from graph.retrieval.filters import within
+from graph.retrieval.mmr import mmr
+from graph.retrieval.request import Question
+from graph.retrieval.seeds import find_seeds, restart
+from graph.retrieval.walk import RESTART, walk
+from tests.model.retrieval_oracle import (
+    SmallDocument,
+    bag_of_words,
+    exact_pagerank,
+    random_documents,
+    slow_restart,
+    small_view,
+)
+
+
+def unit_vectors(rng: np.random.Generator, count: int, dimensions: int = 6) -> NDArray[np.float32]:
+    vectors = rng.normal(size=(count, dimensions))
+    unit: NDArray[np.float32] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_mmr_takes_the_best_by_its_formula_at_every_place(seed: int) -> None:
+    """Each place goes to the argmax of Carbonell and Goldstein's formula over what is left."""
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    vectors, relevance, trade_off = unit_vectors(rng, 30), rng.random(30), 0.6
+    left, taken = set(range(30)), list[int]()
+    for _ in range(12):
+        value = {
+            n: trade_off * relevance[n]
+            - (1 - trade_off) * max((float(vectors[n].astype(float) @ vectors[m]) for m in taken), default=0.0)
+            for n in left
+        }
+        taken.append(max(value, key=lambda n: value[n]))
+        left.discard(taken[-1])
+    assert mmr(relevance, vectors, 12, trade_off).tolist() == taken
+
+
+def test_mmr_is_plain_order_when_only_relevance_counts() -> None:
+    """A trade-off of 1 sorts, with equal values in the order they were given."""
+    vectors = unit_vectors(np.random.default_rng(0), 4)
+    assert mmr(np.array([0.5, 0.9, 0.5, 0.1]), vectors, 9, 1.0).tolist() == [1, 0, 2, 3]
+
+
+def test_mmr_passes_over_a_repetition_for_something_new() -> None:
+    """Of two equal passages and a lesser different one, the second equal one comes last."""
+    vectors = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
+    assert mmr(np.array([1.0, 0.9, 0.6]), vectors, 3, 0.5).tolist() == [0, 2, 1]
+
+
+def random_candidates(seed: int, count: int) -> Candidates:
+    rng = np.random.default_rng(seed)
+    held = rng.random((count, 5)) < 0.4
+    cosine = rng.uniform(-0.1, 0.8, count)
+    walked = rng.choice([0.0, 1e-9, 1e-4, 0.01, 0.3], count)
+    return Candidates(
+        cosine, walked, unit_vectors(rng, count), held, terms.weights(held), (float(np.median(cosine)), cosine.max())
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pair_scores_as_its_definition_in_scalars(seed: int) -> None:
+    """Both passages' worth, less what the first explains of the second, plus the bridge and the words covered."""
+    print("seed", seed)
+    weighting = Weighting()
+    candidates = random_candidates(seed, 20)
+    bridge = np.random.default_rng(seed).random(20)
+    worth = singles(candidates, weighting)
+    scores = pairs(candidates, worth, 3, bridge, weighting)
+    assert scores[3] == -np.inf
+    for other in set(range(20)) - {3}:
+        alike = sum(float(a) * float(b) for a, b in zip(candidates.vectors[3], candidates.vectors[other], strict=True))
+        words = sum(
+            weight
+            for word, weight in enumerate(candidates.words)
+            if candidates.held[3, word] or candidates.held[other, word]
+        )
+        expected = worth[3] + worth[other] + weighting.bridge * bridge[other] + weighting.coverage * words
+        expected -= weighting.redundancy * candidates.cosine[3] * alike / candidates.span
+        assert scores[other] == pytest.approx(expected, abs=1e-5)
+    added = sum(part for _, part in parts(candidates, worth, 3, bridge, weighting))
+    assert np.delete(added, 3) == pytest.approx(np.delete(scores, 3))
+
+
+def test_inclusion_shares_the_weight_of_pairs_among_their_members() -> None:
+    """By hand: two pairs of scores 1 and 0 at temperature 1 weigh e and 1."""
+    scores = np.array([[-np.inf, 1.0, 0.0]])
+    logs = inclusion(scores, np.array([0]), np.zeros(3), 1.0)
+    assert logs == pytest.approx([0.0, math.log(math.e / (math.e + 1)), math.log(1 / (math.e + 1))])
+
+
+def test_inclusion_is_the_worth_when_a_passage_stands_alone() -> None:
+    """Without any pair nothing but the passage's own worth is left."""
+    assert inclusion(np.array([[-np.inf]]), np.array([0]), np.array([0.7]), 0.1).tolist() == pytest.approx([0.0])
+
+
+def test_reach_spans_three_decades_below_the_best() -> None:
+    """The logarithm of the mass from 1 down to 0, and 0 for what the walk did not come to."""
+    masses = np.array([0.1, 0.1 / 10**1.5, 1e-4, 1e-6, 0.0])
+    assert reach(masses) == pytest.approx([1.0, 0.5, 0.0, 0.0, 0.0])
+    assert reach(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_words_are_matched_whole_and_weighed_by_rarity() -> None:
+    """Case and compatibility forms do not matter; a word that none has is left out; the rarest weighs most."""
+    asked, held = terms.occurrences("When did the ﬁrst STATE end?", ["the first state", "The states", "the end"])
+    assert asked == ["end", "first", "state", "the"]
+    assert held.astype(int).tolist() == [[0, 1, 1, 1], [0, 0, 0, 1], [1, 0, 0, 1]]
+    weight = dict(zip(asked, terms.weights(held), strict=True))
+    assert sum(weight.values()) == pytest.approx(1)
+    assert weight["end"] == weight["first"] > weight["the"]
+    ratio = (math.log(1 + 2.5 / 1.5) / math.log(1 + 0.5 / 3.5)) ** 2
+    assert weight["end"] / weight["the"] == pytest.approx(ratio)
+
+
+@pytest.mark.parametrize(("question", "texts"), [("?!", ["amber"]), ("amber", []), ("amber", ["birch"])])
+def test_words_are_none_when_nothing_is_shared(question: str, texts: list[str]) -> None:
+    """No words, no texts, or none in common: an empty table and no weights."""
+    asked, held = terms.occurrences(question, texts)
+    assert (asked, held.shape, terms.weights(held).shape) == ([], (len(texts), 0), (0,))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_restart_and_walk_equal_their_definitions_on_random_graphs(seed: int) -> None:
+    """The restart distribution, and the exact stationary mass within the error that the push may leave."""
+    print("seed", seed)
+    documents = random_documents(random.Random(seed), 60)
+    view = small_view(documents)
+    question = Question("x", bag_of_words(f"{documents[0].entities[0]} near"))
+    start = restart(view, find_seeds(view, question.vector, None, 100))
+    assert sum(start.values()) == pytest.approx(1)
+    assert start == pytest.approx(slow_restart(view, question), abs=1e-6)
+    exact = exact_pagerank(view, start, RESTART)
+    assert walk(view.walk, start) == pytest.approx(exact, abs=1e-4)
+
+
+def test_walk_from_nowhere_goes_nowhere() -> None:
+    """Without a seed there is no mass."""
+    assert walk(small_view([]).walk, {}) == {}
+
+
+def test_bridge_is_the_rarest_entity_that_two_passages_share() -> None:
+    """Its strength falls with the number of passages that mention it, and a hub leads nowhere."""
+    crowd = [SmallDocument(f"x{n:02d}", "fjord", ("hub",)) for n in range(HUB)]
+    view = small_view(
+        [
+            SmallDocument("a", "amber", ("rare", "common", "hub")),
+            SmallDocument("b", "birch", ("rare", "common", "hub")),
+            SmallDocument("c", "cedar", ("common", "hub")),
+            *crowd,
+        ]
+    )
+    led_to = {view.chunks[n].doc_id: bridge for n, bridge in bridges(view, view.chunk_numbers["a#0"], None).items()}
+    assert set(led_to) == {"b", "c"}
+    assert view.entities[led_to["b"].node].name == "rare"
+    assert led_to["b"].strength == pytest.approx(1 / (1 + math.log(2)))
+    assert led_to["c"].strength == pytest.approx(1 / (1 + math.log(3)))
+
+
+@pytest.mark.parametrize(
+    ("moment", "earliest", "latest", "inside"),
+    [
+        ("2021-06-01", "", "", True),
+        ("", "", "", True),
+        ("", "2020", "", False),
+        ("2021-06-01", "2021", "2021", True),
+        ("2021-12-31T23:59:59Z", "", "2021-12-31", True),
+        ("2021-06-01", "2021-06-01", "", True),
+        ("2021-06-01", "2021-06-02", "", False),
+        ("2021-06-01", "", "2021-05", False),
+        ("2021", "2021-06", "", False),
+    ],
+)
+def test_range_includes_both_ends_at_the_precision_they_are_given(
+    moment: str, earliest: str, latest: str, inside: bool
+) -> None:
+    """A date counts as within when no part of what was said of it lies outside."""
+    assert within(moment, earliest, latest) is inside
