@@ -70,6 +70,19 @@ class Adjacency {
         blocks_[v].push_back(u, edge);
     }
 
+    // Hints for a batch whose nodes are scattered in memory: first the nodes, then what they point to.
+    void prefetch_node(Node node) const {
+        if (node >= 0 && node < nodes()) __builtin_prefetch(&blocks_[node]);
+    }
+    void prefetch_neighbours(Node node) const {
+        if (node < 0 || node >= nodes() || blocks_[node].degree == 0) return;
+        const Block& block = blocks_[node];
+        __builtin_prefetch(block.neighbours);
+        __builtin_prefetch(block.neighbours + block.degree / 2);
+        __builtin_prefetch(block.neighbours + block.degree - 1);
+        __builtin_prefetch(block.ids() + block.degree - 1);
+    }
+
     // Calls visit(edge to u, edge to v) for every common neighbour of u and v.
     template <class Visit>
     void for_each_triangle(Node u, Node v, Visit&& visit) const {
@@ -151,7 +164,7 @@ class Adjacency {
     void reserve_nodes(Node count) {
         if (count <= nodes()) return;
         const auto wanted = static_cast<std::size_t>(count);
-        if (wanted > blocks_.capacity()) blocks_.reserve(wanted + wanted / 4 + 16);
+        if (wanted > blocks_.capacity()) blocks_.reserve(wanted + wanted / 8 + 16);
         blocks_.resize(wanted);
     }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -15,8 +17,12 @@
 
 namespace truss {
 
-inline bool operator<(const Ends& a, const Ends& b) { return a.u != b.u ? a.u < b.u : a.v < b.v; }
-inline bool operator==(const Ends& a, const Ends& b) { return a.u == b.u && a.v == b.v; }
+// One number per edge that sorts as the pair does: comparing it takes no branch.
+inline std::uint64_t key(const Ends& ends) {
+    return static_cast<std::uint64_t>(ends.u) << 32 | static_cast<std::uint32_t>(ends.v);
+}
+inline bool operator<(const Ends& a, const Ends& b) { return key(a) < key(b); }
+inline bool operator==(const Ends& a, const Ends& b) { return key(a) == key(b); }
 
 struct Value {
     Ends ends;
@@ -32,6 +38,7 @@ class Engine {
 
     // Removes, then adds; leaves in `values()` what is new or differs. Throws before it changes anything.
     void update(std::vector<Ends>& added, std::vector<Ends>& removed) {
+        prefetch(added);
         check(added, removed);
         state_.changes.clear();
         if (!removed.empty()) take_out(removed);
@@ -59,6 +66,17 @@ class Engine {
         if (!std::is_sorted(edges.begin(), edges.end())) std::sort(edges.begin(), edges.end());
         const auto same = std::adjacent_find(edges.begin(), edges.end());
         if (same != edges.end()) throw std::invalid_argument(name(*same) + " " + twice);
+    }
+
+    void prefetch(const std::vector<Ends>& edges) const {
+        for (const Ends& ends : edges) {
+            state_.adjacency.prefetch_node(ends.u);
+            state_.adjacency.prefetch_node(ends.v);
+        }
+        for (const Ends& ends : edges) {
+            state_.adjacency.prefetch_neighbours(ends.u);
+            state_.adjacency.prefetch_neighbours(ends.v);
+        }
     }
 
     // Edges that are both removed and added drop out of both: they change nothing.
@@ -96,17 +114,26 @@ class Engine {
         insert_.run(batch_);
     }
 
-    // The log's first entry of an edge holds its value before the update; the sort is stable, so it stays the first.
+    struct Change {
+        std::uint64_t key;
+        std::int32_t number;  // place in the log: the first entry of an edge holds its value before the update
+        bool operator<(const Change& other) const { return key != other.key ? key < other.key : number < other.number; }
+    };
+
+    // The log of a batch of new edges that lifted nothing is sorted already.
     void collect() {
-        auto& changes = state_.changes;
+        const auto& changes = state_.changes;
         const PeelOrder& order = state_.order;
-        std::stable_sort(changes.begin(), changes.end(),
-                         [&](const auto& a, const auto& b) { return order.ends(a.first) < order.ends(b.first); });
+        sorted_.clear();
+        for (std::size_t i = 0; i < changes.size(); ++i)
+            sorted_.push_back({key(order.ends(changes[i].first)), static_cast<std::int32_t>(i)});
+        if (!std::is_sorted(sorted_.begin(), sorted_.end())) std::sort(sorted_.begin(), sorted_.end());
         values_.clear();
         EdgeId previous = none;
-        for (const auto& [edge, before] : changes) {
-            if (edge != previous && order[edge].trussness != before)
-                values_.push_back({order.ends(edge), order[edge].trussness});
+        for (const Change& change : sorted_) {
+            const auto [edge, before] = changes[change.number];
+            const std::int32_t value = order[edge].trussness;
+            if (edge != previous && value != before) values_.push_back({order.ends(edge), value});
             previous = edge;
         }
     }
@@ -115,6 +142,7 @@ class Engine {
     Insert insert_{state_};
     Remove remove_{state_};
     std::vector<EdgeId> batch_;
+    std::vector<Change> sorted_;
     std::vector<Value> values_;
 };
 

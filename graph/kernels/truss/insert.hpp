@@ -41,6 +41,10 @@ class Insert {
         std::int32_t triangles = none;  // first of a linked list of 3 * triangle + corner
         std::int32_t alive = 0;
     };
+    struct Corner {
+        std::int32_t slot;  // of the new edge opposite
+        EdgeId a, b;
+    };
     struct Triangle {
         EdgeId edges[3];
         std::int32_t next[3];
@@ -49,22 +53,27 @@ class Insert {
     };
 
     void join(EdgeId edge, std::int32_t trussness_before) {
-        order_[edge].slot = static_cast<std::int32_t>(members_.size());
-        order_[edge].trussness = never;
-        order_[edge].support = 0;
+        Record& record = order_[edge];
+        record.slot = static_cast<std::int32_t>(members_.size());
+        record.trussness = never;
         members_.push_back({edge});
         state_.log(edge, trussness_before);
     }
 
+    // In two passes, so that the records of all triangles are on their way from memory before the first is needed.
     void enumerate(std::int32_t count) {
-        for (std::int32_t slot = 0; slot < count; ++slot) {
-            const EdgeId edge = members_[slot].edge;
-            state_.for_each_triangle(edge, [&](EdgeId a, EdgeId b) {
-                if (was_enumerated(a, slot) || was_enumerated(b, slot)) return;
-                for (EdgeId other : {a, b})
-                    if (order_[other].trussness == 2) join(other, 2);
-                add_triangle(edge, a, b);
+        corners_.clear();
+        for (std::int32_t slot = 0; slot < count; ++slot)
+            state_.for_each_triangle(members_[slot].edge, [&](EdgeId a, EdgeId b) {
+                corners_.push_back({slot, a, b});
+                order_.prefetch(a);
+                order_.prefetch(b);
             });
+        for (const Corner& corner : corners_) {
+            if (was_enumerated(corner.a, corner.slot) || was_enumerated(corner.b, corner.slot)) continue;
+            for (EdgeId other : {corner.a, corner.b})
+                if (order_[other].trussness == 2) join(other, 2);
+            add_triangle(members_[corner.slot].edge, corner.a, corner.b);
         }
     }
 
@@ -90,16 +99,27 @@ class Insert {
     }
 
     void peel() {
+        release_isolated();
+        if (waiting_.empty()) return;
         by_level_.clear();
         for (std::size_t t = 0; t < triangles_.size(); ++t)
             if (triangles_[t].leaves_after != never) by_level_.push_back(static_cast<std::int32_t>(t));
         std::sort(by_level_.begin(), by_level_.end(), [&](std::int32_t a, std::int32_t b) {
             return triangles_[a].leaves_after < triangles_[b].leaves_after;
         });
-        waiting_.resize(members_.size());
-        for (std::size_t slot = 0; slot < members_.size(); ++slot) waiting_[slot] = static_cast<std::int32_t>(slot);
         std::size_t left = 0;
-        for (std::int32_t level = 2; !waiting_.empty(); level = next_level(level, left)) peel_level(level, left);
+        for (std::int32_t level = 3; !waiting_.empty(); level = next_level(level, left)) peel_level(level, left);
+    }
+
+    // Most edges of a document close no triangle: their trussness is 2, and they stand in no list.
+    void release_isolated() {
+        waiting_.clear();
+        for (std::size_t slot = 0; slot < members_.size(); ++slot) {
+            if (members_[slot].alive == 0)
+                order_[members_[slot].edge].trussness = 2;
+            else
+                waiting_.push_back(static_cast<std::int32_t>(slot));
+        }
     }
 
     void peel_level(std::int32_t level, std::size_t& left) {
@@ -166,6 +186,7 @@ class Insert {
     PeelOrder& order_;
     Raise raise_;
     std::vector<Member> members_;
+    std::vector<Corner> corners_;
     std::vector<Triangle> triangles_;
     std::vector<std::int32_t> by_level_, waiting_, leaving_;
     std::vector<EdgeId> violating_;

@@ -55,7 +55,7 @@ class Raise {
         std::int32_t next;
     };
     struct Pair {
-        EdgeId a, b;
+        EdgeId a = none, b = none;
     };
 
     void begin_level() {
@@ -113,16 +113,23 @@ class Raise {
         const std::int32_t slot = order_[edge].slot;
         const std::int64_t label = order_[edge].label;
         touched_[slot].standing = Standing::candidate;
-        touched_[slot].first = static_cast<std::int32_t>(triangles_.size());
+        const std::size_t first = triangles_.size();
+        touched_[slot].first = static_cast<std::int32_t>(first);
         state_.for_each_triangle(edge, [&](EdgeId a, EdgeId b) {
-            if (is_alive(a, label) && is_alive(b, label)) triangles_.push_back({a, b});
+            triangles_.push_back({a, b});
+            order_.prefetch(a);
+            order_.prefetch(b);
         });
+        std::size_t kept = first;
+        for (std::size_t i = first; i < triangles_.size(); ++i)
+            if (is_alive(triangles_[i].a, label) && is_alive(triangles_[i].b, label)) triangles_[kept++] = triangles_[i];
+        triangles_.resize(kept);
         touched_[slot].last = static_cast<std::int32_t>(triangles_.size());
         candidates_.push_back(edge);
         for (std::int32_t i = touched_[slot].first; i < touched_[slot].last; ++i) {
             const auto [a, b] = triangles_[i];
-            const EdgeId first = holder(a, b);
-            if (first != none) hand(first, edge, first == a ? b : a);
+            const EdgeId next = holder(a, b);
+            if (next != none) hand(next, edge, next == a ? b : a);
         }
     }
 
