@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -56,7 +56,7 @@ class Runtime:
     embedder: Embedder
     generator: Generator
     metrics: Metrics
-    notes: Mapping[str, str]
+    notes: dict[str, str]
     """What each stage is waiting for, in plain words; "" while it runs."""
     models: Mapping[str, str]
 
@@ -157,7 +157,7 @@ class EmbeddedApplication:
                         yield Piece(piece)
         yield answer(retrieved, passages, generated)
 
-    async def _pieces(self, question: str, passages: Sequence[ContextPassage]) -> AsyncIterator[str | Generated]:
+    async def _pieces(self, question: str, passages: Sequence[ContextPassage]) -> AsyncGenerator[str | Generated, None]:
         async for piece in self._runtime.generator.stream(question, passages):
             yield piece
 

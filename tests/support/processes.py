@@ -50,7 +50,7 @@ class Service:
 
 def start_service(data: Path, settings: Mapping[str, str] | None = None) -> Service:
     """Start the service on free ports and wait until it says where it listens."""
-    command = [sys.executable, "-m", "services.cli", "serve", "--json", "--port", "0", "--grpc-port", "0"]
+    command = [sys.executable, "-c", "from services.cli import main; main()", "serve", "--json", "--port", "0", "--grpc-port", "0"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
     process = subprocess.Popen(
         [*command, "--data", str(data)], env={**environment, **(settings or {})}, stdout=subprocess.PIPE, text=True
@@ -60,7 +60,7 @@ def start_service(data: Path, settings: Mapping[str, str] | None = None) -> Serv
     if not line:
         raise RuntimeError(f"the service ended with {process.wait()} before it listened")
     said = json.loads(line)
-    return Service(process, said["url"], said["grpc"])
+    return Service(process, said["http"], said["grpc"])
 
 
 @contextmanager

@@ -1,0 +1,155 @@
+"""The only place that builds adapters: from settings to a running application, and back down in order.
+
+Order up: models, storage, views, stages. Order down: stages stop taking work, indexes are saved, storage is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from graph.records import GraphDelta
+from infra.index_folder import IndexFolder
+from infra.metrics import Metrics
+from infra.models.chunking import SemanticChunker
+from infra.models.hashing_embeddings import HashingEmbedder
+from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
+from infra.models.offline_answers import ExtractiveGenerator
+from infra.models.offline_extraction import OfflineExtractor
+from infra.models.offline_reports import ExtractiveReporter
+from infra.settings import Settings
+from infra.sqlite import SqliteBackend, SqliteVectorStore
+from services.application import Application
+from services.embedded import EmbeddedApplication, Runtime
+from streams.consolidate import ConsolidateStage
+from streams.errors import Broken
+from streams.extract import ExtractStage
+from streams.extraction import Models
+from streams.followers import Views
+from streams.models import Embedder
+from streams.ports import State
+from streams.progress import Progress
+from streams.retrying import supervise
+from streams.summarize import SummarizeStage
+
+log = logging.getLogger("graphtide")
+
+SAVE_EVERY_S = 600.0
+SAVE_AFTER_VERSIONS = 500
+QUESTIONS_REMEMBERED = 2_000
+MODEL_FILE = "embedding-model"
+
+
+@asynccontextmanager
+async def open_application(settings: Settings, registry: CollectorRegistry | None = None) -> AsyncIterator[Application]:
+    """A running application on the embedded runtime, with its stages, until the block ends.
+
+    Its metrics go to `registry`. Raises Broken, before anything is touched, when the settings ask for what this
+    version does not have, or when the data folder is in use, damaged, or made with another embedding model.
+    """
+    if settings.kafka or settings.bolt:
+        raise Broken("GRAPHTIDE_KAFKA and GRAPHTIDE_BOLT are not supported by this version; unset them")
+    async with AsyncExitStack() as stack:
+        embedder = await _embedder(settings, stack)
+        backend = await SqliteBackend.open(settings.data)
+        stack.push_async_callback(backend.close)
+        _check_model(settings.data / MODEL_FILE, embedder.name)
+        views = Views(IndexFolder(settings.data / "indexes"))
+        stack.push_async_callback(views.close)
+        await views.open(backend.store)
+        runtime = _runtime(backend, views, embedder, registry)
+        reports = SummarizeStage(backend.log, backend.store, views, ExtractiveReporter(), runtime.metrics)
+        stages = {
+            "extract": runtime.extract.run,
+            "consolidate": runtime.consolidate.run,
+            "summarize": reports.run,
+            "index-snapshots": lambda: _save_now_and_then(views),
+        }
+        stack.push_async_callback(_stop, [_start(name, run, runtime.notes) for name, run in stages.items()])
+        yield EmbeddedApplication(runtime)
+
+
+def _runtime(backend: SqliteBackend, views: Views, embedder: Embedder, registry: CollectorRegistry | None) -> Runtime:
+    progress = Progress(backend.ledger, backend.store, views)
+    metrics = _Announcing(registry, progress)
+    extractor, generator = OfflineExtractor(), ExtractiveGenerator(HashingEmbedder())
+    remembered = MemoisedEmbedder(embedder, SqliteVectorStore(backend.database))
+    models = Models(SemanticChunker(), extractor, remembered)
+
+    async def follow(delta: GraphDelta) -> None:
+        await views.follow(delta)
+        progress.moved()
+
+    return Runtime(
+        backend.store,
+        backend.ledger,
+        views,
+        progress,
+        ExtractStage(backend.log, backend.ledger, models, metrics),
+        ConsolidateStage(backend.log, backend.store, follow, metrics),
+        MemoisedEmbedder(embedder, MemoryVectorStore(QUESTIONS_REMEMBERED)),
+        generator,
+        metrics,
+        {},
+        {"extraction": extractor.name, "embedding": embedder.name, "answers": generator.name},
+    )
+
+
+async def _embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:
+    if not settings.embedding_base_url:
+        return HashingEmbedder()
+    from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
+
+    key = settings.embedding_api_key.get_secret_value()
+    endpoint = OpenAIEmbedder(EmbeddingEndpoint(settings.embedding_base_url, settings.embedding_model, key))
+    stack.push_async_callback(endpoint.close)
+    return endpoint
+
+
+def _check_model(file: Path, name: str) -> None:
+    """Vectors of two models cannot be compared: a data folder keeps to the one it was begun with."""
+    if not file.exists():
+        file.write_text(name + "\n")
+    elif (held := file.read_text().strip()) != name:
+        raise Broken(
+            f"{file.parent} was embedded with {held}, and the settings say {name}: set the model back, "
+            "or publish to a new data folder"
+        )
+
+
+class _Announcing(Metrics):
+    """Metrics that also wake whoever waits for a revision, when it ends by failing."""
+
+    def __init__(self, registry: CollectorRegistry | None, progress: Progress) -> None:
+        super().__init__(registry)
+        self._progress = progress
+
+    def ended(self, graph: str, state: State) -> None:
+        super().ended(graph, state)
+        self._progress.moved()
+
+
+def _start(name: str, run: Callable[[], Awaitable[None]], notes: dict[str, str]) -> asyncio.Task[None]:
+    def note(reason: str) -> None:
+        notes[name] = reason
+
+    return asyncio.create_task(supervise(name, run, note), name=name)
+
+
+async def _stop(stages: list[asyncio.Task[None]]) -> None:
+    """Cancel the stages and wait: what they had not committed is read again at the next start."""
+    for stage in stages:
+        stage.cancel()
+    await asyncio.gather(*stages, return_exceptions=True)
+
+
+async def _save_now_and_then(views: Views) -> None:
+    """Keep the saved indexes young enough that a start after a crash has little to catch up with."""
+    while True:
+        await asyncio.sleep(SAVE_EVERY_S)
+        await views.save(least_versions=SAVE_AFTER_VERSIONS)
