@@ -90,7 +90,7 @@ class Communities(Protocol):
         """Number of levels, fixed: 3, from fine to coarse."""
 
     def community(self, node: int, level: int = 0) -> int:
-        """Id of a node's community at a level, 0 for a node without edges. Raises IndexError for a level that is not."""
+        """Id of a node's community at a level, 0 for a node without edges; IndexError for a level that is not."""
 
     def level(self, community: int) -> int:
         """Level of a community. Raises KeyError for an id that is not in use."""
@@ -116,8 +116,8 @@ class Communities(Protocol):
     def adopt(self, nodes: Int32, labels: Int64) -> CommunityChange:
         """Take over a partition found elsewhere (node -> label) as the coarsest level, and go on from there.
 
-        Every finer community is cut along it. Nodes it does not know stand alone at first; labels of nodes that are gone
-        are ignored. Ids go by best overlap. Cost: O(edges) and a report of everything that moved.
+        Every finer community is cut along it. Nodes it does not know stand alone at first, labels of nodes that are
+        gone are ignored. Ids go by best overlap. Cost: O(edges) and a report of everything that moved.
         """
 
     def memory_bytes(self) -> int:
