@@ -4,6 +4,7 @@ from infra.sqlite.backend import SqliteBackend
 from infra.sqlite.database import Database
 from infra.sqlite.ledger import SqliteLedger
 from infra.sqlite.log import SqliteLog
+from infra.sqlite.memo import SqliteVectorStore
 from infra.sqlite.store import SqliteGraphStore
 
-__all__ = ["Database", "SqliteBackend", "SqliteGraphStore", "SqliteLedger", "SqliteLog"]
+__all__ = ["Database", "SqliteBackend", "SqliteGraphStore", "SqliteLedger", "SqliteLog", "SqliteVectorStore"]

@@ -8,10 +8,12 @@ switch interval to get it back: a hundred rows one by one can take half a second
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 SIZES = (64, 8, 1)
 
@@ -28,16 +30,18 @@ def delete(connection: sqlite3.Connection, table: str, columns: Sequence[str], k
         _run(connection, lambda size: _delete(table, tuple(columns), size), keys)
 
 
-def _run(connection: sqlite3.Connection, statement: Callable[[int], str], rows: Sequence[tuple[Any, ...]]) -> None:
+def portions(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The rows, in order, cut into the sizes that statements are prepared for."""
     at = 0
     for size in SIZES:
         while len(rows) - at >= size:
-            connection.execute(statement(size), tuple(_flat(rows[at : at + size])))
+            yield rows[at : at + size]
             at += size
 
 
-def _flat(rows: Iterable[tuple[Any, ...]]) -> Iterable[Any]:
-    return chain.from_iterable(rows)
+def _run(connection: sqlite3.Connection, statement: Callable[[int], str], rows: Sequence[tuple[Any, ...]]) -> None:
+    for portion in portions(rows):
+        connection.execute(statement(len(portion)), tuple(chain.from_iterable(portion)))
 
 
 @lru_cache(maxsize=256)

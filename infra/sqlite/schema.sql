@@ -223,11 +223,10 @@ CREATE TABLE reports (
 
 CREATE TABLE memo (
     entry INTEGER PRIMARY KEY,
-    used  INTEGER NOT NULL,                     -- rises with every row put; refreshed when an old row is used
+    used  INTEGER NOT NULL UNIQUE,              -- rises with every row put, and with every old row that is used again
     key   BLOB    NOT NULL UNIQUE,
     value BLOB    NOT NULL
 );
-CREATE INDEX memo_by_use ON memo (used);
 
 -- For people with the sqlite3 shell ---------------------------------------------------------------------------------
 

@@ -1,0 +1,259 @@
+"""The GraphStore port, on every adapter: a commit whole or not at all, one writer, a snapshot the fold of deltas."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from graph import communities
+from graph.communities import Hierarchy
+from graph.records import DocumentInfo, DocumentRow, EdgeRow, GraphDelta
+from streams.errors import Broken, Fenced, Rejected
+from streams.memory import MemoryBackend
+from streams.memory.rows import Rows
+from streams.messages import DELTAS
+from streams.ports import Commit, GraphCommit, Outcome, Record, ReportRow, Standing, State, Watermark
+from tests.support.backends import NAMES, Backend, Clock, opened
+from tests.support.records import Walk, plain
+
+
+@pytest.fixture(params=NAMES)
+async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Backend]:
+    async with opened(request.param, tmp_path, Clock()) as one:
+        yield one
+
+
+def empty(graph: str, version: int) -> GraphCommit:
+    return GraphCommit(GraphDelta(graph, version), {})
+
+
+async def extractions(backend: Backend, graph: str) -> list[tuple[str, bytes]]:
+    return [pair async for pair in backend.store.extractions(graph)]
+
+
+async def test_store_raises_the_epoch_when_claimed(backend: Backend) -> None:
+    """Each claim gets a higher epoch and the offset where the last writer left off; partitions do not mix."""
+    held = await backend.store.claim(0)
+    await backend.store.commit(Commit(0, held, 5, (), ()))
+    again = await backend.store.claim(0)
+    assert again.epoch > held.epoch > 0 and again.next_offset == 5
+    assert (await backend.store.claim(1)).next_offset == 0
+
+
+async def test_store_fences_a_writer_that_does_not_hold_the_watermark(backend: Backend) -> None:
+    """A lost claim, a repeated commit and a partition without a claim change nothing at all."""
+    await backend.ledger.accept([Record("g|a", b"")])
+    with pytest.raises(Fenced):
+        await backend.store.commit(Commit(0, Watermark(0, 0), 1, (empty("g", 1),), ()))
+    zombie = await backend.store.claim(0)
+    held = await backend.store.claim(0)
+    outcomes = (Outcome("g", "a", 0, State.APPLIED),)
+    lost = Commit(0, zombie, 1, (GraphCommit(Walk(Random(1)).delta(), {"a": Standing(0, b"")}),), outcomes)
+    notices = (Record("g", b"n"),)
+    with pytest.raises(Fenced):
+        await backend.store.commit(replace(lost, notices=notices))
+    assert await backend.store.graphs() == {} and await backend.log.end(DELTAS) == {0: 0}
+    assert await backend.store.standings("g", ["a"]) == {} and await backend.ledger.pending("g") == 1
+    await backend.store.commit(replace(lost, held=held, notices=notices))
+    with pytest.raises(Fenced):
+        await backend.store.commit(replace(lost, held=held, notices=notices))
+    assert await backend.store.graphs() == {"g": 1} and await backend.log.end(DELTAS) == {0: 1}
+    await backend.store.commit(Commit(0, Watermark(held.epoch, 1), 2, (empty("g", 2),), ()))
+
+
+async def test_store_commits_rows_standings_outcomes_and_notices_together(backend: Backend) -> None:
+    """After a commit all four are there, and the next writer starts behind it."""
+    await backend.ledger.accept([Record("g|a", b""), Record("h|b", b"")])
+    held = await backend.store.claim(0)
+    parts = (
+        GraphCommit(GraphDelta("g", 1, documents=(DocumentRow("a", 0, DocumentInfo(), ()),)), {"a": Standing(0, b"x")}),
+        GraphCommit(GraphDelta("h", 1), {"b": Standing(1, None)}),
+    )
+    ends = (Outcome("g", "a", 0, State.APPLIED), Outcome("h", "b", 1, State.DELETED))
+    notices = (Record("g", b"1"), Record("h", b"1"))
+    await backend.store.commit(Commit(0, held, 2, parts, ends, notices))
+    assert await backend.store.graphs() == {"g": 1, "h": 1}
+    assert [row.doc_id for row in (await backend.store.snapshot("g")).documents] == ["a"]
+    assert await backend.store.standings("g", ["z", "a"]) == {"a": Standing(0, b"x")}
+    assert await backend.store.standings("h", ["b"]) == {"b": Standing(1, None)}
+    assert await backend.ledger.pending("g") == await backend.ledger.pending("h") == 0
+    assert [one.record for one in await backend.log.consumer(DELTAS, "x").poll(9, 0)] == list(notices)
+    assert (await backend.store.claim(0)).next_offset == 2
+
+
+async def test_store_changes_nothing_when_a_part_of_the_commit_is_wrong(backend: Backend) -> None:
+    """A gap in the versions, a snapshot, an end that is none, a lowered offset, an unstorable notice: all or none."""
+    await backend.ledger.accept([Record("g|a", b"")])
+    held = await backend.store.claim(0)
+    await backend.store.commit(Commit(0, held, 3, (empty("g", 1),), ()))
+    held = Watermark(held.epoch, 3)
+    good = Commit(
+        0,
+        held,
+        4,
+        (GraphCommit(GraphDelta("g", 2), {"a": Standing(0, b"x")}),),
+        (Outcome("g", "a", 0, State.APPLIED),),
+        (Record("g", b"n"),),
+    )
+    wrong: list[tuple[type[Exception], Commit]] = [
+        (Broken, replace(good, graphs=(*good.graphs, empty("h", 2)))),
+        (Broken, replace(good, graphs=(*good.graphs, empty("g", 2)))),
+        (Broken, replace(good, graphs=(GraphCommit(GraphDelta("g", 2, snapshot=True), {}),))),
+        (Broken, replace(good, outcomes=(Outcome("g", "a", 0, State.ACCEPTED),))),
+        (Broken, replace(good, next_offset=2)),
+        (Rejected, replace(good, notices=(*good.notices, Record("\ud800", b"")))),
+    ]
+    for error, commit in wrong:
+        with pytest.raises(error):
+            await backend.store.commit(commit)
+        assert await backend.store.graphs() == {"g": 1} and await backend.store.standings("g", ["a"]) == {}
+        assert await backend.ledger.pending("g") == 1 and await backend.log.end(DELTAS) == {0: 0}
+    await backend.store.commit(replace(good, graphs=(*good.graphs, empty("g", 3), empty("h", 1))))
+    assert await backend.store.graphs() == {"g": 3, "h": 1}
+
+
+async def test_store_takes_back_standings_that_a_later_document_left(backend: Backend) -> None:
+    """Only live documents are extractions, by id and over many pages; a deleted one keeps its standing."""
+    held = await backend.store.claim(0)
+    standings = {f"d{i:03d}": Standing(i, None if i % 5 == 0 else b"%d" % i) for i in range(200)}
+    await backend.store.commit(Commit(0, held, 1, (GraphCommit(GraphDelta("g", 1), standings),), ()))
+    update = {"d000": Standing(200, b"back"), "d001": Standing(201, None)}
+    held = Watermark(held.epoch, 1)
+    await backend.store.commit(Commit(0, held, 2, (GraphCommit(GraphDelta("g", 2), update),), ()))
+    standings |= update
+    expected = [(doc_id, one.extraction) for doc_id, one in sorted(standings.items()) if one.extraction is not None]
+    assert await extractions(backend, "g") == expected
+    assert await backend.store.standings("g", list(standings)) == standings
+    assert await extractions(backend, "unknown") == []
+
+
+async def test_snapshot_of_an_unknown_graph_is_empty(backend: Backend) -> None:
+    """Version 0 and no rows, also when only the ledger knows the graph."""
+    await backend.ledger.accept([Record("g|a", b"")])
+    for graph in ("g", "h"):
+        assert plain(await backend.store.snapshot(graph)) == plain(GraphDelta(graph, 0, snapshot=True))
+    assert await backend.store.graphs() == {}
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_snapshot_is_the_fold_of_the_deltas(backend: Backend, seed: int) -> None:
+    """For random commits to two graphs, rows reused, replaced and gone: bit by bit, versions and communities too."""
+    print(f"seed {seed}")
+    rng = Random(seed)
+    walks, folds = {g: Walk(rng, g) for g in "gh"}, {g: Rows(g) for g in "gh"}
+    held = await backend.store.claim(0)
+    for step in range(25):
+        parts = tuple(walks[graph].commit(step) for graph in sorted(rng.sample("gh", rng.randint(1, 2))))
+        await backend.store.commit(Commit(0, held, step + 1, parts, ()))
+        held = Watermark(held.epoch, step + 1)
+        for part in parts:
+            folds[part.delta.graph].apply(part.delta)
+        if step % 6 == 5:
+            for graph, fold in folds.items():
+                assert plain(await backend.store.snapshot(graph)) == plain(fold.snapshot())
+    again = Rows("g")
+    again.apply(await backend.store.snapshot("g"))
+    assert plain(again.snapshot()) == plain(folds["g"].snapshot())
+
+
+async def test_stores_agree_when_commits_are_random(tmp_path: Path) -> None:
+    """The adapter and the reference, fed the same commits, hold the same in every respect."""
+    seed = 77
+    print(f"seed {seed}")
+    rng = Random(seed)
+    walk = Walk(rng)
+    reference = MemoryBackend(clock_ms=Clock())
+    async with opened("sqlite", tmp_path, Clock()) as adapter:
+        both: tuple[Backend, ...] = (reference, adapter)
+        held, _ = [await one.store.claim(0) for one in both]
+        for step in range(40):
+            part, outcome = walk.commit(step), Outcome("g", f"d{step % 10}", step, rng.choice(list(State)[1:]))
+            for one in both:
+                await one.ledger.accept([Record(f"g|d{step % 10}", b"")])
+                await one.store.commit(Commit(0, held, step + 1, (part,), (outcome,), (Record("g", b"%d" % step),)))
+            held = Watermark(held.epoch, step + 1)
+        snapshots = [plain(await one.store.snapshot("g")) for one in both]
+        assert snapshots[0] == snapshots[1]
+        ids = [f"d{i}" for i in range(10)]
+        assert await reference.store.standings("g", ids) == await adapter.store.standings("g", ids)
+        assert await extractions(reference, "g") == await extractions(adapter, "g")
+        assert await reference.ledger.counts("g") == await adapter.ledger.counts("g")
+        assert [await reference.ledger.latest("g", i) for i in ids] == [
+            await adapter.ledger.latest("g", i) for i in ids
+        ]
+
+
+async def test_replace_swaps_the_rows_and_keeps_the_standings(backend: Backend) -> None:
+    """The rebuilt rows stand at the version named, stamped with it; the other graph and the standings stay."""
+    rng = Random(5)
+    walks = {graph: Walk(rng, graph) for graph in "gh"}
+    held = await backend.store.claim(0)
+    for step in range(8):
+        parts = tuple(walk.commit(step) for walk in walks.values())
+        await backend.store.commit(Commit(0, held, step + 1, parts, ()))
+        held = Watermark(held.epoch, step + 1)
+    standings = await backend.store.standings("g", [f"d{i}" for i in range(10)])
+    other = plain(await backend.store.snapshot("h"))
+    fresh, fold = Walk(rng, "g"), Rows("g")
+    for _ in range(6):
+        fold.apply(fresh.delta())
+    rebuilt = replace(fold.snapshot(), version=9)
+    await backend.store.replace(rebuilt)
+    expected = Rows("g")
+    expected.apply(replace(rebuilt, snapshot=False))
+    assert plain(await backend.store.snapshot("g")) == plain(expected.snapshot())
+    assert {row.version for row in (await backend.store.snapshot("g")).entities} == {9}
+    assert await backend.store.standings("g", [f"d{i}" for i in range(10)]) == standings
+    assert plain(await backend.store.snapshot("h")) == other
+    for wrong in (replace(rebuilt, version=8), replace(rebuilt, version=10, snapshot=False)):
+        with pytest.raises(Broken):
+            await backend.store.replace(wrong)
+    await backend.store.commit(Commit(0, held, 9, (empty("g", 10),), ()))
+
+
+async def test_communities_go_on_from_a_snapshot(backend: Backend) -> None:
+    """A hierarchy stored change by change is one that `build` accepts and that behaves as the writer's."""
+    seed = 3
+    print(f"seed {seed}")
+    rng = np.random.default_rng(seed)
+    live = communities.build(np.empty((0, 2), np.int32), np.empty(0, np.int64), implementation="pure")
+    held = await backend.store.claim(0)
+    weights: dict[tuple[int, int], int] = {}
+    for step in range(30):
+        added = {(int(a), int(b)): 1 for a, b in np.sort(rng.integers(0, 60, (8, 2)), axis=1) if a != b}
+        removed = {pair: -weights[pair] for pair in list(weights)[:3] if pair not in added} if step > 5 else {}
+        changes = added | removed
+        for pair, by in changes.items():
+            weights[pair] = weights.get(pair, 0) + by
+        rows = tuple(EdgeRow(*pair, weights[pair], 2) for pair in changes)
+        weights = {pair: weight for pair, weight in weights.items() if weight}
+        change = live.update(np.array(list(changes), np.int32), np.array(list(changes.values()), np.int64))
+        delta = GraphDelta("g", step + 1, edges=rows, communities=change)
+        await backend.store.commit(Commit(0, held, step + 1, (GraphCommit(delta, {}),), ()))
+        held = Watermark(held.epoch, step + 1)
+    snapshot = await backend.store.snapshot("g")
+    tree, exact = snapshot.communities, live.hierarchy()
+    assert isinstance(tree, Hierarchy) and tree.next_id <= exact.next_id
+    assert plain(replace(tree, next_id=0)) == plain(replace(exact, next_id=0))
+    edges = np.array([(row.u, row.v) for row in snapshot.edges], np.int32)
+    restored = communities.build(
+        edges, np.array([row.weight for row in snapshot.edges], np.int64), snapshot=tree, implementation="pure"
+    )
+    assert restored.modularity() == pytest.approx(live.modularity())
+
+
+async def test_reports_are_kept_by_community(backend: Backend) -> None:
+    """Saving again replaces, `gone` drops, graphs do not mix."""
+    rows = [ReportRow(i, i % 2, f"f{i}", 3, "Title \0", "Summary é", ("d#1", "d#2")) for i in (2, 1, 7)]
+    await backend.store.save_reports("g", rows, [])
+    await backend.store.save_reports("h", rows[:1], [])
+    newer = replace(rows[0], fingerprint="new", sources=())
+    await backend.store.save_reports("g", [newer], [1, 99])
+    assert list(await backend.store.reports("g")) == [newer, rows[2]]
+    assert list(await backend.store.reports("h")) == rows[:1]
+    assert list(await backend.store.reports("i")) == []

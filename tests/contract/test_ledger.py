@@ -1,0 +1,141 @@
+"""The Ledger port, on every adapter: every accepted revision has one end, and it is counted right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from streams.errors import Broken, Rejected
+from streams.messages import DOCUMENTS
+from streams.ports import Delivered, Outcome, Position, Record, State
+from tests.support.backends import NAMES, Backend, Clock, opened
+
+ENDS = [state for state in State if state is not State.ACCEPTED]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=NAMES)
+async def backend(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[Backend]:
+    async with opened(request.param, tmp_path, clock) as one:
+        yield one
+
+
+async def test_ledger_accepts_into_the_topic_and_itself(backend: Backend, clock: Clock) -> None:
+    """The record is in `documents`, the entry is ACCEPTED, and both name the same position."""
+    clock.now_ms = 7_000
+    [position] = await backend.ledger.accept([Record("g|a|b", b"text")])
+    [delivered] = await backend.log.consumer(DOCUMENTS, "x").poll(5, 0)
+    entry = await backend.ledger.latest("g", "a|b")
+    assert entry is not None and delivered.position == position == entry.position
+    assert (entry.graph, entry.doc_id, entry.state, entry.reason) == ("g", "a|b", State.ACCEPTED, "")
+    assert (entry.attempts, entry.accepted_ms, entry.ended_ms) == (0, 7_000, None)
+
+
+async def test_ledger_accepts_nothing_when_one_key_is_malformed(backend: Backend) -> None:
+    """All or none, in the topic and in the ledger."""
+    for bad in ("no bar", "|doc", "graph|", "g|\ud800"):
+        with pytest.raises(Rejected):
+            await backend.ledger.accept([Record("g|a", b""), Record(bad, b"")])
+    assert await backend.log.end(DOCUMENTS) == {0: 0}
+    assert await backend.ledger.latest("g", "a") is None
+
+
+async def test_ledger_leaves_known_revisions_when_they_are_entered_again(backend: Backend) -> None:
+    """What came past `accept` is entered with its own time; what is known keeps its end."""
+    [position] = await backend.ledger.accept([Record("g|a", b"1")])
+    await backend.ledger.conclude([Outcome("g", "a", position.offset, State.APPLIED)])
+    await backend.log.append(DOCUMENTS, [Record("g|b", b"2")])
+    delivered = await backend.log.consumer(DOCUMENTS, "x").poll(5, 0)
+    late = Delivered(delivered[1].position, 555, delivered[1].record)
+    for _ in range(2):
+        await backend.ledger.enter([delivered[0], late])
+    first, second = await backend.ledger.latest("g", "a"), await backend.ledger.latest("g", "b")
+    assert first is not None and first.state is State.APPLIED
+    assert second is not None and (second.state, second.accepted_ms) == (State.ACCEPTED, 555)
+    assert sum((await backend.ledger.counts("g")).values()) == 2
+
+
+async def test_ledger_counts_attempts(backend: Backend) -> None:
+    """Each start counts one; a revision that was never entered is refused."""
+    [position] = await backend.ledger.accept([Record("g|a", b"1")])
+    assert [await backend.ledger.begin("g", "a", position.offset) for _ in range(3)] == [1, 2, 3]
+    entry = await backend.ledger.latest("g", "a")
+    assert entry is not None and entry.attempts == 3
+    for graph, doc_id, revision in (("g", "a", 9), ("g", "b", 0), ("h", "a", 0)):
+        with pytest.raises(Broken):
+            await backend.ledger.begin(graph, doc_id, revision)
+
+
+async def test_ledger_keeps_the_first_end(backend: Backend, clock: Clock) -> None:
+    """A second outcome is ignored, whether it comes in the same call or later."""
+    [position] = await backend.ledger.accept([Record("g|a", b"1")])
+    clock.now_ms = 3_000
+    failed = Outcome("g", "a", position.offset, State.FAILED, "too long")
+    await backend.ledger.conclude([failed, Outcome("g", "a", position.offset, State.APPLIED)])
+    clock.now_ms = 4_000
+    await backend.ledger.conclude([Outcome("g", "a", position.offset, State.DELETED, "no")])
+    entry = await backend.ledger.latest("g", "a")
+    assert entry is not None and (entry.state, entry.reason, entry.ended_ms) == (State.FAILED, "too long", 3_000)
+
+
+async def test_ledger_ignores_outcomes_of_unknown_revisions(backend: Backend) -> None:
+    """Nothing appears; ACCEPTED is no end at all."""
+    await backend.ledger.conclude([Outcome("g", "a", 3, State.APPLIED)])
+    await backend.ledger.conclude([])
+    assert not any((await backend.ledger.counts("g")).values())
+    with pytest.raises(Broken):
+        await backend.ledger.conclude([Outcome("g", "a", 3, State.ACCEPTED)])
+
+
+async def test_ledger_names_the_newest_revision(backend: Backend) -> None:
+    """Whatever its state, and only of that document in that graph."""
+    await backend.ledger.accept([Record(key, b"") for key in ("g|a", "g|a", "g|b", "h|a")])
+    await backend.ledger.conclude([Outcome("g", "a", 1, State.SUPERSEDED)])
+    entries = [await backend.ledger.latest(*key) for key in (("g", "a"), ("g", "b"), ("h", "a"), ("h", "b"))]
+    assert [entry and entry.position.offset for entry in entries] == [1, 2, 3, None]
+
+
+async def test_ledger_finds_the_unfinished_oldest_first(backend: Backend, clock: Clock) -> None:
+    """By the time of acceptance, then by position; ended ones and younger ones are left out."""
+    for at, key in ((3_000, "g|a"), (1_000, "g|b"), (2_000, "h|c"), (1_000, "g|d"), (9_000, "g|e")):
+        clock.now_ms = at
+        await backend.ledger.accept([Record(key, b"")])
+    await backend.ledger.conclude([Outcome("h", "c", 2, State.APPLIED)])
+    found = await backend.ledger.unfinished(9_000, 10)
+    assert [entry.doc_id for entry in found] == ["b", "d", "a"]
+    assert [entry.doc_id for entry in await backend.ledger.unfinished(9_000, 1)] == ["b"]
+
+
+async def test_ledger_counts_as_a_recount_does_when_it_is_used_at_random(backend: Backend) -> None:
+    """After every step of a random walk, counts and pending equal those of a plain list."""
+    seed = 20
+    print(f"seed {seed}")
+    rng = Random(seed)
+    model: list[tuple[str, str, State]] = []
+    for _ in range(60):
+        if rng.random() < 0.5:
+            keys = [(rng.choice("gh"), rng.choice("abc")) for _ in range(rng.randint(1, 12))]
+            await backend.ledger.accept([Record("|".join(key), b"") for key in keys])
+            model += [(*key, State.ACCEPTED) for key in keys]
+        elif model:
+            picked = [rng.randrange(len(model)) for _ in range(4)]
+            outcomes = [Outcome(*model[at][:2], at, rng.choice(ENDS)) for at in picked]
+            await backend.ledger.conclude(outcomes)
+            for outcome in outcomes:
+                if model[outcome.revision][2] is State.ACCEPTED:
+                    model[outcome.revision] = (outcome.graph, outcome.doc_id, outcome.state)
+        for graph in "gh":
+            counted = Counter(state for name, _, state in model if name == graph)
+            assert await backend.ledger.counts(graph) == {state: counted[state] for state in State}
+            assert await backend.ledger.pending(graph) == counted[State.ACCEPTED]
+            up_to = rng.randint(0, len(model))
+            expected = sum(one[0] == graph and one[2] is State.ACCEPTED for one in model[: up_to + 1])
+            assert await backend.ledger.pending(graph, Position(0, up_to)) == expected
