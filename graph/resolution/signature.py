@@ -108,7 +108,7 @@ def sign(name: str, type_: str) -> Signature:
         letters=_initials(name, words, tail_words),
         short_form=short_form,
         is_person=kind == "person" or (kind == "" and not tail_words and _could_be_a_person(plain, words)),
-        is_plural=bool(plain) and lx.singular(plain[-1]) != plain[-1],
+        is_plural=_is_plural(plain),
         is_generic=_is_generic(words, plain, title),
         is_dated=bool(everything) and all(w[:1].isdigit() or w in lx.MONTHS or w in lx.DATE_WORDS for w in everything),
     )
@@ -119,6 +119,11 @@ def _qualifiers(words: tuple[str, ...]) -> frozenset[str]:
     if "united" in found and words[words.index("united") + 1 :][:1] in lx.UNITED:
         return found - {"united"}
     return found
+
+
+def _is_plural(plain: list[str]) -> bool:
+    last = _POSSESSIVE.sub("", plain[-1]) if plain else ""
+    return lx.singular(last) != last
 
 
 def _initials(name: str, words: tuple[str, ...], tail: tuple[str, ...]) -> str:

@@ -1,0 +1,179 @@
+"""Measures entity resolution: how well pairs labelled by hand are judged, and what a label costs.
+
+    python -m tests.bench.core_resolution
+
+`entity_pairs.jsonl` holds names from the MuSiQue passages that were read and judged one by one, hard ones on purpose
+and before the rule was written; a hash splits them into pairs to tune on and pairs held out. A pair counts as judged
+the same when it is a candidate, proposed, and no guard forbids it; a cluster may still refuse it.
+
+The data is looked for in the folder GRAPHTIDE_BENCH_DATA (a `musique` folder, an `embedder` folder beside or in it)
+or in ../shared/bench; without it this says so and stops.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import random
+import statistics
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graph.resolution import LabelView, Resolver, normalise
+from graph.resolution.blocking import fits, lexical_keys, vector_keys
+from graph.resolution.judgement import Profile, Proposal, profile, propose
+
+_PAIRS = Path(__file__).with_name("entity_pairs.jsonl")
+_ROOT = Path(__file__).resolve().parents[2]
+_BATCH = 10  # labels in a document, about
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Where the passages and the embedder's vectors are."""
+
+    corpus: Path
+    embedder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PairReport:
+    """How well a set of pairs was judged. `blocked` is the share of true pairs that are candidates."""
+
+    pairs: int
+    positive: int
+    precision: float
+    recall: float
+    blocked: float
+    wrong: tuple[tuple[str, str, bool], ...]
+
+
+def find_data() -> Data | None:
+    """The benchmark data, or None."""
+    named = os.environ.get("GRAPHTIDE_BENCH_DATA")
+    bench = Path(named) if named else _ROOT.parent / "shared" / "bench"
+    for embedder in (bench / "embedder", bench.parent / "embedder"):
+        if (bench / "musique" / "corpus.jsonl").exists() and (embedder / "vectors.npy").exists():
+            return Data(bench / "musique" / "corpus.jsonl", embedder)
+    return None
+
+
+def load_vectors(data: Data) -> dict[str, NDArray[np.float32]]:
+    """Unit vectors by text."""
+    texts = json.loads(gzip.decompress((data.embedder / "texts.json.gz").read_bytes()))
+    vectors = np.load(data.embedder / "vectors.npy").astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return dict(zip(texts, vectors, strict=True))
+
+
+def load_names(data: Data) -> list[str]:
+    """One name for each label of the passages' entities and the ends of their triples, in a canonical order."""
+    by_label: dict[str, str] = {}
+    for line in data.corpus.read_text().splitlines():
+        row = json.loads(line)
+        for name in [*row["entities"], *(end for triple in row["triples"] for end in (triple[0], triple[2]))]:
+            if label := normalise(name):
+                by_label[label] = min(name, by_label.get(label, name))
+    return [by_label[label] for label in sorted(by_label)]
+
+
+def measure_pairs(data: Data) -> dict[str, PairReport]:
+    """Precision, recall and blocking recall on each half of the labelled pairs, and on all."""
+    vectors = load_vectors(data)
+    judged: dict[str, list[tuple[str, str, bool, bool, bool]]] = {"tune": [], "held": []}
+    for line in _PAIRS.read_text().splitlines():
+        row = json.loads(line)
+        a, b = (profile(LabelView(normalise(row[side]), "", vectors[row[side]])) for side in ("a", "b"))
+        near = a.key == b.key or _are_candidates(a, b)
+        same = a.key == b.key or (near and isinstance(propose(a, b, {}), Proposal))
+        judged[half_of(row["a"], row["b"])].append((row["a"], row["b"], row["same"], same, near))
+    judged["all"] = judged["tune"] + judged["held"]
+    return {half: _report(rows) for half, rows in judged.items()}
+
+
+def half_of(a: str, b: str) -> str:
+    """Which half a pair belongs to: a hash of the pair decides."""
+    return ("tune", "held")[hashlib.sha256("|".join(sorted((a, b))).encode()).digest()[0] & 1]
+
+
+def _report(rows: list[tuple[str, str, bool, bool, bool]]) -> PairReport:
+    positive = sum(truth for _, _, truth, _, _ in rows)
+    said = sum(same for _, _, _, same, _ in rows)
+    right = sum(truth and same for _, _, truth, same, _ in rows)
+    found = sum(truth and near for _, _, truth, _, near in rows)
+    wrong = tuple((a, b, truth) for a, b, truth, same, _ in rows if truth != same)
+    return PairReport(len(rows), positive, right / max(said, 1), right / positive, found / positive, wrong)
+
+
+def _are_candidates(a: Profile, b: Profile) -> bool:
+    one, other = (lexical_keys(p.signature) | vector_keys(p.signature, p.vector) for p in (a, b))
+    return any(fits(one[key], other[key]) for key in one.keys() & other.keys())
+
+
+def measure_cost(names: list[str], vectors: dict[str, NDArray[np.float32]]) -> Iterable[str]:
+    """CPU time of an update by the number of labels held: new labels, ten at a time, then changed vectors."""
+    order = list(enumerate(names))
+    random.Random(1).shuffle(order)
+    views = {i: LabelView(normalise(name), "", vectors[name]) for i, name in order}
+    resolver, spent, held = Resolver(), list[float](), 0
+    for start in range(0, len(order), _BATCH):
+        batch = {i: views[i] for i, _ in order[start : start + _BATCH]}
+        began = time.process_time()
+        resolver.update(batch)
+        spent.append((time.process_time() - began) / len(batch) * 1e6)
+        held += len(batch)
+        if held in (2_000, 5_000, 12_000) or held == len(order):
+            recent = spent[-100:]
+            yield _cost_line(f"new label, at {held:>6,} labels", recent)
+            yield _cost_line(
+                f"  vector changed, at {held:>6,}", list(_changes(resolver, [i for i, _ in order[:500]], views))
+            )
+    clusters = {resolver.cluster_of(i) for i in views}
+    sizes = sorted(len(c) for c in clusters if len(c) > 1)
+    yield f"{len(views):,} labels, {len(clusters):,} entities, {len(sizes)} of several labels, at most {sizes[-1]}"
+    yield f"{len(resolver.borderline())} borderline pairs for a judge"
+
+
+def _changes(resolver: Resolver, labels: list[int], views: dict[int, LabelView]) -> Iterable[float]:
+    for label in labels:
+        vector = views[label].vector
+        assert vector is not None
+        moved = vector + 0.02 * np.roll(vector, 1)
+        view = LabelView(views[label].name, "", (moved / np.linalg.norm(moved)).astype(np.float32))
+        began = time.process_time()
+        resolver.update({label: view})
+        yield (time.process_time() - began) * 1e6
+        resolver.update({label: views[label]})
+
+
+def _cost_line(what: str, spent: list[float]) -> str:
+    mean, median, p99 = statistics.fmean(spent), statistics.median(spent), sorted(spent)[int(len(spent) * 0.99)]
+    return f"{what:<34} mean {mean:6.1f} us   median {median:6.1f} us   p99 {p99:7.1f} us"
+
+
+def main() -> int:
+    """Print both tables."""
+    data = find_data()
+    if data is None:
+        print("no benchmark data: set GRAPHTIDE_BENCH_DATA, or keep it in ../shared/bench")
+        return 1
+    for half, report in measure_pairs(data).items():
+        print(
+            f"{half:<5} {report.pairs} pairs, {report.positive} the same: precision {report.precision:.3f}, "
+            f"recall {report.recall:.3f}, of true pairs candidates {report.blocked:.3f}"
+        )
+    for line in measure_cost(load_names(data), load_vectors(data)):
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

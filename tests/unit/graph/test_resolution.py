@@ -1,0 +1,388 @@
+"""Entity resolution: the rules for a pair, and that the state is a function of the live labels."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pytest
+
+from graph.resolution import ClusterChange, LabelView, Resolver, SameAs, blocking, normalise
+from graph.resolution.guards import conflict
+from graph.resolution.signature import sign
+from graph.resolution.similarity import cosine_milli, quantise, relate
+from tests.bench.core_resolution import find_data, measure_pairs
+from tests.model.resolution_oracle import NaiveResolver
+
+DIMENSIONS = 32
+
+
+def _vector(seed: int, noise: float = 0.0, noise_seed: int = 0) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    centre = np.random.default_rng(seed).normal(size=DIMENSIONS)
+    centre /= np.linalg.norm(centre)
+    other = np.random.default_rng(noise_seed).normal(size=DIMENSIONS)
+    vector = centre + noise * other / np.linalg.norm(other)
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+def _view(name: str, seed: int | None = 1, noise: float = 0.0, type_: str = "") -> LabelView:
+    return LabelView(normalise(name), type_, None if seed is None else _vector(seed, noise, len(name)))
+
+
+def _resolved(*names: str, seed: int | None = 1) -> tuple[Resolver, list[set[str]]]:
+    resolver = Resolver()
+    resolver.update({i: _view(name, seed) for i, name in enumerate(names)})
+    found = {resolver.cluster_of(i) for i in range(len(names))}
+    return resolver, sorted(({names[i] for i in c} for c in found), key=sorted)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("GPT-3", "GPT-4"),
+        ("World War I", "World War II"),
+        ("World War", "World War I"),
+        ("1963", "January 1963"),
+        ("6 August 1945", "9 August 1945"),
+        ("15", "15th"),
+        ("1990", "1990s"),
+        ("Peter Tolkien", "Paul Tolkien"),
+        ("P. J. Tolkien", "P. K. Tolkien"),
+        ("Sam Brannock Jr.", "Sam Brannock Sr."),
+        ("Sam Brannock", "Sam Brannock Jr."),
+        ("North Korea", "South Korea"),
+        ("Korea", "North Korea"),
+        ("men's relay", "women's relay"),
+        ("Thriller (album)", "Thriller (song)"),
+        ("Mercury (planet)", "Mercury (element)"),
+        ("Portland, Oregon", "Portland, Maine"),
+        ("Austria", "Austria-Hungary"),
+        ("the city", "the film"),
+        ("the city", "city"),
+        ("he", "him"),
+        ("he", "He"),
+        ("Queen Astrid", "King Astrid"),
+        ("T. J. Brannock", "Tim Brannock"),
+        ("National League", "National League A"),
+        ("East Boston", "east of Boston"),
+        ("Ji Liang", "Liang Ji"),
+        ("Senate", "United States Senate"),
+        ("Buddhism", "Buddhist"),
+        ("NBA", "National Bank of Austria"),
+        ("John Smith", "John Henry Smith"),
+        ("king of Westrania", "Westrania"),
+    ],
+)
+def test_labels_stay_apart_when_a_guard_forbids_it(a: str, b: str) -> None:
+    """Even with one and the same vector, what a reader tells apart stays apart."""
+    resolver, _ = _resolved(a, b)
+    assert resolver.evidence(0, 1) is None
+    assert resolver.cluster_of(0) == {0}
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("the United Nations", "United Nations"),
+        ("U.S.", "United States"),
+        ("U.S.", "US"),
+        ("U.S. Navy", "United States Navy"),
+        ("Acme Corp", "Acme Corporation"),
+        ("J. R. R. Tolkien", "John Ronald Reuel Tolkien"),
+        ("JRR Tolkien", "J. R. R. Tolkien"),
+        ("JRR Tolkien", "John Ronald Reuel Tolkien"),
+        ("Stockholm-Arlanda Airport", "Stockholm Arlanda Airport"),
+        ("Québec City", "Quebec City"),
+        ("Chess Olympiad", "Chess Olympiads"),
+        ("Treaty of Versailles", "Versailles Treaty"),
+        ("1 January 2002", "January 1, 2002"),
+        ("Second World War", "World War II"),
+        ("2009-10", "2009-2010"),
+        ("Sir Nicholas Bacon", "Nicholas Bacon"),
+        ("Brunei's", "Brunei"),
+        ("Southeast Asia", "South East Asia"),
+        ("European Union (EU)", "European Union"),
+    ],
+)
+def test_labels_are_one_when_only_the_form_differs_and_there_is_no_vector(a: str, b: str) -> None:
+    """A difference of form needs no vector."""
+    assert _resolved(a, b, seed=None)[0].cluster_of(0) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("Kevin Durant", "Kevin Wayne Durant"),
+        ("Ben Pakulski", "Benjamin Pakulski"),
+        ("Stalin", "Joseph Stalin"),
+        ("Houston", "Houston, Texas"),
+        ("BSEC", "Black Sea Economic Cooperation"),
+        ("Gatwick Airport", "London Gatwick Airport"),
+        ("Casino", "Casinos"),
+        ("Mercury", "Mercury (planet)"),
+        ("Damerdjog", "Damerjog"),
+        ("Olympic Winter Games", "Winter Olympic Games"),
+    ],
+)
+def test_labels_are_one_only_when_vectors_confirm_a_difference_of_content(a: str, b: str) -> None:
+    """The same wording is accepted with near vectors, and refused with none or with far ones."""
+    assert _resolved(a, b)[0].cluster_of(0) == {0, 1}
+    assert _resolved(a, b, seed=None)[0].cluster_of(0) == {0}
+    far = Resolver()
+    far.update({0: _view(a, 1), 1: LabelView(normalise(b), "", -_vector(1))})
+    assert far.cluster_of(0) == {0}
+
+
+def test_labels_of_one_name_are_one_when_a_type_is_unknown_and_apart_when_types_differ() -> None:
+    """A known type is a guard; an unknown one is not, unless it could be either."""
+    resolver = Resolver()
+    resolver.update({0: _view("Jordan", type_="person"), 1: _view("Jordan")})
+    assert resolver.cluster_of(0) == {0, 1}
+    resolver.update({2: _view("Jordan", type_="country")})
+    assert [resolver.cluster_of(i) for i in range(3)] == [{0}, {1}, {2}]
+    resolver.update({0: None})
+    assert resolver.cluster_of(1) == {1, 2}
+
+
+def test_initials_link_to_neither_when_two_names_fit() -> None:
+    """ "J. Brannock" beside "John" and "James" is left alone, until one of them goes."""
+    resolver, found = _resolved("J. Brannock", "John Brannock", "James Brannock")
+    assert found == [{"J. Brannock"}, {"James Brannock"}, {"John Brannock"}]
+    link = resolver.evidence(0, 1)
+    assert link is not None and not link.holds and resolver.links_of(0) == ()
+    change = resolver.update({2: None})
+    assert resolver.cluster_of(0) == {0, 1}
+    assert change.formed == (frozenset({0, 1}),)
+    assert set(change.dissolved) == {frozenset({0}), frozenset({1}), frozenset({2})}
+
+
+def test_chain_does_not_swallow_a_conflicting_label_when_links_lead_there() -> None:
+    """Each link is good, but the ends conflict: the weaker union is refused, and the link says so."""
+    names = ("Q. Brannock", "Quentin Brannock", "Quentin Ulysses Brannock", "Quentin Xavier Brannock")
+    resolver, found = _resolved(*names)
+    for cluster in found:
+        assert not any(conflict(sign(normalise(x), ""), sign(normalise(y), "")) for x in cluster for y in cluster)
+    assert resolver.cluster_of(2) != resolver.cluster_of(3)
+
+
+def test_deleting_a_label_undoes_the_merge_when_it_was_the_bridge() -> None:
+    """The label that justified a merge takes the merge with it, links and all."""
+    resolver, found = _resolved("JRR Tolkien", "John Ronald Reuel Tolkien", "J. R. R. Tolkien")
+    assert len(found) == 1
+    resolver.update({0: None, 2: None})
+    assert resolver.cluster_of(1) == {1} and resolver.links_of(1) == ()
+    with pytest.raises(KeyError):
+        resolver.cluster_of(0)
+
+
+def test_update_changes_nothing_when_a_label_to_forget_is_unknown() -> None:
+    """A wrong deletion is refused before anything is done."""
+    resolver = Resolver()
+    with pytest.raises(KeyError):
+        resolver.update({0: _view("Houston"), 7: None})
+    with pytest.raises(KeyError):
+        resolver.cluster_of(0)
+
+
+def test_cosine_is_symmetric_and_exact_when_vectors_are_quantised() -> None:
+    """The float32 product of quantised vectors is the integer one, so order and machine do not matter."""
+    for seed in range(50):
+        a, b = quantise(_vector(seed)), quantise(_vector(seed + 1, 0.3))
+        exact = int(np.dot(a.astype(np.int64), b.astype(np.int64))) * 1000 // 2**22
+        assert cosine_milli(a, b) == cosine_milli(b, a) == exact
+
+
+# A pool in which names collide in every way the rules know of. The number is the thing meant; its vectors are near.
+_POOL = [
+    (name, thing)
+    for thing, names in enumerate(
+        [
+            ["J. Brannock", "John Brannock", "John Quincy Brannock", "J. Q. Brannock", "Brannock", "Mr. Brannock"],
+            ["James Brannock", "James T. Brannock", "Jim Brannock", "Brannock, James", "President James Brannock"],
+            ["Houston", "Houston, Texas", "Houston, TX", "Houston Texas", "City of Houston"],
+            ["Houston, British Columbia", "Houston, British Columbia, Canada"],
+            ["U.S.", "US", "United States", "United States of America", "the United States", "USA"],
+            ["Black Sea Economic Cooperation", "BSEC", "Black Sea Economic Co-operation"],
+            ["Boston State Energy Committee", "Boston State Energy Committee (BSEC)"],
+            ["World War II", "Second World War", "World War 2"],
+            ["World War I", "First World War", "the First World War"],
+            ["Chess Olympiad", "Chess Olympiads", "World Chess Olympiads", "36th Chess Olympiad"],
+            ["Gatwick Airport", "London Gatwick Airport", "Gatwick"],
+            ["he", "the city", "the film"],
+            ["Damerdjog", "Damerjog"],
+            ["1 January 2002", "January 1, 2002", "January 2002"],
+            ["Census Bureau", "U.S. Census Bureau", "United States Census Bureau"],
+        ]
+    )
+    for name in names
+]
+_TYPES = ("", "", "", "person", "place")
+
+
+def _random_view(generator: random.Random) -> LabelView:
+    name, thing = generator.choice(_POOL)
+    vector = (
+        None if generator.random() < 0.1 else _vector(thing, generator.choice((0.0, 0.3, 0.6)), generator.randrange(99))
+    )
+    return LabelView(normalise(name), generator.choice(_TYPES), vector)
+
+
+def _walk(generator: random.Random, steps: int) -> Iterable[dict[int, LabelView | None]]:
+    """Batches of inserts, changes of vector and deletions. No two live labels have the same name and type."""
+    live: dict[int, LabelView] = {}
+    for step in range(steps):
+        batch: dict[int, LabelView | None] = {}
+        for _ in range(generator.choice((1, 1, 2, 5))):
+            view = _random_view(generator)
+            held = next((i for i, v in live.items() if (v.name, v.type) == (view.name, view.type)), None)
+            grows = step < steps * 2 // 3 or generator.random() < 0.3
+            if held is None and grows:
+                label = generator.choice([i for i in range(400) if i not in live and i not in batch])
+                live[label] = view
+                batch[label] = view
+            elif held is not None and held not in batch:
+                if grows and generator.random() < 0.6:
+                    live[held] = view
+                    batch[held] = view
+                else:
+                    del live[held]
+                    batch[held] = None
+        yield batch
+
+
+def _all_links(resolver: Resolver, live: Iterable[int]) -> set[SameAs]:
+    ordered = sorted(live)
+    found = (resolver.evidence(a, b) for i, a in enumerate(ordered) for b in ordered[i + 1 :])
+    return {link for link in found if link is not None}
+
+
+class _Mirror:
+    """What a store holds that only ever applies the changes."""
+
+    def __init__(self) -> None:
+        self.clusters: set[frozenset[int]] = set()
+        self.links: set[SameAs] = set()
+
+    def apply(self, change: ClusterChange) -> None:
+        """Take out what was, put in what is; each must be there, or not."""
+        assert set(change.dissolved) <= self.clusters
+        self.clusters = (self.clusters - set(change.dissolved)) | set(change.formed)
+        assert set(change.links_removed) <= self.links
+        self.links = (self.links - set(change.links_removed)) | set(change.links_added)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("max_block", [3, 24])
+def test_resolver_equals_the_oracle_when_labels_come_change_and_go(
+    seed: int, max_block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After every step of a random walk: the same clusters, links and open questions as a computation from scratch,
+    and the same for a store that applied the reported changes; also when blocks close and open all the time."""
+    print(f"seed {seed}, blocks of {max_block}")
+    monkeypatch.setattr(blocking, "MAX_BLOCK", max_block)
+    generator = random.Random(seed)
+    resolver, oracle, mirror, live = Resolver(), NaiveResolver(), _Mirror(), set[int]()
+    for batch in _walk(generator, 90):
+        mirror.apply(resolver.update(batch))
+        oracle.update(batch)
+        live = (live | batch.keys()) - {label for label, view in batch.items() if view is None}
+        if resolver.borderline() and generator.random() < 0.3:
+            pair, verdict = generator.choice(resolver.borderline()), generator.random() < 0.6
+            mirror.apply(resolver.decide(pair, verdict))
+            oracle.decide(pair, verdict)
+        for label in live:
+            assert resolver.cluster_of(label) == oracle.cluster_of(label)
+        links = _all_links(resolver, live)
+        assert {(s.a, s.b, s.rule, s.score_milli, s.holds) for s in links} == oracle.links()
+        assert set(resolver.borderline()) == oracle.borderline()
+        assert mirror.clusters == {resolver.cluster_of(label) for label in live}
+        assert mirror.links == links
+    assert live
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_clusters_are_the_same_when_order_and_numbers_differ(seed: int) -> None:
+    """The same live labels under other numbers, in another order and other batches, after other deletions."""
+    print(f"seed {seed}")
+    generator = random.Random(seed)
+    views = {(v.name, v.type): v for v in (_random_view(generator) for _ in range(150))}
+    results = []
+    for _ in range(3):
+        order = sorted(views)
+        generator.shuffle(order)
+        numbers = dict(zip(order, generator.sample(range(10_000), len(order)), strict=True))
+        resolver = Resolver()
+        passing = [(f"passing {k[0]}", k[1]) for k in order[::3]]
+        resolver.update({20_000 + i: LabelView(*key, None) for i, key in enumerate(passing)})
+        for start in range(0, len(order), size := generator.randrange(1, 9)):
+            resolver.update({numbers[key]: views[key] for key in order[start : start + size]})
+        resolver.update({20_000 + i: None for i in range(len(passing))})
+        names = {number: key for key, number in numbers.items()}
+        clusters = {frozenset(names[i] for i in resolver.cluster_of(n)) for n in names}
+        open_pairs = [tuple(sorted((names[a], names[b]))) for a, b in resolver.borderline()]
+        results.append((clusters, open_pairs))
+    assert results[0] == results[1] == results[2]
+
+
+def test_restored_resolver_goes_on_as_the_original_when_fed_the_same() -> None:
+    """Labels, links and open questions are the whole state."""
+    generator = random.Random(5)
+    resolver, live, links = Resolver(), dict[int, LabelView](), set[SameAs]()
+    batches = list(_walk(generator, 80))
+    for batch in batches[:40]:
+        change = resolver.update(batch)
+        links = (links - set(change.links_removed)) | set(change.links_added)
+        live.update({label: view for label, view in batch.items() if view is not None})
+        for label in [label for label, view in batch.items() if view is None]:
+            del live[label]
+    restored = Resolver()
+    restored.restore(live, links, resolver.borderline())
+    assert [restored.cluster_of(i) for i in live] == [resolver.cluster_of(i) for i in live]
+    for batch in batches[40:]:
+        assert restored.update(batch) == resolver.update(batch)
+        assert restored.borderline() == resolver.borderline()
+    with pytest.raises(ValueError, match="empty"):
+        restored.restore({}, ())
+
+
+def test_judge_is_asked_once_when_its_verdicts_are_kept() -> None:
+    """A verdict links or parts a borderline pair, holds for a later resolver, and is overruled by guards."""
+    near = {0: _view("Boston Red Sox", 1), 1: _view("Red Sox", 1, 0.2)}
+    resolver = Resolver()
+    resolver.update(near)
+    assert resolver.borderline() == ((0, 1),) and resolver.cluster_of(0) == {0}
+    change = resolver.decide((1, 0), True)
+    assert change.formed == (frozenset({0, 1}),) and change.links_added[0].rule == "judge"
+    assert resolver.borderline() == ()
+    key = (("boston red sox", ""), ("red sox", ""))
+    for verdict, cluster in ((True, {0, 1}), (False, {0})):
+        later = Resolver({key: verdict})
+        later.update(near)
+        assert later.cluster_of(0) == cluster and later.borderline() == ()
+
+
+def test_relation_is_symmetric_when_sides_are_swapped() -> None:
+    """Rule, score and the side that says less do not depend on which label comes first."""
+    signatures = [sign(normalise(name), type_) for name, _ in _POOL for type_ in ("", "person")]
+    for a in signatures:
+        for b in signatures:
+            one, other = relate(a, b), relate(b, a)
+            assert conflict(a, b) == conflict(b, a)
+            if one is None or other is None:
+                assert one is other
+            elif a is not b:
+                assert (one.rule, one.lexical_milli) == (other.rule, other.lexical_milli)
+                swapped: Callable[[int], int] = lambda side: side if side < 0 else 1 - side  # noqa: E731
+                assert one.general == swapped(other.general) or a.name == b.name
+
+
+def test_held_pairs_are_judged_well_when_vectors_are_at_hand() -> None:
+    """Precision and recall on pairs labelled by hand stay above floors a little under what was measured."""
+    data = find_data()
+    if data is None:
+        pytest.skip("no benchmark data: set GRAPHTIDE_BENCH_DATA, or keep it in ../shared/bench")
+    report = measure_pairs(data)["held"]
+    assert report.precision >= 0.94
+    assert report.recall >= 0.75
+    assert report.blocked >= 0.90
