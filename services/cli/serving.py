@@ -11,10 +11,12 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
 import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +29,7 @@ from streams.errors import GraphtideError
 if TYPE_CHECKING:
     import grpc.aio
     import uvicorn
+    from prometheus_client import CollectorRegistry
 
     from services.application import Application
     from services.protocol.limits import Limits
@@ -57,18 +60,38 @@ async def _serve(settings: Settings, as_json: bool) -> None:
 
     _stop_at_once_on_signals()
     with _listener(settings.host, settings.port, "port") as listener:
-        async with open_application(settings) as application:
-            await _answer(application, settings, listener, as_json)
+        registry = _registry()
+        async with open_application(settings, registry) as application:
+            parts = _Parts(application, settings, registry)
+            await _answer(parts, listener, as_json)
 
 
-async def _answer(application: Application, settings: Settings, listener: socket.socket, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    application: Application
+    settings: Settings
+    registry: CollectorRegistry
+
+
+def _registry() -> CollectorRegistry:
+    """The metrics of this process; those of the stages and of HTTP join them."""
+    from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+
+    registry = CollectorRegistry()
+    for collector in (ProcessCollector, PlatformCollector, GCCollector):
+        collector(registry=registry)
+    return registry
+
+
+async def _answer(parts: _Parts, listener: socket.socket, as_json: bool) -> None:
     from services.protocol.limits import Limits
     from services.rpc.server import create_server
 
+    settings = parts.settings
     limits = Limits.of(settings)
-    grpc_server = create_server(application, limits)
+    grpc_server = create_server(parts.application, limits)
     grpc_port = _bind_grpc(grpc_server, settings.host, settings.grpc_port)
-    http_server = _http_server(application, settings, limits)
+    http_server = _http_server(parts, limits)
     await grpc_server.start()
     _end_on_signals(http_server)
     serving = asyncio.create_task(http_server.serve([listener]))
@@ -78,13 +101,13 @@ async def _answer(application: Application, settings: Settings, listener: socket
     _stop_at_once_on_signals()
 
 
-def _http_server(application: Application, settings: Settings, limits: Limits) -> uvicorn.Server:
+def _http_server(parts: _Parts, limits: Limits) -> uvicorn.Server:
     import uvicorn
 
     from services.http.app import create_app
 
-    app = create_app(application, limits)
-    graceful_s = max(1, round(settings.shutdown_timeout_s))
+    app = create_app(parts.application, limits, parts.registry)
+    graceful_s = max(1, round(parts.settings.shutdown_timeout_s))
     return uvicorn.Server(
         uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=graceful_s)
     )
@@ -118,7 +141,8 @@ def _listener(host: str, port: int, option: str) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=512)
     except OSError as error:
-        raise _taken(host, port, option, error.strerror or str(error)) from error
+        known = isinstance(error, socket.gaierror) or error.errno is None
+        raise _taken(host, port, option, str(error.strerror if known else os.strerror(error.errno or 0))) from error
 
 
 def _bind_grpc(server: grpc.aio.Server, host: str, port: int) -> int:

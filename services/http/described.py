@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Path
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -12,6 +13,21 @@ from services.http.models import ErrorBody
 from services.protocol.envelope import GRAPH_NAME, MAX_ID_CHARS, document_id, graph_name
 from services.protocol.shapes import dump
 from streams.errors import Invalid
+
+
+class DocumentIdConvertor(Convertor[str]):
+    """All that follows in the path. Unlike `path` it takes line breaks too, for `document_id` to refuse by name."""
+
+    regex = r"[\s\S]*"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("document_id", DocumentIdConvertor())
 
 Responses = dict[int | str, dict[str, Any]]
 

@@ -17,7 +17,7 @@ from services.protocol.limits import Limits
 from services.protocol.shapes import fields_json
 from services.protocol.statuses import AllRejected
 
-DOCUMENT = "/v1/graphs/{graph}/documents/{id:path}"
+DOCUMENT = "/v1/graphs/{graph}/documents/{id:document_id}"
 DOCUMENTS = "/v1/graphs/{graph}/documents"
 
 _PARSE_ASIDE_BYTES = 1 << 20

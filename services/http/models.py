@@ -17,7 +17,7 @@ class _Said(BaseModel):
 class ErrorDetail(_Said):
     code: str = Field(examples=["invalid"])
     message: str = Field(examples=["must be a string, not a number"])
-    field: str | None = Field(None, examples=["facts[3].subject"])
+    field: str | None = Field(default=None, examples=["facts[3].subject"])
 
 
 class ErrorBody(_Said):

@@ -17,7 +17,7 @@ from services.protocol.shapes import answer_json
 
 EVENTS = "text/event-stream"
 
-_EXAMPLE = 'event: context\ndata: {"citations":[],…}\n\nevent: token\ndata: {"text":"Polonium"}\n\nevent: answer\ndata: {…}\n\n'
+_EXAMPLE = 'event: context\ndata: {"mode": …}\n\nevent: token\ndata: {"text": "Polonium"}\n\nevent: answer\ndata: …\n\n'
 
 
 def query_routes(application: Application, limits: Limits) -> APIRouter:

@@ -64,14 +64,14 @@ class FactBody(StrictModel):
     predicate: Name = Field(examples=["discovered"])
     object: Name = Field(examples=["polonium"])
     description: Description | None = None
-    weight: float | None = Field(None, ge=0.001, le=1_000_000)
+    weight: float | None = Field(default=None, ge=0.001, le=1_000_000)
 
 
 class EntityBody(StrictModel):
     """An entity that the publisher names."""
 
     name: Name = Field(examples=["Marie Curie"])
-    type: Description | None = Field(None, examples=["person"])
+    type: Description | None = Field(default=None, examples=["person"])
     description: Description | None = None
 
 
@@ -79,10 +79,10 @@ class DocumentBody(StrictModel):
     """A document. With `facts` or `entities`, even empty ones, nothing is extracted from the text by a model."""
 
     text: FilledText = Field(examples=["Marie Curie discovered polonium in 1898."])
-    title: Description | None = Field(None, examples=["Marie Curie"])
-    source: Description | None = Field(None, examples=["notes/curie.md"])
-    occurred_at: IsoDate | None = Field(None, examples=["1898-07-18"])
-    metadata: Metadata | None = Field(None, examples=[{"language": "en"}])
+    title: Description | None = Field(default=None, examples=["Marie Curie"])
+    source: Description | None = Field(default=None, examples=["notes/curie.md"])
+    occurred_at: IsoDate | None = Field(default=None, examples=["1898-07-18"])
+    metadata: Metadata | None = Field(default=None, examples=[{"language": "en"}])
     entities: list[EntityBody] | None = None
     facts: list[FactBody] | None = None
 

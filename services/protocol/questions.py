@@ -33,21 +33,23 @@ class FiltersBody(StrictModel):
 
     doc_ids: list[Value] | None = None
     sources: list[Value] | None = None
-    metadata: Metadata | None = Field(None, description="each named key must have exactly this value")
-    occurred_from: IsoDate | None = Field(None, examples=["1890-01-01"])
-    occurred_to: IsoDate | None = Field(None, examples=["1899-12-31"])
+    metadata: Metadata | None = Field(default=None, description="each named key must have exactly this value")
+    occurred_from: IsoDate | None = Field(default=None, examples=["1890-01-01"])
+    occurred_to: IsoDate | None = Field(default=None, examples=["1899-12-31"])
 
 
 class QueryBody(StrictModel):
     """A question to a graph."""
 
     question: Question = Field(examples=["What did Marie Curie discover?"])
-    mode: Mode | None = Field(None, examples=["local"])
-    top_k: int | None = Field(None, ge=1, examples=[5])
-    after: Description | None = Field(None, description="a token of a publish or delete: wait until it is in the graph")
+    mode: Mode | None = Field(default=None, examples=["local"])
+    top_k: int | None = Field(default=None, ge=1, examples=[5])
+    after: Description | None = Field(
+        default=None, description="a token of a publish or delete: wait until it is in the graph"
+    )
     filters: FiltersBody | None = None
-    generate: bool | None = Field(None, description="false: the context only, no answer is written")
-    explain: bool | None = Field(None, description="true: say step by step how the passages were found")
+    generate: bool | None = Field(default=None, description="false: the context only, no answer is written")
+    explain: bool | None = Field(default=None, description="true: say step by step how the passages were found")
 
 
 def read_question(raw: bytes, limits: Limits) -> Ask:

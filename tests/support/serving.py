@@ -1,4 +1,4 @@
-"""Runs the HTTP application behind a real socket for the length of a test."""
+"""Runs an application behind real sockets for the length of a test."""
 
 from __future__ import annotations
 
@@ -6,9 +6,31 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator
+from pathlib import Path
 
+import grpc.aio
+import pytest
 import uvicorn
 from starlette.types import ASGIApp
+
+from infra.settings import Settings
+from services.application import Application
+from services.protocol.limits import Limits
+from services.rpc.server import create_server
+from tests.support.application import InMemoryApplication
+
+KINDS = ("memory", "embedded")
+
+
+@contextlib.asynccontextmanager
+async def opened(kind: str, folder: Path) -> AsyncIterator[Application]:
+    """The in-memory application, or the real one with its data in `folder`."""
+    if kind == "memory":
+        yield InMemoryApplication()
+        return
+    wiring = pytest.importorskip("services.wiring")
+    async with wiring.open_application(Settings(data=folder)) as application:
+        yield application
 
 
 @contextlib.asynccontextmanager
@@ -24,3 +46,16 @@ async def http_service(app: ASGIApp) -> AsyncIterator[str]:
     finally:
         server.should_exit = True
         await serving
+
+
+@contextlib.asynccontextmanager
+async def grpc_service(application: Application, limits: Limits | None = None) -> AsyncIterator[grpc.aio.Channel]:
+    """A channel to the gRPC service over `application`."""
+    server = create_server(application, limits)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            yield channel
+    finally:
+        await server.stop(5)

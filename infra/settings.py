@@ -1,0 +1,111 @@
+"""The settings: what they are, where they come from, and which wins. Read once, where a process is put together.
+
+In order of precedence: what the command line says, the environment (GRAPHTIDE_DATA), a file (graphtide.toml), the
+default. A setting has one name: `data` in the file is GRAPHTIDE_DATA in the environment. The invariants: a name in the
+file that is no setting is an error, and secrets are never printed.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PREFIX = "GRAPHTIDE_"
+FILE = "graphtide.toml"
+
+
+class SettingsError(Exception):
+    """A setting is wrong; the message names it, where it stands, and what would be right."""
+
+
+class Settings(BaseSettings):
+    """Sizes are bytes, lengths characters, times seconds. Empty names of endpoints mean: none, work without."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True, env_ignore_empty=True)
+
+    data: Path = Path("graphtide-data")
+
+    llm_base_url: str = ""
+    llm_api_key: SecretStr = SecretStr("")
+    llm_model: str = ""
+    embedding_base_url: str = ""
+    embedding_api_key: SecretStr = SecretStr("")
+    embedding_model: str = ""
+
+    kafka: str = ""
+    bolt: str = ""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8080, ge=0, le=65535)
+    grpc_port: int = Field(default=50051, ge=0, le=65535)
+    shutdown_timeout_s: float = Field(default=20.0, gt=0)
+
+    max_body_bytes: int = Field(default=8 << 20, ge=1024)
+    max_batch: int = Field(default=1000, ge=1)
+    max_batch_bytes: int = Field(default=64 << 20, ge=1024)
+    max_facts: int = Field(default=5000, ge=0)
+    max_entities: int = Field(default=5000, ge=0)
+    max_name_chars: int = Field(default=512, ge=1)
+    max_description_chars: int = Field(default=8192, ge=1)
+    max_metadata_bytes: int = Field(default=64 << 10, ge=2)
+    max_question_chars: int = Field(default=8192, ge=1)
+    max_top_k: int = Field(default=100, ge=1)
+    max_filter_values: int = Field(default=1000, ge=1)
+    max_in_flight: int = Field(default=256, ge=1)
+    query_timeout_s: float = Field(default=30.0, gt=0)
+    body_timeout_s: float = Field(default=60.0, gt=0)
+
+
+def load_settings(given: Mapping[str, object] | None = None, file: Path | None = None) -> Settings:
+    """The settings of this process. Entries of `given` that are None were not given.
+
+    `file` defaults to GRAPHTIDE_CONFIG, then to graphtide.toml in the working folder, if it is there. A file that is
+    named must exist. Raises SettingsError.
+    """
+    chosen = file or Path(os.environ.get(f"{PREFIX}CONFIG") or FILE)
+    named = file is not None or bool(os.environ.get(f"{PREFIX}CONFIG"))
+    said = {name: value for name, value in (given or {}).items() if value is not None}
+    filed = _from_file(chosen) if named or chosen.exists() else {}
+    below = {name: value for name, value in filed.items() if name not in said and not _in_environment(name)}
+    try:
+        return Settings(**below, **said)  # type: ignore[arg-type]
+    except ValidationError as error:
+        places = dict.fromkeys(below, str(chosen)) | dict.fromkeys(said, "the command line")
+        raise SettingsError(_complaint(error, places)) from None  # the cause would print a secret's value
+
+
+def _in_environment(name: str) -> bool:
+    return bool(os.environ.get(f"{PREFIX}{name.upper()}"))
+
+
+def _from_file(file: Path) -> dict[str, object]:
+    """The settings in the file, by their names; GRAPHTIDE_DATA is understood as data."""
+    try:
+        with file.open("rb") as opened:
+            found = tomllib.load(opened)
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read ({error.strerror}); name another file or take it away") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} is not TOML: {error}") from error
+    settings: dict[str, object] = {}
+    for key, value in found.items():
+        name = key.removeprefix(PREFIX).lower() if key.startswith(PREFIX) else key
+        if name not in Settings.model_fields:
+            raise SettingsError(f"{file}: {key} is not a setting; known are {', '.join(Settings.model_fields)}")
+        if name in settings:
+            raise SettingsError(f"{file}: {name} is there twice, once as {PREFIX}{name.upper()}; keep one")
+        settings[name] = value
+    return settings
+
+
+def _complaint(error: ValidationError, places: Mapping[str, str]) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    name = str(first["loc"][0]) if first["loc"] else "?"
+    place = places.get(name, "the environment")
+    called = name if name in places else f"{PREFIX}{name.upper()}"
+    return f"{called} in {place} is wrong: {first['msg'].removeprefix('Input ')}"

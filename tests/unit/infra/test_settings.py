@@ -1,0 +1,102 @@
+"""Where settings come from, which wins, and what is said when one is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.settings import PREFIX, Settings, SettingsError, load_settings
+from services.protocol.limits import Limits
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No setting leaks in from the machine that runs the tests."""
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"{PREFIX}{name.upper()}", raising=False)
+    monkeypatch.delenv(f"{PREFIX}CONFIG", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def write(text: str) -> Path:
+    """A graphtide.toml in the working folder."""
+    file = Path("graphtide.toml")
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_settings_have_defaults_when_nothing_is_said() -> None:
+    """With no file and no environment everything has a value, and the service listens on this machine only."""
+    settings = load_settings()
+    assert (settings.host, settings.port, settings.grpc_port) == ("127.0.0.1", 8080, 50051)
+
+
+def test_settings_prefer_command_line_over_environment_over_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each source wins over the one below it, setting by setting."""
+    write('data = "of-file"\nllm_model = "of-file"\nport = 1\ngrpc_port = 7\n')
+    monkeypatch.setenv("GRAPHTIDE_LLM_MODEL", "of-environment")
+    monkeypatch.setenv("GRAPHTIDE_PORT", "2")
+    settings = load_settings({"port": 3, "data": None})
+    assert (settings.port, settings.llm_model, settings.data) == (3, "of-environment", Path("of-file"))
+    assert settings.grpc_port == 7
+
+
+def test_settings_understand_the_environments_name_when_it_stands_in_the_file() -> None:
+    """One name in both: GRAPHTIDE_LLM_MODEL may be copied into the file as it is."""
+    write('GRAPHTIDE_LLM_MODEL = "m"\n')
+    assert load_settings().llm_model == "m"
+
+
+def test_settings_ignore_an_empty_variable_when_the_file_has_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty variable, as compose files leave behind, says nothing."""
+    write("port = 5\n")
+    monkeypatch.setenv("GRAPHTIDE_PORT", "")
+    assert load_settings().port == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("prot = 1\n", "prot is not a setting"),
+        ("port = 70000\n", "port in graphtide.toml is wrong"),
+        ("port = 1\nGRAPHTIDE_PORT = 2\n", "port is there twice"),
+        ("port = \n", "is not TOML"),
+    ],
+)
+def test_settings_name_what_is_wrong_when_the_file_is(text: str, expected: str) -> None:
+    """The message names the key and the file."""
+    write(text)
+    with pytest.raises(SettingsError, match=expected):
+        load_settings()
+
+
+def test_settings_name_the_variable_when_the_environment_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names the variable as the user wrote it."""
+    monkeypatch.setenv("GRAPHTIDE_PORT", "many")
+    with pytest.raises(SettingsError, match="GRAPHTIDE_PORT in the environment is wrong"):
+        load_settings()
+
+
+def test_settings_refuse_when_a_named_file_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that was asked for is not silently left out."""
+    monkeypatch.setenv("GRAPHTIDE_CONFIG", "nowhere.toml")
+    with pytest.raises(SettingsError, match=r"nowhere\.toml cannot be read"):
+        load_settings()
+
+
+def test_settings_keep_secrets_when_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the settings nor a complaint about them show a key."""
+    monkeypatch.setenv("GRAPHTIDE_LLM_API_KEY", "sk-hidden")
+    settings = load_settings()
+    assert "sk-hidden" not in f"{settings!r} {settings}"
+    assert settings.llm_api_key.get_secret_value() == "sk-hidden"
+    write("embedding_api_key = 17\n")
+    with pytest.raises(SettingsError) as refused:
+        load_settings()
+    assert "17" not in str(refused.value)
+
+
+def test_settings_default_to_the_limits_when_nothing_is_said() -> None:
+    """The limits of the protocols and the settings of the same name have the same defaults."""
+    assert Limits.of(load_settings()) == Limits()
