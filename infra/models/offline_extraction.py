@@ -8,10 +8,11 @@ linear in the text, whatever the text.
 
 import asyncio
 
-from infra.models.offline.clauses import ClauseReader, Reference, Statement
+from infra.models.offline.clauses import ClauseReader
 from infra.models.offline.dates import measures_in
 from infra.models.offline.discourse import Discourse
 from infra.models.offline.mentions import Item, SentenceReader
+from infra.models.offline.statements import Reference, Statement
 from infra.models.offline.text import Sentence, sentences_of
 from streams.models import Found, FoundEntity, FoundRelation
 

@@ -6,74 +6,34 @@ Bergen") and the dates of a clause. What does not fit a pattern is skipped, neve
 Each item is visited a bounded number of times, so the cost is linear in the sentence.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from infra.models.offline.discourse import Discourse
+from infra.models.offline.joining import clause_items
 from infra.models.offline.mentions import Item
-from infra.models.offline.naming import PERSON
-from infra.models.offline.words import DIMENSION_NOUNS, NATIONALITIES, NUMBER_WORDS, ROLES
+from infra.models.offline.references import References, phrase, role_phrase
+from infra.models.offline.statements import Dates, Reference, Statement, worth_stating
+from infra.models.offline.words import DIMENSION_NOUNS, ROLES
 
 NOUNS = frozenset({"name", "date", "quantity", "term", "pronoun"})
-_GENERIC = frozenset(
-    {
-        "time", "year", "years", "part", "number", "way", "people", "thing", "things", "place", "end", "day", "days",
-        "case", "one", "lot", "name", "use", "result", "example", "kind", "fact", "same", "first", "second", "home",
-        "work", "side", "today", "others", "it", "months", "weeks", "hours", "member", "series", "majority", "rest",
-    }
-)  # fmt: skip
 _MAX_LIST = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """One end of a statement. ``via`` is a common noun in between: the "generator" of "the station's generator"."""
-
-    name: str
-    type: str
-    via: str = ""
-    certainty: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """Subject, predicate, object, and the dates the clause gives as ISO 8601."""
-
-    subject: Reference
-    predicate: str
-    object: Reference
-    weight: float
-    valid_from: str | None = None
-    valid_to: str | None = None
-
-
-@dataclass(slots=True)
-class _Dates:
-    valid_from: str | None = None
-    valid_to: str | None = None
-
-    def take(self, preposition: str, iso: str | None) -> None:
-        if iso is None:
-            return
-        if preposition in ("until", "till", "to", "before", "and") and (preposition != "and" or self.valid_from):
-            self.valid_to = self.valid_to or iso
-        else:
-            self.valid_from = self.valid_from or iso
+_RANGE_OPENERS = ("from", "between", "since")
 
 
 class ClauseReader:
     """Reads the statements of one sentence; ``discourse`` says whom its pronouns mean."""
 
     def __init__(self, items: list[Item], discourse: Discourse) -> None:
-        self._items = _without_parentheses(items)
+        self._items = clause_items(items)
         self._discourse = discourse
         self._subjects: list[Reference] = []
         self._outer: list[Reference] | None = None
         self._last: list[Reference] = []
         self._copular = False
-        self._when = _Dates()
+        self._when = Dates()
         self._first: Reference | None = None
         self._found: list[Statement] = []
-        self._mentioned: set[str] = set()
+        self._references = References(discourse)
         self._verb_before = ""
         self._clause_subjects: set[str] = set()
 
@@ -82,14 +42,17 @@ class ClauseReader:
         at = 0
         while at < len(self._items):
             at = self._step(at)
+        for reference, role in self._references.roles:
+            self._role(reference, "is", role)
         self._remember()
         return self._found
 
     def _remember(self) -> None:
         """Whom "she" and "it" mean next: the subject of this sentence, or the only one of its kind that it names."""
-        if not self._items or (not self._first and not self._subjects and all(i.kind != "name" for i in self._items)):
+        names = {self._discourse.full(item.text) for item in self._items if item.kind == "name"}
+        names |= self._references.mentioned
+        if self._first is None and not names:
             return
-        names = {self._discourse.full(item.text) for item in self._items if item.kind == "name"} | self._mentioned
         subject = self._first.name if self._first is not None and not self._first.via else ""
         clear = subject[:1].isupper() and len(self._clause_subjects) < 2
         self._discourse.finish(subject if clear else "", names)
@@ -107,7 +70,7 @@ class ClauseReader:
         if kind == "comma" and self._outer is not None and self._kind(at + 1) == "verb":
             self._subjects, self._outer = self._outer, None
         if kind == "stop":
-            self._subjects, self._outer, self._when = [], None, _Dates()
+            self._subjects, self._outer, self._when = [], None, Dates()
         return at + 1
 
     def _kind(self, at: int) -> str:
@@ -141,15 +104,15 @@ class ClauseReader:
             return after
         end = after + 2 if comma else after + 1
         if first.kind == "term" and second.kind == "name" and (first.head in ROLES or (comma and first.article)):
-            person = self._reference(second)
+            person = self._references.of(second)
             if person is not None:
                 self._role(person, "is", first)
                 self._subjects = self._last = [person]
             return self._skip_comma(end) if comma else end
-        if comma and first.kind == "name" and second.kind == "term" and second.article in ("a", "an", "the", "its"):
-            if self._kind(end) in ("comma", "stop", "", "relative") and len(self._last) == 1:
-                self._role(self._last[0], "is", second)
-                return self._skip_comma(end)
+        described = comma and first.kind == "name" and second.kind == "term" and bool(second.article)
+        if described and self._kind(end) in ("comma", "stop", "", "relative") and len(self._last) == 1:
+            self._role(self._last[0], "is", second)
+            return self._skip_comma(end)
         return after
 
     def _item(self, at: int) -> Item | None:
@@ -160,16 +123,16 @@ class ClauseReader:
 
     def _role(self, who: Reference, verb: str, role: Item) -> None:
         predicate, target = self._role_of(who, verb, role)
-        self._state(who, predicate, target, 1.0, _Dates())
+        self._state(who, predicate, target, 1.0, Dates())
 
     def _role_of(self, who: Reference, verb: str, role: Item) -> tuple[str, Reference]:
         """ "is director of" Y where the role has an owner, else "is" and the role itself."""
-        owner = self._owner(role)
+        owner = self._references.owner(role)
         if role.head:
             self._discourse.describe(who.name, role.head)
         if owner is not None and owner.name != who.name:
-            return f"{verb} {_shorten(role)} of", owner
-        return verb, Reference(_phrase(role), "term")
+            return f"{verb} {role_phrase(role)} of", owner
+        return verb, Reference(phrase(role), "term")
 
     def _aside(self, at: int) -> int:
         """A preposition before the verb: a date counts for the clause, anything else is passed over."""
@@ -192,13 +155,13 @@ class ClauseReader:
     def _list(self, at: int) -> tuple[list[Reference], int]:
         """ "X, Y and Z": the references from ``at`` on and the position after them."""
         kind = self._items[at].kind
-        found = [self._reference(self._items[at])]
+        found = [self._references.of(self._items[at])]
         after = at + 1
         while len(found) < _MAX_LIST:
             step = self._joined(after, kind)
             if not step:
                 break
-            found.append(self._reference(self._items[after + step - 1]))
+            found.append(self._references.of(self._items[after + step - 1]))
             after += step
         return [reference for reference in found if reference is not None], after
 
@@ -244,7 +207,7 @@ class ClauseReader:
             verb = replace(verb, text=f"{self._verb_before} to {verb.text}")
         self._verb_before = verb.text.partition(" to ")[0]
         after = at + 1
-        dates = _Dates(self._when.valid_from, self._when.valid_to)
+        dates = Dates(self._when.valid_from, self._when.valid_to)
         pending: list[tuple[str, Reference, float]] = []
         direct: Item | None = None
         if self._kind(after) in ("name", "term", "quantity", "pronoun"):
@@ -299,13 +262,13 @@ class ClauseReader:
         preposition, following = self._item(after), self._item(after + 1)
         if preposition is None or preposition.kind != "preposition" or following is None or following.kind != "name":
             return after
-        target = self._reference(following)
+        target = self._references.of(following)
         if target is not None:
-            pending.append((f"{verb.text} {_shorten(item)} {preposition.text}", target, 0.9))
+            pending.append((f"{verb.text} {role_phrase(item)} {preposition.text}", target, 0.9))
         return after + 2
 
     def _phrases(
-        self, at: int, verb: Item, direct: Item | None, pending: list[tuple[str, Reference, float]], dates: _Dates
+        self, at: int, verb: Item, direct: Item | None, pending: list[tuple[str, Reference, float]], dates: Dates
     ) -> int:
         """The prepositional phrases after a verb and its object; dates also bound the statements' validity."""
         weight = 0.9
@@ -325,17 +288,18 @@ class ClauseReader:
             at = after
         return at
 
-    def _range(self, preposition: str, item: Item, after: int, dates: _Dates) -> int:
+    def _range(self, preposition: str, item: Item, after: int, dates: Dates) -> int:
         """ "from 1961 to 1970", "between 1961 and 1970": the second date ends what the first began."""
         if item.kind != "date":
             return after
         dates.take(preposition, item.iso)
         following, second = self._item(after), self._item(after + 1)
-        if following is not None and second is not None and second.kind == "date":
-            if following.text in ("to", "until", "till", "and") and preposition in ("from", "between", "since"):
-                dates.take("to", second.iso)
-                return after + 2
-        return after
+        if following is None or second is None or second.kind != "date" or preposition not in _RANGE_OPENERS:
+            return after
+        if following.text not in ("to", "until", "till", "and"):
+            return after
+        dates.take("to", second.iso)
+        return after + 2
 
     def _governing(self, verb: Item, direct: Item | None) -> str:
         """The words before the preposition: a common object goes along ("led expeditions" to …), a name does not."""
@@ -351,62 +315,10 @@ class ClauseReader:
 
     # references
 
-    def _owner(self, item: Item) -> Reference | None:
-        if not item.owner:
-            return None
-        if item.owner.startswith("@"):
-            name = self._discourse.definite(item.owner[1:])
-            return Reference(name, self._discourse.type_of(name), "", 0.9) if name else None
-        if self._discourse.is_possessive(item.owner):
-            name = self._discourse.pronoun(item.owner)
-            return Reference(name, self._discourse.type_of(name), "", 0.8) if name else None
-        name = self._discourse.full(item.owner)
-        return Reference(name, self._discourse.type_of(name))
-
-    def _reference(self, item: Item) -> Reference | None:
-        """What an item refers to, or None where that is not safe to say."""
-        reference = self._resolved(item)
-        if reference is not None and reference.type not in ("date", "quantity") and reference.name[:1].isupper():
-            self._mentioned.add(reference.name)
-        return reference
-
-    def _resolved(self, item: Item) -> Reference | None:
-        if item.kind == "pronoun":
-            name = self._discourse.pronoun(item.text)
-            return Reference(name, self._discourse.type_of(name), "", 0.8) if name else None
-        if item.kind == "name":
-            return self._named(item)
-        if item.kind in ("date", "quantity"):
-            return Reference(item.text, item.type)
-        return self._term(item)
-
-    def _named(self, item: Item) -> Reference:
-        name = self._discourse.full(item.text)
-        kind = item.type if name == item.text else self._discourse.type_of(name)
-        reference = Reference(name, kind)
-        if item.role is not None:
-            role, item.role = item.role, None
-            self._role(reference, "is", role)
-        return reference
-
-    def _term(self, item: Item) -> Reference | None:
-        if not any(word.isalpha() and word not in NUMBER_WORDS for word in item.text.lower().split()):
-            return None
-        owner = self._owner(item)
-        if owner is not None:
-            return Reference(owner.name, owner.type, item.head, owner.certainty)
-        if item.owner:
-            return None
-        if item.article in ("the", "this", "that") and " " not in _phrase(item):
-            name = self._discourse.definite(item.head)
-            if name is not None:
-                return Reference(name, self._discourse.type_of(name), "", 0.9)
-        return Reference(_phrase(item), "term")
-
     def _state(
-        self, subject: Reference, predicate: str, target: Reference, weight: float, dates: _Dates | None = None
+        self, subject: Reference, predicate: str, target: Reference, weight: float, dates: Dates | None = None
     ) -> None:
-        if subject.name.casefold() == target.name.casefold() or not _worth_stating(subject, target, predicate):
+        if subject.name.casefold() == target.name.casefold() or not worth_stating(subject, target, predicate):
             return
         predicate = f"{subject.via} {predicate}" if subject.via else predicate
         predicate = f"{predicate} {target.via} of" if target.via else predicate
@@ -415,64 +327,5 @@ class ClauseReader:
         self._found.append(Statement(subject, predicate, target, certainty, dates.valid_from, dates.valid_to))
 
 
-def _without_parentheses(items: list[Item]) -> list[Item]:
-    """Items outside brackets: an aside must not come between a subject and its verb. Compounds keep the name only."""
-    kept: list[Item] = []
-    depth = 0
-    for item in items:
-        if item.kind == "open":
-            depth += 1
-        elif item.kind == "close":
-            depth = max(0, depth - 1)
-        elif depth == 0:
-            _keep(kept, item)
-    return kept
-
-
-def _keep(kept: list[Item], item: Item) -> None:
-    """Joins a name and the common noun beside it.
-
-    "Kestrel telescope" stays the name; "Halden Station director" and "Ruud's survey" become a term with an owner;
-    "the glaciologist Ida Moreau" becomes the name, with its role.
-    """
-    before = kept[-1] if kept else None
-    if before is not None and before.kind == "name" and item.kind == "term" and item.owner == before.text:
-        if item.compound and item.head not in ROLES and item.head not in _COMPANIES:
-            return
-        kept.pop()
-    elif before is not None and before.kind == "term" and item.kind == "name" and item.start - before.end == 1:
-        kept.pop()
-        if " of " in before.text:  # "the crew of the trawler Sandpiper"
-            text = before.text.partition(" of ")[0]
-            kept.append(replace(before, text=text, head=text.rpartition(" ")[2].lower(), owner=item.text, end=item.end))
-            return
-        item.role = before if before.head in ROLES or " " in before.text or before.article else None
-    kept.append(item)
-
-
-_COMPANIES = frozenset({"crew", "team", "staff", "family", "group", "members", "board", "crews", "passengers"})
-
-
-def _phrase(item: Item) -> str:
-    """The noun phrase without its article, on one line, and without the capital of a sentence's first word."""
-    text = " ".join(item.text.split())
-    opens = text[:1].isupper() and text[1:].islower() and text.partition(" ")[0].lower() not in NATIONALITIES
-    return text[0].lower() + text[1:] if opens else text
-
-
-def _shorten(item: Item) -> str:
-    return " ".join(item.text.lower().partition(" of ")[0].split()[-4:])
-
-
 def _with(words: str, preposition: str) -> str:
     return words if words.endswith(f" {preposition}") else f"{words} {preposition}"
-
-
-def _worth_stating(subject: Reference, target: Reference, predicate: str) -> bool:
-    """One end must be a name (or the other a date or a quantity), and no end a word that says nothing alone."""
-    for end in (subject, target):
-        if end.type == "term" and end.name.casefold() in _GENERIC:
-            return False
-    named = [end for end in (subject, target) if end.name[:1].isupper() or end.type in ("date", "quantity", PERSON)]
-    lone_subject = subject.type == "term" and " " not in subject.name and subject.name.islower()
-    return bool(named) and not lone_subject and subject.type != "quantity"

@@ -29,23 +29,22 @@ _VESSELS = frozenset({"uss", "hms", "rv", "ms", "mv", "ss"})
 @lru_cache(maxsize=16_384)
 def type_of(name: str) -> str:
     """One of person, organisation, place, work, term. Pure; the length of ``name`` is bounded by the tokenizer."""
-    words = [word.strip(".,'’&-").lower() for word in name.split()]  # noqa: RUF001 -- a printed apostrophe
+    words = [word.strip(".,'\u2019&-").lower() for word in name.split()]
+    if not words or words[0] in _VESSELS:
+        return TERM
     if name.lower() in PLACE_NAMES or (len(words) == 1 and words[0] in PLACES):
         return PLACE
-    if words[0] in _VESSELS:
-        return TERM
     cued = _by_cue(words)
     if cued:
         return cued
-    if words[0] in HONORIFICS and words[0] not in ("st", "saint") and len(words) > 1:
+    if _titled(words) or _initials_first(name) or (words[0] in FIRST_NAMES and _looks_personal(name, words)):
         return PERSON
-    if words[0] in FIRST_NAMES and _looks_personal(name, words):
-        return PERSON
-    if _initials_first(name):
-        return PERSON
-    if name.isupper() and 2 <= len(name) <= 6 and name.isalpha():
-        return ORGANISATION
-    return TERM
+    acronym = name.isupper() and 2 <= len(name) <= 6 and name.isalpha()
+    return ORGANISATION if acronym else TERM
+
+
+def _titled(words: list[str]) -> bool:
+    return len(words) > 1 and words[0] in HONORIFICS and words[0] not in ("st", "saint")
 
 
 def _by_cue(words: list[str]) -> str:

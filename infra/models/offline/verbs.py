@@ -54,8 +54,8 @@ _IRREGULAR = {
     "set": "set set", "sing": "sang sung", "sink": "sank sunk", "speak": "spoke spoken", "spend": "spent spent",
     "stand": "stood stood", "take": "took taken", "teach": "taught taught", "tell": "told told",
     "think": "thought thought", "throw": "threw thrown", "wear": "wore worn", "win": "won won",
-    "write": "wrote written", "bear": "bore born", "forbid": "forbade forbidden", "shrink": "shrank shrunk", "cast": "cast cast",
-    "swim": "swam swum", "ride": "rode ridden", "lie": "lay lain", "freeze": "froze frozen",
+    "write": "wrote written", "bear": "bore born", "forbid": "forbade forbidden", "shrink": "shrank shrunk",
+    "cast": "cast cast", "swim": "swam swum", "ride": "rode ridden", "lie": "lay lain", "freeze": "froze frozen",
     "show": "showed shown", "undergo": "underwent undergone",
 }  # fmt: skip
 # Forms that are nouns at least as often as verbs; they count as verbs only where the next word shows it.

@@ -179,3 +179,5 @@ MASS_NOUNS = _set(
     "history people children men women evidence access most more less much many data funding nothing everything "
     "someone everyone anyone nobody none production communication scientists engineers"
 )
+# The openers that a name or a noun phrase may begin with: "New Haven", "the first ship".
+PLAIN_ADJECTIVES = _set("new old early late next last first young several most own other")

@@ -1,0 +1,278 @@
+"""What the rule-based extractor reads in plain English, what it leaves alone, and that no text costs it too much."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from infra.models.offline.dates import measures_in
+from infra.models.offline.naming import type_of
+from infra.models.offline.text import sentences_of
+from infra.models.offline_extraction import extract
+from services.sample import documents, first_editions, later_changes, questions
+from streams.models import Found
+
+
+def statements(found: Found) -> set[tuple[str, str, str]]:
+    """The relations without their evidence."""
+    return {(relation.subject, relation.predicate, relation.object) for relation in found.relations}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Alice founded Acme in 1999.", ("Alice", "founded", "Acme")),
+        ("Halden Station was founded by Ida Moreau.", ("Halden Station", "was founded by", "Ida Moreau")),
+        ("Halden Station opened in 1961.", ("Halden Station", "opened in", "1961")),
+        ("Bergen, the capital of Norland, has a harbour.", ("Bergen", "is capital of", "Norland")),
+        ("Ida Moreau is a glaciologist.", ("Ida Moreau", "is", "glaciologist")),
+        ("Ida Moreau is the director of Halden Station.", ("Ida Moreau", "is director of", "Halden Station")),
+        ("The director of Halden Station is Ida Moreau.", ("Ida Moreau", "is director of", "Halden Station")),
+        ("Halden Station's director, Ida Moreau, retired.", ("Ida Moreau", "is director of", "Halden Station")),
+        ("The glaciologist Ida Moreau left Bergen.", ("Ida Moreau", "is", "glaciologist")),
+        ("Ida Moreau, who mapped Skarv Island, lives in Bergen.", ("Ida Moreau", "mapped", "Skarv Island")),
+        ("Ida Moreau, who mapped Skarv Island, lives in Bergen.", ("Ida Moreau", "lives in", "Bergen")),
+        ("Aurora is a ship built in Bergen.", ("Aurora", "built in", "Bergen")),
+        ("Lake Vigdis is 48 metres deep.", ("Lake Vigdis", "has depth", "48 metres")),
+        ("The drill of Halden Station reached 3,260 metres.", ("Halden Station", "drill reached", "3,260 metres")),
+        ("Kafka stores records in partitions.", ("Kafka", "stores", "records")),
+        ("GPT-4 replaced GPT-3.", ("GPT-4", "replaced", "GPT-3")),
+        ("Apollo 11 landed on the Moon.", ("Apollo 11", "landed on", "Moon")),
+        ("Acme Corp did not pay Bob Lee.", ("Acme Corp", "did not pay", "Bob Lee")),
+        ("The Petrel Network has no buoy.", ("Petrel Network", "has no", "buoy")),
+        ("Lena Abara came to Orrin Island to build Lodestar.", ("Lena Abara", "came to build", "Lodestar")),
+        ('Tor Ruud wrote "Cold Light" in 1996.', ("Tor Ruud", "wrote", "Cold Light")),
+    ],
+)
+def test_extraction_reads_a_plain_sentence(text: str, expected: tuple[str, str, str]) -> None:
+    """One pattern each: active, passive, apposition, role, clause, participle, measure, negation, quotation."""
+    found = statements(extract(text))
+    assert expected in found
+
+
+def test_extraction_reads_every_member_of_a_list() -> None:
+    """Subjects and objects may both be lists."""
+    found = statements(extract("Ida Moreau and Tor Ruud mapped Skarv Island, Orrin Island and Lake Vigdis."))
+    expected = {
+        (person, "mapped", place)
+        for person in ("Ida Moreau", "Tor Ruud")
+        for place in ("Skarv Island", "Orrin Island", "Lake Vigdis")
+    }
+    assert expected <= found
+
+
+def test_extraction_follows_references_where_that_is_safe() -> None:
+    """Surnames, acronyms, "it", "she" and "the station" get the full name."""
+    text = (
+        "Halden Station belongs to the Norwegian Polar Institute (NPI). It was opened in 1961. "
+        "Ida Moreau directed the station. She studied in Bergen. The NPI employs Tor Ruud. Ruud built a drill."
+    )
+    found = statements(extract(text, "Halden Station"))
+    assert ("Halden Station", "was opened in", "1961") in found
+    assert ("Ida Moreau", "directed", "Halden Station") in found
+    assert ("Ida Moreau", "studied in", "Bergen") in found
+    assert ("Norwegian Polar Institute", "employs", "Tor Ruud") in found
+    assert ("Tor Ruud", "built", "drill") in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ida Moreau met Lena Abara and Rosa Delgado. Then a letter came for Eva Holm and Ruth Berg. She founded Acme.",
+        "Acme bought Globex. Initech sold Hooli to Umbrella. Someone praised Pied and Piper. It was founded in 1961.",
+        "Tor Ruud and Eva Ruud met Bob. Ruud founded Acme Corp.",
+    ],
+)
+def test_extraction_leaves_a_reference_alone_when_two_could_be_meant(text: str) -> None:
+    """A wrong statement is worse than a missing one."""
+    people = {"Ida Moreau", "Lena Abara", "Rosa Delgado", "Tor Ruud", "Eva Ruud", "Acme", "Globex", "Initech", "Hooli"}
+    assert not {s for s in statements(extract(text)) if s[0] in people and "founded" in s[1]}
+
+
+def test_extraction_dates_what_a_clause_states() -> None:
+    """A span of years bounds the statement; a single date begins it."""
+    found = extract("Tor Ruud led Halden Station from 1972 to 1984. On 12 March 1989 the crew of Aurora left Bergen.")
+    spans = {(r.subject, r.object): (r.valid_from, r.valid_to) for r in found.relations}
+    assert spans["Tor Ruud", "Halden Station"] == ("1972", "1984")
+    assert spans["Aurora", "Bergen"] == ("1989-03-12", None)
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "iso"),
+    [
+        ("on 12 March 1961.", "12 March 1961", "1961-03-12"),
+        ("on March 12, 1961.", "12 March 1961", "1961-03-12"),
+        ("on 1961-03-12.", "12 March 1961", "1961-03-12"),
+        ("on the 3rd of May 2020.", "3 May 2020", "2020-05-03"),
+        ("in March 1961.", "March 1961", "1961-03"),
+        ("in Sept. 1961.", "September 1961", "1961-09"),
+        ("in 1961.", "1961", "1961"),
+        ("in the 1960s.", "1960s", "1960"),
+        ("in the 19th century.", "19th century", None),
+    ],
+)
+def test_dates_have_one_name_however_they_are_written(written: str, name: str, iso: str | None) -> None:
+    """The name is the label of the entity, so the spellings of one date must meet in it."""
+    text = f"It opened {written}"
+    assert [(m.name, m.iso) for m in measures_in(text, 0, len(text)).values()] == [(name, iso)]
+
+
+@pytest.mark.parametrize(
+    "text", ["1961 people came.", "Room 1961 is closed.", "Version 1.1961 is out.", "45 March 1961"]
+)
+def test_dates_are_not_seen_in_other_numbers(text: str) -> None:
+    """A bare number is a year only where the words around it say so."""
+    assert "date" not in {m.type for m in measures_in(text, 0, len(text)).values() if m.name != "March 1961"}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("Ida Moreau", "person"),
+        ("J. R. Ruud", "person"),
+        ("Captain Ruud", "person"),
+        ("University of Oslo", "organisation"),
+        ("NASA", "organisation"),
+        ("Harrow Works", "organisation"),
+        ("Lake Vigdis", "place"),
+        ("Skarv Island", "place"),
+        ("Norway", "place"),
+        ("Orrin Accord", "work"),
+        ("Halcyon", "term"),
+    ],
+)
+def test_type_depends_on_the_name_alone(name: str, kind: str) -> None:
+    """The same name has the same type in every document, or it would become two entities."""
+    assert type_of(name) == kind
+
+
+def test_sentences_end_where_thoughts_do() -> None:
+    """Not at titles, initials, numbers and abbreviations; but at headings, list items and empty lines."""
+    text = 'Dr. A. J. Lee saw 3.5 m of ice, etc. and left. "Why?" she asked.\n\n# Notes\n- one item\n- two\n\nNo stop'
+    expected = [
+        "Dr. A. J. Lee saw 3.5 m of ice, etc. and left.",
+        '"Why?" she asked.',
+        "# Notes",
+        "- one item",
+        "- two",
+        "No stop",
+    ]
+    assert [text[s.start : s.end] for s in sentences_of(text)] == expected
+
+
+_HOSTILE = {
+    "prose": "Halden Station on Skarv Island was founded in 1961 by Ida Moreau, who led it until 1984. ",
+    "one token": "a",
+    "full stops": ". ",
+    "initials": "A.",
+    "combining marks": "\u0300",
+    "of the": "University of the ",
+    "possessives": "Ann's ",
+    "brackets": "(",
+    "open quotations": '"A ',
+    "lists": "Ann, ",
+    "years": "1961-",
+    "digits": "1",
+    "months": "May ",
+    "zero-width": "a\u200b",
+    "nul": "\0",
+    "organisations": "Foo Company. The company. ",
+}
+
+
+@pytest.mark.parametrize("case", list(_HOSTILE))
+def test_extraction_takes_linear_time(case: str) -> None:
+    """Eight times the text costs about eight times the CPU time; a quadratic step would cost 64 times."""
+    unit = _HOSTILE[case]
+    small, large = (unit * (size // len(unit)) for size in (8_000, 64_000))
+
+    def cost(text: str) -> float:
+        began = time.process_time()
+        extract(text)
+        return time.process_time() - began
+
+    once, eight = min(cost(small) for _ in range(3)), min(cost(large) for _ in range(2))
+    assert eight < 24 * max(once, 0.001)
+
+
+def test_extraction_survives_random_text() -> None:
+    """Whatever comes: no exception, names and evidence from the text, ends among the entities."""
+    seed = 11
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    pieces = [
+        "Ann Lee ",
+        "the ",
+        "of ",
+        "was built ",
+        "in 1961",
+        ", ",
+        ". ",
+        '"',
+        "(",
+        ")",
+        "'s ",
+        "and ",
+        "\n\n",
+        "GC ",
+        "to ",
+    ]
+    pieces += [
+        "director ",
+        "is ",
+        "who ",
+        "5 m ",
+        "\0",
+        "\u200b",
+        "Île ",
+        "12 May 1990 ",
+        "its ",
+        "X",
+        "-",
+        "The ship ",
+    ]
+    for _ in range(1_500):
+        text = "".join(rng.choices(pieces, k=rng.randrange(1, 40)))
+        found = extract(text, rng.choice(["", "Ann Lee", "The Ship"]))
+        names = {entity.name for entity in found.entities}
+        assert all({r.subject, r.object} <= names and r.evidence in text for r in found.relations), text
+
+
+# the bundled sample
+
+
+def test_sample_changes_documents_and_withdraws_one() -> None:
+    """First editions, then corrections of them and one withdrawal, all of documents that are there."""
+    first, later = first_editions(), later_changes()
+    ids = {document.id for document in first}
+    assert len(ids) == len(first) >= 25 and first + later == documents()
+    assert {document.id for document in later} <= ids
+    assert [document.id for document in documents() if document.delete] == ["cape-thorn"]
+    assert all(
+        50 <= len(d.text.split()) <= 140 and d.title and d.source and d.occurred_at for d in documents() if not d.delete
+    )
+
+
+def test_sample_questions_have_answers_in_the_documents() -> None:
+    """What an answer must contain stands in a live document, and what it contained before a correction does not."""
+    live = {document.id: document for document in documents()}
+    before = "\n".join(document.text for document in first_editions())
+    after = "\n".join(document.text for document in live.values())
+    changed = 0
+    for question in questions():
+        assert question.before is None or question.before in before
+        assert question.after is None or question.after in after
+        changed += question.before != question.after
+    assert changed >= 4
+
+
+def test_sample_tells_the_extractor_who_directs_the_station() -> None:
+    """The statement that a newcomer sees change is one that the offline extractor finds in both editions."""
+    editions = [document for document in documents() if document.id == "kittiwake-station"]
+    directors = [
+        {s[0] for s in statements(extract(d.text, d.title)) if s[1:] == ("is director of", "Kittiwake Station")}
+        for d in editions
+    ]
+    assert directors == [{"Lena Abara"}, {"Kenji Watanabe"}]
