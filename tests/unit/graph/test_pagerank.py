@@ -1,0 +1,249 @@
+"""Personalised PageRank by local push: within its proven bound of power iteration, and one result on both twins."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from graph import pagerank
+from graph.pagerank import WalkGraph
+from graph.pagerank.types import Nodes, Scores
+from tests.model.pagerank_oracle import PowerIteration
+
+Kind = Literal["pure", "compiled"]
+KINDS: list[Kind] = ["pure", "compiled"]
+PATH = np.array([[0, 1], [1, 2], [2, 3]], dtype=np.int32)
+
+
+@pytest.fixture(params=KINDS)
+def graph(request: pytest.FixtureRequest) -> WalkGraph:
+    """An empty graph of each kind."""
+    return pagerank.build(implementation=request.param)
+
+
+def ints(*values: int) -> Nodes:
+    """Nodes as the graph takes them."""
+    return np.array(values, dtype=np.int32)
+
+
+def random_batch(rng: np.random.Generator, nodes: int, count: int) -> tuple[Nodes, Scores]:
+    """Edges with weights of very different sizes, a third of them removals; early nodes are hubs."""
+    ends = (nodes * rng.random((4 * count, 2)) ** 2).astype(np.int32)
+    ends = ends[ends[:, 0] != ends[:, 1]][:count]
+    weights = np.rint(2.0 ** rng.integers(-3, 12, len(ends)) * (1 + rng.random(len(ends))) * 8) / 8
+    return ends, np.where(rng.random(len(ends)) < 0.35, 0.0, weights)
+
+
+def as_map(result: tuple[Nodes, Scores]) -> dict[int, float]:
+    """Scores by node."""
+    return dict(zip(result[0].tolist(), result[1].tolist(), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", KINDS)
+def test_push_stays_within_its_bound_of_power_iteration(kind: Kind, seed: int) -> None:
+    """After any stream of changes, each score is too low by at most epsilon x mass x degree, and never too high."""
+    print(f"seed {seed}")
+    rng, graph, oracle = np.random.default_rng(seed), pagerank.build(implementation=kind), PowerIteration()
+    for _ in range(25):
+        batch = random_batch(rng, 120, 30)
+        graph.update(*batch)
+        oracle.update(*batch)
+        seeds, mass = rng.integers(0, 125, 4).astype(np.int32), 3 * rng.random(4) + 0.01
+        damping, epsilon = float(rng.choice([0.0, 0.5, 0.85, 0.99])), float(10.0 ** rng.integers(-6, -1))
+        found = as_map(graph.push(seeds, mass, damping=damping, epsilon=epsilon))
+        exact = as_map(oracle.push(seeds, mass, damping=damping))
+        assert len(graph) == len(oracle)
+        assert found.keys() <= exact.keys()
+        for node, score in exact.items():
+            assert graph.degree(node) == oracle.degree(node)
+            missing = score - found.get(node, 0.0)
+            assert -1e-12 <= missing <= epsilon * mass.sum() * oracle.degree(node) + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_push_agrees_between_kernel_and_pure_python(seed: int) -> None:
+    """Both twins reach the same nodes with the same scores, also when the pushes run out."""
+    print(f"seed {seed}")
+    rng = np.random.default_rng(seed)
+    compiled, pure = (pagerank.build(implementation="compiled"), pagerank.build(implementation="pure"))
+    for _ in range(30):
+        batch = random_batch(rng, 400, 60)
+        compiled.update(*batch)
+        pure.update(*batch)
+        seeds, mass = rng.integers(0, 420, 6).astype(np.int32), rng.random(6)
+        limit = int(rng.choice([0, 1, 7, 50, 100_000]))
+        one = compiled.push(seeds, mass, damping=0.85, epsilon=1e-4, max_pushes=limit)
+        other = pure.push(seeds, mass, damping=0.85, epsilon=1e-4, max_pushes=limit)
+        assert as_map(one).keys() == as_map(other).keys()
+        assert np.abs(one[1] - other[1]).max(initial=0) <= 1e-12
+        assert (one[0].dtype, one[1].dtype) == (other[0].dtype, other[1].dtype)
+
+
+def test_push_is_a_function_of_the_graph_and_not_of_its_history(graph: WalkGraph) -> None:
+    """Other orders, other directions, detours that were taken back: the same bits come out."""
+    rng = np.random.default_rng(5)
+    edges, weights = random_batch(rng, 200, 900)
+    kept = {(min(u, v), max(u, v)): w for (u, v), w in zip(edges.tolist(), weights.tolist(), strict=True)}
+    graph.update(edges, weights)
+    other = pagerank.build(implementation="compiled" if graph.name == "compiled" else "pure")
+    detour, size = random_batch(rng, 230, 700)
+    other.update(detour, size / 3)
+    other.update(detour, np.zeros(len(detour)))
+    assert len(other) == 0
+    turned = np.array([(v, u) for u, v in reversed(list(kept))], dtype=np.int32)
+    for start in range(0, len(turned), 11):
+        block = turned[start : start + 11]
+        other.update(block, np.array([kept[v, u] for u, v in block.tolist()]))
+    seeds, mass = ints(3, 9, 3, 150), np.array([0.1, 0.7, 0.3, 0.2])
+    one, two = graph.push(seeds, mass, epsilon=1e-5), other.push(seeds[::-1], mass[::-1], epsilon=1e-5)
+    assert np.array_equal(one[0], two[0])
+    assert np.array_equal(one[1], two[1])
+    assert [graph.degree(node) for node in range(230)] == [other.degree(node) for node in range(230)]
+
+
+def test_push_ranks_by_score_and_then_by_node(graph: WalkGraph) -> None:
+    """Best first; nodes that are alike by symmetry stand in order of their number."""
+    star = np.array([[5, leaf] for leaf in (9, 2, 7, 1)], dtype=np.int32)
+    graph.update(star, np.ones(4))
+    nodes, scores = graph.push(ints(5), np.ones(1))
+    assert nodes.tolist() == [5, 1, 2, 7, 9]
+    assert all(one >= other for one, other in pairwise(scores.tolist()))
+    assert len(set(scores[1:].tolist())) == 1
+
+
+def test_push_leaves_the_mass_of_a_seed_without_edges_where_it_is(graph: WalkGraph) -> None:
+    """A node never seen, or one whose last edge is gone, is reached by nobody but itself."""
+    graph.update(PATH, np.ones(3))
+    graph.update(PATH[2:], np.zeros(1))
+    assert as_map(graph.push(ints(2_000_000_000, 3), np.array([2.0, 1.0]))) == {2_000_000_000: 2.0, 3: 1.0}
+    assert as_map(graph.push(ints(0), np.ones(1), damping=0.0)) == {0: 1.0}
+
+
+def test_push_scales_with_the_mass(graph: WalkGraph) -> None:
+    """Twice the mass is twice the score, by the same pushes."""
+    graph.update(PATH, np.array([1.0, 2.5, 4.0]))
+    one, two = graph.push(ints(0, 3), np.array([0.25, 0.5])), graph.push(ints(0, 3), np.array([0.5, 1.0]))
+    assert np.array_equal(one[0], two[0])
+    assert np.array_equal(2 * one[1], two[1])
+
+
+def test_push_stops_at_the_limit_with_scores_too_low_only(graph: WalkGraph) -> None:
+    """More pushes find more, and no number of them finds too much."""
+    rng = np.random.default_rng(6)
+    graph.update(*random_batch(rng, 100, 600))
+    found = [graph.push(ints(1), np.ones(1), epsilon=1e-9, max_pushes=limit) for limit in (0, 1, 10, 100, 10**7)]
+    totals = [float(scores.sum()) for _, scores in found]
+    assert totals[0] == 0.0
+    assert all(one < other for one, other in pairwise(totals))
+    assert 0 <= 1 - totals[-1] <= 1e-9 * sum(graph.degree(node) for node in range(100))
+
+
+def test_update_sets_weights_absolutely(graph: WalkGraph) -> None:
+    """A repeated update changes nothing, the last of a duplicate counts, and what is not there may be removed."""
+    for _ in range(2):
+        graph.update(np.array([[0, 1], [1, 0], [4, 1], [7, 8]], dtype=np.int32), np.array([2.0, 3.0, 0.5, 0.0]))
+    assert (graph.weight(1, 0), graph.weight(0, 1), graph.weight(7, 8), graph.weight(99, 1)) == (3.0, 3.0, 0.0, 0.0)
+    assert (graph.degree(1), graph.degree(0), graph.degree(8), graph.degree(99)) == (3.5, 3.0, 0.0, 0.0)
+    assert len(graph) == 2
+
+
+def test_degree_is_exact_after_thousands_of_changes_at_a_hub(graph: WalkGraph) -> None:
+    """Weights that no binary fraction holds come and go at one node, and its degree returns to what it was."""
+    rng, leaves = np.random.default_rng(7), np.arange(1, 3001, dtype=np.int32)
+    hub = np.stack([np.zeros_like(leaves), leaves], axis=1)
+    graph.update(hub[:1], np.array([0.1]))
+    before, memory = graph.degree(0), graph.memory_bytes()
+    graph.update(hub[1:], rng.random(2999) * 10.0 ** rng.integers(-6, 6, 2999))
+    assert len(graph) == 3000
+    order = rng.permutation(hub[1:])
+    for start in range(0, len(order), 97):
+        graph.update(order[start : start + 97], np.zeros(len(order[start : start + 97])))
+        gone = order[: start + 97, 1].tolist()
+        assert all(graph.weight(0, leaf) == 0 for leaf in gone[-5:])
+        assert all(graph.weight(0, leaf) > 0 for leaf in order[start + 97 :, 1].tolist()[:5])
+    assert graph.degree(0) == before == pytest.approx(0.1, abs=1e-8)
+    assert len(graph) == 1
+    assert graph.memory_bytes() < memory + 3000 * 120
+
+
+@pytest.mark.parametrize(
+    ("edges", "weights", "reason"),
+    [
+        ([[0, 1], [2, 2]], [1, 1], "self-loop"),
+        ([[0, 1], [-1, 2]], [1, 1], "not a node"),
+        ([[0, 1], [2, 2**31]], [1, 1], "not a node"),
+        ([[0, 1], [2, 3]], [1, -1], "not a weight"),
+        ([[0, 1], [2, 3]], [1, np.nan], "not a weight"),
+        ([[0, 1], [2, 3]], [1, 2.0**25], "not a weight"),
+        ([[0, 1], [2, 3]], [1, 1e-12], "smallest weight"),
+        ([[0, 1]], [1, 1], "expected edges"),
+        ([[0.5, 1]], [1], "integers"),
+        ([0, 1], [1], "expected edges"),
+    ],
+)
+def test_update_refuses_bad_input_and_changes_nothing(
+    graph: WalkGraph, edges: list[object], weights: list[float], reason: str
+) -> None:
+    """One wrong row, and the whole batch is refused with its row named."""
+    graph.update(PATH, np.ones(3))
+    with pytest.raises(ValueError, match=reason):
+        graph.update(np.array(edges), np.array(weights))
+    assert (len(graph), graph.degree(0), graph.degree(2)) == (3, 1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "mass", "options"),
+    [
+        ([-1], [1.0], {}),
+        ([0], [-1.0], {}),
+        ([0, 1], [1.0, np.nan], {}),
+        ([0], [0.0], {}),
+        ([], [], {}),
+        ([0, 1], [1.0], {}),
+        ([0.5], [1.0], {}),
+        ([0], [1.0], {"damping": 1.0}),
+        ([0], [1.0], {"damping": -0.1}),
+        ([0], [1.0], {"epsilon": 0.0}),
+        ([0], [1.0], {"epsilon": np.nan}),
+        ([0], [1.0], {"max_pushes": -1}),
+    ],
+)
+def test_push_refuses_bad_input(
+    graph: WalkGraph, seeds: list[float], mass: list[float], options: dict[str, float]
+) -> None:
+    """Nonsense is named before anything is spread."""
+    graph.update(PATH, np.ones(3))
+    with pytest.raises(ValueError, match=r"not a|mass|expected|integers|out of range"):
+        graph.push(np.array(seeds), np.array(mass), **options)  # type: ignore[arg-type]
+
+
+def test_push_runs_beside_pushes_and_updates(graph: WalkGraph) -> None:
+    """Threads that ask about one component get one answer while another component changes."""
+    rng = np.random.default_rng(8)
+    graph.update(*random_batch(rng, 300, 2000))
+    elsewhere = [random_batch(rng, 300, 50) for _ in range(60)]
+    expected = graph.push(ints(2, 17), np.array([1.0, 2.0]), epsilon=1e-5)
+
+    def ask(_: int) -> bool:
+        nodes, scores = graph.push(ints(2, 17), np.array([1.0, 2.0]), epsilon=1e-5)
+        return np.array_equal(nodes, expected[0]) and np.array_equal(scores, expected[1])
+
+    def change() -> None:
+        for edges, weights in elsewhere:
+            graph.update(edges + 1000, weights)
+
+    with ThreadPoolExecutor(3) as threads:
+        changing = threads.submit(change)
+        assert all(threads.map(ask, range(60)))
+        changing.result()
+
+
+def test_build_takes_the_kernel_when_it_is_there() -> None:
+    """`auto` is the compiled implementation in a complete install, and each can be asked for."""
+    assert pagerank.build().name == ("compiled" if pagerank.COMPILED_AVAILABLE else "pure")
+    assert pagerank.build(implementation="pure").name == "pure"
