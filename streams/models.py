@@ -7,7 +7,8 @@ Invariants every implementation keeps
 - the text of a document is data, never instructions;
 - spans are positions in the very text that was given: ``text[start:end] == passage.text``;
 - the evidence of a relation occurs in the text it was found in, letter by letter, or is empty;
-- failures are ``streams.errors.Retryable`` (try again) or ``Rejected`` (this text will never work), nothing else;
+- failures are ``streams.errors.Retryable`` (try again), ``Rejected`` (this text will never work), or ``Broken`` (the
+  endpoint is no longer the model it was: its vectors have another dimension), nothing else;
 - ``name`` tells models apart: two that answer differently have different names, so it may key a memo.
 """
 

@@ -25,6 +25,7 @@ _WORD = re.compile(r"[^\W_]{1,48}")  # a longer run is cut, which keeps texts wi
 _SCALE = 256
 _WORD_WEIGHT, _GRAM_WEIGHT, _PAIR_WEIGHT, _CLOSED_SHARE = 3, 1, 2, 0.15
 _WORD_SLOTS = 4
+_MIX = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: spreads the pair (a, b) apart from (b, a)
 _INLINE_CHARS = 20_000
 
 
@@ -45,7 +46,7 @@ class HashingEmbedder:
         return self._dimensions
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See ``streams.models.Embedder``. Raises nothing. Cost: about 0.2 ms for 500 characters."""
+        """See ``streams.models.Embedder``. Raises nothing. Cost: about 0.5 ms for 500 characters of new words."""
         if sum(map(len, texts)) <= _INLINE_CHARS:
             return self._embed(texts)
         return await asyncio.to_thread(self._embed, texts)
@@ -61,22 +62,23 @@ class HashingEmbedder:
         total = np.zeros(self._dimensions, np.int64)
         for word, count in Counter(words).items():
             share = _CLOSED_SHARE if word in OPENERS else 1.0
-            total += round(_SCALE * share * (1 + math.log(count))) * _word_vector(word, self._dimensions)
-        pairs = Counter(pairwise(words))
-        for (first, second), count in pairs.items():
-            slot, sign = _slots(f"{first} {second}", self._dimensions, 1)[0]
+            weight = round(_SCALE * share * (1 + math.log(count)))
+            total += np.multiply(_word_vector(word, self._dimensions), weight, dtype=np.int64)
+        for (first, second), count in Counter(pairwise(words)).items():
+            number = (_number(first) * _MIX + _number(second)) % 2**64 >> 16
             share = _CLOSED_SHARE if first in OPENERS or second in OPENERS else 1.0
-            total[slot] += round(_SCALE * _PAIR_WEIGHT * share * (1 + math.log(count))) * sign
+            weight = round(_SCALE * _PAIR_WEIGHT * share * (1 + math.log(count)))
+            total[number // 2 % self._dimensions] += weight if number % 2 else -weight
         if not total.any():  # no words, or the rare case that all cancel out: the characters themselves decide
             slot, sign = _slots("\0" + text.strip(), self._dimensions, 1)[0]
             total[slot] = sign
         return total / math.sqrt(int(total @ total))
 
 
-@lru_cache(maxsize=8_192)
-def _word_vector(word: str, dimensions: int) -> NDArray[np.int64]:
+@lru_cache(maxsize=16_384)
+def _word_vector(word: str, dimensions: int) -> NDArray[np.int16]:
     """The word itself in four slots, its letter 3- to 5-grams in one each, so that "drill" is near "drilling"."""
-    vector = np.zeros(dimensions, np.int64)
+    vector = np.zeros(dimensions, np.int16)
     for slot, sign in _slots(word, dimensions, _WORD_SLOTS):
         vector[slot] += _WORD_WEIGHT * sign
     padded = f"<{word}>"
@@ -86,6 +88,11 @@ def _word_vector(word: str, dimensions: int) -> NDArray[np.int64]:
             vector[slot] += _GRAM_WEIGHT * sign
     vector.setflags(write=False)
     return vector
+
+
+@lru_cache(maxsize=65_536)
+def _number(feature: str) -> int:
+    return int.from_bytes(blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 @lru_cache(maxsize=65_536)

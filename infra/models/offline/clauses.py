@@ -92,7 +92,7 @@ class ClauseReader:
         if references:
             self._subjects = references
             self._first = self._first or references[0]
-            if self._kind(after) == "verb":
+            if self._kind(after) == "verb" and references[0].name[:1].isupper():
                 self._clause_subjects.add(references[0].name)
         return self._apposition(at, after)
 

@@ -33,7 +33,7 @@ ADVERBS = _set(
     "also then now later soon still already once twice again often always usually sometimes only just almost "
     "nearly about roughly first finally eventually originally initially formerly currently together alone away "
     "back even however therefore moreover meanwhile thus hence instead today yesterday tomorrow very too there "
-    "here ever yet long much more most less least quite rather perhaps down up out"
+    "here ever yet long much more most less least quite rather perhaps down up out well"
 )
 # Words that open a sentence with a capital and are not names.
 OPENERS = (
