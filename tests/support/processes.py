@@ -40,12 +40,18 @@ class Service:
     def kill(self) -> None:
         """kill -9."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        self._ended()
 
     def stop(self) -> int:
         """SIGTERM, and wait for the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=60)
+        return self._ended()
+
+    def _ended(self) -> int:
+        code = self.process.wait(timeout=60)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        return code
 
 
 def start_service(data: Path, settings: Mapping[str, str] | None = None) -> Service:

@@ -1,0 +1,135 @@
+"""What `make run` shows: the service started, a small world streamed in, questions asked, the world corrected, and
+the same questions again; then the service stays up.
+
+It is a client of the service it starts: everything goes over HTTP, as it would for anyone else. Each start streams the
+sample again, which costs next to nothing when the graph holds it already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.text import Text
+
+from services.cli.client import Client, document_path, graph_path
+from services.cli.exits import CommandError
+from services.cli.terminal import tell
+from services.sample import SampleDocument, first_editions, later_changes, questions
+
+GRAPH = "kittiwake"
+
+
+def main() -> int:
+    """Run the demonstration until Ctrl-C. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="make run", description=__doc__)
+    parser.add_argument("--port", default="8080")
+    parser.add_argument("--grpc-port", default="50051")
+    parser.add_argument("--data", default="graphtide-data")
+    parser.add_argument("--leave", action="store_true", help="stop after the last answer instead of staying up")
+    chosen = parser.parse_args()
+    console = Console()
+    command = [str(Path(sys.executable).parent / "graphtide"), "serve", "--json", "--data", chosen.data]
+    ports = ["--port", chosen.port, "--grpc-port", chosen.grpc_port]
+    # S603: the command is this project's own, and the arguments are not read by a shell
+    process = subprocess.Popen([*command, *ports], stdout=subprocess.PIPE, stderr=_log(Path(chosen.data)), text=True)  # noqa: S603
+    try:
+        return _show(console, process, Path(chosen.data), leave=chosen.leave)
+    except KeyboardInterrupt:
+        console.print("\nStopping …")
+        return 0
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _log(data: Path) -> int:
+    """The service's log, beside its data: the terminal is for the answers."""
+    data.mkdir(parents=True, exist_ok=True)
+    return os.open(data / "graphtide.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+
+def _show(console: Console, process: subprocess.Popen[str], data: Path, *, leave: bool) -> int:
+    line = process.stdout.readline() if process.stdout else ""
+    if not line:
+        last = (data / "graphtide.log").read_text().strip().splitlines()[-1:]
+        console.print(Text(f"The service did not start: {''.join(last)}", "red"))
+        return 1
+    urls = json.loads(line)
+    try:
+        with Client(urls["http"], tell) as client:
+            _tell_the_story(console, client)
+            console.print(_where(urls, client, data))
+    except CommandError as error:
+        console.print(Text(str(error), "red"))
+        return 1
+    if not leave:
+        process.wait()
+    return 0
+
+
+def _tell_the_story(console: Console, client: Client) -> None:
+    first, later = first_editions(), later_changes()
+    _ask(console, client, _stream(console, client, first, "Streaming the sample in"))
+    console.print()
+    _ask(console, client, _stream(console, client, later, "Streaming corrections and one withdrawal"))
+
+
+def _stream(console: Console, client: Client, lines: Sequence[SampleDocument], what: str) -> str:
+    """Publish one document at a time; returns the token that says "after all of these"."""
+    token = ""
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(what, total=len(lines))
+        for one in lines:
+            token = _send(client, one) or token
+            progress.advance(task)
+    return token
+
+
+def _send(client: Client, one: SampleDocument) -> str:
+    if one.delete:
+        return str(client.delete(document_path(GRAPH, one.id))["token"])
+    body = {"id": one.id, "title": one.title, "text": one.text, "source": one.source, "occurred_at": one.occurred_at}
+    return str(client.publish(GRAPH, json.dumps(body).encode() + b"\n")["token"])
+
+
+def _ask(console: Console, client: Client, after: str) -> None:
+    for one in questions():
+        body = client.post(f"{graph_path(GRAPH)}/query", {"question": one.question, "after": after})
+        console.print(Text.assemble(("\n? ", "bold cyan"), (one.question, "bold")))
+        console.print(Text("  " + body["answer"]))
+        for number, passage in enumerate(body["passages"], start=1):
+            if f"[{number}]" in body["answer"]:
+                console.print(Text(f"  [{number}] {passage['doc_id']}, version {body['version']} of the graph", "dim"))
+
+
+def _where(urls: dict[str, str], client: Client, data: Path) -> Text:
+    counts = client.get(f"{graph_path(GRAPH)}/stats")["counts"]
+    said = ", ".join(f"{counts[name]} {name}" for name in ("documents", "entities", "relations", "edges"))
+    return Text.assemble(
+        ("\nGraphtide is running. ", "bold green"),
+        f"Graph {GRAPH}: {said}.\n\n",
+        f"  API      {urls['docs']}\n",
+        f"  stats    {urls['http']}{graph_path(GRAPH)}/stats\n",
+        f"  metrics  {urls['metrics']}\n",
+        f"  gRPC     {urls['grpc']}\n",
+        f"  log      {data / 'graphtide.log'}\n\n",
+        "Ask something yourself, in another terminal:\n",
+        (f'  .venv/bin/graphtide query --graph {GRAPH} "Who owns Meridian?"\n', "bold"),
+        "Publish your own notes, and ask them:\n",
+        ("  .venv/bin/graphtide publish --graph notes --wait FOLDER\n", "bold"),
+        ('  .venv/bin/graphtide query --graph notes "…"\n\n', "bold"),
+        "Ctrl-C stops the service; the graph stays in the data folder.",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
