@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,6 @@ def _first_change() -> int:
     return len(seen)
 
 
-def _lines(name: str) -> Iterator[dict[str, str]]:
+def _lines(name: str) -> Iterator[dict[str, Any]]:
     text = files(__name__).joinpath(name).read_text(encoding="utf-8")
     return (json.loads(line) for line in text.splitlines())
