@@ -23,7 +23,7 @@ class Partition:
 
 
 def leiden(edges: Int32, weights: Int64, *, seed: int = 0, iterations: int = 3) -> Partition:
-    """NetworKit's ParallelLeiden (Traag et al. 2019) on edges (m, 2) and weights (m,), on one thread; O(m) per iteration.
+    """NetworKit's ParallelLeiden (Traag et al. 2019) on one thread; edges (m, 2), weights (m,); O(m) a round.
 
     NetworKit computes with float64: weights are exact up to 2**53. The seed is NetworKit's global one, and the number
     of threads is set for the calling thread only.

@@ -95,6 +95,12 @@ class Levels:
         step = max(0, max(mark.degree, degree).bit_length() - 5)
         return mark.weight * 16 >= degree or (mark.degree >> step) != (degree >> step)
 
+    def regrown(self, h: int, unit: int) -> bool:
+        """Whether a unit's degree passed a multiple of an eighth of its power of two since it was last examined."""
+        before, degree = self.touched[h][unit].degree, self.levels[h].degree[unit]
+        step = max(0, max(before, degree).bit_length() - 4)
+        return (before >> step) != (degree >> step)
+
     def key(self, h: int, unit: int) -> int:
         """What names the unit outside: the node at level 0, the community id above."""
         return unit if h == 0 else self.levels[h].ident[unit]
@@ -199,4 +205,4 @@ class Levels:
                     removed.extend([key] if old != NEW else [])
                 elif (now := self.parent_id(h, self.slots[key][1])) != old:
                     children.append((key, h - 1, now))
-        return nodes, children, sorted(removed)
+        return nodes, sorted(children), sorted(removed)

@@ -7,6 +7,7 @@ equals its recount.
 
 from collections.abc import Iterable
 
+from graph.communities.dividing import divide
 from graph.communities.levels import NEW, Level, Levels
 from graph.communities.merging import merge
 from graph.communities.moving import DEPTH, propagate
@@ -90,9 +91,9 @@ class PureCore(Levels):
     def settle_level(self, h: int, first_new: int) -> bool:
         """Moves, splits and merges of one level until they change nothing, then names; a merge needs no split."""
         moved = False
-        for _ in range(PASSES):
+        for turn in range(PASSES):
             moved |= propagate(self, h)
-            apart = split(self, h)
+            apart = split(self, h) | (turn == 0 and divide(self, h))
             merged = self.tracked_top and merge(self, h)
             if not apart and not merged:
                 break

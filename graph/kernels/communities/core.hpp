@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "naming.hpp"
+#include "dividing.hpp"
 
 namespace communities {
 
@@ -35,7 +35,7 @@ struct Change {
     std::vector<Id> removed;
 };
 
-class Core : public Naming {
+class Core : public Dividing {
    public:
     Core() {
         while (top() < kDepth) push_level();
@@ -255,7 +255,8 @@ class Core : public Naming {
         bool moved = false;
         for (int pass = 0; pass < kPasses; ++pass) {
             moved |= propagate(l);
-            const bool apart = split(l);
+            bool apart = split(l);
+            if (pass == 0) apart |= divide(l);
             const bool merged = tracked_top && merge(l);
             if (!apart && !merged) break;
             moved = true;

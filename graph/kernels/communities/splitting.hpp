@@ -44,6 +44,21 @@ class Splitting : public Moving {
         return done;
     }
 
+   protected:
+    void detach(int l, Unit community, const std::vector<Unit>& units) {
+        const Unit parent = levels[l + 1]->community[community];
+        const Unit target = open_community(l, parent);
+        if (parent >= 0) {
+            auto& noted = loosened[l + 1][parent];
+            noted.push_back(community);
+            noted.push_back(target);
+        }
+        for (const Unit unit : units) {
+            touch(l, unit, levels[l]->degree[unit]);
+            gather(l, unit);
+            transfer(l, unit, target);
+        }
+    }
    private:
     struct Search {
         std::vector<Unit> found;
@@ -108,20 +123,6 @@ class Splitting : public Moving {
         small = {};
     }
 
-    void detach(int l, Unit community, const std::vector<Unit>& units) {
-        const Unit parent = levels[l + 1]->community[community];
-        const Unit target = open_community(l, parent);
-        if (parent >= 0) {
-            auto& noted = loosened[l + 1][parent];
-            noted.push_back(community);
-            noted.push_back(target);
-        }
-        for (const Unit unit : units) {
-            touch(l, unit, levels[l]->degree[unit]);
-            gather(l, unit);
-            transfer(l, unit, target);
-        }
-    }
 };
 
 }  // namespace communities

@@ -1,0 +1,404 @@
+"""Communities: one suite for both implementations, and random walks held against a recount after every step."""
+
+import os
+import threading
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from graph.communities import Communities, MirroredHierarchy, build
+from graph.communities.contract import Int32, Int64
+from graph.communities.guard import DriftGuard, Partition, gap, leiden
+from graph.communities.live import Implementation
+from tests.model.communities_oracle import EdgeLedger, same, violations
+
+Batch = tuple[Int32, Int64]
+
+
+def compiled_or_skip() -> None:
+    """Skip where the kernel was not built."""
+    pytest.importorskip("graph._communities", reason="the community kernel is not compiled here", exc_type=ImportError)
+
+
+@pytest.fixture(params=["pure", "compiled"])
+def implementation(request: pytest.FixtureRequest) -> Implementation:
+    """Each implementation that is there."""
+    if request.param == "compiled":
+        compiled_or_skip()
+    chosen: Implementation = request.param
+    return chosen
+
+
+def batch(edges: list[tuple[int, int]], deltas: list[int] | int = 1) -> Batch:
+    """Arrays of a list of edges with their deltas, or one delta for all."""
+    values = [deltas] * len(edges) if isinstance(deltas, int) else deltas
+    return np.array(edges, dtype=np.int32).reshape(-1, 2), np.array(values, dtype=np.int64)
+
+
+def empty(implementation: Implementation) -> Communities:
+    """Communities of a graph without edges."""
+    return build(*batch([]), implementation=implementation)
+
+
+def cliques(*sizes: int) -> list[tuple[int, int]]:
+    """Edges of disjoint cliques over consecutive nodes."""
+    edges: list[tuple[int, int]] = []
+    start = 0
+    for size in sizes:
+        edges += combinations(range(start, start + size), 2)
+        start += size
+    return edges
+
+
+def walk(seed: int, steps: int) -> Iterator[Batch]:
+    """Batches of insertions and deletions, in phases of growth and of decay, on a graph with some locality."""
+    random = Random(seed)
+    nodes = random.choice([6, 12, 30, 60])
+    weights: dict[tuple[int, int], int] = {}
+    for step in range(steps):
+        edges, deltas = [], []
+        for _ in range(random.randrange(1, 9)):
+            if weights and random.random() < (0.7 if step % 20 > 12 else 0.2):
+                edge = random.choice(sorted(weights))
+                delta = -weights[edge] if random.random() < 0.7 else -random.randint(1, weights[edge])
+            else:
+                u = random.randrange(nodes)
+                v = (u + random.choice([1, 1, 2, 3, nodes // 2, random.randrange(1, nodes)])) % nodes
+                edge, delta = (min(u, v), max(u, v)), random.randint(1, 3)
+            weights[edge] = weights.get(edge, 0) + delta
+            if not weights[edge]:
+                del weights[edge]
+            edges.append(edge)
+            deltas.append(delta)
+        yield batch(edges, deltas)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_communities_equal_their_recount_after_every_step_of_a_walk(implementation: Implementation, seed: int) -> None:
+    """Weights, modularity, connectivity and tree hold, and a follower equals the writer, after each batch."""
+    print(f"seed {seed}")
+    communities, ledger, follower = empty(implementation), EdgeLedger(), MirroredHierarchy()
+    for edges, deltas in walk(seed, 40):
+        follower.apply(communities.update(edges, deltas))
+        ledger.update(edges, deltas)
+        assert violations(communities, ledger) == []
+        assert same(follower.hierarchy(), communities.hierarchy())
+
+
+@pytest.mark.parametrize("seed", range(25, 35))
+def test_communities_go_on_as_if_never_stopped_when_restored(implementation: Implementation, seed: int) -> None:
+    """An object restored from a snapshot at each step makes the same next step as the one that lived on."""
+    print(f"seed {seed}")
+    communities, ledger = empty(implementation), EdgeLedger()
+    for edges, deltas in walk(seed, 40):
+        restored = build(*ledger.arrays(), snapshot=communities.hierarchy(), implementation=implementation)
+        assert same(restored.hierarchy(), communities.hierarchy())
+        communities.update(edges, deltas)
+        restored.update(edges, deltas)
+        ledger.update(edges, deltas)
+        assert same(restored.hierarchy(), communities.hierarchy())
+        assert restored.hierarchy().next_id == communities.hierarchy().next_id
+        assert violations(restored, ledger) == []
+
+
+@pytest.mark.parametrize("seed", range(35, 50))
+def test_implementations_return_equal_changes_after_every_step(seed: int) -> None:
+    """The kernel and the pure core report the same arrays, adoption included."""
+    compiled_or_skip()
+    print(f"seed {seed}")
+    random = Random(seed)
+    twins = [empty("pure"), empty("compiled")]
+    for edges, deltas in walk(seed, 50):
+        changes = [twin.update(edges, deltas) for twin in twins]
+        nodes = twins[0].hierarchy().nodes
+        if random.random() < 0.1 and len(nodes):
+            labels = np.array([random.randrange(3) for _ in nodes], dtype=np.int64)
+            changes = [twin.adopt(nodes, labels) for twin in twins]
+        for name in ("nodes", "communities", "children", "levels", "parents", "removed"):
+            assert np.array_equal(getattr(changes[0], name), getattr(changes[1], name)), name
+        assert twins[0].modularity() == twins[1].modularity()
+
+
+def test_builds_are_equal_when_implementations_build_the_same_graph() -> None:
+    """From scratch, too, both give the same hierarchy."""
+    compiled_or_skip()
+    random = Random(3)
+    edges = batch(sorted({(u, u + random.randint(1, 30)) for u in range(400) for _ in range(4)}))
+    pure, compiled = (build(*edges, implementation=name) for name in ("pure", "compiled"))  # type: ignore[arg-type]
+    assert same(pure.hierarchy(), compiled.hierarchy())
+    ledger = EdgeLedger()
+    ledger.update(*edges)
+    assert violations(compiled, ledger) == []
+
+
+def test_update_ignores_the_order_when_a_batch_is_shuffled(implementation: Implementation) -> None:
+    """A document's edges are a set: order, direction and repetition inside a batch change nothing."""
+    edges = [*cliques(5, 6, 4), (0, 7), (6, 12)]
+    one, other = empty(implementation), empty(implementation)
+    one.update(*batch(edges, 2))
+    flipped = [(v, u) for u, v in reversed(edges)]
+    other.update(*batch(flipped + flipped))
+    assert same(one.hierarchy(), other.hierarchy())
+
+
+@pytest.mark.parametrize(
+    ("edges", "deltas"),
+    [([(0, 1), (1, 2)], [1, -2]), ([(0, 1), (3, 3)], [1, 1]), ([(0, 1), (-1, 2)], [1, 1]), ([(8, 9)], [-1])],
+)
+def test_update_changes_nothing_when_refused(
+    implementation: Implementation, edges: list[tuple[int, int]], deltas: list[int]
+) -> None:
+    """A weight below zero, a loop and a negative node are refused as a whole."""
+    communities = build(*batch(cliques(4, 4)), implementation=implementation)
+    before = communities.hierarchy()
+    with pytest.raises(ValueError, match="edge"):
+        communities.update(*batch(edges, deltas))
+    assert same(before, communities.hierarchy())
+    assert communities.total_weight == 12
+
+
+def test_update_refuses_a_weight_beyond_the_exact_range(implementation: Implementation) -> None:
+    """Sums stay exact because the total weight is bounded; large weights below the bound are kept exactly."""
+    communities, ledger = empty(implementation), EdgeLedger()
+    for update in (batch([(0, 1), (1, 2)], 2**40), batch([(0, 1), (2, 3)], [1, 2**31]), batch([(0, 1)], -(2**40))):
+        communities.update(*update)
+        ledger.update(*update)
+        assert violations(communities, ledger) == []
+    with pytest.raises(ValueError, match="total weight"):
+        communities.update(*batch([(0, 1)], 2**57))
+
+
+def test_communities_are_gone_when_every_edge_is_deleted(implementation: Implementation) -> None:
+    """Deletion is the inverse of insertion: nothing is left, and the change says so."""
+    edges = [*cliques(6, 7, 5), (0, 8), (7, 14)]
+    communities = empty(implementation)
+    inserted = communities.update(*batch(edges))
+    deleted = communities.update(*batch(edges, -1))
+    assert len(communities.hierarchy().nodes) == len(communities.hierarchy().ids) == 0
+    assert np.array_equal(deleted.removed, inserted.children)
+    assert not deleted.communities.any()
+    assert communities.total_weight == 0
+    assert communities.modularity() == 0.0
+    assert communities.community(3) == 0
+
+
+def test_update_reports_nothing_when_nothing_changes(implementation: Implementation) -> None:
+    """No oscillation: an empty batch and one that cancels itself leave every node where it is."""
+    communities = build(*batch([*cliques(2, 5, 5), (2, 7)]), implementation=implementation)
+    assert not communities.update(*batch([]))
+    assert not communities.update(*batch([(0, 1), (0, 1)], [4, -4]))
+
+
+def test_community_keeps_its_id_when_a_few_edges_change(implementation: Implementation) -> None:
+    """Reports can be reused: rewiring one edge of a clique moves no id."""
+    communities = build(*batch([*cliques(8, 8, 8, 8), (0, 8), (16, 24)]), implementation=implementation)
+    before = [communities.community(node, 2) for node in range(32)]
+    assert len(set(before)) == 4
+    communities.update(*batch([(0, 1), (0, 9), (3, 30)], [-1, 1, 1]))
+    assert [communities.community(node, 2) for node in range(32)] == before
+
+
+def test_larger_part_keeps_the_id_when_a_community_splits(implementation: Implementation) -> None:
+    """Cutting a bridge leaves the id with the part that has more nodes, at every level."""
+    star = [(0, leaf) for leaf in range(1, 9)]
+    communities = build(*batch([*star, (9, 10), (8, 9)]), implementation=implementation)
+    communities.adopt(np.arange(11, dtype=np.int32), np.zeros(11, dtype=np.int64))
+    old = communities.community(0, 2)
+    assert communities.community(10, 2) == old
+    communities.update(*batch([(8, 9)], -1))
+    assert communities.community(0, 2) == old
+    assert communities.community(10, 2) not in {0, old}
+
+
+def test_larger_community_keeps_its_id_when_two_merge(implementation: Implementation) -> None:
+    """The merged community carries the larger one's id, whichever came first."""
+    for sizes, large in (((12, 5, 9, 9), 0), ((5, 12, 9, 9), 5)):
+        communities = build(*batch(cliques(*sizes)), implementation=implementation)
+        kept = communities.community(large, 2)
+        links = [(u, v) for u in range(sizes[0]) for v in range(sizes[0], sizes[0] + sizes[1])]
+        communities.update(*batch(links, 3))
+        assert {communities.community(node, 2) for node in range(17)} == {kept}
+
+
+def test_no_community_is_disconnected_when_its_hub_leaves(implementation: Implementation) -> None:
+    """The leaves of a star that loses its hub's edges do not stay one community."""
+    ledger, communities = EdgeLedger(), empty(implementation)
+    spokes = [(0, leaf) for leaf in range(1, 41)]
+    pairs = [(leaf, leaf + 1) for leaf in range(1, 41, 2)]
+    for update in (batch(spokes, 5), batch(pairs), batch(spokes[:37], -5)):
+        communities.update(*update)
+        ledger.update(*update)
+        assert violations(communities, ledger) == []
+
+
+def test_ids_are_never_used_twice_when_communities_come_and_go(implementation: Implementation) -> None:
+    """Over a walk, an id that was reported removed is never reported again."""
+    print("seed 50")
+    communities, gone = empty(implementation), set[int]()
+    for edges, deltas in walk(50, 60):
+        change = communities.update(edges, deltas)
+        assert not gone & set(change.children.tolist())
+        gone |= set(change.removed.tolist())
+    assert gone
+
+
+def test_adopt_takes_the_partition_as_coarsest_level_when_it_is_better(implementation: Implementation) -> None:
+    """The adopted partition is there or something better, every invariant holds, and the follower follows."""
+    edges = batch([(u, (u + k) % 60) for u in range(60) for k in (1, 2, 3)])
+    communities, ledger = build(*edges, implementation=implementation), EdgeLedger()
+    ledger.update(*edges)
+    follower = MirroredHierarchy(communities.hierarchy())
+    nodes, labels = np.arange(60, dtype=np.int32), np.arange(60, dtype=np.int64) // 10
+    follower.apply(communities.adopt(nodes, labels))
+    assert communities.modularity() >= ledger.modularity(dict(enumerate(labels.tolist()))) - 1e-12
+    assert violations(communities, ledger) == []
+    assert same(follower.hierarchy(), communities.hierarchy())
+
+
+def test_adopt_keeps_the_ids_when_the_partition_is_its_own(implementation: Implementation) -> None:
+    """Adopting what is there already changes nothing."""
+    communities = build(*batch([*cliques(8, 8, 8), (0, 8), (9, 16)]), implementation=implementation)
+    nodes = communities.hierarchy().nodes
+    labels = np.array([communities.community(node, 2) for node in nodes.tolist()], dtype=np.int64)
+    assert not communities.adopt(nodes, labels)
+
+
+def test_adopt_places_a_node_when_the_partition_does_not_know_it(implementation: Implementation) -> None:
+    """Nodes that came during the check end up with their neighbours; labels of nodes that left are ignored."""
+    communities = build(*batch(cliques(8, 8)), implementation=implementation)
+    known = np.array([*range(15), 99], dtype=np.int32)
+    communities.adopt(known, (known >= 8).astype(np.int64))
+    assert communities.community(15, 2) == communities.community(8, 2) != communities.community(0, 2)
+
+
+def test_build_refuses_when_a_snapshot_does_not_fit(implementation: Implementation) -> None:
+    """A snapshot of other nodes, or a broken tree, is refused and not repaired."""
+    communities = build(*batch(cliques(4, 4)), implementation=implementation)
+    snapshot = communities.hierarchy()
+    with pytest.raises(ValueError, match="other nodes"):
+        build(*batch(cliques(4, 5)), snapshot=snapshot, implementation=implementation)
+    snapshot.parents[0] = 10**6
+    with pytest.raises(ValueError, match="parents"):
+        build(*batch(cliques(4, 4)), snapshot=snapshot, implementation=implementation)
+    with pytest.raises(ValueError, match="positive"):
+        build(*batch([(0, 1)], 0), implementation=implementation)
+
+
+def test_unknown_names_raise_when_asked_for(implementation: Implementation) -> None:
+    """KeyError for a community that is not, IndexError for a level that is not, 0 for a node that is not."""
+    communities = build(*batch(cliques(3)), implementation=implementation)
+    with pytest.raises(KeyError):
+        communities.members(10**9)
+    with pytest.raises(KeyError):
+        communities.parent(10**9)
+    with pytest.raises(IndexError):
+        communities.community(0, 3)
+    with pytest.raises(IndexError):
+        communities.modularity(3)
+    assert communities.community(10**6, 1) == 0
+
+
+def test_auto_takes_the_kernel_when_it_is_there() -> None:
+    """The name says which implementation runs."""
+    compiled_or_skip()
+    assert build(*batch([])).name == "compiled"
+    assert build(*batch([]), implementation="pure").name == "pure"
+
+
+def planted(seed: int, blocks: int, size: int) -> Int32:
+    """Edges in random order: dense inside equal blocks, sparse between."""
+    random = Random(seed)
+    nodes = blocks * size
+    edges = {(u, v) for u, v in combinations(range(nodes), 2) if u // size == v // size and random.random() < 0.5}
+    edges |= {(u, v) for u, v in combinations(range(nodes), 2) if random.random() < 0.01}
+    shuffled = sorted(edges)
+    random.shuffle(shuffled)
+    return np.array(shuffled, dtype=np.int32)
+
+
+def test_modularity_stays_with_leiden_when_streamed_from_nothing(implementation: Implementation) -> None:
+    """Streamed edge by edge in batches of 30, the coarsest level is within 0.01 of a fresh Leiden run."""
+    print("seed 7")
+    edges = planted(7, 12, 20)
+    ones = np.ones(len(edges), dtype=np.int64)
+    communities = empty(implementation)
+    for start in range(0, len(edges), 30):
+        communities.update(edges[start : start + 30], ones[start : start + 30])
+    assert gap(communities.modularity(), leiden(edges, ones)) <= 0.01
+    assert communities.modularity(0) < communities.modularity(1) < communities.modularity(2)
+
+
+def real_graph(name: str) -> Int32:
+    """A real graph's edges, or a skip that says it is missing."""
+    beside = Path(__file__).resolve().parents[4] / "shared" / "bench"
+    path = Path(os.environ.get("GRAPHTIDE_BENCH_DATA", beside)) / "graphs" / f"{name}.npz"
+    if not path.exists():
+        pytest.skip(f"{name} is not there; GRAPHTIDE_BENCH_DATA names the folder of the benchmark data")
+    edges: Int32 = np.load(path)["edges"].astype(np.int32)
+    return np.random.default_rng(1).permutation(edges)
+
+
+def test_modularity_stays_with_leiden_when_a_tenth_of_a_real_graph_is_streamed() -> None:
+    """On ca-GrQc the gap is at most 0.005 after the last tenth; then a tenth goes again and the invariants hold."""
+    compiled_or_skip()
+    edges = real_graph("ca-GrQc")
+    ones = np.ones(len(edges), dtype=np.int64)
+    last = len(edges) * 9 // 10
+    communities = build(edges[:last], ones[:last])
+    for start in range(last, len(edges), 30):
+        communities.update(edges[start : start + 30], ones[start : start + 30])
+    assert gap(communities.modularity(), leiden(edges, ones)) <= 0.005
+    for start in range(0, len(edges) - last, 30):
+        communities.update(edges[start : start + 30], -ones[start : start + 30])
+    ledger = EdgeLedger()
+    ledger.update(*communities.edges())
+    assert violations(communities, ledger) == []
+
+
+def test_leiden_is_repeatable_when_run_in_a_thread_with_the_same_seed() -> None:
+    """One thread and one seed give one partition, from the main thread or from another."""
+    edges = planted(9, 6, 15)
+    ones = np.ones(len(edges), dtype=np.int64)
+    found: list[Partition] = []
+    thread = threading.Thread(target=lambda: found.append(leiden(edges, ones, seed=5)))
+    thread.start()
+    thread.join()
+    again = leiden(edges, ones, seed=5)
+    assert np.array_equal(found[0].labels, again.labels)
+    assert found[0].modularity == again.modularity
+
+
+def test_leiden_reports_the_modularity_of_its_partition_when_nodes_have_gaps() -> None:
+    """Node ids need not be dense; the figure is the recount's."""
+    edges, weights = batch([(10, 500), (500, 7), (7, 10), (7, 90), (90, 91), (91, 92), (92, 90)], 3)
+    fresh = leiden(edges, weights)
+    ledger = EdgeLedger()
+    ledger.update(edges, weights)
+    assert fresh.nodes.tolist() == [7, 10, 90, 91, 92, 500]
+    labels = dict(zip(fresh.nodes.tolist(), fresh.labels.tolist(), strict=True))
+    assert fresh.modularity == pytest.approx(ledger.modularity(labels), abs=1e-12)
+    assert leiden(*batch([])).modularity == 0.0
+
+
+def test_guard_is_due_when_a_share_of_the_weight_has_changed() -> None:
+    """Insertions and deletions both count, and a check starts the count again."""
+    guard = DriftGuard(share=0.1, tolerance=0.01, minimum_weight=10)
+    guard.note(np.array([40, -40]))
+    assert not guard.due(1_000)
+    guard.note(np.array([-20]))
+    assert guard.due(1_000)
+    guard.started()
+    assert not guard.due(1_000)
+
+
+def test_guard_adopts_only_when_the_gap_passes_the_tolerance() -> None:
+    """Equal or slightly better partitions are not worth moving every report."""
+    guard = DriftGuard(tolerance=0.01)
+    fresh = Partition(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64), 0.7)
+    assert guard.adopts(0.68, fresh)
+    assert not guard.adopts(0.695, fresh)
+    assert not guard.adopts(0.75, fresh)
