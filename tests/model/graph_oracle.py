@@ -14,10 +14,10 @@ import networkx as nx
 
 from graph.consolidation.netting import label_key, predicate_key
 from graph.identity import chunk_id, entity_id
-from graph.records import Extraction
-from graph.resolution import LabelView
+from graph.records import Extraction, Unit
+from graph.resolution.judgement import LabelView
 from graph.vector_sum import VectorSum
-from tests.model.resolution_oracle import clusters_and_links
+from tests.model.resolution_oracle import NaiveResolver
 
 LabelKey = tuple[str, str]
 Triple = tuple[LabelKey, str, LabelKey]
@@ -43,12 +43,15 @@ class GraphOracle:
                 triple = (keys[fact.subject], predicate_key(fact.predicate), keys[fact.object])
                 self.triples[triple] += 1
                 self.weights[triple] += fact.weight_milli
-        views = {key: LabelView(*key, total.mean()) for key, total in self.sums.items()}
-        clusters, self.links = clusters_and_links(views)
+        keys = sorted(self.sums)
+        resolver = NaiveResolver()
+        resolver.update({n: LabelView(*key, self.sums[key].mean()) for n, key in enumerate(keys)})
+        clusters = {frozenset(keys[n] for n in resolver.cluster_of(label)) for label in range(len(keys))}
+        self.links = [(keys[a], keys[b], rule) for a, b, rule, _, _ in resolver.links()]
         self.entity = {key: entity_id(cluster) for cluster in clusters for key in cluster}
         self.clusters = {entity_id(cluster): sorted(cluster) for cluster in clusters}
 
-    def units(self) -> Iterator[tuple[Extraction, int, object]]:
+    def units(self) -> Iterator[tuple[Extraction, int, Unit]]:
         for extraction in self.live:
             for place, unit in enumerate(extraction.units):
                 yield extraction, place, unit
