@@ -1,28 +1,38 @@
-"""A readers-writer lock between threads: many readers, or one writer, and a waiting writer goes first.
+"""A readers-writer lock between threads that serves in order of arrival.
 
-Not re-entrant. Readers hold it for one retrieval, the writer for one delta, so neither waits long.
+Readers share, a writer is alone: a view must not change under a question, and hnswlib must not add beside a query.
+First come, first served keeps a stream of queries from starving the writer, the writer from starving queries, and
+gives an index rebuild its turn. Not re-entrant: a thread that holds it and asks again waits for itself.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
 class ReadersWriterLock:
-    """`with lock.read():` beside other readers, `with lock.write():` alone."""
+    """Any number of readers or one writer; whoever waits is served in order of arrival."""
 
     def __init__(self) -> None:
+        """A free lock."""
         self._condition = threading.Condition()
+        self._queue: deque[object] = deque()
         self._readers = 0
         self._writing = False
-        self._waiting_writers = 0
+
+    @property
+    def waiting(self) -> int:
+        """Number of threads that wait for their turn."""
+        return len(self._queue)
 
     @contextmanager
     def read(self) -> Iterator[None]:
+        """Hold the lock together with other readers."""
         with self._condition:
-            self._condition.wait_for(lambda: not self._writing and not self._waiting_writers)
+            self._wait(lambda: not self._writing)
             self._readers += 1
         try:
             yield
@@ -33,10 +43,9 @@ class ReadersWriterLock:
 
     @contextmanager
     def write(self) -> Iterator[None]:
+        """Hold the lock alone."""
         with self._condition:
-            self._waiting_writers += 1
-            self._condition.wait_for(lambda: not self._writing and not self._readers)
-            self._waiting_writers -= 1
+            self._wait(lambda: not self._writing and self._readers == 0)
             self._writing = True
         try:
             yield
@@ -44,3 +53,12 @@ class ReadersWriterLock:
             with self._condition:
                 self._writing = False
                 self._condition.notify_all()
+
+    def _wait(self, free: Callable[[], bool]) -> None:
+        place = object()
+        self._queue.append(place)
+        try:
+            self._condition.wait_for(lambda: self._queue[0] is place and free())
+        finally:  # also when interrupted: a place that nobody takes would block everyone behind it
+            self._queue.remove(place)
+            self._condition.notify_all()

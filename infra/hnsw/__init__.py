@@ -1,4 +1,4 @@
-"""VectorIndex over hnswlib: index (threads, policy), generation (one graph), rebuild, snapshot (files), lock."""
+"""VectorIndex over hnswlib: index (threads, policy), generation (one graph), rebuild, snapshot (files)."""
 
 from infra.hnsw.index import HnswIndex
 from infra.hnsw.parameters import HnswParameters

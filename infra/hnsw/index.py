@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from graph.locking import ReadersWriterLock
 from graph.vector_index import ExactIndex, Ids, IndexStatistics, SearchResult, Vectors, checked_batch, checked_ids
 from infra.hnsw.generation import HnswGeneration
-from infra.hnsw.lock import ReadersWriterLock
 from infra.hnsw.parameters import HnswParameters
 from infra.hnsw.rebuild import Rebuild
 from infra.hnsw.snapshot import Snapshot

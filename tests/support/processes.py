@@ -56,7 +56,17 @@ class Service:
 
 def start_service(data: Path, settings: Mapping[str, str] | None = None) -> Service:
     """Start the service on free ports and wait until it says where it listens."""
-    command = [sys.executable, "-c", "from services.cli import main; main()", "serve", "--json", "--port", "0", "--grpc-port", "0"]
+    command = [
+        sys.executable,
+        "-c",
+        "from services.cli import main; main()",
+        "serve",
+        "--json",
+        "--port",
+        "0",
+        "--grpc-port",
+        "0",
+    ]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
     process = subprocess.Popen(
         [*command, "--data", str(data)], env={**environment, **(settings or {})}, stdout=subprocess.PIPE, text=True

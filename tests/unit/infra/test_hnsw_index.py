@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graph.locking import ReadersWriterLock
 from graph.vector_index import PADDING, ExactIndex, Ids, Vectors, unit_rows
 from infra.hnsw import HnswIndex, HnswParameters
 from infra.hnsw.generation import HnswGeneration
-from infra.hnsw.lock import ReadersWriterLock
 from infra.hnsw.rebuild import Rebuild
 
 DIMENSIONS = 16
