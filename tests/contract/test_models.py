@@ -46,7 +46,7 @@ async def embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedder]:
     if request.param == "hashing":
         yield HashingEmbedder()
         return
-    with OpenAIServer(base64_only_on_request=request.param != "openai-float") as server:
+    with OpenAIServer(gives_base64=request.param != "openai-float") as server:
         endpoint = OpenAIEmbedder(EmbeddingEndpoint(server.base_url, "test-model", "sk-test", batch_texts=3))
         yield MemoisedEmbedder(endpoint, MemoryVectorStore()) if request.param == "memoised" else endpoint
         await endpoint.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import queue
 import socket
 import struct
 import threading
@@ -97,14 +98,18 @@ class Seen:
 
 @dataclass
 class OpenAIServer:
-    """``with OpenAIServer() as server:`` serves ``server.base_url`` until the block ends."""
+    """``with OpenAIServer() as server:`` serves ``server.base_url`` until the block ends.
+
+    Requests wait for ``hold``, if there is one, to be set; ``arrived`` gets the number under way as each comes in.
+    """
 
     dimensions: int = DIMENSIONS
-    base64_only_on_request: bool = True
+    gives_base64: bool = True
     faults: deque[Fault] = field(default_factory=deque)
     seen: list[Seen] = field(default_factory=list)
     most_at_once: int = 0
-    meet: threading.Barrier | None = None
+    hold: threading.Event | None = None
+    arrived: queue.SimpleQueue[int] = field(default_factory=queue.SimpleQueue)
 
     def __enter__(self) -> OpenAIServer:
         self._lock = threading.Lock()
@@ -135,6 +140,7 @@ class OpenAIServer:
             self.seen.append(seen)
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
+            self.arrived.put(self._at_once)
             return self.faults.popleft() if self.faults else Fault()
 
     def leave(self) -> None:
@@ -142,7 +148,7 @@ class OpenAIServer:
             self._at_once -= 1
 
     def answer(self, seen: Seen) -> dict[str, Any]:
-        packed = seen.body.get("encoding_format") == "base64" and self.base64_only_on_request
+        packed = seen.body.get("encoding_format") == "base64" and self.gives_base64
         data: list[dict[str, Any]] = []
         for index, text in enumerate(seen.texts):
             vector = vector_of(text, self.dimensions)
@@ -166,8 +172,8 @@ def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
                 server.leave()
 
         def _respond(self, seen: Seen, fault: Fault) -> None:
-            if server.meet is not None:
-                server.meet.wait(timeout=30)
+            if server.hold is not None:
+                server.hold.wait(timeout=60)
             if fault.hang:
                 server.released.wait(timeout=60)
             if fault.drop or fault.hang:

@@ -102,9 +102,19 @@ async def test_openai_embedder_asks_for_base64_with_key_and_model(
 
 
 async def test_openai_embedder_bounds_the_calls_at_once(server: OpenAIServer, embedder: OpenAIEmbedder) -> None:
-    """Nine batches run three at a time: three do meet at the server, and never a fourth."""
-    server.meet = threading.Barrier(3)
-    await embedder.embed([f"text {number}" for number in range(18)])
+    """Of nine batches three are under way, and while those wait, a fourth does not come."""
+    server.hold = threading.Event()
+    call = asyncio.ensure_future(embedder.embed([f"text {number}" for number in range(18)]))
+    for _ in range(3):
+        await asyncio.to_thread(server.arrived.get)
+    with OpenAIServer() as other:  # whole round trips through this event loop: time enough for a fourth to show up
+        witness = OpenAIEmbedder(EmbeddingEndpoint(other.base_url, "m"))
+        for _ in range(5):
+            await witness.embed(["x"])
+        await witness.close()
+    assert server.most_at_once == 3
+    server.hold.set()
+    await call
     assert server.most_at_once == 3
 
 
