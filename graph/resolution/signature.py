@@ -211,9 +211,9 @@ def _without_stop_words(words: list[str]) -> list[str]:
 
 
 def _is_mark(words: list[str], place: int) -> bool:
-    return 0 < place == len(words) - 1 or words[place + 1 : place + 2] == [
-        w for w in words[place + 1 :] if w[0].isdigit()
-    ]
+    if place == len(words) - 1:
+        return place > 0
+    return words[place + 1][0].isdigit()
 
 
 def _plain_words(text: str) -> list[str]:

@@ -21,6 +21,7 @@ from graph.resolution import lexicon as lx
 from graph.resolution.signature import Signature, acronym_of
 
 STEP = 1 << 11  # products of coordinates at this scale sum to less than 2**24: exact in float32, in any order
+LONGEST = 12  # words; a longer label is a sentence, and the same only as itself
 Quantised = NDArray[np.int16]
 
 
@@ -93,6 +94,8 @@ def relate(a: Signature, b: Signature) -> Relation | None:
         return Relation(swapped.rule, swapped.lexical_milli, 1 - swapped.general)
     if guards.conflict(a, b) is not None or bool(a.suffix) != bool(b.suffix):
         return None
+    if max(len(a.words), len(b.words)) > LONGEST:
+        return Relation(SPELLING, 1000) if (a.words, a.tail) == (b.words, b.tail) else None
     found = _same_words(a, b) or _abbreviated(a, b) or _person(a, b) or _contained(a, b) or _misspelt(a, b)
     return None if found is None else Relation(found[0], _lexical_milli(a, b), found[1])
 

@@ -185,6 +185,13 @@ def test_update_changes_nothing_when_a_label_to_forget_is_unknown() -> None:
         resolver.cluster_of(0)
 
 
+def test_sentence_is_the_same_only_as_itself_when_it_is_long() -> None:
+    """A label of many words is compared whole; thousands of words are no trouble."""
+    sentence = " ".join(f"word{i} of" for i in range(5_000))
+    _, found = _resolved(sentence, f"the {sentence}", f"{sentence} more", sentence.replace("word7 ", "ward7 "))
+    assert sorted(map(len, found)) == [1, 1, 2]
+
+
 def test_cosine_is_symmetric_and_exact_when_vectors_are_quantised() -> None:
     """The float32 product of quantised vectors is the integer one, so order and machine do not matter."""
     for seed in range(50):
