@@ -47,7 +47,7 @@ class Stage(StrEnum):
 def run() -> None:
     """Run the command line. A `CommandError` becomes one sentence on standard error, and its exit code."""
     try:
-        app()
+        app(prog_name="graphtide")
     except CommandError as error:
         tell(f"graphtide: {error}")
         sys.exit(error.code)

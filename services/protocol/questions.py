@@ -44,9 +44,7 @@ class QueryBody(StrictModel):
     question: Question = Field(examples=["What did Marie Curie discover?"])
     mode: Mode | None = Field(default=None, examples=["local"])
     top_k: int | None = Field(default=None, ge=1, examples=[5])
-    after: Description | None = Field(
-        default=None, description="a token of a publish or delete: wait until it is in the graph"
-    )
+    after: Description | None = Field(default=None, description="a token: wait until the graph includes it")
     filters: FiltersBody | None = None
     generate: bool | None = Field(default=None, description="false: the context only, no answer is written")
     explain: bool | None = Field(default=None, description="true: say step by step how the passages were found")

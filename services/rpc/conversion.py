@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from google.protobuf.json_format import MessageToDict, ParseDict
-from google.protobuf.struct_pb2 import Struct
+from google.protobuf.json_format import ParseDict
+from google.protobuf.struct_pb2 import Struct, Value
 
 from services.application import Answer, DocumentStatus, GraphStats
 from services.protocol import graphtide_pb2 as pb
@@ -23,7 +23,7 @@ def document_value(request: pb.PublishRequest) -> Json:
     body: Json = {"id": request.id, "text": request.text}
     body |= _filled(request, "title", "source", "occurred_at")
     if request.HasField("metadata"):
-        body["metadata"] = MessageToDict(request.metadata)
+        body["metadata"] = _struct_value(request.metadata)
     if request.HasField("entities"):
         body["entities"] = [
             {"name": each.name, **_filled(each, "type", "description")} for each in request.entities.items
@@ -53,13 +53,29 @@ def question_value(request: pb.QueryRequest) -> Json:
         chosen: Json = _filled(filters, "occurred_from", "occurred_to")
         chosen |= {name: list(getattr(filters, name)) for name in ("doc_ids", "sources") if getattr(filters, name)}
         if filters.HasField("metadata"):
-            chosen["metadata"] = MessageToDict(filters.metadata)
+            chosen["metadata"] = _struct_value(filters.metadata)
         body["filters"] = chosen
     return body
 
 
 def _filled(message: object, *names: str) -> Json:
     return {name: getattr(message, name) for name in names if getattr(message, name)}
+
+
+def _struct_value(struct: Struct) -> Json:
+    return {name: _plain(value) for name, value in struct.fields.items()}
+
+
+def _plain(value: Value) -> object:
+    """The JSON value. A Struct knows doubles only: whole numbers become integers, as over HTTP."""
+    kind = value.WhichOneof("kind")
+    if kind == "struct_value":
+        return _struct_value(value.struct_value)
+    if kind == "list_value":
+        return [_plain(inner) for inner in value.list_value.values]
+    if kind == "number_value":
+        return int(value.number_value) if value.number_value.is_integer() else value.number_value
+    return None if kind in (None, "null_value") else getattr(value, kind)
 
 
 def _struct(value: Mapping[str, object]) -> Struct:

@@ -90,9 +90,9 @@ async def test_put_names_the_field_when_it_is_wrong(http: httpx.AsyncClient, bod
     """422, naming the field as the caller wrote it, by PUT and in both kinds of batch."""
     message = refused(await http.put(DOCUMENT, content=body, headers=AS_JSON), 422, field)
     assert len(message) > 8
-    in_batch = (
-        body.replace(b"{", b'{"id":7,' if field == "id" else b'{"id":"a",', 1) if body.startswith(b'{"') else body
-    )
+    if field == "id":
+        return  # in a batch a document has that field
+    in_batch = body.replace(b"{", b'{"id":"a",', 1) if body.startswith(b'{"') else body
     for content, headers in ((b"[" + in_batch + b"]", AS_JSON), (in_batch + b"\n", AS_LINES)):
         response = await http.post(DOCUMENTS, content=content, headers=headers)
         rejected = models.BatchErrorBody.model_validate_json(response.content).rejected

@@ -31,12 +31,14 @@ from streams.ports import State
 
 
 class InMemoryApplication:
-    """Passages are whole documents, ranked by shared words. `fail_with` is raised by every call while it is set."""
+    """Passages are whole documents, ranked by shared words. `fail_with` is raised by every call while it is set,
+    each of `failures` by one."""
 
     def __init__(self) -> None:
         self.documents: dict[tuple[str, str], tuple[int, DocumentMessage | None]] = {}
         self.publishes: list[tuple[DocumentMessage, ...]] = []
         self.fail_with: GraphtideError | None = None
+        self.failures: list[GraphtideError] = []
         self.fail_after_context: GraphtideError | None = None
         self.differences: tuple[str, ...] = ()
         self.ready = True
@@ -131,6 +133,8 @@ class InMemoryApplication:
 
     async def _pass(self) -> None:
         await asyncio.sleep(0)
+        if self.failures:
+            raise self.failures.pop()
         if self.fail_with is not None:
             raise self.fail_with
 

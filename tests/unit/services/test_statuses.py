@@ -1,0 +1,64 @@
+"""The table of errors: complete, and saying what it must."""
+
+from __future__ import annotations
+
+import http
+from collections.abc import Iterator
+
+import grpc
+import pytest
+
+from services.protocol.statuses import STATUSES, AllRejected, Rejection, Status, error_body, retry_after_s, status_of
+from streams.errors import Fenced, GraphtideError, Invalid, NotFound, Overloaded, Retryable
+
+
+def error_classes(root: type[GraphtideError] = GraphtideError) -> Iterator[type[GraphtideError]]:
+    """The whole tree of errors, as far as the project has it."""
+    yield root
+    for each in root.__subclasses__():
+        yield from error_classes(each)
+
+
+def test_every_error_has_a_row_of_its_own() -> None:
+    """A class that is added without a row is found here, not by a caller."""
+    ours = {
+        each for each in error_classes() if each.__module__.startswith(("graph.", "streams.", "infra.", "services."))
+    }
+    assert ours <= set(STATUSES), ours - set(STATUSES)
+
+
+@pytest.mark.parametrize("status", STATUSES.values(), ids=lambda status: status.code)
+def test_every_row_names_statuses_that_exist(status: Status) -> None:
+    """HTTP status and gRPC code are ones that the protocols know, and say that something failed."""
+    assert http.HTTPStatus(status.http).value >= 400
+    assert grpc.StatusCode[status.grpc] is not grpc.StatusCode.OK
+
+
+def test_status_is_that_of_the_nearest_class_when_a_class_has_no_row() -> None:
+    """An unforeseen subclass is told as what it is a kind of."""
+
+    class Unforeseen(Fenced):
+        pass
+
+    assert status_of(Unforeseen("x")).code == "fenced"
+
+
+def test_error_body_names_the_field_when_there_is_one() -> None:
+    """The message does not repeat the field."""
+    assert error_body(Invalid("facts[1]", "is wrong")) == {
+        "error": {"code": "invalid", "message": "is wrong", "field": "facts[1]"}
+    }
+    assert error_body(NotFound("no graph g")) == {"error": {"code": "not_found", "message": "no graph g"}}
+
+
+def test_error_body_lists_the_rejected_when_all_are() -> None:
+    """The list is the one of a batch that was accepted in part."""
+    body = error_body(AllRejected((Rejection(0, "", "body", "must be an object"),)))
+    assert body["rejected"] == [{"index": 0, "field": "body", "message": "must be an object"}]
+    assert body["accepted"] == 0
+
+
+def test_retry_after_is_said_when_waiting_helps() -> None:
+    """Overloaded and Retryable carry it; nothing else does."""
+    found = [retry_after_s(error) for error in (Overloaded("x", 2), Retryable("x", 3), Retryable("x"), NotFound("x"))]
+    assert found == [2, 3, None, None]
