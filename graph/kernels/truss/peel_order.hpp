@@ -77,6 +77,7 @@ class PeelOrder {
     Record& operator[](EdgeId edge) { return records_[edge]; }
     const Record& operator[](EdgeId edge) const { return records_[edge]; }
     void prefetch(EdgeId edge) const { __builtin_prefetch(&records_[edge], 1); }
+    void prefetch_ends(EdgeId edge) const { __builtin_prefetch(&ends_[edge]); }
     const Ends& ends(EdgeId edge) const { return ends_[edge]; }
     std::int64_t records() const { return records_.size(); }  // free ones included
     std::int64_t size() const { return live_; }

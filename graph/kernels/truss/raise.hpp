@@ -76,6 +76,7 @@ class Raise {
         if (record.slot == none) {
             record.slot = static_cast<std::int32_t>(touched_.size());
             touched_.push_back({edge});
+            order_.prefetch_ends(edge);
             heap_.push_back(edge);
             std::push_heap(heap_.begin(), heap_.end(), later_first());
         }
