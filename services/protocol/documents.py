@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -168,15 +168,18 @@ def _id_in(value: object) -> str:
 
 def _message(graph: str, doc_id: str, body: DocumentBody, limits: Limits) -> DocumentMessage:
     _check_sizes(body, limits)
-    info = DocumentInfo(
-        body.title or "",
-        body.source or "",
-        body.occurred_at or "",
-        metadata_pairs(body.metadata) if body.metadata else (),
-    )
+    metadata = metadata_pairs(_ordered(body.metadata)) if body.metadata else ()
+    info = DocumentInfo(body.title or "", body.source or "", body.occurred_at or "", metadata)
     entities = None if body.entities is None else tuple(map(_given_entity, body.entities))
     facts = None if body.facts is None else tuple(map(_given_fact, body.facts))
     return DocumentMessage(graph, doc_id, body.text, info, entities, facts)
+
+
+def _ordered(value: Any) -> Any:
+    """The value with the keys of every object in order: it says nothing in JSON, so it must not in the digest."""
+    if isinstance(value, dict):
+        return {key: _ordered(value[key]) for key in sorted(value)}
+    return [_ordered(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _check_sizes(body: DocumentBody, limits: Limits) -> None:
