@@ -58,10 +58,12 @@ def gather(
 ) -> Pool | None:
     """The nearest passages, the walk's best, and what the best of both lead to. None when there is none at all.
 
+    `seeds` and `mass` hold admitted passages only.
+
     Cost: reads at most NEAR + WALKED + firsts * entities of a passage * HUB passages, whatever the graph's size.
     """
     weighting = Weighting()
-    found = {hit.number for hit in seeds.passages} | _walked(view, mass, admits, max(WALKED, question.top_k))
+    found = {hit.number for hit in seeds.passages} | _walked(view, mass, max(WALKED, question.top_k))
     near = _in_order(view, found)
     if not near:
         return None
@@ -105,11 +107,11 @@ def best_first(values: Scores, count: int) -> Positions:
     return np.argsort(-values, kind="stable")[:count]
 
 
-def _walked(view: LiveView, mass: Mapping[int, float], admits: Admits | None, count: int) -> set[int]:
-    """The admitted passages where the walk stays most, as far down as its scale reaches."""
+def _walked(view: LiveView, mass: Mapping[int, float], count: int) -> set[int]:
+    """The passages where the walk stays most, as far down as its scale reaches."""
     reached = {node // 2: share for node, share in mass.items() if node % 2}
     least = max(reached.values(), default=0.0) * 10.0**-DECADES
-    within = (n for n, share in reached.items() if share > least and (admits is None or admits(n)))
+    within = (n for n, share in reached.items() if share > least)
     best = sorted(within, key=lambda n: (-reached[n], view.chunks[n].chunk_id))
     return set(best[:count])
 

@@ -1,6 +1,7 @@
 """Which passages a question may be answered from.
 
-Not a ranking: what a filter refuses takes no part, neither as a seed, nor as a passage, nor as evidence of another.
+Not a ranking, and not a permission: what a filter refuses is neither a seed, nor a candidate, nor one of a pair, nor
+shown in a trace; but the graph stays whole, so a walk may cross what it also knows from there, and weights count it.
 """
 
 from __future__ import annotations

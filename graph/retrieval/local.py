@@ -19,7 +19,7 @@ import numpy as np
 from graph.retrieval import explain
 from graph.retrieval.candidates import NEAR, Pool, best_first, gather
 from graph.retrieval.evidence import Scores, Weighting, inclusion, pairs
-from graph.retrieval.filters import admitted_chunks
+from graph.retrieval.filters import Admits, admitted_chunks
 from graph.retrieval.mmr import Order, mmr
 from graph.retrieval.request import Passage, Question, Retrieved, Subgraph, Trace
 from graph.retrieval.seeds import Seeds, find_seeds, restart
@@ -56,7 +56,7 @@ def _retrieve(view: LiveView, question: Question, mode: str, trade_off: float) -
     admits = admitted_chunks(view, question.filters)
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
     start = restart(view, seeds)
-    walked = _Walked(seeds, start, walk(view.walk, start))
+    walked = _Walked(seeds, start, _admitted(walk(view.walk, start), admits))
     pool = gather(view, question, seeds, walked.mass, admits)
     if pool is None:
         return Retrieved((), Subgraph(), view.version, mode, Trace() if question.explain else None)
@@ -67,6 +67,13 @@ def _retrieve(view: LiveView, question: Question, mode: str, trade_off: float) -
     passages = tuple(_passage(view, pool.numbers[place], float(relevance[place])) for place in order)
     trace = _trace(view, walked, pool, scores, relevance, order.tolist()) if question.explain else None
     return Retrieved(passages, stated_by(view, chosen, walked.mass), view.version, mode, trace)
+
+
+def _admitted(mass: dict[int, float], admits: Admits | None) -> dict[int, float]:
+    """The walk's mass without the passages that a filter refuses."""
+    if admits is None:
+        return mass
+    return {node: share for node, share in mass.items() if node % 2 == 0 or admits(node // 2)}
 
 
 def pair_scores(pool: Pool, weighting: Weighting) -> Scores:

@@ -179,6 +179,18 @@ def test_trace_explains_every_score_it_shows(mode: str) -> None:
     assert sum(item.score for item in steps["words"]) == pytest.approx(1)
 
 
+def test_trace_shows_nothing_that_a_filter_refuses() -> None:
+    """Passages of other documents are neither seeds nor stations of the walk nor members of a pair."""
+    documents = random_documents(random.Random(7), 60)
+    refused = {f"{document.doc_id}#0" for document in documents if document.info.source != "b"}
+    question = ask("amber grove near", filters=Filters(sources=("b",)), explain=True)
+    trace = retrieve(small_view(documents), question).trace
+    assert trace is not None
+    shown = {part for step in trace.steps for item in step.items for part in item.id.split(" + ")}
+    assert any(name.endswith("#0") for name in shown)
+    assert not shown & refused
+
+
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_trace_is_left_out_when_nobody_asked(mode: str) -> None:
     """An explanation costs, so it is made on request only."""
