@@ -5,9 +5,11 @@ is deterministic: on equal graphs, built in whatever order, with exact indexes, 
 
     request.py     what goes in and what comes out
     vector.py      mode `vector`: by similarity alone
-    local.py       modes `local` and `passages`: seeds, walk, candidates, pairs, diversity
-    seeds.py ─► walk.py ─► candidates.py ─► evidence.py ─► mmr.py      the steps of these, each usable alone
-    terms.py, filters.py, subgraph.py, explain.py                      words, filters, what is shown beside, why
+    local.py       mode `local`: by the graph, for a context
+    passages.py    mode `passages`: by the graph, for recall
+    paired.py      the course of both, in these steps, each usable alone:
+        seeds.py ─► walk.py ─► candidates.py ─► evidence.py ─► mmr.py
+    terms.py, filters.py, subgraph.py, explain.py: words, filters, what is shown beside, why
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from graph.retrieval.local import retrieve_local, retrieve_passages
+from graph.retrieval.local import retrieve_local
+from graph.retrieval.passages import retrieve_passages
 from graph.retrieval.request import Filters, Passage, Question, Retrieved, Subgraph, Trace
 from graph.retrieval.vector import retrieve_vector
 from graph.view import LiveView

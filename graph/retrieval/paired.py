@@ -1,0 +1,100 @@
+"""The course that modes `local` and `passages` share: seeds, walk, candidates, pairs, choice.
+
+Not a mode of its own: a mode says how much novelty counts in the choice. Invariant: it decides on canonical names and
+on values alone, so equal graphs give equal results, up to the rounding of the walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graph.retrieval import explain
+from graph.retrieval.candidates import NEAR, Pool, best_first, gather
+from graph.retrieval.evidence import Scores, Weighting, inclusion, pairs
+from graph.retrieval.filters import Admits, admitted_chunks
+from graph.retrieval.mmr import Order, mmr
+from graph.retrieval.request import Passage, Question, Retrieved, Subgraph, Trace
+from graph.retrieval.seeds import Seeds, find_seeds, restart
+from graph.retrieval.subgraph import stated_by
+from graph.retrieval.walk import walk
+from graph.view import LiveView
+
+
+@dataclass(frozen=True, slots=True)
+class _Walked:
+    """What was found before anything was judged."""
+
+    seeds: Seeds
+    restart: Mapping[int, float]
+    mass: Mapping[int, float]
+
+
+def retrieve_by_pairs(view: LiveView, question: Question, mode: str, trade_off: float) -> Retrieved:
+    """The `top_k` passages by part in good pairs, weighed `trade_off` to 1 - `trade_off` against novelty (mmr.py).
+
+    `score` is the part in good pairs, from 0 to 1 for the best candidate. Call under `view.lock.read()`. Cost: three
+    searches, one walk, and some three hundred passages read, whatever the graph's size.
+    """
+    admits = admitted_chunks(view, question.filters)
+    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
+    start = restart(view, seeds)
+    walked = _Walked(seeds, start, _admitted(walk(view.walk, start), admits))
+    pool = gather(view, question, seeds, walked.mass, admits)
+    if pool is None:
+        return Retrieved((), Subgraph(), view.version, mode, Trace() if question.explain else None)
+    scores = pair_scores(pool, Weighting())
+    relevance = relative(inclusion(scores, pool.firsts, pool.worth, Weighting().temperature))
+    order = _chosen(pool, relevance, question.top_k, trade_off)
+    chosen = [pool.numbers[place] for place in order]
+    passages = tuple(_passage(view, pool.numbers[place], float(relevance[place])) for place in order)
+    trace = _trace(view, walked, pool, scores, relevance, order.tolist()) if question.explain else None
+    return Retrieved(passages, stated_by(view, chosen, walked.mass), view.version, mode, trace)
+
+
+def _admitted(mass: dict[int, float], admits: Admits | None) -> dict[int, float]:
+    """The walk's mass without the passages that a filter refuses."""
+    if admits is None:
+        return mass
+    return {node: share for node, share in mass.items() if node % 2 == 0 or admits(node // 2)}
+
+
+def pair_scores(pool: Pool, weighting: Weighting) -> Scores:
+    """The scores of all pairs, a row for each first, (firsts, n)."""
+    rows = enumerate(pool.firsts.tolist())
+    return np.stack(
+        [pairs(pool.candidates, pool.worth, first, pool.bridge_strengths(row), weighting) for row, first in rows]
+    )
+
+
+def relative(values: Scores) -> Scores:
+    """Values from 0 for the least to 1 for the greatest; all 1 when they are equal."""
+    low, high = values.min(), values.max()
+    return (values - low) / (high - low) if high > low else np.ones(len(values))
+
+
+def _chosen(pool: Pool, relevance: Scores, count: int, trade_off: float) -> Order:
+    if trade_off == 1.0:
+        return best_first(relevance, count)
+    return mmr(relevance, pool.candidates.vectors, count, trade_off)
+
+
+def _passage(view: LiveView, number: int, score: float) -> Passage:
+    chunk = view.chunks[number]
+    return Passage(chunk.chunk_id, chunk.doc_id, score, chunk.text)
+
+
+def _trace(
+    view: LiveView, walked: _Walked, pool: Pool, scores: Scores, relevance: Scores, order: Sequence[int]
+) -> Trace:
+    return Trace(
+        (
+            *explain.seed_steps(view, walked.seeds),
+            explain.walk_step(view, walked.restart, walked.mass),
+            explain.word_step(pool),
+            explain.pair_step(view, pool, scores, Weighting()),
+            explain.fusion_step(view, pool, relevance, order),
+        )
+    )
