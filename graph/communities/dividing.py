@@ -1,10 +1,10 @@
 """A community that has grown may have become two: what merged while the graph was small is taken apart again.
 
-Single moves cannot do it, and without it every early merger stays (on planted blocks streamed from nothing, one block in
-five stayed glued to another). So a community whose degree has changed by about an eighth is clustered again from single
-units, on the side and inside itself only; it is divided if that raises its partition's modularity. The parts are siblings,
-so no coarser partition changes, and the gain is strict: the order of `moving` still rises. Amortised over the change that
-made it due, the cost is a constant per unit of weight.
+Single moves cannot do it, and without it every early merger stays (on planted blocks streamed from nothing, one block
+in five stayed glued to another). So a community whose degree has changed by an eighth to a quarter is clustered again
+from single units, on the side and inside itself only; it is divided if that raises its partition's modularity. The
+parts are siblings, so no coarser partition changes, and the gain is strict: the order of `moving` still rises.
+Amortised over the change that made it due, the cost is a constant per unit of weight.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Region:
     resolution: int
 
     def regroup(self) -> None:
-        """Local moving from single units, in order, each to the group that gains most; ties stay, then the first group."""
+        """Local moving from single units, in order, each to the group that gains most; ties stay, then the first."""
         for _ in range(ROUNDS):
             moved = False
             for unit, links in enumerate(self.links):
@@ -74,10 +74,9 @@ class Region:
                 into[other] = group
             if not merged:
                 break
-        for unit, group in enumerate(self.group):
-            while into[group] != group:
-                group = into[group]
-            self.group[unit] = group
+        for unit in range(len(self.group)):
+            while into[self.group[unit]] != self.group[unit]:
+                self.group[unit] = into[self.group[unit]]
 
     def best_pair(self, group: int, row: dict[int, int]) -> int:
         """The group whose merger gains most (ties: the first), or -1."""

@@ -96,9 +96,9 @@ class Levels:
         return mark.weight * 16 >= degree or (mark.degree >> step) != (degree >> step)
 
     def regrown(self, h: int, unit: int) -> bool:
-        """Whether a unit's degree passed a multiple of an eighth of its power of two since it was last examined."""
+        """Whether a unit's degree passed a multiple of a quarter of its power of two since it was last examined."""
         before, degree = self.touched[h][unit].degree, self.levels[h].degree[unit]
-        step = max(0, max(before, degree).bit_length() - 4)
+        step = max(0, max(before, degree).bit_length() - 3)
         return (before >> step) != (degree >> step)
 
     def key(self, h: int, unit: int) -> int:

@@ -271,11 +271,11 @@ class Levels {
         return (touch.degree >> step) != (degree >> step);
     }
 
-    // See Levels.regrown: the degree passed a multiple of an eighth of its power of two.
+    // See Levels.regrown: the degree passed a multiple of a quarter of its power of two.
     bool regrown(int l, const Touch& touch) const {
         const Weight degree = levels[l]->degree[touch.unit];
         const int length = 64 - __builtin_clzll(static_cast<unsigned long long>(std::max(touch.degree, degree) | 1));
-        const int step = std::max(0, length - 4);
+        const int step = std::max(0, length - 3);
         return (touch.degree >> step) != (degree >> step);
     }
 

@@ -1,10 +1,8 @@
 """Communities: one suite for both implementations, and random walks held against a recount after every step."""
 
-import os
 import threading
 from collections.abc import Iterator
 from itertools import combinations
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -15,6 +13,7 @@ from graph.communities.contract import Int32, Int64
 from graph.communities.guard import DriftGuard, Partition, gap, leiden
 from graph.communities.live import Implementation
 from tests.model.communities_oracle import EdgeLedger, same, violations
+from tests.support.bench_data import bench_data
 
 Batch = tuple[Int32, Int64]
 
@@ -128,7 +127,7 @@ def test_builds_are_equal_when_implementations_build_the_same_graph() -> None:
     compiled_or_skip()
     random = Random(3)
     edges = batch(sorted({(u, u + random.randint(1, 30)) for u in range(400) for _ in range(4)}))
-    pure, compiled = (build(*edges, implementation=name) for name in ("pure", "compiled"))  # type: ignore[arg-type]
+    pure, compiled = (build(*edges, implementation=name) for name in ("pure", "compiled"))
     assert same(pure.hierarchy(), compiled.hierarchy())
     ledger = EdgeLedger()
     ledger.update(*edges)
@@ -334,8 +333,7 @@ def test_modularity_stays_with_leiden_when_streamed_from_nothing(implementation:
 
 def real_graph(name: str) -> Int32:
     """A real graph's edges, or a skip that says it is missing."""
-    beside = Path(__file__).resolve().parents[4] / "shared" / "bench"
-    path = Path(os.environ.get("GRAPHTIDE_BENCH_DATA", beside)) / "graphs" / f"{name}.npz"
+    path = bench_data() / "graphs" / f"{name}.npz"
     if not path.exists():
         pytest.skip(f"{name} is not there; GRAPHTIDE_BENCH_DATA names the folder of the benchmark data")
     edges: Int32 = np.load(path)["edges"].astype(np.int32)
