@@ -7,6 +7,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,38 +21,66 @@ namespace py = pybind11;
 namespace {
 
 using truss::Ends;
-using EdgeArray = py::array_t<std::int32_t, py::array::c_style>;
-
-void read(const EdgeArray& edges, std::vector<Ends>& into) {
-    if (edges.ndim() != 2 || edges.shape(1) != 2) throw std::invalid_argument("edges must have the shape (n, 2)");
-    const auto* first = reinterpret_cast<const Ends*>(edges.data());
-    into.assign(first, first + edges.shape(0));
+// Checked here and not by py::array_t's own conversion, which takes longer than a small update.
+void read(const py::array& edges, std::vector<Ends>& into) {
+    constexpr int int32 = py::detail::npy_api::NPY_INT32_;
+    const py::dtype type = edges.dtype();
+    if (type.num() != int32 || type.byteorder() != '=') throw py::type_error("edges must be int32");
+    if (edges.ndim() != 2 || edges.shape(1) != 2) throw py::value_error("edges must have the shape (n, 2)");
+    const bool dense = edges.flags() & py::array::c_style;
+    const py::array rows = dense ? edges : py::array_t<std::int32_t, py::array::c_style>::ensure(edges);
+    const auto* first = static_cast<const Ends*>(rows.data());
+    into.assign(first, first + rows.shape(0));
 }
 
-std::pair<EdgeArray, py::array_t<std::int32_t>> write(const std::vector<truss::Value>& values) {
-    const auto count = static_cast<py::ssize_t>(values.size());
-    EdgeArray edges({count, py::ssize_t{2}});
-    py::array_t<std::int32_t> numbers(count);
-    auto* ends = reinterpret_cast<Ends*>(edges.mutable_data());
-    auto* number = numbers.mutable_data();
+// The GIL released for a scope. pybind11's own guard looks up its internals each time, which a small update would notice.
+class WithoutGil {
+ public:
+    WithoutGil() : state_(PyEval_SaveThread()) {}
+    ~WithoutGil() { PyEval_RestoreThread(state_); }
+    WithoutGil(const WithoutGil&) = delete;
+    WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+    PyThreadState* state_;
+};
+
+// An uninitialised int32 array, by numpy's own constructor: py::array_t's takes five times as long for a small one.
+template <std::size_t dimensions>
+py::array new_array(std::array<Py_intptr_t, dimensions> shape) {
+    static const auto& numpy = py::detail::npy_api::get();
+    static PyObject* const type = py::dtype::of<std::int32_t>().release().ptr();
+    Py_INCREF(type);  // the call takes a reference
+    PyObject* made = numpy.PyArray_NewFromDescr_(numpy.PyArray_Type_, type, static_cast<int>(dimensions), shape.data(),
+                                                 nullptr, nullptr, 0, nullptr);
+    if (!made) throw py::error_already_set();
+    return py::reinterpret_steal<py::array>(made);
+}
+
+py::tuple write(const std::vector<truss::Value>& values) {
+    const auto count = static_cast<Py_intptr_t>(values.size());
+    py::array edges = new_array<2>({count, 2});
+    py::array numbers = new_array<1>({count});
+    auto* ends = static_cast<Ends*>(edges.mutable_data());
+    auto* number = static_cast<std::int32_t*>(numbers.mutable_data());
     for (const truss::Value& value : values) *ends++ = value.ends, *number++ = value.trussness;
-    return {std::move(edges), std::move(numbers)};
+    return py::make_tuple(std::move(edges), std::move(numbers));
 }
 
 class Kernel {
  public:
-    Kernel(const EdgeArray& edges, std::int64_t stride) {
+    Kernel(const py::array& edges, std::int64_t stride) {
         std::vector<Ends> batch;
         read(edges, batch);
-        py::gil_scoped_release release;
+        const WithoutGil released;
         engine_ = std::make_unique<truss::Engine>(std::move(batch), stride);
     }
 
-    auto update(const EdgeArray& added, const EdgeArray& removed) {
+    py::tuple update(const py::array& added, const py::array& removed) {
         read(added, added_);
         read(removed, removed_);
         {
-            py::gil_scoped_release release;
+            const WithoutGil released;
             engine_->update(added_, removed_);
         }
         return write(engine_->values());
@@ -60,11 +90,11 @@ class Kernel {
         return engine_->state().order[find(u, v)].trussness;
     }
 
-    auto edges() const {
+    py::tuple edges() const {
         const truss::PeelOrder& order = engine_->state().order;
         std::vector<truss::Value> values;
         {
-            py::gil_scoped_release release;
+            const WithoutGil released;
             values.reserve(static_cast<std::size_t>(order.size()));
             for (truss::EdgeId edge = 0; edge < order.records(); ++edge)
                 if (order.is_live(edge)) values.push_back({order.ends(edge), order[edge].trussness});
@@ -74,14 +104,14 @@ class Kernel {
     }
 
     std::vector<std::string> violations() const {
-        py::gil_scoped_release release;
+        const WithoutGil released;
         return truss::Audit(engine_->state()).whole();
     }
 
-    std::vector<std::string> violations_of(const EdgeArray& edges) const {
+    std::vector<std::string> violations_of(const py::array& edges) const {
         std::vector<Ends> batch;
         read(edges, batch);
-        py::gil_scoped_release release;
+        const WithoutGil released;
         return truss::Audit(engine_->state()).of(batch);
     }
 
@@ -107,9 +137,9 @@ class Kernel {
 // The adjacency alone, as the benchmark's yardstick: the same structure, check for the edge included, without trussness.
 class BareAdjacency {
  public:
-    void insert(const EdgeArray& edges) {
+    void insert(const py::array& edges) {
         read(edges, batch_);
-        py::gil_scoped_release release;
+        const WithoutGil released;
         for (const Ends& ends : batch_)
             if (adjacency_.find(ends.u, ends.v) == truss::none) adjacency_.insert(ends.u, ends.v, next_++);
     }
@@ -127,18 +157,18 @@ class BareAdjacency {
 PYBIND11_MODULE(_trussness, module) {
     module.doc() = "Compiled kernel of graph.trussness.";
     py::class_<Kernel>(module, "Kernel")
-        .def(py::init<const EdgeArray&, std::int64_t>(), py::arg("edges").noconvert(), py::kw_only(),
+        .def(py::init<const py::array&, std::int64_t>(), py::arg("edges"), py::kw_only(),
              py::arg("stride") = truss::PeelOrder::usual_stride)
-        .def("update", &Kernel::update, py::arg("added").noconvert(), py::arg("removed").noconvert())
+        .def("update", &Kernel::update, py::arg("added"), py::arg("removed"))
         .def("trussness", &Kernel::trussness, py::arg("u"), py::arg("v"))
         .def("edges", &Kernel::edges)
         .def("violations", &Kernel::violations)
-        .def("violations_of", &Kernel::violations_of, py::arg("edges").noconvert())
+        .def("violations_of", &Kernel::violations_of, py::arg("edges"))
         .def("memory_bytes", &Kernel::memory_bytes)
         .def("overwrite", &Kernel::overwrite, py::arg("u"), py::arg("v"), py::arg("value"))
         .def("__len__", &Kernel::size);
     py::class_<BareAdjacency>(module, "BareAdjacency")
         .def(py::init<>())
-        .def("insert", &BareAdjacency::insert, py::arg("edges").noconvert())
+        .def("insert", &BareAdjacency::insert, py::arg("edges"))
         .def("__len__", &BareAdjacency::size);
 }

@@ -292,6 +292,15 @@ def test_arrays_are_refused_when_their_type_or_shape_is_wrong(implementation: Bu
 
 
 @pytest.mark.parametrize("implementation", EVERYTHING)
+def test_update_reads_the_right_rows_when_the_array_is_a_strided_view(implementation: Build) -> None:
+    """A view (every other row, columns swapped) means what numpy says it means."""
+    table = np.array([[0, 1], [9, 9], [1, 2], [9, 9], [0, 2]], dtype=np.int32)
+    built = implementation(NONE)
+    assert built.update(table[::2, ::-1], NONE).edges.tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert set(_values(built).values()) == {3}
+
+
+@pytest.mark.parametrize("implementation", EVERYTHING)
 def test_trussness_raises_key_error_when_the_edge_is_absent(implementation: Build) -> None:
     """An absent edge has no trussness, whether its nodes are known or not."""
     built = implementation(_array([(0, 1), (1, 2)]))
