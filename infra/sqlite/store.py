@@ -14,7 +14,7 @@ from infra.sqlite import graphs, rows, snapshot
 from infra.sqlite.database import Database
 from infra.sqlite.ledger import SqliteLedger
 from infra.sqlite.log import SqliteLog
-from infra.sqlite.many import delete, insert
+from infra.sqlite.many import delete, insert, portions
 from streams.memory.ledger import check_ends
 from streams.memory.store import check_next, check_replacement, check_watermark
 from streams.messages import DELTAS
@@ -141,13 +141,18 @@ def _write_part(connection: sqlite3.Connection, part: GraphCommit) -> None:
 
 
 def _standings(connection: sqlite3.Connection, graph: str, doc_ids: Sequence[str]) -> dict[str, Standing]:
-    found = connection.execute(
-        "SELECT doc_id, revision, extraction FROM json_each(?) JOIN standings"
-        " ON standings.graph = (SELECT graph FROM graphs WHERE name = ?) AND doc_id = json_each.value",
-        (json.dumps(list(doc_ids), ensure_ascii=False), graph),
-    ).fetchall()
-    held = {doc_id: Standing(revision, extraction) for doc_id, revision, extraction in found}
+    held: dict[str, Standing] = {}
+    for portion in portions(doc_ids):
+        found = connection.execute(_lookup(len(portion)), (graph, *portion)).fetchall()
+        held.update((doc_id, Standing(revision, extraction)) for doc_id, revision, extraction in found)
     return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
+
+
+def _lookup(size: int) -> str:
+    # Joined to json_each, or as (graph, doc_id) IN (VALUES ...), SQLite 3.40 reads all standings of the graph.
+    of_graph = "graph = (SELECT graph FROM graphs WHERE name = ?)"
+    wanted = ",".join("?" * size)
+    return f"SELECT doc_id, revision, extraction FROM standings WHERE {of_graph} AND doc_id IN ({wanted})"  # noqa: S608
 
 
 def _extractions(connection: sqlite3.Connection, graph: str, after: str) -> list[tuple[str, bytes]]:

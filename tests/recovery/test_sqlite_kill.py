@@ -1,0 +1,104 @@
+"""SIGKILL while the embedded storage appends and commits: what was promised is there, and nothing is half there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from infra.sqlite import SqliteBackend
+from streams.memory.rows import Rows
+from streams.messages import DELTAS, DOCUMENTS
+from streams.ports import Standing, State
+from tests.support.records import Walk, plain
+from tests.support.storage_child import NOISE, commit_of
+
+ROOT = Path(__file__).resolve().parents[2]
+MOMENTS = (
+    "BEGIN",
+    "INSERT INTO records",
+    "INSERT OR IGNORE INTO revisions",
+    "UPDATE watermarks",
+    "INSERT OR REPLACE INTO entities",
+    "INSERT OR REPLACE INTO community_members",
+    "INSERT INTO standings",
+    "UPDATE revisions",
+    "COMMIT",
+    "settle",
+)
+
+
+def run_until_killed(folder: Path, seed: int, *moment: str, lines: int = 0) -> dict[str, int]:
+    """Start the child, kill it after that many lines (0: it kills itself); the highest number of each promise."""
+    command = [sys.executable, "-m", "tests.support.storage_child", str(folder), str(seed), *moment]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None and child.stderr is not None
+        said = []
+        for line in child.stdout:
+            said.append(line.split())
+            if len(said) == lines:
+                child.kill()
+        complaint = child.stderr.read()
+        assert child.wait() == -9, complaint
+    promised: dict[str, int] = defaultdict(lambda: -1)
+    for what, number in said:
+        promised[what] = max(promised[what], int(number))
+    return promised
+
+
+async def check(folder: Path, seed: int, promised: dict[str, int]) -> int:
+    """Reopen the folder and compare everything in it with what the version says; returns the version."""
+    backend = await SqliteBackend.open(folder)
+    try:
+        version = (await backend.store.graphs()).get("g", 0)
+        end = (await backend.log.end(DOCUMENTS))[0]
+        noise = (await backend.log.end(NOISE))[0]
+        assert version >= promised["committed"] and end > promised["accepted"] and noise > promised["noise"]
+        held = await backend.store.claim(0)
+        assert held.next_offset == version and end in (version, version + 1) and noise % 2 == 0
+        for topic, length in ((DOCUMENTS, end), (NOISE, noise), (DELTAS, version)):
+            delivered = await backend.log.consumer(topic, "check").poll(1 << 20, 0)
+            assert [one.position.offset for one in delivered] == list(range(length))
+        counts = await backend.ledger.counts("g")
+        assert (counts[State.APPLIED], counts[State.ACCEPTED]) == (version, end - version)
+        assert await backend.ledger.pending("g") == end - version
+        walk, fold = Walk(Random(seed)), Rows("g")
+        standings: dict[str, Standing] = {}
+        for _ in range(version):
+            [part] = commit_of(walk, held).graphs
+            fold.apply(part.delta)
+            standings |= part.standings
+        assert await backend.store.standings("g", list(standings)) == standings
+        if version:
+            assert plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
+        problems = await backend.database.read(
+            lambda connection: connection.execute("PRAGMA integrity_check").fetchall()
+        )
+        assert problems == [("ok",)]
+        return version
+    finally:
+        await backend.close()
+
+
+async def test_storage_keeps_its_promises_when_killed_at_random_moments(tmp_path: Path) -> None:
+    """Killed and restarted on the same folder over and over, at moments drawn from a seed."""
+    seed = 11
+    print(f"seed {seed}")
+    rng = Random(seed)
+    versions = [0]
+    for _ in range(6):
+        promised = run_until_killed(tmp_path, seed, lines=rng.randint(1, 80))
+        versions.append(await check(tmp_path, seed, promised))
+    assert versions == sorted(versions) and versions[-1] > 5
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+async def test_storage_keeps_its_promises_when_killed_at_a_named_moment(tmp_path: Path, moment: str) -> None:
+    """Between any two steps of a commit, before it is durable, and after it is but before anybody knows."""
+    for count in (2, 9):
+        promised = run_until_killed(tmp_path, 4, moment, str(count))
+        await check(tmp_path, 4, promised)
