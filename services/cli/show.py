@@ -15,6 +15,7 @@ from rich.text import Text
 from services.cli.client import Json
 
 _SHOWN_CHARS = 280
+_SHOWN_ITEMS = 5
 
 
 def answer(console: Console, body: Json, with_text: bool) -> None:
@@ -33,7 +34,16 @@ def answer(console: Console, body: Json, with_text: bool) -> None:
     said = f"\nmode {body['mode']}, version {body['version']}, {usage['llm_calls']} model calls, {tokens} tokens"
     console.print(Text(said, "dim"))
     for step in body.get("trace") or ():
-        console.print(Text("· " + _one_line(step), "dim"))
+        _step(console, step)
+
+
+def _step(console: Console, step: Json) -> None:
+    """One step of a trace: what was done, and the best of what it found."""
+    plain = {name: value for name, value in step.items() if name != "items"}
+    console.print(Text("· " + ": ".join(map(_one_line, plain.values())), "dim"))
+    for item in (step.get("items") or ())[:_SHOWN_ITEMS]:
+        name, score = item.get("name") or item.get("id") or _one_line(item), item.get("score")
+        console.print(Text(f"    {score:8.3f}  {name}" if isinstance(score, float) else f"    {name}", "dim"))
 
 
 def published(console: Console, body: Json) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import quote
@@ -13,6 +15,7 @@ import pytest_asyncio
 from pydantic import BaseModel
 
 from services.application import Application
+from services.cli.serving import listen
 from services.http import models
 from services.http.app import create_app
 from tests.support.serving import KINDS, http_service, opened
@@ -220,3 +223,19 @@ async def test_description_names_every_route_and_schema(http: httpx.AsyncClient)
     assert named <= set(schemas)
     assert {"DocumentBody", "QueryBody", "ErrorBody", "FactBody"} <= named
     assert (await http.get("/docs")).status_code == 200
+
+
+async def test_connection_sends_at_once_when_it_is_accepted() -> None:
+    """Nagle's algorithm is off: an answer in two writes must not wait for the caller's delayed acknowledgement."""
+    accepted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    def look(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = writer.get_extra_info("socket")
+        accepted.set_result(bool(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)))
+        writer.close()
+
+    listener = listen("127.0.0.1", 0)
+    async with await asyncio.start_server(look, sock=listener):
+        _, writer = await asyncio.open_connection(*listener.getsockname())
+        assert await accepted
+        writer.close()

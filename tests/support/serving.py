@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from starlette.types import ASGIApp
 
 from infra.settings import Settings
 from services.application import Application
+from services.cli.serving import listen
 from services.protocol.limits import Limits
 from services.rpc.server import create_server
 from tests.support.application import InMemoryApplication
@@ -36,7 +36,7 @@ async def opened(kind: str, folder: Path) -> AsyncIterator[Application]:
 @contextlib.asynccontextmanager
 async def http_service(app: ASGIApp) -> AsyncIterator[str]:
     """The URL of `app`, served by uvicorn in this event loop."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listen("127.0.0.1", 0)
     config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5)
     server = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
