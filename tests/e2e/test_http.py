@@ -202,6 +202,8 @@ async def test_query_names_the_field_when_mode_or_token_is_wrong(http: httpx.Asy
     await query(http, after=await put(http))
     response = await query(http, mode="bogus")
     assert said(models.ErrorBody, response, 422)["error"]["field"] == "mode"  # type: ignore[index]
+    response = await query(http, after="garbage")
+    assert said(models.ErrorBody, response, 422)["error"]["field"] == "after"  # type: ignore[index]
 
 
 async def test_operations_answer_when_the_service_runs(http: httpx.AsyncClient) -> None:

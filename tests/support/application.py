@@ -84,6 +84,8 @@ class InMemoryApplication:
         self._known(graph)
         if ask.mode not in ("local", "vector"):
             raise Invalid("mode", f"there is no mode {ask.mode!r}; there are local, vector")
+        if ask.after and not ask.after.startswith(f"{graph}."):
+            raise Invalid("after", "is not a token of this service; pass one as it was given")
         return self._answer(graph, ask, "".join(self._pieces(graph, ask)))
 
     async def stream(self, graph: str, ask: Ask) -> AsyncGenerator[Answer | Piece, None]:
