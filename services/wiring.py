@@ -54,6 +54,8 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
     """
     if settings.kafka or settings.bolt:
         raise Broken("GRAPHTIDE_KAFKA and GRAPHTIDE_BOLT are not supported by this version; unset them")
+    if settings.llm_base_url or settings.llm_model:
+        log.warning("GRAPHTIDE_LLM_* is set, but this version extracts and answers without a language model")
     async with AsyncExitStack() as stack:
         embedder = await _embedder(settings, stack)
         backend = await SqliteBackend.open(settings.data)
@@ -102,7 +104,10 @@ def _runtime(backend: SqliteBackend, views: Views, embedder: Embedder, registry:
 
 async def _embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:
     if not settings.embedding_base_url:
+        log.warning("no embedding endpoint is configured: hashing embeddings stand in, for trying out")
         return HashingEmbedder()
+    if not settings.embedding_model:
+        raise Broken("GRAPHTIDE_EMBEDDING_BASE_URL is set, GRAPHTIDE_EMBEDDING_MODEL is not: name the model to ask for")
     from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
 
     key = settings.embedding_api_key.get_secret_value()

@@ -1,0 +1,19 @@
+"""The settings page is true: every setting with its default, and nothing that is none."""
+
+import re
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from infra.settings import Settings
+
+PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
+ROW = re.compile(r"^\| `(\w+)` \| (\S+) \|", re.MULTILINE)
+
+
+def test_settings_page_names_every_setting_with_its_default() -> None:
+    """The table's names and defaults are those of the class."""
+    said = {name: default.strip("`") for name, default in ROW.findall(PAGE.read_text())}
+    defaults = {name: field.default for name, field in Settings.model_fields.items()}
+    plain = {name: d.get_secret_value() if isinstance(d, SecretStr) else str(d) for name, d in defaults.items()}
+    assert said == {name: default or "none" for name, default in plain.items()}
