@@ -221,6 +221,9 @@ class EmbeddedApplication:
             _, before = await asyncio.to_thread(_rows, view)
             snapshot = await recounting.build(self._runtime.store, graph, view.version + 1)
             await self._runtime.store.replace(snapshot)
+            # Communities were named anew, and old names may mean others now.
+            named = [row.community for row in await self._runtime.store.reports(graph)]
+            await self._runtime.store.save_reports(graph, [], named)
             self._runtime.consolidate.forget(graph)
             await self._runtime.views.replace(snapshot)
             self._runtime.progress.moved()

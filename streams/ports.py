@@ -1,6 +1,6 @@
 """The ports of the stages: the log that carries records, the ledger of revisions, the store that holds graphs.
 
-Each port has an in-memory reference in `streams/memory.py` that defines its meaning, and every adapter passes the
+Each port has an in-memory reference in `streams/memory` that defines its meaning, and every adapter passes the
 contract suite in `tests/contract`. Adapters raise only the errors of `streams/errors.py`.
 
 A revision is the offset of its record in `documents`: it orders the revisions of one document, whose records always
