@@ -8,8 +8,6 @@ from pathlib import Path
 
 LOCK = Path(__file__).parents[2] / "requirements.lock"
 STRONG_COPYLEFT = re.compile(r"\b(A?GPL|GNU (Affero )?General Public|SSPL|BUSL|Commons Clause|Proprietary)", re.I)
-    r"\b(A?GPL|GNU (Affero )?General Public|SSPL|BUSL|Commons Clause|Proprietary)", re.IGNORECASE
-)
 
 
 def licence(name: str) -> str:
