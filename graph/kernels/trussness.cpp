@@ -1,7 +1,8 @@
 // Python's view of the dynamic truss decomposition: arrays in, arrays out, the GIL released while the engine works.
 //
-// One owner at a time: the object has no lock. Errors leave it as it was: std::invalid_argument is ValueError, an absent edge
-// KeyError. Arrays are int32 and (n, 2); any other type is a TypeError, so that nothing is narrowed in silence.
+// One owner at a time: the object has no lock. Errors leave it as it was: std::invalid_argument is ValueError, an
+// absent edge KeyError. Arrays are int32 and (n, 2); any other type is a TypeError, so that nothing is narrowed in
+// silence.
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -33,7 +34,8 @@ void read(const py::array& edges, std::vector<Ends>& into) {
     into.assign(first, first + rows.shape(0));
 }
 
-// The GIL released for a scope. pybind11's own guard looks up its internals each time, which a small update would notice.
+// The GIL released for a scope. pybind11's own guard looks up its internals each time, which a small update would
+// notice.
 class WithoutGil {
  public:
     WithoutGil() : state_(PyEval_SaveThread()) {}
@@ -126,7 +128,7 @@ class Kernel {
  private:
     truss::EdgeId find(std::int32_t u, std::int32_t v) const {
         const truss::EdgeId edge = engine_->state().adjacency.find(u, v);
-        if (edge == truss::none) throw py::key_error(truss::Engine::name({u, v}) + " is not there");
+        if (edge == truss::none) throw py::key_error(truss::name({u, v}) + " is not there");
         return edge;
     }
 
@@ -134,7 +136,8 @@ class Kernel {
     std::vector<Ends> added_, removed_;
 };
 
-// The adjacency alone, as the benchmark's yardstick: the same structure, check for the edge included, without trussness.
+// The adjacency alone, as the benchmark's yardstick: the same structure, check for the edge included, without
+// trussness.
 class BareAdjacency {
  public:
     void insert(const py::array& edges) {

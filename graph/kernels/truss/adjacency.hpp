@@ -1,9 +1,9 @@
 // Sorted adjacency of an undirected simple graph: for each node its neighbours, and beside them the ids of the edges.
 //
-// Neighbours and edge ids stand in two halves of one block, so that an intersection reads four bytes a neighbour and touches
-// an id only on a match. A block grows by a third and shrinks when three quarters are empty; freed blocks go back to malloc.
-// Invariant: both halves of a node's block are sorted by neighbour, and x is in y's block exactly when y is in x's.
-// It knows nothing of trussness.
+// Neighbours and edge ids stand in two halves of one block, so that an intersection reads four bytes a neighbour
+// and touches an id only on a match. A block grows by a third and shrinks when three quarters are empty; freed
+// blocks go back to malloc. Invariant: both halves of a node's block are sorted by neighbour, and x is in y's block
+// exactly when y is in x's. It knows nothing of trussness.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // The self-check that needs no oracle: it recounts from the adjacency, and believes no stored count.
 //
-// Two facts prove every value exact (see peel_order.hpp): peeling in the kept order removes each edge at its own level, and
-// each edge closes enough triangles at its level. Beside them it checks what later updates rely on: the stored counts, the
-// lists of the levels, and the adjacency.
+// Two facts prove every value exact (see peel_order.hpp): peeling in the kept order removes each edge at its own
+// level, and each edge closes enough triangles at its level. Beside them it checks what later updates rely on: the
+// stored counts, the lists of the levels, and the adjacency.
 #pragma once
 
 #include <algorithm>
@@ -39,12 +39,9 @@ class Audit {
     }
 
  private:
-    static std::string name(const Ends& ends) {
-        return "edge (" + std::to_string(ends.u) + ", " + std::to_string(ends.v) + ")";
-    }
-
     void report(EdgeId edge, const std::string& what) {
-        found_.push_back(name(order_.ends(edge)) + " of trussness " + std::to_string(order_[edge].trussness) + " " + what);
+        const std::string value = std::to_string(order_[edge].trussness);
+        found_.push_back(name(order_.ends(edge)) + " of trussness " + value + " " + what);
     }
 
     void check_edge(EdgeId edge) {
@@ -56,8 +53,10 @@ class Audit {
             later += order_.before(record, order_[a]) && order_.before(record, order_[b]);
             support += std::min(order_[a].trussness, order_[b].trussness) >= record.trussness;
         });
-        if (later > record.trussness - 2) report(edge, "has " + std::to_string(later) + " later triangles: its value is too low");
-        if (support < record.trussness - 2) report(edge, "closes " + std::to_string(support) + " triangles at its level: its value is too high");
+        if (later > record.trussness - 2)
+            report(edge, "has " + std::to_string(later) + " later triangles: its value is too low");
+        if (support < record.trussness - 2)
+            report(edge, "closes " + std::to_string(support) + " triangles at its level: its value is too high");
         if (later != record.later || support != record.support) report(edge, "has counts that are out of date");
         if (record.slot != none) report(edge, "still has a place in the scratch of an update");
     }
@@ -80,7 +79,8 @@ class Audit {
         for (EdgeId edge = order_.level(level).head; edge != none && expected >= 0; edge = order_[edge].next) {
             if (order_[edge].trussness != level) report(edge, "stands in the list of level " + std::to_string(level));
             if (order_[edge].previous != previous) report(edge, "is linked wrongly");
-            if (previous != none && order_[previous].label >= order_[edge].label) report(edge, "has a label out of order");
+            if (previous != none && order_[previous].label >= order_[edge].label)
+                report(edge, "has a label out of order");
             previous = edge;
             --expected;
         }

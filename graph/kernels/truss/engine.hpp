@@ -52,10 +52,6 @@ class Engine {
 
     std::size_t memory_bytes() const { return state_.adjacency.memory_bytes() + state_.order.memory_bytes(); }
 
-    static std::string name(const Ends& ends) {
-        return "edge (" + std::to_string(ends.u) + ", " + std::to_string(ends.v) + ")";
-    }
-
  private:
     // Turns each edge round to u < v and sorts them, as numbers: that is twice as fast as sorting pairs.
     void normalise(std::vector<Ends>& edges, const char* twice) {
@@ -89,7 +85,8 @@ class Engine {
         normalise(added, "is added twice");
         normalise(removed, "is removed twice");
         for (const Ends& ends : removed)
-            if (state_.adjacency.find(ends.u, ends.v) == none) throw std::invalid_argument(name(ends) + " is not there");
+            if (state_.adjacency.find(ends.u, ends.v) == none)
+                throw std::invalid_argument(name(ends) + " is not there");
         if (!removed.empty() && !added.empty()) drop_common(added, removed);
         for (const Ends& ends : added)
             if (state_.adjacency.find(ends.u, ends.v) != none)

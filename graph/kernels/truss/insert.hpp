@@ -1,10 +1,11 @@
 // Insertion, first step: a batch of new edges gets its place in the order.
 //
-// The triangles of the new edges are enumerated once, those shared between them too. Old edges that were in no triangle join
-// the batch (all their triangles are new). Then the batch is peeled while every other edge keeps its trussness, that is,
-// leaves the graph after its level: what comes out is the best lower bound there is for each edge of the batch, and standing
-// at the end of its level in the order of peeling it has at most trussness - 2 later triangles. So no edge of the batch
-// violates the order; only old edges can, to which a triangle was added that they stand first in. Those are for Raise.
+// The triangles of the new edges are enumerated once, those shared between them too. Old edges that were in no
+// triangle join the batch (all their triangles are new). Then the batch is peeled while every other edge keeps its
+// trussness, that is, leaves the graph after its level: what comes out is the best lower bound there is for each
+// edge of the batch, and standing at the end of its level in the order of peeling it has at most trussness - 2
+// later triangles. So no edge of the batch violates the order; only old edges can, to which a triangle was added
+// that they stand first in. Those are for Raise.
 #pragma once
 
 #include <algorithm>

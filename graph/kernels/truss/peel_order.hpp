@@ -1,19 +1,20 @@
-// The edges' records, and the peel order: all edges in one order, by trussness and within a trussness by a linked list.
+// The edges' records, and the peel order: all edges in one order, by trussness and within a trussness by a linked
+// list.
 //
 // Each record carries two counts, so that most updates never enumerate the triangles of an old edge:
 //   later    triangles whose other two edges come later in the order (a triangle is counted by its first edge only)
 //   support  triangles whose other two edges have the record's trussness or more
-// Between updates, for every edge: later <= trussness - 2 <= support. The left side proves that no edge's trussness is too
-// low (peeling in this order removes each edge at its level), the right side that none is too high. Edges of trussness 2 are
-// in no triangle, and stand in no list.
-// Positions are 64-bit labels; when the gap between two neighbours closes, the labels around it are spread again. That keeps
-// the relative order, so a heap that compares labels of live records stays a heap.
+// Between updates, for every edge: later <= trussness - 2 <= support. The left side proves that no edge's trussness
+// is too low (peeling in this order removes each edge at its level), the right side that none is too high. Edges of
+// trussness 2 are in no triangle, and stand in no list.
+// Positions are 64-bit labels; when the gap between two neighbours closes, the labels around it are spread again.
+// That keeps the relative order, so a heap that compares labels of live records stays a heap.
 #pragma once
 
 #include <cstdint>
 #include <cstdlib>
 #include <new>
-#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "adjacency.hpp"
@@ -34,6 +35,10 @@ static_assert(sizeof(Record) == 32, "a record never straddles a cache line");
 struct Ends {
     Node u, v;  // u < v; u < 0 marks a free record
 };
+
+inline std::string name(const Ends& ends) {
+    return "edge (" + std::to_string(ends.u) + ", " + std::to_string(ends.v) + ")";
+}
 
 // A vector of plain records that grows by an eighth: realloc moves pages, not bytes, once it is large.
 template <class T>
@@ -180,7 +185,8 @@ class PeelOrder {
         return levels_[trussness];
     }
 
-    // Widens a window around the closed gap left-right until the labels in it can stand far enough apart, and spreads them.
+    // Widens a window around the closed gap left-right until the labels in it can stand far enough apart, and
+    // spreads them.
     void spread(EdgeId left, EdgeId right, std::int64_t wanted) {
         const std::int64_t apart = (wanted + 1) << 8;
         std::int64_t count = 2;

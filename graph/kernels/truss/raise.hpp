@@ -1,14 +1,14 @@
 // Insertion, second step: edges that stand too early in the order (later > trussness - 2) are raised, level by level.
 //
-// Zhang & Yu (SIGMOD 2019) for one edge; here for any set of violating edges at once, levels upwards: what is raised out of a
-// level can only violate the next one, so each level is run once. One run at level k scans, by a heap on the order, the
-// edges to which a triangle was handed:
-// - an edge with more than k - 2 later triangles becomes a candidate: it counts as standing above the level, and each of its
-//   triangles is handed to that triangle's next edge in the order;
-// - any other edge settles: it stays at k, and the triangles handed to it are lost to the candidates in them. A candidate
-//   left with fewer than k - 1 triangles is evicted, right behind the settled edge, and so on in cascade;
-// - candidates left when the heap is empty have trussness k + 1, at least. They go to the front of level k + 1, peeled among
-//   themselves so that as few as possible violate there; those that do are run next.
+// Zhang & Yu (SIGMOD 2019) for one edge; here for any set of violating edges at once, levels upwards: what is
+// raised out of a level can only violate the next one, so each level is run once. One run at level k scans, by a
+// heap on the order, the edges to which a triangle was handed:
+// - an edge with more than k - 2 later triangles becomes a candidate: it counts as standing above the level, and
+//   each of its triangles is handed to that triangle's next edge in the order;
+// - any other edge settles: it stays at k, and the triangles handed to it are lost to the candidates in them. A
+//   candidate left with fewer than k - 1 triangles is evicted, right behind the settled edge, and so on in cascade;
+// - candidates left when the heap is empty have trussness k + 1, at least. They go to the front of level k + 1,
+//   peeled among themselves so that as few as possible violate there; those that do are run next.
 // `later` is kept right throughout: of a candidate it is the number of its triangles that are still alive.
 #pragma once
 
@@ -101,7 +101,8 @@ class Raise {
         }
     }
 
-    // Whether an edge of the triangle still counts for one that stands at `label`: a candidate, or behind it in the order.
+    // Whether an edge of the triangle still counts for one that stands at `label`: a candidate, or behind it in the
+    // order.
     bool is_alive(EdgeId edge, std::int64_t label) const {
         const Record& record = order_[edge];
         if (record.trussness != level_) return record.trussness > level_;
@@ -196,7 +197,8 @@ class Raise {
         }
     }
 
-    // Orders the candidates that are left (into placed_) and lists those of them that violate level k + 1 (into raised_).
+    // Orders the candidates that are left (into placed_) and lists those of them that violate level k + 1 (into
+    // raised_).
     void place_survivors() {
         placed_.clear();
         raised_.clear();

@@ -1,9 +1,10 @@
 // Deletion: edges leave, and every edge that loses too many triangles sinks to the level it still supports.
 //
-// An edge whose support falls below trussness - 2 sinks to the h-index of its triangles (the largest k at which it closes
-// k - 2 of them with both other edges at k or above), to the end of that level, and wakes the edges that counted on it.
-// Sinking from above to a fixed point gives the exact values (Sariyuce et al. 2018, h-index characterisation), and an edge at
-// the end of its level has fewer later triangles than the next level asks: the order stays right without a search.
+// An edge whose support falls below trussness - 2 sinks to the h-index of its triangles (the largest k at which it
+// closes k - 2 of them with both other edges at k or above), to the end of that level, and wakes the edges that
+// counted on it. Sinking from above to a fixed point gives the exact values (Sariyuce et al. 2018, h-index
+// characterisation), and an edge at the end of its level has fewer later triangles than the next level asks: the
+// order stays right without a search.
 #pragma once
 
 #include <algorithm>
