@@ -1,13 +1,16 @@
 """The consolidate stage: the single writer of its graphs.
 
 For each partition of `extractions` it holds, in this order:
-1. claim: raise the epoch, seek to the watermark in the store (not to the committed offset)
+1. claim: raise the epoch, seek to the watermark in the store (not to the committed offset), and let the followers
+   catch up with graphs whose last commit they did not see the end of
 2. read a batch; of each document keep the newest revision, and drop what the store's standing shows as done
 3. apply the changes to each graph's write model
 4. one transaction: watermark, rows, standings, outcomes, notices
 5. let the followers apply the deltas; only now is the batch queryable
 
 A failure between 3 and 4 throws the write models away: memory never runs ahead of the store for longer than a batch.
+When it is not the storage that failed, the batch is tried again record by record, and the record that fails alone is
+dead-lettered with the cause.
 """
 
 from __future__ import annotations
@@ -22,15 +25,15 @@ from dataclasses import dataclass, field
 
 from graph.consolidation import Consolidator
 from graph.records import Change, GraphDelta
-from streams.errors import Broken, Rejected
+from streams.dead_letters import bury
+from streams.errors import Broken, GraphtideError, Rejected
 from streams.messages import (
-    DEAD_LETTERS,
     EXTRACTIONS,
     DeadLetter,
     DeltaNotice,
     ExtractionMessage,
     decode_extraction,
-    document_key,
+    extraction_of,
 )
 from streams.observing import Observer
 from streams.ports import (
@@ -46,6 +49,7 @@ from streams.ports import (
     State,
     Watermark,
 )
+from streams.retrying import outcome_of
 
 log = logging.getLogger("graphtide.streams")
 
@@ -55,16 +59,49 @@ Follow = Callable[[GraphDelta], Awaitable[None]]
 
 @dataclass(slots=True)
 class _Batch:
-    """A batch sorted out: the newest message of each document by graph, and the ends of all the others."""
+    """A batch sorted out: the newest message of each document by graph, the ends of all the others, and what it does
+    to each graph.
+    """
 
     newest: dict[str, dict[str, ExtractionMessage]] = field(default_factory=lambda: defaultdict(dict))
     values: dict[tuple[str, str], bytes] = field(default_factory=dict)
     outcomes: list[Outcome] = field(default_factory=list)
     letters: list[DeadLetter] = field(default_factory=list)
+    parts: list[GraphCommit] = field(default_factory=list)
+
+    def fail(self, one: Delivered, error: Exception) -> None:
+        """Bury a record, and end the revision it is of, if it says so much."""
+        value = one.record.value or b""
+        log.error("extraction at %s cannot be applied", one.position, exc_info=error)
+        reason = str(error) if isinstance(error, Rejected) else f"{type(error).__name__}: {error}"
+        graph, doc_id, revision = extraction_of(value) or (one.record.key, "?", one.position.offset)
+        said = reason[:1000].encode(errors="backslashreplace").decode()
+        self.letters.append(DeadLetter(graph, doc_id, revision, STAGE, said, 1, value))
+        self.outcomes.append(Outcome(graph, doc_id, revision, State.FAILED, said))
+
+
+def _sort_out(delivered: Sequence[Delivered]) -> _Batch:
+    batch = _Batch()
+    for one in delivered:
+        value = one.record.value or b""
+        try:
+            message = decode_extraction(value)
+        except Rejected as error:
+            batch.fail(one, error)
+            continue
+        newest = batch.newest[message.graph]
+        other = newest.get(message.doc_id)
+        if other is not None and other.revision != message.revision:
+            older = min(message, other, key=lambda one: one.revision)
+            batch.outcomes.append(_outcome(older, State.SUPERSEDED))
+        if other is None or message.revision > other.revision:
+            newest[message.doc_id] = message
+            batch.values[message.graph, message.doc_id] = value
+    return batch
 
 
 class ConsolidateStage:
-    """See the module. `follow` is awaited with each delta once it is durable."""
+    """See the module. `follow` is awaited with each delta once it is durable, and with a snapshot to catch up."""
 
     def __init__(self, log: Log, store: GraphStore, follow: Follow, observer: Observer, batch_size: int = 64) -> None:
         self._log = log
@@ -73,6 +110,8 @@ class ConsolidateStage:
         self._observer = observer
         self._batch_size = batch_size
         self._writers: dict[str, Consolidator] = {}
+        self._dimensions: dict[str, int] = {}
+        self._followed: Mapping[str, int] | None = None
         self._partition = 0
         self._held = Watermark(0, 0)
         self._writing = asyncio.Lock()
@@ -84,24 +123,25 @@ class ConsolidateStage:
 
     async def run(self, partition: int = 0) -> None:
         """Own the partition and work until cancelled or fenced."""
-        self._writers.clear()
+        self._forget_all()
         self._partition = partition
         self._held = await self._store.claim(partition)
         await self._check_watermark()
+        async with self._writing:
+            await self._catch_up()
         consumer = self._log.consumer(EXTRACTIONS, STAGE)
         await consumer.seek(Position(partition, self._held.next_offset))
         try:
             while True:
                 delivered = await consumer.poll(self._batch_size, 5.0)
                 if delivered:
+                    self._check_gap(delivered[0].position)
                     async with self._writing:
                         await self._batch(delivered)
-                    await consumer.commit(delivered[-1].position)
-                    await self._log.trim(EXTRACTIONS, Position(partition, self._held.next_offset))
-        except BaseException:
-            self._writers.clear()
-            raise
+                    done = Position(partition, self._held.next_offset)
+                    await asyncio.gather(consumer.commit(delivered[-1].position), self._log.trim(EXTRACTIONS, done))
         finally:
+            self._forget_all()
             await consumer.close()
 
     async def _check_watermark(self) -> None:
@@ -112,50 +152,70 @@ class ConsolidateStage:
                 " the store and the log are not of one history; restore both from one backup"
             )
 
+    def _check_gap(self, first: Position) -> None:
+        if first.offset != self._held.next_offset:
+            raise Broken(
+                f"the graph store has consumed {EXTRACTIONS} up to {self._held.next_offset}, but the log goes on at"
+                f" {first.offset}: what is between is lost; restore the store and the log from one backup"
+            )
+
+    async def _catch_up(self) -> None:
+        """Bring the followers to what the store has, where an earlier run ended between a commit and its follow."""
+        stands = await self._store.graphs()
+        if self._followed is not None:
+            for graph, version in stands.items():
+                if self._followed.get(graph) != version:
+                    await self._follow(await self._store.snapshot(graph))
+        self._followed = dict(stands)
+
     async def _batch(self, delivered: Sequence[Delivered]) -> None:
+        """Apply the records, all at once if that goes, else one by one."""
         started = time.monotonic()
-        batch = self._sort_out(delivered)
-        commits = []
-        for graph, messages in sorted(batch.newest.items()):
-            commits.append(await self._graph(graph, messages, batch))
-        if batch.letters:
-            records = [Record(document_key(one.graph, one.doc_id), one.encode()) for one in batch.letters]
-            await self._log.append(DEAD_LETTERS, records)
-        commits = [commit for commit in commits if commit.standings]
-        await self._store.commit(self._commit(delivered[-1].position.offset + 1, commits, batch.outcomes))
-        for commit in commits:
-            await self._follow(commit.delta)
+        outcome = await outcome_of(self._together(delivered))
+        if isinstance(outcome, _Batch):
+            for part in outcome.parts:
+                await self._let_follow(part.delta)
+            self._report(outcome, time.monotonic() - started)
+            return
+        self._forget_all()
+        if isinstance(outcome, GraphtideError) and not isinstance(outcome, Rejected):
+            raise outcome  # of the storage: no record is to blame
+        if len(delivered) > 1:
+            for one in delivered:
+                await self._batch((one,))
+            return
+        batch = _Batch()
+        batch.fail(delivered[0], outcome)
+        await self._commit(batch, delivered[0].position.offset + 1)
         self._report(batch, time.monotonic() - started)
 
-    def _commit(self, next_offset: int, graphs: Sequence[GraphCommit], outcomes: Sequence[Outcome]) -> Commit:
-        notices = tuple(Record(part.delta.graph, notice(part.delta).encode()) for part in graphs)
-        held = self._held
-        self._held = Watermark(held.epoch, next_offset)
-        return Commit(self._partition, held, next_offset, tuple(graphs), tuple(outcomes), notices)
-
-    def _sort_out(self, delivered: Sequence[Delivered]) -> _Batch:
-        batch = _Batch()
-        for one in delivered:
-            value = one.record.value or b""
-            try:
-                message = decode_extraction(value)
-            except Rejected as error:
-                log.error("extraction at %s: %s", one.position, error)
-                revision = one.position.offset
-                batch.letters.append(DeadLetter(one.record.key, "?", revision, STAGE, str(error), 1, value))
-                continue
-            newest = batch.newest[message.graph]
-            other = newest.get(message.doc_id)
-            if other is not None and other.revision != message.revision:
-                older = min(message, other, key=lambda one: one.revision)
-                batch.outcomes.append(_outcome(older, State.SUPERSEDED))
-            if other is None or message.revision > other.revision:
-                newest[message.doc_id] = message
-                batch.values[message.graph, message.doc_id] = value
+    async def _together(self, delivered: Sequence[Delivered]) -> _Batch:
+        batch = _sort_out(delivered)
+        for graph, messages in sorted(batch.newest.items()):
+            part = await self._graph(graph, messages, batch)
+            if part is not None:
+                batch.parts.append(part)
+        await self._commit(batch, delivered[-1].position.offset + 1)
         return batch
 
-    async def _graph(self, graph: str, messages: Mapping[str, ExtractionMessage], batch: _Batch) -> GraphCommit:
-        """Apply one graph's part of the batch to its write model."""
+    async def _commit(self, batch: _Batch, next_offset: int) -> None:
+        for letter in batch.letters:
+            await bury(self._log, letter)
+        notices = tuple(Record(part.delta.graph, notice(part.delta).encode()) for part in batch.parts)
+        parts, outcomes = tuple(batch.parts), tuple(batch.outcomes)
+        await self._store.commit(Commit(self._partition, self._held, next_offset, parts, outcomes, notices))
+        self._held = Watermark(self._held.epoch, next_offset)
+
+    async def _let_follow(self, delta: GraphDelta) -> None:
+        """The delta is durable, so no failure here is a record's: the followers start over from a snapshot."""
+        failure = await outcome_of(self._follow(delta))
+        if failure is not None:
+            log.error("graph %s: version %d is taken from a snapshot", delta.graph, delta.version, exc_info=failure)
+            await self._follow(await self._store.snapshot(delta.graph))
+        self._followed = {**(self._followed or {}), delta.graph: delta.version}
+
+    async def _graph(self, graph: str, messages: Mapping[str, ExtractionMessage], batch: _Batch) -> GraphCommit | None:
+        """Apply one graph's part of the batch to its write model; None when nothing of it is new."""
         held = await self._store.standings(graph, list(messages))
         changes: list[Change] = []
         standings: dict[str, Standing] = {}
@@ -172,17 +232,39 @@ class ConsolidateStage:
             if old is not None or not deleted:
                 changes.append(Change(doc_id, old, message.extraction))
         if not standings:
-            return GraphCommit(GraphDelta(graph, 0), {})
+            return None
         writer = await self._writer(graph)
-        delta = await asyncio.to_thread(writer.apply, changes)
-        return GraphCommit(delta, standings)
+        await self._check_dimensions(graph, changes)
+        return GraphCommit(await asyncio.to_thread(writer.apply, changes), standings)
+
+    async def _check_dimensions(self, graph: str, changes: Sequence[Change]) -> None:
+        """Raise Rejected for vectors of another length than the graph's: they cannot be compared, nor indexed."""
+        for change in changes:
+            for unit in change.new.units if change.new else ():
+                held = self._dimensions.get(graph, 0)
+                if held and unit.vector.size != held and await self._holds_any(graph):
+                    raise Rejected(
+                        f"its vectors have {unit.vector.size} dimensions, and those of graph {graph!r} have {held}:"
+                        " they are of two embedding models"
+                    )
+                self._dimensions[graph] = unit.vector.size
+
+    async def _holds_any(self, graph: str) -> bool:
+        async for _ in self._store.extractions(graph):
+            return True
+        return False
 
     async def _writer(self, graph: str) -> Consolidator:
         writer = self._writers.get(graph)
         if writer is None:
             snapshot = await self._store.snapshot(graph)
             writer = self._writers[graph] = await asyncio.to_thread(Consolidator.restore, snapshot)
+            self._dimensions[graph] = max((row.vector.size for row in snapshot.chunks), default=0)
         return writer
+
+    def _forget_all(self) -> None:
+        self._writers.clear()
+        self._dimensions.clear()
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:

@@ -2,45 +2,89 @@
 
 For each record, in this order:
 1. enter it in the ledger, and count the attempt, durably, before any work: a record that kills the process is counted
-2. extract and embed; wait and try again as long as a model is away
+2. decode it; then, in one of a few slots, extract and embed; wait and try again as long as a model is away
 3. append the outcome to `extractions`, or the dead letter to `documents.dlq` and the failure to the ledger
 4. commit the position, once everything in front of it is done too
 
 Extractions of different documents may overtake each other, and so may those of one document: the revision decides
 downstream. A crash between 3 and 4 repeats 2 and 3, which the consolidate stage notices by the revision.
+
+After a crash the records that were under way are done again one by one, each alone until it is through or waits for
+a model: so that only the one that killed the process is counted again when it does so again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from streams.errors import Rejected, Retryable
+from streams.dead_letters import bury
+from streams.errors import GraphtideError, Rejected, Retryable
 from streams.extraction import Caps, Models, extract
 from streams.messages import (
-    DEAD_LETTERS,
     DOCUMENTS,
     EXTRACTIONS,
     DeadLetter,
     ExtractionMessage,
     decode_document,
-    document_key,
     split_document_key,
 )
 from streams.observing import Observer
 from streams.ports import Consumer, Delivered, Ledger, Log, Outcome, Position, Record, State
 from streams.retrying import Backoff
+from streams.window import Window
+
+log = logging.getLogger("graphtide.streams")
 
 STAGE = "extract"
+HELD_A_SLOT = 8
+"""Records that may be decoded and wait, for each slot: behind slots that wait for a model, bad records still end."""
+EVER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractSettings:
+    """`concurrency` is the number of slots; `read_ahead` bounds the records that are read and not committed,
+    `held_bytes` the records in memory; `crashes_allowed` the starts of an extraction that came to no end.
+    """
+
     concurrency: int = 8
     poll_s: float = 5.0
     crashes_allowed: int = 8
+    read_ahead: int = 10_000
+    held_bytes: int = 64 << 20
     caps: Caps = field(default_factory=Caps)
+
+
+@dataclass(slots=True, eq=False)
+class _Work:
+    """A record under way. `calm` is done when it has ended, or waits for a model: it did not kill the process."""
+
+    delivered: Delivered
+    calm: asyncio.Future[None]
+
+    def be_calm(self) -> None:
+        if not self.calm.done():
+            self.calm.set_result(None)
+
+
+@dataclass(slots=True)
+class _Course:
+    """One run: what was read and not begun, what is under way, and what cannot be committed yet."""
+
+    slots: asyncio.Semaphore
+    queue: deque[Delivered] = field(default_factory=deque)
+    running: dict[asyncio.Task[None], _Work] = field(default_factory=dict)
+    window: Window = field(default_factory=Window)
+    alone: asyncio.Future[None] | None = None
+
+    def held_bytes(self) -> int:
+        return sum(len(work.delivered.record.value or b"") for work in self.running.values())
 
 
 class ExtractStage:
@@ -54,90 +98,179 @@ class ExtractStage:
         self._models = models
         self._observer = observer
         self._settings = settings or ExtractSettings()
+        self._suspects: set[Position] | None = None
+        self._spared: dict[Position, int] = {}
+        self._faults: dict[Position, tuple[int, str]] = {}
         self.waiting: dict[tuple[str, str], str] = {}
 
     async def run(self) -> None:
         """Work until cancelled. Unfinished records are read again by the next run."""
+        self.waiting.clear()
         consumer = self._log.consumer(DOCUMENTS, STAGE)
-        free = asyncio.Semaphore(self._settings.concurrency)
-        running: dict[Position, asyncio.Task[None]] = {}
+        course = _Course(asyncio.Semaphore(self._settings.concurrency))
+        reading: asyncio.Task[Sequence[Delivered]] | None = None
         try:
-            async with asyncio.TaskGroup() as tasks:
-                while True:
-                    batch = await consumer.poll(self._settings.concurrency, self._settings.poll_s)
-                    if batch:
-                        await self._ledger.enter(batch)
-                    for delivered in batch:
-                        await free.acquire()
-                        task = tasks.create_task(self._record(delivered))
-                        task.add_done_callback(lambda _: free.release())
-                        running[delivered.position] = task
-                        await self._commit_finished(consumer, running)
-                    if not batch or len(batch) < self._settings.concurrency:
-                        await self._drain(consumer, running)
-        except ExceptionGroup as group:
-            # One failed record ends the run; the supervisor wants the cause itself, not the group around it.
-            raise group.exceptions[0] from group
+            if self._suspects is None:
+                self._suspects = await self._under_way_at_a_crash()
+            while True:
+                self._start_queued(course)
+                if reading is None and self._has_room(course):
+                    reading = asyncio.create_task(consumer.poll(self._settings.concurrency, self._settings.poll_s))
+                await asyncio.wait(_awaited(course, reading), return_when=asyncio.FIRST_COMPLETED)
+                await self._settle(consumer, course)
+                if reading is not None and reading.done():
+                    batch, reading = reading.result(), None
+                    await self._take(batch, course)
         finally:
+            await _end([*course.running, *([reading] if reading else [])])
             await consumer.close()
 
-    async def _drain(self, consumer: Consumer, running: dict[Position, asyncio.Task[None]]) -> None:
-        """Commit what is done when nothing more is queued, without waiting for a slow record."""
-        if running:
-            await asyncio.wait(running.values(), timeout=0.05, return_when=asyncio.ALL_COMPLETED)
-        await self._commit_finished(consumer, running)
+    async def _under_way_at_a_crash(self) -> set[Position]:
+        entries = await self._ledger.unfinished(EVER, self._settings.read_ahead)
+        return {entry.position for entry in entries if entry.attempts}
 
-    async def _commit_finished(self, consumer: Consumer, running: dict[Position, asyncio.Task[None]]) -> None:
-        done: dict[int, Position] = {}
-        blocked: set[int] = set()
-        for position in sorted(running):
-            task = running[position]
-            if position.partition in blocked or not task.done() or task.cancelled() or task.exception():
-                blocked.add(position.partition)
+    def _has_room(self, course: _Course) -> bool:
+        settings = self._settings
+        return (
+            not course.queue
+            and len(course.window) < settings.read_ahead
+            and len(course.running) < HELD_A_SLOT * settings.concurrency
+            and course.held_bytes() < settings.held_bytes
+        )
+
+    async def _take(self, batch: Sequence[Delivered], course: _Course) -> None:
+        named = [one for one in batch if _is_named(one)]
+        if named:
+            await self._ledger.enter(named)
+        for one in batch:
+            course.window.open(one.position)
+            course.queue.append(one)
+
+    def _start_queued(self, course: _Course) -> None:
+        while course.queue and (course.alone is None or course.alone.done()):
+            delivered = course.queue.popleft()
+            work = self._start(delivered, course, 0.0)
+            suspected = self._suspects is not None and delivered.position in self._suspects
+            course.alone = work.calm if suspected else None
+
+    def _start(self, delivered: Delivered, course: _Course, wait_s: float) -> _Work:
+        work = _Work(delivered, asyncio.get_running_loop().create_future())
+        task = asyncio.create_task(self._record(work, course.slots, wait_s))
+        task.add_done_callback(lambda _: work.be_calm())
+        course.running[task] = work
+        return work
+
+    async def _settle(self, consumer: Consumer, course: _Course) -> None:
+        """Commit what is done. Storage that fails ends the run; an unforeseen error is its record's own affair."""
+        commits: dict[int, Position] = {}
+        for task in [task for task in course.running if task.done()]:
+            delivered = course.running.pop(task).delivered
+            error = asyncio.CancelledError("given up") if task.cancelled() else task.exception()
+            if error is None:
+                position = course.window.ended(delivered.position)
+                if position is not None:
+                    commits[position.partition] = position
+            elif isinstance(error, GraphtideError):
+                raise error
             else:
-                done[position.partition] = position
-                del running[position]
-        for position in done.values():
+                self._start(delivered, course, self._note_fault(delivered.position, error))
+        for position in commits.values():
             await consumer.commit(position)
 
-    async def _record(self, delivered: Delivered) -> None:
+    def _note_fault(self, position: Position, error: BaseException) -> float:
+        """Log what nobody foresaw, and say how long to wait before the record is tried again."""
+        log.error("extracting the document at offset %d failed", position.offset, exc_info=error)
+        times = self._faults.get(position, (0, ""))[0] + 1
+        self._faults[position] = times, f"{type(error).__name__}: {error}"[:500]
+        self._observer.retried(STAGE)
+        return Backoff().delay_s(times - 1)
+
+    async def _record(self, work: _Work, slots: asyncio.Semaphore, wait_s: float) -> None:
+        await asyncio.sleep(wait_s)
         started = time.monotonic()
-        revision, record = delivered.position.offset, delivered.record
+        position, record = work.delivered.position, work.delivered.record
         try:
             graph, doc_id = split_document_key(record.key)
         except Rejected as error:
-            await self._bury(DeadLetter("", record.key, revision, STAGE, str(error), 1, record.value or b""))
+            letter = DeadLetter("", record.key, position.offset, STAGE, str(error), 1, record.value or b"")
+            await bury(self._log, letter)
             return
-        attempts = await self._ledger.begin(graph, doc_id, revision)
+        attempts = self._spared.pop(position, 0) or await self._ledger.begin(graph, doc_id, position.offset)
         try:
-            if attempts > self._settings.crashes_allowed:
-                raise Rejected(f"its extraction was started {attempts - 1} times and never came to an end")
-            value = await self._outcome(graph, doc_id, delivered)
-            await self._log.append(EXTRACTIONS, [Record(graph, value, record.headers)])
-        except Rejected as error:
-            await self._bury(DeadLetter(graph, doc_id, revision, STAGE, str(error), attempts, record.value or b""))
-            await self._ledger.conclude([Outcome(graph, doc_id, revision, State.FAILED, str(error))])
-            self._observer.ended(graph, State.FAILED)
+            if attempts == 1 or not await self._has_ended(graph, doc_id, position):
+                await self._attempt(work, slots, attempts)
+        except (GraphtideError, asyncio.CancelledError):
+            # Not the record's doing: in this process the same attempt goes on, and is not counted again.
+            self._spared[position] = attempts
+            raise
+        finally:
+            self.waiting.pop((graph, doc_id), None)
+        self._faults.pop(position, None)
         self._observer.worked(STAGE, time.monotonic() - started)
 
-    async def _outcome(self, graph: str, doc_id: str, delivered: Delivered) -> bytes:
-        revision, accepted_ms = delivered.position.offset, delivered.timestamp_ms
-        if delivered.record.value is None:
-            return ExtractionMessage(graph, doc_id, revision, None, accepted_ms).encode()
-        document = decode_document(delivered.record.key, delivered.record.value)
-        backoff, attempt = Backoff(), 0
-        while True:
-            try:
-                extraction = await extract(document, revision, self._models, self._settings.caps)
-                self.waiting.pop((graph, doc_id), None)
-                return ExtractionMessage(graph, doc_id, revision, extraction, accepted_ms).encode()
-            except Retryable as error:
-                self.waiting[graph, doc_id] = str(error)
-                self._observer.retried(STAGE)
-                wait_s = backoff.delay_s(attempt) if error.retry_after_s is None else error.retry_after_s
-            attempt += 1
-            await asyncio.sleep(wait_s)
+    async def _has_ended(self, graph: str, doc_id: str, position: Position) -> bool:
+        """Whether a revision that was begun before is known to have its end: its position was lost, not its work."""
+        latest = await self._ledger.latest(graph, doc_id)
+        return latest is not None and latest.position == position and latest.state is not State.ACCEPTED
 
-    async def _bury(self, letter: DeadLetter) -> None:
-        self.waiting.pop((letter.graph, letter.doc_id), None)
-        await self._log.append(DEAD_LETTERS, [Record(document_key(letter.graph, letter.doc_id), letter.encode())])
+    async def _attempt(self, work: _Work, slots: asyncio.Semaphore, attempts: int) -> None:
+        record, revision = work.delivered.record, work.delivered.position.offset
+        graph, doc_id = split_document_key(record.key)
+        try:
+            if attempts > self._settings.crashes_allowed:
+                _, last = self._faults.get(work.delivered.position, (0, "the process died each time"))
+                raise Rejected(f"its extraction was started {attempts - 1} times and never came to an end ({last})")
+            value = await self._outcome(graph, doc_id, work, slots)
+            await self._log.append(EXTRACTIONS, [Record(graph, value, record.headers)])
+        except Rejected as error:
+            reason = str(error).encode(errors="backslashreplace").decode()
+            await bury(self._log, DeadLetter(graph, doc_id, revision, STAGE, reason, attempts, record.value or b""))
+            await self._ledger.conclude([Outcome(graph, doc_id, revision, State.FAILED, reason)])
+            self._observer.ended(graph, State.FAILED)
+
+    async def _outcome(self, graph: str, doc_id: str, work: _Work, slots: asyncio.Semaphore) -> bytes:
+        record, revision, accepted_ms = (
+            work.delivered.record,
+            work.delivered.position.offset,
+            work.delivered.timestamp_ms,
+        )
+        if record.value is None:
+            return ExtractionMessage(graph, doc_id, revision, None, accepted_ms).encode()
+        document = decode_document(record.key, record.value)
+        backoff, attempt = Backoff(), 0
+        async with slots:
+            while True:
+                try:
+                    extraction = await extract(document, revision, self._models, self._settings.caps)
+                    return ExtractionMessage(graph, doc_id, revision, extraction, accepted_ms).encode()
+                except Retryable as error:
+                    self.waiting[graph, doc_id] = str(error)
+                    self._observer.retried(STAGE)
+                    wait_s = backoff.wait_s(attempt, error)
+                work.be_calm()
+                attempt += 1
+                await asyncio.sleep(wait_s)
+
+
+def _awaited(course: _Course, reading: asyncio.Task[Sequence[Delivered]] | None) -> set[asyncio.Future[Any]]:
+    """What can bring the run forward."""
+    awaited: set[asyncio.Future[Any]] = {*course.running}
+    if reading is not None:
+        awaited.add(reading)
+    if course.alone is not None and not course.alone.done():
+        awaited.add(course.alone)
+    return awaited
+
+
+def _is_named(delivered: Delivered) -> bool:
+    try:
+        split_document_key(delivered.record.key)
+    except Rejected:
+        return False
+    return True
+
+
+async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

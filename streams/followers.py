@@ -9,7 +9,9 @@ from typing import Protocol
 
 from graph.records import GraphDelta
 from graph.view import Indexed, Indexes, LiveView
+from streams.errors import Broken
 from streams.ports import GraphStore
+from streams.retrying import outcome_of
 
 log = logging.getLogger("graphtide.streams")
 
@@ -57,24 +59,39 @@ class Views:
         return {graph: view.version for graph, view in self._views.items()}
 
     async def open(self, store: GraphStore) -> None:
-        """A view for every graph in the store. Cost: linear in their rows."""
+        """A view for every graph in the store. Raises Broken when rows do not fit together. Cost: linear in them."""
         for graph in await store.graphs():
-            self._views[graph] = await asyncio.to_thread(self._open, await store.snapshot(graph))
+            opened = await outcome_of(asyncio.to_thread(self._open, await store.snapshot(graph)))
+            if isinstance(opened, Exception):
+                raise Broken(
+                    f"the rows of graph {graph!r} do not fit together ({type(opened).__name__}: {opened}):"
+                    " restore the data folder from a backup"
+                ) from opened
+            self._views[graph] = opened
 
     async def follow(self, delta: GraphDelta) -> None:
-        """Apply a delta to the view of its graph, which comes into being with the first one."""
+        """Apply a delta to the view of its graph, which comes into being with the first one.
+
+        A snapshot takes the view's place, unless the view stands there already. Raises ValueError for a gap.
+        """
         view = self._views.get(delta.graph)
+        if delta.snapshot:
+            if view is None or view.version < delta.version:
+                await self._put(await asyncio.to_thread(self._open, delta))
+            return
         if view is None or _misfits(view, delta):
             indexes, _ = await asyncio.to_thread(self._keeper.open, delta.graph, dimensions(delta), 0)
             view = LiveView(delta.graph, indexes)
             view.version = delta.version - 1
-            self._views[delta.graph] = view
+            await self._put(view)
         await asyncio.to_thread(_apply, view, delta)
 
     async def replace(self, snapshot: GraphDelta) -> None:
         """Put a view of a rebuilt graph in the place of the one that stands."""
-        old = self._views.get(snapshot.graph)
-        self._views[snapshot.graph] = await asyncio.to_thread(self._build, snapshot)
+        await self._put(await asyncio.to_thread(self._build, snapshot))
+
+    async def _put(self, view: LiveView) -> None:
+        old, self._views[view.graph] = self._views.get(view.graph), view
         if old is not None:
             await asyncio.to_thread(self._keeper.close, old.indexes)
 

@@ -6,12 +6,19 @@
 - `documents.dlq`: a `DeadLetter`.
 
 Embeddings travel as one base64 block of float16 rows beside the JSON fields that refer to them by order.
+
+Anybody may write to `documents`, so what is read is not trusted: whatever decodes can be stored, indexed and read
+back unchanged, and what cannot is Rejected with a reason that quotes no more than a few words of it.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import math
+import re
+import unicodedata
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -27,6 +34,12 @@ DELTAS = "deltas"
 DEAD_LETTERS = "documents.dlq"
 
 SCHEMA = 1
+
+MOST_ID_CHARS = 512
+MOST_WEIGHT = 1_000_000.0
+MOST_METADATA_DEPTH = 32
+_GRAPH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")  # it names a folder, too: no separator, no dot in front
+_MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +128,7 @@ class DeadLetter:
                 "doc_id": self.doc_id,
                 "revision": self.revision,
                 "stage": self.stage,
-                "reason": self.reason,
+                "reason": self.reason.encode(errors="backslashreplace").decode(),
                 "attempts": self.attempts,
                 "original": base64.b64encode(self.original).decode(),
             }
@@ -146,10 +159,16 @@ def document_key(graph: str, doc_id: str) -> str:
 
 
 def split_document_key(key: str) -> tuple[str, str]:
-    """(graph, doc_id). Raises Rejected when the key has no `|`: a graph's name holds none, a document's id may."""
+    """(graph, doc_id). A graph's name holds no `|`, a document's id may. Raises Rejected for what names neither."""
     graph, bar, doc_id = key.partition("|")
-    if not bar or not graph or not doc_id:
+    if not bar or not graph or not doc_id.strip():
         raise Rejected(f"the record's key {key[:80]!r} is not of the form graph|doc_id")
+    if _GRAPH.fullmatch(graph) is None:
+        raise Rejected(f"{graph[:80]!r} is not a graph's name: 1 to 64 of A-Z a-z 0-9 _ . - and no dot in front")
+    if len(doc_id) > MOST_ID_CHARS:
+        raise Rejected(f"the document's id has {len(doc_id)} characters; the limit is {MOST_ID_CHARS}")
+    if not doc_id.isprintable() and any(unicodedata.category(char) in ("Cc", "Cs") for char in doc_id):
+        raise Rejected(f"the document's id {doc_id[:80]!r} holds a control character or half a surrogate pair")
     return graph, doc_id
 
 
@@ -167,8 +186,8 @@ def decode_document(key: str, value: bytes) -> DocumentMessage:
             None if entities is None else tuple(_entity_in(entity) for entity in entities),
             None if facts is None else tuple(_fact_in(fact) for fact in facts),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Rejected(f"the document record is malformed: {error!r}") from error
+    except _MALFORMED as error:
+        raise Rejected(f"the document record is malformed: {_said(error)}") from error
 
 
 def decode_extraction(value: bytes) -> ExtractionMessage:
@@ -176,10 +195,19 @@ def decode_extraction(value: bytes) -> ExtractionMessage:
     body = _load(value)
     try:
         extraction = None if body.get("deleted") else _extraction_in(body)
-        head = (body["graph"], body["doc_id"], int(body["revision"]), extraction, int(body.get("accepted_ms", 0)))
-        return ExtractionMessage(*head)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise Rejected(f"the extraction record is malformed: {error!r}") from error
+        graph, doc_id = split_document_key(document_key(body["graph"], body["doc_id"]))
+        return ExtractionMessage(graph, doc_id, int(body["revision"]), extraction, int(body.get("accepted_ms", 0)))
+    except _MALFORMED as error:
+        raise Rejected(f"the extraction record is malformed: {_said(error)}") from error
+
+
+def extraction_of(value: bytes) -> tuple[str, str, int] | None:
+    """(graph, doc_id, revision) that a record of `extractions` names, however little else of it can be read."""
+    try:
+        body = json.loads(value)
+        return (*split_document_key(document_key(body["graph"], body["doc_id"])), int(body["revision"]))
+    except (Rejected, *_MALFORMED):
+        return None
 
 
 def decode_dead_letter(value: bytes) -> DeadLetter:
@@ -187,16 +215,16 @@ def decode_dead_letter(value: bytes) -> DeadLetter:
     try:
         fields = (body["graph"], body["doc_id"], int(body["revision"]), body["stage"], body["reason"])
         return DeadLetter(*fields, int(body["attempts"]), base64.b64decode(body["original"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise Rejected(f"the dead letter is malformed: {error!r}") from error
+    except _MALFORMED as error:
+        raise Rejected(f"the dead letter is malformed: {_said(error)}") from error
 
 
 def decode_notice(value: bytes) -> DeltaNotice:
     body = _load(value)
     try:
         return DeltaNotice(body["graph"], int(body["version"]), tuple(map(int, body["nodes"])))
-    except (KeyError, TypeError, ValueError) as error:
-        raise Rejected(f"the delta notice is malformed: {error!r}") from error
+    except _MALFORMED as error:
+        raise Rejected(f"the delta notice is malformed: {_said(error)}") from error
 
 
 def unit_key(text: str, vector: Vector, mentions: tuple[Mention, ...], facts: tuple[Fact, ...]) -> bytes:
@@ -230,16 +258,32 @@ def _extraction_out(extraction: Extraction) -> dict[str, Any]:
 def _extraction_in(body: dict[str, Any]) -> Extraction:
     dimensions = int(body["dimensions"])
     block = np.frombuffer(base64.b64decode(body["vectors"]), np.float16)
-    rows = iter(block.reshape(-1, dimensions) if dimensions else ())
+    table = block.reshape(-1, dimensions) if dimensions else block.reshape(0, 1)
+    if not (np.isfinite(table).all() and table.any(axis=1).all()):
+        raise ValueError("a vector is zero or not finite")
+    rows = iter(table)
     units = []
     for key, text, start, end, mentions, facts in body["units"]:
-        vector = next(rows)
-        seen = tuple(Mention(name, type_, said, next(rows)) for name, type_, said in mentions)
+        vector = _next(rows)
+        seen = tuple(Mention(name, type_, said, _next(rows)) for name, type_, said in mentions)
         held = tuple(
-            Fact(s, p, o, said, line, w, next(rows), since, till) for s, p, o, said, line, w, since, till in facts
+            Fact(s, p, o, said, line, w, _next(rows), since, till) for s, p, o, said, line, w, since, till in facts
         )
+        if any(not 0 <= place < len(seen) for fact in held for place in (fact.subject, fact.object)):
+            raise ValueError("a fact is about a mention that is not there")
         units.append(Unit(bytes.fromhex(key), text, start, end, vector, seen, held))
-    return Extraction(body["doc_id"], int(body["revision"]), _info_in(body["info"]), tuple(units), tuple(body["gaps"]))
+    gaps = tuple(body["gaps"])
+    if gaps and len(gaps) != len(units) + 1:
+        raise ValueError(f"{len(gaps)} gaps do not fit around {len(units)} units")
+    return Extraction(body["doc_id"], int(body["revision"]), _info_in(body["info"]), tuple(units), gaps)
+
+
+def _next(rows: Iterator[Vector]) -> Vector:
+    # StopIteration inside a generator expression would come out as a RuntimeError.
+    row = next(rows, None)
+    if row is None:
+        raise ValueError("there are fewer vectors than texts")
+    return row
 
 
 def _entity_in(body: dict[str, Any]) -> GivenEntity:
@@ -248,7 +292,10 @@ def _entity_in(body: dict[str, Any]) -> GivenEntity:
 
 def _fact_in(body: dict[str, Any]) -> GivenFact:
     subject, predicate, object_ = (_text(body[name], name) for name in ("subject", "predicate", "object"))
-    return GivenFact(subject, predicate, object_, _string(body.get("description", "")), float(body.get("weight", 1.0)))
+    weight = float(body.get("weight", 1.0))
+    if not (math.isfinite(weight) and 0 < weight <= MOST_WEIGHT):
+        raise ValueError(f"a weight of {weight:g} is not above 0 and at most {MOST_WEIGHT:g}")
+    return GivenFact(subject, predicate, object_, _string(body.get("description", "")), weight)
 
 
 def _mention_out(mention: Mention) -> list[str]:
@@ -277,7 +324,8 @@ def _info_in(body: dict[str, Any]) -> DocumentInfo:
 
 
 def metadata_pairs(metadata: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Metadata as it is kept: sorted pairs of key and JSON value."""
+    """Metadata as it is kept: sorted pairs of key and JSON value. Raises ValueError for what JSON cannot hold."""
+    _check_json(metadata, 0)
     return tuple(sorted((_string(key), _dump(value).decode()) for key, value in metadata.items()))
 
 
@@ -291,8 +339,31 @@ def _text(value: object, field: str) -> str:
 def _string(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"expected a string, got {type(value).__name__}")
+    if "\0" in value:
+        raise ValueError("a text holds a NUL character")
     value.encode()  # a lone surrogate has no UTF-8 form: UnicodeEncodeError is a ValueError
     return value
+
+
+def _check_json(value: object, depth: int) -> None:
+    if depth > MOST_METADATA_DEPTH:
+        raise ValueError(f"metadata is nested deeper than {MOST_METADATA_DEPTH} levels")
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _string(key)
+            _check_json(inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_json(inner, depth + 1)
+    elif isinstance(value, str):
+        _string(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("metadata holds a number that is not finite, which JSON does not know")
+
+
+def _said(error: Exception) -> str:
+    """An error in a few words. (The repr of a UnicodeEncodeError would be the whole text.)"""
+    return f"{type(error).__name__}: {str(error)[:200]}"
 
 
 def _dump(body: object) -> bytes:
@@ -306,6 +377,8 @@ def _load(value: bytes) -> dict[str, Any]:
         raise Rejected(f"the record is not JSON: {error}") from error
     if not isinstance(body, dict):
         raise Rejected(f"the record is a JSON {type(body).__name__}, not an object")
-    if body.get("schema", SCHEMA) != SCHEMA:
-        raise Rejected(f"the record has schema {body['schema']!r}; this version reads schema {SCHEMA}")
+    schema = body.get("schema", SCHEMA)
+    if schema != SCHEMA:
+        named = repr(schema)[:40] if isinstance(schema, int | str) else type(schema).__name__
+        raise Rejected(f"the record has schema {named}; this version reads schema {SCHEMA}")
     return body

@@ -10,10 +10,16 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from streams.errors import Fenced, Rejected, Retryable
 
 log = logging.getLogger("graphtide.streams")
+
+T = TypeVar("T")
+
+SETTLED_S = 1.0
+"""A run that started over is well again once it has lasted so long: until then its last failure is what is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,19 @@ class Backoff:
     def delay_s(self, attempt: int) -> float:
         return float(min(self.longest_s, self.first_s * 2 ** min(attempt, 30)))
 
+    def wait_s(self, attempt: int, error: Exception) -> float:
+        """As long as the error asks for, but never so little that it is no wait; else the next delay."""
+        asked: float | None = getattr(error, "retry_after_s", None)
+        return self.delay_s(attempt) if asked is None else max(self.first_s, asked)
+
+
+async def outcome_of(work: Awaitable[T]) -> T | Exception:
+    """What the work gave, or the error it ended with: for work whose failure is to be dealt with, whatever it is."""
+    try:
+        return await work
+    except Exception as error:  # noqa: BLE001 - handed to the caller, who decides
+        return error
+
 
 async def supervise(stage: str, run: Callable[[], Awaitable[None]], note: Callable[[str], None]) -> None:
     """Run a stage until it is cancelled, starting it over after every failure.
@@ -33,21 +52,26 @@ async def supervise(stage: str, run: Callable[[], Awaitable[None]], note: Callab
     `note` is told in plain words what the stage is waiting for, and "" when it runs.
     """
     backoff, attempt = Backoff(), 0
+    loop = asyncio.get_running_loop()
+    note("")
     while True:
-        started = asyncio.get_running_loop().time()
+        started = loop.time()
+        settled = loop.call_later(SETTLED_S if attempt else 0, note, "")
         try:
-            note("")
             await run()
             return
         except (Retryable, Fenced, Rejected) as error:
-            reason, wait_s = str(error), getattr(error, "retry_after_s", None)
+            failure: Exception = error
+            reason = str(error)
             log.warning("%s: %s", stage, reason)
         except Exception as error:
             # The one loop that must outlive whatever happens in a stage.
-            reason, wait_s = f"{type(error).__name__}: {error}", None
+            failure, reason = error, f"{type(error).__name__}: {error}"
             log.exception("%s failed and will be started again", stage)
-        if asyncio.get_running_loop().time() - started > backoff.longest_s:
+        finally:
+            settled.cancel()
+        if loop.time() - started > backoff.longest_s:
             attempt = 0
         note(reason)
-        await asyncio.sleep(backoff.delay_s(attempt) if wait_s is None else wait_s)
+        await asyncio.sleep(backoff.wait_s(attempt, failure))
         attempt += 1

@@ -1,0 +1,43 @@
+"""Burying a record that can never be taken: once, although the process may die before anything else says so."""
+
+from __future__ import annotations
+
+from streams.errors import Rejected
+from streams.messages import DEAD_LETTERS, DeadLetter, decode_dead_letter, document_key
+from streams.ports import Log, Position, Record
+
+LOOK_BACK = 256
+"""Dead letters that a process may have written between its last durable step and its death; far fewer are."""
+
+
+async def bury(log: Log, letter: DeadLetter) -> None:
+    """Append the letter to `documents.dlq`, unless it is among the last that were.
+
+    A process that dies after the letter, and before the position has advanced, comes by the same record again.
+    """
+    if not await _is_buried(log, letter):
+        await log.append(DEAD_LETTERS, [Record(document_key(letter.graph, letter.doc_id), letter.encode())])
+
+
+async def _is_buried(log: Log, letter: DeadLetter) -> bool:
+    consumer = log.consumer(DEAD_LETTERS, "burying")
+    try:
+        for partition, end in (await log.end(DEAD_LETTERS)).items():
+            await consumer.seek(Position(partition, max(0, end - LOOK_BACK)))
+        while delivered := await consumer.poll(LOOK_BACK, 0):
+            if any(_identity(one.record.value or b"") == _named(letter) for one in delivered):
+                return True
+        return False
+    finally:
+        await consumer.close()
+
+
+def _named(letter: DeadLetter) -> tuple[str, str, int, str]:
+    return letter.graph, letter.doc_id, letter.revision, letter.stage
+
+
+def _identity(value: bytes) -> tuple[str, str, int, str] | None:
+    try:
+        return _named(decode_dead_letter(value))
+    except Rejected:  # somebody else wrote to the topic
+        return None
