@@ -1,9 +1,9 @@
 """A community that has grown may have become two: what merged while the graph was small is taken apart again.
 
-Single moves cannot do it, and without it every early merger stays (on planted blocks streamed from nothing, one block
-in five stayed glued to another). So a community whose degree has changed by an eighth to a quarter is clustered again
-from single units, on the side and inside itself only; it is divided if that raises its partition's modularity. The
-parts are siblings, so no coarser partition changes, and the gain is strict: the order of `moving` still rises.
+Single moves cannot do it, and without it every early merger stays (of twelve planted blocks streamed from nothing,
+one to three pairs stayed together). So a community whose degree has changed by an eighth to a quarter is clustered
+again from single units, on the side and inside itself only; it is divided if that raises its partition's modularity.
+The parts are siblings, so no coarser partition changes, and the gain is strict: the order of `moving` still rises.
 Amortised over the change that made it due, the cost is a constant per unit of weight.
 """
 

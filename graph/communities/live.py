@@ -10,6 +10,7 @@ import numpy as np
 from graph.communities.adoption import compare, recut
 from graph.communities.arrays import PureKernel
 from graph.communities.contract import Communities, CommunityChange, Hierarchy, Int32, Int64, LevelGraph
+from graph.communities.moving import DEPTH
 
 if TYPE_CHECKING:
     from graph._communities import Kernel
@@ -128,16 +129,20 @@ def empty(implementation: Implementation) -> LiveCommunities:
 
 
 def check(snapshot: Hierarchy, edges: Int32) -> None:
-    """Raise ValueError unless the snapshot is a tree over exactly the nodes of the edges."""
+    """Raise ValueError unless the snapshot is a tree over exactly the nodes of the edges.
+
+    Not checked is what only O(edges) work could: that its communities are connected.
+    """
     if not np.array_equal(np.unique(edges), snapshot.nodes):
         raise ValueError("the snapshot is of other nodes than the edges")
     order, ids = np.argsort(snapshot.ids), snapshot.ids
     if len(ids) != len(np.unique(ids)) or (len(ids) and not 0 < ids.min() <= ids.max() < snapshot.next_id):
         raise ValueError("the snapshot's community ids are not unique and below next_id")
     level_of = dict(zip(ids[order].tolist(), snapshot.levels[order].tolist(), strict=True))
-    top = max(level_of.values(), default=0)
     tree = zip(snapshot.levels.tolist(), snapshot.parents.tolist(), strict=True)
-    if any(level_of.get(parent) != (None if level == top else level + 1) for level, parent in tree):
-        raise ValueError("the snapshot's parents are not the communities of the next level")
+    if any(level_of.get(parent) != (None if level == DEPTH - 1 else level + 1) for level, parent in tree):
+        raise ValueError(f"the snapshot's parents are not the communities of the next of {DEPTH} levels")
+    if not np.array_equal(np.union1d(snapshot.communities, snapshot.parents[snapshot.parents > 0]), ids[order]):
+        raise ValueError("the snapshot has communities without members, or members without community")
     if not {level_of.get(community) for community in np.unique(snapshot.communities).tolist()} <= {0}:
         raise ValueError("the snapshot's nodes are not in communities of level 0")

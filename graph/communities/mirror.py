@@ -7,6 +7,7 @@ hierarchy.
 import numpy as np
 
 from graph.communities.contract import CommunityChange, Hierarchy, Int64
+from graph.communities.moving import DEPTH
 
 
 class MirroredHierarchy:
@@ -47,8 +48,8 @@ class MirroredHierarchy:
             self._members[community].discard(member)
 
     def levels(self) -> int:
-        """Number of levels, at least 1."""
-        return 1 + max((level for level, _ in self._tree.values()), default=0)
+        """Number of levels, fixed."""
+        return DEPTH
 
     def community(self, node: int, level: int = 0) -> int:
         """Id of the community a node is in at a level, 0 for an unknown node; KeyError for a level that is not."""

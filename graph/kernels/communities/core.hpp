@@ -49,7 +49,7 @@ class Core : public Dividing {
         for (const Delta& d : batch) ends.insert(ends.end(), {d.u, d.v});
         std::sort(ends.begin(), ends.end());
         ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
-        if (!ends.empty()) levels[0]->extend(ends.back() + 1, true);
+        if (!ends.empty()) levels[0]->extend(static_cast<std::size_t>(ends.back()) + 1, true);
         for (const Unit unit : ends)
             if (levels[0]->community[unit] < 0) enter(unit);
         for (const Delta& d : batch) change(d);
@@ -65,7 +65,7 @@ class Core : public Dividing {
         Level& level = *levels[0];
         std::vector<std::size_t> counts;
         for (const Delta& e : edges) {
-            if (counts.size() <= static_cast<std::size_t>(e.v)) counts.resize(e.v + 1, 0);
+            if (counts.size() <= static_cast<std::size_t>(e.v)) counts.resize(static_cast<std::size_t>(e.v) + 1, 0);
             ++counts[e.u];
             ++counts[e.v];
         }
@@ -120,6 +120,8 @@ class Core : public Dividing {
 
     void load(const Tree& tree) {
         begin();
+        drop_scratch();
+        drop_region();
         const int count = kDepth;
         levels.resize(1);
         for (int l = 0; l < count; ++l) push_level();
@@ -168,7 +170,7 @@ class Core : public Dividing {
     std::size_t bytes() const {
         std::size_t total_bytes = slots.bucket_count() * 8 + slots.size() * 48;  // node, its pointer and allocator overhead
         for (const auto& level : levels) total_bytes += level->bytes();
-        return total_bytes;
+        return total_bytes + scratch_bytes() + region_bytes();
     }
 
    private:

@@ -24,6 +24,12 @@ class Region {
     void set_degree(Unit unit, Weight degree) { degree_[unit] = degree; }
     void link(Unit unit, Unit to, Weight weight) { links_[unit].push_back({to, weight}); }
 
+    std::size_t bytes() const {
+        std::size_t total_bytes = links_.capacity() * sizeof(links_[0]) + (degree_.capacity() + total_.capacity()) * 8;
+        for (const auto& links : links_) total_bytes += links.capacity() * sizeof(Link);
+        return total_bytes;
+    }
+
     // The groups' connected parts if dividing into them gains, else nothing.
     std::vector<std::vector<Unit>> parts() {
         group_.resize(count_);
@@ -196,6 +202,13 @@ class Dividing : public Naming {
         }
         return done;
     }
+
+    void drop_region() {
+        region_ = {};
+        position_ = {};
+    }
+
+    std::size_t region_bytes() const { return position_.capacity() * sizeof(Unit) + region_.bytes(); }
 
    private:
     void enclose(int l, Unit community, const std::vector<Unit>& units) {

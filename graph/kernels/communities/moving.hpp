@@ -62,6 +62,17 @@ class Moving : public Levels {
         }
     }
 
+    void drop_scratch() {
+        sums = {};
+        seats_ = {};
+    }
+
+    std::size_t scratch_bytes() const {
+        std::size_t total_bytes = 0;
+        for (const auto& seats : seats_) total_bytes += seats.capacity() * sizeof(Unit);
+        return total_bytes;
+    }
+
    protected:
     // Weight from the unit to each neighbouring community, into sums[s - l] for every partition s from l upwards.
     void gather(int l, Unit unit) {

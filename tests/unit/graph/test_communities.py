@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from random import Random
 
@@ -283,6 +284,19 @@ def test_build_refuses_when_a_snapshot_does_not_fit(implementation: Implementati
     snapshot.parents[0] = 10**6
     with pytest.raises(ValueError, match="parents"):
         build(*batch(cliques(4, 4)), snapshot=snapshot, implementation=implementation)
+    childless = build(*batch(cliques(4, 4)), implementation=implementation).hierarchy()
+    with pytest.raises(ValueError, match="without members"):
+        build(
+            *batch(cliques(4, 4)),
+            snapshot=replace(
+                childless,
+                ids=np.append(childless.ids, childless.next_id),
+                levels=np.append(childless.levels, np.int32(2)),
+                parents=np.append(childless.parents, 0),
+                next_id=childless.next_id + 1,
+            ),
+            implementation=implementation,
+        )
     with pytest.raises(ValueError, match="positive"):
         build(*batch([(0, 1)], 0), implementation=implementation)
 
