@@ -67,7 +67,7 @@ class Bench:
         response.raise_for_status()
         url = str(response.request.url)
         while self.client.get(url).json()["state"] == "accepted":
-            time.sleep(0.02)  # rarely enough that asking does not become the cost
+            time.sleep(0.04)  # rarely enough that asking does not become the cost
 
     def ask(self, question: str, mode: str) -> tuple[list[str], float]:
         """Ranked document ids and milliseconds."""
