@@ -6,14 +6,23 @@ No model is called: extractions are kept, embeddings and all.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from graph.consolidation import Consolidator
 from graph.digest import differences, digest
-from graph.records import Change, GraphDelta
+from graph.identity import entity_id
+from graph.records import Change, GraphDelta, Vector
+from graph.vector_index import VectorIndex, unit_rows
 from graph.view import LiveView
 from streams.messages import decode_extraction
 from streams.ports import GraphStore
+
+VECTORS_NAMED = 20
+VECTOR_TOLERANCE = 1e-3
+"""An index may keep fewer bits than a row does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +66,11 @@ async def recount(store: GraphStore, view: LiveView, writer: Consolidator | None
 def _compare(stored: GraphDelta, fresh: GraphDelta, view: LiveView, writer: Consolidator | None) -> Recount:
     with view.lock.read():
         seen = view.rows()
-        lost = _index_differences(view)
-    found = [f"stored {line}" for line in differences(stored, fresh)]
-    found += [f"queryable {line}" for line in differences(seen, fresh)]
+        lost = _index_differences(view, stored)
+    found = _row_differences("stored", stored, fresh) + _row_differences("queryable", seen, fresh)
     if view.version != stored.version:
         found.append(f"questions see version {view.version}, the store has {stored.version}")
-    found += lost
-    found += [f"trussness {line}" for line in (writer or Consolidator.restore(stored)).violations()]
+    found += lost + _kernel_differences(stored, writer)
     checked = {
         "documents": len(fresh.documents),
         "chunks": len(fresh.chunks),
@@ -71,19 +78,81 @@ def _compare(stored: GraphDelta, fresh: GraphDelta, view: LiveView, writer: Cons
         "relations": len(fresh.statements),
         "edges": len(fresh.edges),
     }
-    return Recount(stored.version, digest(stored), digest(fresh), tuple(found), checked)
+    return Recount(stored.version, _digest(stored), digest(fresh), tuple(found), checked)
 
 
-def _index_differences(view: LiveView) -> list[str]:
+def _row_differences(where: str, rows: GraphDelta, fresh: GraphDelta) -> list[str]:
+    """What differs in the canonical lines, and in the vectors, which the lines leave out."""
+    try:
+        found = [f"{where} {line}" for line in differences(rows, fresh)]
+        if where == "stored":
+            found += [f"{where} {line}" for line in _vector_differences(rows, fresh)]
+    except (LookupError, ValueError) as error:
+        return [f"{where} rows refer to what is not there: {type(error).__name__}: {error}"]
+    return found
+
+
+def _vector_differences(rows: GraphDelta, fresh: GraphDelta) -> list[str]:
+    held, counted = _vectors(rows), _vectors(fresh)
+    wrong = sorted(key for key, vector in held.items() if counted.get(key, vector) != vector)
+    return [f"the vector of {' '.join(key)} is not the one counted anew" for key in wrong[:VECTORS_NAMED]]
+
+
+def _vectors(rows: GraphDelta) -> dict[tuple[str, ...], bytes]:
+    """Every vector and every sum of vectors, as bytes, by its row's canonical name: exact, so they must be equal."""
+    labels = {row.label: (row.name, row.type) for row in rows.labels}
+    found: dict[tuple[str, ...], bytes] = {}
+    found.update((("chunk", row.chunk_id), row.vector.tobytes()) for row in rows.chunks)
+    found.update((("label", *labels[row.label]), row.vector_sum) for row in rows.labels)
+    for row in rows.statements:
+        name = ("statement", *labels[row.subject], row.predicate, *labels[row.object])
+        found[name] = row.vector_sum + row.vector.tobytes()
+    for one in rows.entities:
+        found["entity", entity_id(labels[number] for number in one.labels)] = one.vector.tobytes()
+    return found
+
+
+def _digest(rows: GraphDelta) -> str:
+    try:
+        return digest(rows)
+    except (LookupError, ValueError):
+        return "none: the rows do not fit together"
+
+
+def _kernel_differences(stored: GraphDelta, writer: Consolidator | None) -> list[str]:
+    try:
+        return [f"trussness {line}" for line in (writer or Consolidator.restore(stored)).violations()]
+    except (LookupError, ValueError) as error:
+        return [f"the write model cannot be restored: {type(error).__name__}: {error}"]
+
+
+def _index_differences(view: LiveView, stored: GraphDelta) -> list[str]:
+    """Each index must hold the rows that have a vector, each with the vector that is stored, and nothing else."""
     indexes = view.indexes
     pairs = (
-        ("chunk", indexes.chunks, view.chunks),
-        ("entity", indexes.entities, view.entities),
-        ("statement", indexes.statements, view.statements),
+        ("chunk", indexes.chunks, {row.chunk: row.vector for row in stored.chunks}),
+        ("entity", indexes.entities, {row.node: row.vector for row in stored.entities}),
+        ("statement", indexes.statements, {row.statement: row.vector for row in stored.statements}),
     )
     found = []
-    for kind, index, table in pairs:
-        missing = sum(number not in index for number in table)
-        if missing or len(index) > len(table):
-            found.append(f"{kind} index holds {len(index)} of {len(table)}, {missing} are missing")
+    for kind, index, rows in pairs:
+        wanted = {number: vector for number, vector in rows.items() if vector.size}
+        missing = [number for number in wanted if number not in index]
+        if missing or len(index) != len(wanted):
+            found.append(f"{kind} index holds {len(index)} of {len(wanted)}, {len(missing)} are missing")
+        stale = _stale(index, {number: wanted[number] for number in wanted if number in index})
+        if stale:
+            found.append(f"{kind} index holds {stale} vectors that are not the stored ones")
     return found
+
+
+def _stale(index: VectorIndex, rows: Mapping[int, Vector]) -> int:
+    """How many ids the index holds under another vector than their row's."""
+    if not rows:
+        return 0
+    try:
+        expected = unit_rows(np.stack(list(rows.values())).astype(np.float32), index.dimensions)
+    except ValueError:  # rows of other lengths, or none that point anywhere
+        return len(rows)
+    held = index.vectors(np.fromiter(rows, np.int64, len(rows)))
+    return int((np.abs(held - expected).max(axis=1) > VECTOR_TOLERANCE).sum())

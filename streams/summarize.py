@@ -3,21 +3,28 @@
 It follows `deltas`, notes which communities each version touched, and writes reports once a burst is over. A
 community whose fingerprint is the one its report was written from is passed over. Reports are never read from here:
 `current` leaves out those whose sources are gone, so no report outlives what it cites.
+
+A burst that does not end is cut after a while: a stream that never pauses gets its reports, too.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from graph.reporting import Subject, subject
 from graph.view import LiveView
+from streams.errors import Rejected
 from streams.followers import Views
 from streams.messages import DELTAS, decode_notice
 from streams.observing import Observer
 from streams.ports import Delivered, GraphStore, Log, Position, ReportRow
+
+log = logging.getLogger("graphtide.streams")
 
 STAGE = "summarize"
 LEAST_SIZE = 3
@@ -35,45 +42,60 @@ class Reporter(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Reports are written when no version came for `quiet_s`, and at the latest `longest_s` after the first."""
+
+    quiet_s: float = 2.0
+    longest_s: float = 60.0
+
+
 class SummarizeStage:
-    """See the module. `quiet_s` is how long no version must have come before reports are written."""
+    """See the module."""
 
     def __init__(
-        self, log: Log, store: GraphStore, views: Views, reporter: Reporter, observer: Observer, quiet_s: float = 2.0
+        self,
+        log: Log,
+        store: GraphStore,
+        views: Views,
+        reporter: Reporter,
+        observer: Observer,
+        pace: Pace | None = None,
     ) -> None:
         self._log = log
         self._store = store
         self._views = views
         self._reporter = reporter
         self._observer = observer
-        self._quiet_s = quiet_s
+        self._pace = pace or Pace()
 
     async def run(self) -> None:
         """Follow until cancelled. A position is committed once the reports it asks for are written."""
         consumer = self._log.consumer(DELTAS, STAGE)
         touched: dict[str, set[int]] = {}
         last: Position | None = None
+        due = 0.0
         try:
             while True:
-                delivered = await consumer.poll(256, self._quiet_s if touched else 60.0)
+                delivered = await consumer.poll(256, self._pace.quiet_s if last else 60.0)
                 if delivered:
-                    self._note(delivered, touched)
+                    due = due if last else time.monotonic() + self._pace.longest_s
                     last = delivered[-1].position
-                elif touched and last is not None:
-                    started = time.monotonic()
-                    for graph, nodes in touched.items():
-                        await self._write(graph, nodes)
+                    _note(delivered, touched)
+                if last and (not delivered or time.monotonic() >= due):
+                    await self._write_all(touched)
                     touched.clear()
                     await consumer.commit(last)
                     await self._log.trim(DELTAS, last)
-                    self._observer.worked(STAGE, time.monotonic() - started)
+                    last = None
         finally:
             await consumer.close()
 
-    def _note(self, delivered: Sequence[Delivered], touched: dict[str, set[int]]) -> None:
-        for one in delivered:
-            notice = decode_notice(one.record.value or b"")
-            touched.setdefault(notice.graph, set()).update(notice.nodes)
+    async def _write_all(self, touched: Mapping[str, set[int]]) -> None:
+        started = time.monotonic()
+        for graph, nodes in touched.items():
+            await self._write(graph, nodes)
+        self._observer.worked(STAGE, time.monotonic() - started)
 
     async def _write(self, graph: str, nodes: set[int]) -> None:
         view = self._views.get(graph)
@@ -88,6 +110,16 @@ class SummarizeStage:
             rows.append(ReportRow(one.community, one.level, one.fingerprint, version, title, summary, sources))
         if rows or gone:
             await self._store.save_reports(graph, rows, gone)
+
+
+def _note(delivered: Sequence[Delivered], touched: dict[str, set[int]]) -> None:
+    for one in delivered:
+        try:
+            notice = decode_notice(one.record.value or b"")
+        except Rejected as error:
+            log.error("notice at %s is passed over: %s", one.position, error)
+            continue
+        touched.setdefault(notice.graph, set()).update(notice.nodes)
 
 
 def current(view: LiveView, rows: Sequence[ReportRow]) -> list[ReportRow]:
