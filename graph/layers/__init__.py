@@ -1,0 +1,29 @@
+"""The three layers of DA-RAG's index over the live view: passages, knowledge graph, similarity.
+
+    contract.py     what every layer answers: the neighbours of one number, the links among some
+    chunks.py       passages, linked where a relation leads from one to the other, and the links between the layers
+    knowledge.py    entities and the relations between them, with trussness
+    similarity.py   entities and their nearest by vector
+
+Nothing here is kept: every answer is read off the view's tables and indexes when it is asked for, so that a layer is
+as current as the view and cannot fall out of step with it. Measured against keeping them, that is the cheaper way too:
+see `docs/core.md`.
+
+Source: Zeng et al. 2026 (DA-RAG), section 3.
+"""
+
+from graph.layers.chunks import ChunkLayer, entities_in, working_entities
+from graph.layers.contract import Layer, Link, Neighbour
+from graph.layers.knowledge import KnowledgeLayer
+from graph.layers.similarity import SimilarityLayer
+
+__all__ = [
+    "ChunkLayer",
+    "KnowledgeLayer",
+    "Layer",
+    "Link",
+    "Neighbour",
+    "SimilarityLayer",
+    "entities_in",
+    "working_entities",
+]

@@ -1,0 +1,94 @@
+"""The chunk layer L_C: passages, linked where a relation of the graph leads from one to the other (DA-RAG, section 3).
+
+Two passages i and j are linked when an entity u that i mentions and an entity w that j mentions have a relation,
+wherever it is stated (the set P of E_intra). A passage that states a relation of u is so linked to every other passage
+that mentions u. Nothing is kept: the links are read off the relations and the incidence of entities and passages.
+
+Deviations:
+- Links have weights, for the paper's have none: a relation of frequency f between entities of m and n passages brings
+  f / (m n) to each pair of passages it leads across, and a link's weight is the sum over its relations.
+- A relation with m n above `spread` links nothing. Two entities mentioned everywhere would link everything with
+  everything, which is quadratic and says little. What is lost is exactly the contributions of less than f / `spread`;
+  what stays is at most `spread` pairs a relation, so the layer is linear in the relations. The rule looks at the live
+  graph alone, so the order of arrival has no part in it; it is symmetric, so links still run both ways.
+- The title and description that a language model writes for each passage are not made here: a passage is searched by
+  the vector of its text.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+
+from graph.layers.contract import Link, Neighbour, linked, ranked
+from graph.view import LiveView
+
+SPREAD = 256
+
+_ONE = 1 << 32
+"""Weights are summed in fixed point: a sum of floats would depend on the order of its terms."""
+
+
+class ChunkLayer:
+    """See the module. A `Layer` over passages, by chunk number."""
+
+    def __init__(self, view: LiveView, spread: int = SPREAD) -> None:
+        self._view = view
+        self._spread = spread
+
+    def neighbours(self, number: int) -> tuple[Neighbour, ...]:
+        """See `Layer.neighbours`. Cost: the relations of the passage's entities, and `spread` a relation at most."""
+        totals: dict[int, int] = defaultdict(int)
+        entities = self._view.entities
+        for node in entities_in(self._view, number):
+            for other, share in self._shares(node, self._view.neighbours.get(node, ())):
+                for chunk in entities[other].chunks:
+                    totals[chunk] += share
+        totals.pop(number, None)
+        return ranked(((chunk, share / _ONE) for chunk, share in totals.items()), self._name)
+
+    def among(self, numbers: Collection[int]) -> tuple[Link, ...]:
+        """See `Layer.among`. Cost: the relations among the passages' entities, and `spread` a relation at most."""
+        holders: dict[int, list[int]] = defaultdict(list)
+        for number in set(numbers):
+            for node in entities_in(self._view, number):
+                holders[node].append(number)
+        totals: dict[tuple[int, int], int] = defaultdict(int)
+        for node, held in holders.items():
+            known = self._view.neighbours.get(node, {})
+            inside = known.keys() & holders if len(known) < len(holders) else holders.keys() & known
+            for other, share in self._shares(node, inside):
+                for one in held:
+                    for another in holders[other]:
+                        if one < another:
+                            totals[one, another] += share
+        return linked(((a, b, share / _ONE) for (a, b), share in totals.items()), self._name)
+
+    def _shares(self, node: int, others: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """What the relation to each of the others brings to every pair of passages, in fixed point."""
+        entities = self._view.entities
+        edges, here = self._view.neighbours.get(node, {}), len(entities[node].chunks)
+        for other in others:
+            pairs = here * len(entities[other].chunks)
+            if pairs <= self._spread:
+                yield other, edges[other].weight * _ONE // pairs
+
+    def _name(self, chunk: int) -> str:
+        return self._view.chunks[chunk].chunk_id
+
+
+def entities_in(view: LiveView, chunk: int) -> set[int]:
+    """The entities that a passage mentions, by node: the links E_inter between the layers (section 3).
+
+    None for a passage that is in no table.
+    """
+    held = view.chunks.get(chunk)
+    return {view.labels[mention.label].node for mention in held.mentions} if held else set()
+
+
+def working_entities(view: LiveView, chunks: Iterable[int]) -> set[int]:
+    """The entities linked to any of the passages: V_work, what the finer layers are searched on (section 4)."""
+    found: set[int] = set()
+    for chunk in chunks:
+        found |= entities_in(view, chunk)
+    return found

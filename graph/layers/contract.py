@@ -1,0 +1,58 @@
+"""What a layer is to those who search it: an undirected weighted graph that can be asked, and cannot be changed.
+
+Invariant: what a layer answers depends on the view's content alone. Numbers inside depend on the order of arrival, so
+every answer is ordered, and every choice between equals made, by canonical names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+
+class Neighbour(NamedTuple):
+    """The other end of a link, by its number in the view, and the link's weight, above 0."""
+
+    number: int
+    weight: float
+
+
+class Link(NamedTuple):
+    """An undirected link; `a` has the lesser canonical name."""
+
+    a: int
+    b: int
+    weight: float
+
+
+class Layer(Protocol):
+    """One layer of a view, over the numbers of its entities or of its passages. Call under `view.lock.read()`."""
+
+    def neighbours(self, number: int) -> Sequence[Neighbour]:
+        """Every neighbour, the heaviest link first, equal ones by name. No self-links; links run both ways.
+
+        A number that has no links, or is in no table, has no neighbours.
+        """
+        ...
+
+    def among(self, numbers: Collection[int]) -> Sequence[Link]:
+        """The layer's subgraph on these numbers: every link with both ends among them, once, by names.
+
+        What a community is searched in (DA-RAG, section 4, "working subgraph").
+        """
+        ...
+
+
+def ranked(found: Iterable[tuple[int, float]], name: Callable[[int], str]) -> tuple[Neighbour, ...]:
+    """Neighbours in their canonical order."""
+    ordered = sorted(found, key=lambda pair: (-pair[1], name(pair[0])))
+    return tuple(Neighbour(number, weight) for number, weight in ordered)
+
+
+def linked(found: Iterable[tuple[int, int, float]], name: Callable[[int], str]) -> tuple[Link, ...]:
+    """Links in their canonical order, each with its ends in theirs."""
+    named = []
+    for a, b, weight in found:
+        one, other = sorted(((name(a), a), (name(b), b)))
+        named.append((one[0], other[0], Link(one[1], other[1], weight)))
+    return tuple(link for *_, link in sorted(named, key=lambda row: row[:2]))

@@ -1,0 +1,48 @@
+"""The knowledge graph layer L_KG: entities and the relations between them (DA-RAG, section 3).
+
+Its links are the edges of the view's topology; their weight is the frequency of the statements behind them. Trussness
+is kept by the writer and travels in the deltas, so that a k-truss is read off and not computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cache
+
+from graph.layers.contract import Link, Neighbour, linked, ranked
+from graph.view import LiveView
+
+
+class KnowledgeLayer:
+    """See the module. A `Layer` over entities, by node, restricted to edges of trussness `least` and more.
+
+    2, the least trussness there is, restricts nothing (Cohen 2008). DA-RAG's layer has no weights; deviation: ours are
+    statement counts, for those who want them.
+    """
+
+    def __init__(self, view: LiveView, least: int = 2) -> None:
+        self._view = view
+        self._least = least
+
+    def neighbours(self, number: int) -> tuple[Neighbour, ...]:
+        """See `Layer.neighbours`. Cost: the entity's degree, and its logarithm."""
+        edges = self._view.neighbours.get(number, {}).items()
+        found = ((other, float(edge.weight)) for other, edge in edges if edge.trussness >= self._least)
+        return ranked(found, self._view.entity_id)
+
+    def among(self, numbers: Collection[int]) -> tuple[Link, ...]:
+        """See `Layer.among`. Cost: for each number the lesser of its degree and how many numbers there are."""
+        inside = set(numbers)
+        found = []
+        for number in inside:
+            edges = self._view.neighbours.get(number, {})
+            others = edges.keys() & inside if len(edges) < len(inside) else inside & edges.keys()
+            for other in others:
+                edge = edges[other]
+                if number < other and edge.trussness >= self._least:
+                    found.append((number, other, float(edge.weight)))
+        return linked(found, cache(self._view.entity_id))
+
+    def trussness(self, one: int, other: int) -> int:
+        """The trussness of an edge. Raises KeyError where there is none."""
+        return self._view.neighbours[one][other].trussness
