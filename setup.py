@@ -9,7 +9,12 @@ ParallelCompile("GRAPHTIDE_BUILD_JOBS", default=2).install()
 
 kernels = [
     Pybind11Extension(
-        f"graph._{source.stem}", [str(source)], cxx_std=17, extra_compile_args=["-O3", "-g0"], optional=True
+        f"graph._{source.stem}",
+        [str(source)],
+        cxx_std=17,
+        extra_compile_args=["-O3", "-g0"],
+        depends=[str(header) for header in sorted(Path("graph/kernels").rglob("*.hpp"))],
+        optional=True,
     )
     for source in sorted(Path("graph/kernels").glob("*.cpp"))
 ]

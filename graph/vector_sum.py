@@ -11,6 +11,7 @@ memory (one float16 vector and a count while all are the same, else int64) never
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterable
 
@@ -66,8 +67,18 @@ class VectorSum:
         self._change(vector, -_natural(count))
 
     def mean(self) -> Float32Vector | None:
-        """The mean as a float32 unit vector `(d,)`, or None when empty or when the vectors cancel out."""
-        return None if self._count == 0 else _unit(self._total())
+        """The mean as a float32 unit vector `(d,)`, or None when empty or when the vectors cancel out.
+
+        It is taken of the mean itself where that is a whole number of steps, so that its bits depend neither on how
+        often one vector was added nor on how the sum is held.
+        """
+        if self._count == 0:
+            return None
+        if self._same is not None:
+            return _unit(_fixed(self._same))
+        total = self._total()
+        quotient, remainder = np.divmod(total, self._count)
+        return _unit(total if remainder.any() else quotient)
 
     def copy(self) -> VectorSum:
         """An independent sum of the same value."""
@@ -188,7 +199,7 @@ def _common_vector(total: Int64Vector, count: int) -> Float16Vector | None:
 
 def _unit(total: Int64Vector) -> Float32Vector | None:
     wide = total.astype(np.float64)
-    length = float(np.sqrt(np.sum(wide * wide)))
+    length = math.sqrt(float(np.add.reduce(wide * wide)))
     if length == 0.0:
         return None
     unit: Float32Vector = (wide / length).astype(np.float32)

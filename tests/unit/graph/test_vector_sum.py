@@ -148,3 +148,19 @@ def test_mean_of_means_weighs_each_label_once_when_one_is_frequent() -> None:
     pooled = mean_of_means([frequent.mean(), rare.mean(), None])
     assert pooled == pytest.approx([0.5**0.5, 0.5**0.5])
     assert mean_of_means([]) is None
+
+
+def test_mean_has_the_same_bits_however_often_a_vector_was_added_and_however_the_sum_is_held() -> None:
+    """Three equal vectors, one of them, and a sum of others with that mean: one unit vector, bit by bit."""
+    vector = np.array([0.1, 0.7, -0.3], np.float16)
+    once, thrice, around = VectorSum(), VectorSum(), VectorSum()
+    once.add(vector)
+    thrice.add(vector, 3)
+    around.add(vector / np.float16(2))
+    around.add(vector + vector / np.float16(2))
+    means = [one.mean() for one in (once, thrice)]
+    assert means[0] is not None and means[1] is not None
+    assert means[0].tobytes() == means[1].tobytes()
+    held = around.mean()
+    read = VectorSum.from_bytes(around.to_bytes()).mean()
+    assert held is not None and read is not None and held.tobytes() == read.tobytes()
