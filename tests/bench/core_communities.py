@@ -1,8 +1,8 @@
 """What keeping communities costs and how good they stay: `python -m tests.bench.core_communities`.
 
 Real graphs stream their last tenth, and grow a hundredfold under the guard, in documents of 30 edges; a generated
-stream grows from 30 thousand to 3 million edges in documents of about 16. Times are CPU time of this thread, so that a busy
-machine shifts them little; compare ratios, which come from one run. Nothing here asserts.
+stream grows from 30 thousand to 3 million edges in documents of about 16. Times are CPU time of this thread, so that
+a busy machine shifts them little; compare ratios, which come from one run. Nothing here asserts.
 """
 
 import argparse

@@ -55,9 +55,13 @@ def cliques(*sizes: int) -> list[tuple[int, int]]:
 
 
 def walk(seed: int, steps: int) -> Iterator[Batch]:
-    """Batches of insertions and deletions, in phases of growth and of decay, on a graph with some locality."""
+    """Batches of insertions and deletions, in phases of growth and of decay, on a graph with some locality.
+
+    A heavy edge apart sets the total weight, and so how large communities can be at each level.
+    """
     random = Random(seed)
     nodes = random.choice([6, 12, 30, 60])
+    yield batch([(nodes, nodes + 1)], 10 ** random.randrange(7))
     weights: dict[tuple[int, int], int] = {}
     for step in range(steps):
         edges, deltas = [], []
@@ -233,6 +237,40 @@ def test_no_community_is_disconnected_when_its_hub_leaves(implementation: Implem
         communities.update(*update)
         ledger.update(*update)
         assert violations(communities, ledger) == []
+
+
+def test_no_community_is_disconnected_when_its_link_leaves_as_a_whole(implementation: Implementation) -> None:
+    """Two cliques held together by a third at the coarsest level come apart when that one prefers another community.
+
+    The cliques themselves are not examined (a weight of 1 in 57 changed), so only the split check can see it.
+    """
+    first, second, link, other = range(8), range(8, 16), range(16, 20), range(20, 36)
+    edges = [*cliques(8, 8, 4, 16), (first[0], link[0]), (second[0], link[1])]
+    start = batch([*edges, (50, 51)], [*[1] * len(edges), 3_800])
+    communities, ledger = build(*start, implementation=implementation), EdgeLedger()
+    ledger.update(*start)
+    assert len({communities.community(node, 2) for node in (first[1], second[1], link[3])}) == 1
+    drawn = batch([(link[0], other[0]), (link[1], other[1]), (link[2], other[2])])
+    communities.update(*drawn)
+    ledger.update(*drawn)
+    assert communities.community(link[3], 2) == communities.community(other[3], 2)
+    assert communities.community(first[1], 2) != communities.community(second[1], 2)
+    assert violations(communities, ledger) == []
+
+
+def test_no_community_is_disconnected_when_the_finest_splits(implementation: Implementation) -> None:
+    """A path that is one community at every level, cut in two, is two at every level."""
+    start = batch([(0, 1), (1, 2), (2, 3), (3, 4), (8, 9)], [1, 1, 1, 1, 10**7])
+    communities, ledger = build(*start, implementation=implementation), EdgeLedger()
+    ledger.update(*start)
+    whole = [communities.community(0, level) for level in range(3)]
+    assert whole == [communities.community(4, level) for level in range(3)]
+    cut = batch([(1, 2)], -1)
+    communities.update(*cut)
+    ledger.update(*cut)
+    assert [communities.community(4, level) for level in range(3)] == whole
+    assert not set(whole) & {communities.community(0, level) for level in range(3)}
+    assert violations(communities, ledger) == []
 
 
 def test_ids_are_never_used_twice_when_communities_come_and_go(implementation: Implementation) -> None:
