@@ -78,7 +78,7 @@ def detach(state: Levels, h: int, community: int, units: list[int]) -> None:
     """Make units of a community a new community under the same parent, which may be loosened by it in turn."""
     parent = state.levels[h + 1].community[community]
     target = state.open_community(h, parent)
-    if parent >= 0:
+    if parent >= 0:  # a unit without a link to the others leaves no vanishing edge that would say it
         state.loosen(h + 1, parent, community, target)
     for unit in units:
         state.touch(h, unit, state.levels[h].degree[unit])
