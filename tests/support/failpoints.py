@@ -1,0 +1,115 @@
+"""The service with a moment at which it kills itself: named points around the steps of the stages and the storage.
+
+Not a part of the service: `python -m tests.support.failpoints serve …` wraps the steps before it starts, so what users
+run has no such points and no setting for them. FAILPOINT=name or name:count says at which passage kill -9 comes.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import infra.sqlite.ledger
+import streams.extract
+from infra.hnsw.snapshot import Snapshot
+from infra.sqlite.log import SqliteConsumer, SqliteLog
+from infra.sqlite.store import SqliteGraphStore
+from streams.followers import Views
+from streams.messages import DEAD_LETTERS, EXTRACTIONS
+
+VARIABLE = "FAILPOINT"
+Act = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Before or after a call of `name` on `owner`; `topic`: only calls whose second argument that is."""
+
+    owner: Any
+    name: str
+    before: bool = False
+    topic: str = ""
+
+
+POINTS = {
+    "accepted": Point(infra.sqlite.ledger.SqliteLedger, "accept"),
+    "attempt-counted": Point(infra.sqlite.ledger.SqliteLedger, "begin"),
+    "before-model": Point(streams.extract, "extract", before=True),
+    "after-model": Point(streams.extract, "extract"),
+    "extraction-appended": Point(SqliteLog, "append", topic=EXTRACTIONS),
+    "before-position": Point(SqliteConsumer, "commit", before=True),
+    "before-transaction": Point(SqliteGraphStore, "commit", before=True),
+    "in-transaction": Point(SqliteGraphStore, "_commit"),
+    "committed-not-followed": Point(Views, "follow", before=True),
+    "followed": Point(Views, "follow"),
+    "report-saved": Point(SqliteGraphStore, "save_reports"),
+    "before-index-published": Point(Snapshot, "publish", before=True),
+    "before-index-manifest": Point(Snapshot, "_write_manifest", before=True),
+    "buried": Point(SqliteLog, "append", topic=DEAD_LETTERS),
+    "before-burial": Point(SqliteLog, "append", before=True, topic=DEAD_LETTERS),
+}
+
+
+def arm(name: str, act: Act) -> None:
+    """Have `act` called at every passage of the point, in whatever thread passes it."""
+    point = POINTS[name]
+    original = getattr(point.owner, point.name)
+    wrap = _awaiting if inspect.iscoroutinefunction(original) else _calling
+    setattr(point.owner, point.name, wrap(point, original, act))
+
+
+def _awaiting(point: Point, original: Callable[..., Any], act: Act) -> Callable[..., Any]:
+    @functools.wraps(original)
+    async def wrapped(*args: Any, **named: Any) -> Any:
+        if point.before and _meant(point, args):
+            act()
+        result = await original(*args, **named)
+        if not point.before and _meant(point, args):
+            act()
+        return result
+
+    return wrapped
+
+
+def _calling(point: Point, original: Callable[..., Any], act: Act) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def wrapped(*args: Any, **named: Any) -> Any:
+        if point.before and _meant(point, args):
+            act()
+        result = original(*args, **named)
+        if not point.before and _meant(point, args):
+            act()
+        return result
+
+    return wrapped
+
+
+def _meant(point: Point, args: tuple[Any, ...]) -> bool:
+    return not point.topic or args[1] == point.topic
+
+
+def arm_to_kill(setting: str) -> None:
+    """`name` or `name:count`: SIGKILL to this process at the count-th passage."""
+    name, _, count = setting.partition(":")
+    left = [int(count or 1)]
+
+    def die() -> None:
+        left[0] -= 1
+        if left[0] <= 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    arm(name, die)
+
+
+if __name__ == "__main__":
+    from services.cli import main
+
+    arm_to_kill(os.environ.pop(VARIABLE))
+    sys.argv[0] = "graphtide"
+    main()
