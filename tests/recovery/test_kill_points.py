@@ -53,8 +53,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The digest that every course of `publish` must end with."""
     live = bodies(1, 8) | {doc_id: bodies(2, 8)[doc_id] for doc_id in ("d1", "d2")}
     del live["d3"]
-    digest = law.build(live, tmp_path_factory.mktemp("clean"))
-    return digest
+    return law.build(live, tmp_path_factory.mktemp("clean"))
 
 
 @pytest.mark.parametrize(("point", "passage"), WHILE_DOCUMENTS_COME)

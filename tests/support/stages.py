@@ -1,0 +1,138 @@
+"""Stages in the test's own event loop, over any storage, and waiting for what they come to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graph.vector_index import ExactIndex
+from graph.view import Indexed, Indexes
+from infra.models.chunking import SemanticChunker
+from infra.models.hashing_embeddings import HashingEmbedder
+from infra.models.offline_extraction import OfflineExtractor
+from streams.extract import ExtractSettings, ExtractStage
+from streams.extraction import Models
+from streams.messages import DEAD_LETTERS, EXTRACTIONS, DeadLetter, ExtractionMessage, decode_dead_letter
+from streams.messages import decode_extraction as decode
+from streams.models import Embedder
+from streams.ports import Delivered, State
+from tests.support.backends import Backend
+
+PATIENCE_S = 30.0
+
+
+async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Return as soon as the condition holds; fail when it does not come to hold."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not await holds():  # noqa: ASYNC110 - what is waited for is in the storage, which sets no event
+            await asyncio.sleep(0.002)
+
+
+@dataclass
+class Seen:
+    """An Observer that remembers."""
+
+    ends: list[tuple[str, State]] = field(default_factory=list)
+    retries: int = 0
+
+    def ended(self, graph: str, state: State) -> None:
+        self.ends.append((graph, state))
+
+    def queryable(self, graph: str, seconds: float) -> None:
+        """Not looked at."""
+
+    def worked(self, stage: str, seconds: float) -> None:
+        """Not looked at."""
+
+    def retried(self, stage: str) -> None:
+        self.retries += 1
+
+
+@dataclass
+class Minded:
+    """An Embedder that asks `mind` about every call before it answers: to wait, to fail, or to go on."""
+
+    mind: Callable[[Sequence[str]], Awaitable[None]]
+    calls: int = 0
+    inner: Embedder = field(default_factory=HashingEmbedder)
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def dimensions(self) -> int:
+        return self.inner.dimensions
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.calls += 1
+        await self.mind(texts)
+        return await self.inner.embed(texts)
+
+
+class ExactKeeper:
+    """An IndexKeeper that keeps nothing: brute-force indexes, empty each time."""
+
+    def open(self, graph: str, dimensions: int, version: int) -> tuple[Indexes, Indexed]:
+        return Indexes(*(ExactIndex(dimensions) for _ in range(3))), Indexed()
+
+    def save(self, graph: str, indexes: Indexes, version: int) -> None:
+        """Nothing lasts."""
+
+    def drop(self, graph: str) -> None:
+        """Nothing lasted."""
+
+    def close(self, indexes: Indexes) -> None:
+        """Nothing runs."""
+
+
+def extract_stage(
+    backend: Backend,
+    embedder: Embedder | None = None,
+    settings: ExtractSettings | None = None,
+    seen: Seen | None = None,
+) -> ExtractStage:
+    """An extract stage on the offline models, as a new process would make it."""
+    models = Models(SemanticChunker(), OfflineExtractor(), embedder or HashingEmbedder())
+    return ExtractStage(backend.log, backend.ledger, models, seen or Seen(), settings)
+
+
+@asynccontextmanager
+async def running(run: Callable[[], Awaitable[None]]) -> AsyncIterator[asyncio.Task[None]]:
+    """A stage that runs beside the block and is cancelled at its end; if it failed, so does the block."""
+
+    async def forever() -> None:
+        await run()
+
+    task = asyncio.create_task(forever())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        [ended] = await asyncio.gather(task, return_exceptions=True)
+    if isinstance(ended, Exception):
+        raise ended
+
+
+async def records(backend: Backend, topic: str) -> list[Delivered]:
+    """Everything in the topic."""
+    return list(await backend.log.consumer(topic, "test").poll(100_000, 0))
+
+
+async def dead_letters(backend: Backend) -> list[DeadLetter]:
+    return [decode_dead_letter(one.record.value or b"") for one in await records(backend, DEAD_LETTERS)]
+
+
+async def extractions(backend: Backend) -> list[ExtractionMessage]:
+    return [decode(one.record.value or b"") for one in await records(backend, EXTRACTIONS)]
+
+
+async def committed(backend: Backend, topic: str, group: str) -> int:
+    """The offset at which the group would go on, -1 when there is nothing left."""
+    left = await backend.log.consumer(topic, group).poll(1, 0)
+    return left[0].position.offset if left else -1
