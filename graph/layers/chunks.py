@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
-from graph.layers.contract import Link, Neighbour, linked, ranked
+from graph.layers.contract import Link, Neighbour, common, linked, ranked
 from graph.view import LiveView
 
 SPREAD = 256
@@ -55,9 +55,7 @@ class ChunkLayer:
                 holders[node].append(number)
         totals: dict[tuple[int, int], int] = defaultdict(int)
         for node, held in holders.items():
-            known = self._view.neighbours.get(node, {})
-            inside = known.keys() & holders if len(known) < len(holders) else holders.keys() & known
-            for other, share in self._shares(node, inside):
+            for other, share in self._shares(node, common(self._view.neighbours.get(node, {}), holders)):
                 for one in held:
                     for another in holders[other]:
                         if one < another:
@@ -68,6 +66,8 @@ class ChunkLayer:
         """What the relation to each of the others brings to every pair of passages, in fixed point."""
         entities = self._view.entities
         edges, here = self._view.neighbours.get(node, {}), len(entities[node].chunks)
+        if here > self._spread:
+            return
         for other in others:
             pairs = here * len(entities[other].chunks)
             if pairs <= self._spread:

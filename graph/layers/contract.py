@@ -6,7 +6,7 @@ every answer is ordered, and every choice between equals made, by canonical name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -56,3 +56,9 @@ def linked(found: Iterable[tuple[int, int, float]], name: Callable[[int], str]) 
         one, other = sorted(((name(a), a), (name(b), b)))
         named.append((one[0], other[0], Link(one[1], other[1], weight)))
     return tuple(link for *_, link in sorted(named, key=lambda row: row[:2]))
+
+
+def common(one: Collection[int], other: Collection[int]) -> Iterator[int]:
+    """The numbers in both, in no particular order. Cost: the smaller of the two, if both are quick to look into."""
+    smaller, larger = (one, other) if len(one) < len(other) else (other, one)
+    return (number for number in smaller if number in larger)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cache
 
-from graph.layers.contract import Link, Neighbour, linked, ranked
+from graph.layers.contract import Link, Neighbour, common, linked, ranked
 from graph.view import LiveView
 
 
@@ -36,8 +36,7 @@ class KnowledgeLayer:
         found = []
         for number in inside:
             edges = self._view.neighbours.get(number, {})
-            others = edges.keys() & inside if len(edges) < len(inside) else inside & edges.keys()
-            for other in others:
+            for other in common(edges, inside):
                 edge = edges[other]
                 if number < other and edge.trussness >= self._least:
                     found.append((number, other, float(edge.weight)))
