@@ -130,7 +130,7 @@ def _delta_in(body: dict[str, Any]) -> GraphDelta:
             StatementRow(
                 number, subject, said, object_, count, weight, next(statement_sums), next(statement_vectors), at
             )
-            for number, subject, said, object_, count, weight, at in body["statements"]
+            for number, s, said, o, count, weight, version in body["statements"]
         ),
         tuple(EvidenceRow(*row) for row in body["evidence"]),
         tuple(SameAsRow(*row) for row in body["same_as"]),
