@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
 from graph.digest import digest as digest_of
@@ -106,7 +106,7 @@ class EmbeddedApplication:
 
     async def _known(self, graph: str) -> None:
         """Raise NotFound for a graph that nothing was ever published to."""
-        if self._runtime.views.get(graph) is None and not await self._runtime.ledger.counts(graph):
+        if self._runtime.views.get(graph) is None and not any((await self._runtime.ledger.counts(graph)).values()):
             raise NotFound(f"there is no graph {graph!r}; it comes into being with its first document")
 
     async def _refuse_when_behind(self, graph: str) -> None:
@@ -136,49 +136,58 @@ class EmbeddedApplication:
     # -- questions -----------------------------------------------------------------------------------------------------
 
     async def query(self, graph: str, ask: Ask) -> Answer:
-        try:
-            async with asyncio.timeout(ask.timeout_s):
-                retrieved, passages = await self._retrieve(graph, ask)
-                generated = await self._runtime.generator.answer(ask.question, passages) if ask.generate else None
-                return answer(retrieved, passages, generated)
-        except TimeoutError as error:
-            raise DeadlineExceeded(f"the answer was not ready within {ask.timeout_s:g} s") from error
+        async with self._slot(), _deadline(ask, self._until(ask)):
+            retrieved, passages = await self._retrieve(graph, ask)
+            generated = await self._runtime.generator.answer(ask.question, passages) if ask.generate else None
+            return answer(retrieved, passages, generated)
 
     async def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
-        retrieved, passages = await self._retrieve(graph, ask)
-        yield answer(retrieved, passages, None)
-        generated: Generated | None = None
-        if ask.generate:
-            async with aclosing(self._pieces(ask.question, passages)) as pieces:
-                async for piece in pieces:
+        until, generated = self._until(ask), None
+        async with self._slot():
+            async with _deadline(ask, until):
+                retrieved, passages = await self._retrieve(graph, ask)
+            yield answer(retrieved, passages, None)
+            async with aclosing(self._pieces(ask, passages)) as pieces:
+                while ask.generate and generated is None:
+                    # Not one deadline around the loop: it would also run while the reader of this stream is busy.
+                    async with _deadline(ask, until):
+                        piece = await anext(pieces)
                     if isinstance(piece, Generated):
                         generated = piece
                     else:
                         yield Piece(piece)
-        yield answer(retrieved, passages, generated)
+            yield answer(retrieved, passages, generated)
 
-    async def _pieces(self, question: str, passages: Sequence[ContextPassage]) -> AsyncGenerator[str | Generated, None]:
-        async for piece in self._runtime.generator.stream(question, passages):
+    async def _pieces(self, ask: Ask, passages: Sequence[ContextPassage]) -> AsyncGenerator[str | Generated, None]:
+        async for piece in self._runtime.generator.stream(ask.question, passages):
             yield piece
 
     async def _retrieve(self, graph: str, ask: Ask) -> tuple[Retrieved, list[ContextPassage]]:
         if ask.mode not in MODES:
             raise Invalid("mode", f"{ask.mode!r} is not a mode; there are {', '.join(sorted(MODES))}")
         await self._known(graph)
+        if ask.after:
+            await self._runtime.progress.reach(graph, ask.after, ask.timeout_s)
+        view = self._runtime.views.get(graph)
+        if view is None:
+            raise NotFound(f"graph {graph!r} has no document applied yet; pass `after` to wait for one")
+        vector = (await self._runtime.embedder.embed([ask.question]))[0]
+        question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain)
+        return await asyncio.to_thread(_read, view, question)
+
+    @asynccontextmanager
+    async def _slot(self) -> AsyncIterator[None]:
+        """One of the places for questions. Raises Overloaded when all are taken."""
         if self._queries >= self._limits.running_queries:
             raise Overloaded(f"{self._queries} questions are being answered already")
         self._queries += 1
         try:
-            if ask.after:
-                await self._runtime.progress.reach(graph, ask.after, ask.timeout_s)
-            view = self._runtime.views.get(graph)
-            if view is None:
-                raise NotFound(f"graph {graph!r} has no document applied yet; pass `after` to wait for one")
-            vector = (await self._runtime.embedder.embed([ask.question]))[0]
-            question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain)
-            return await asyncio.to_thread(_read, view, question)
+            yield
         finally:
             self._queries -= 1
+
+    def _until(self, ask: Ask) -> float:
+        return asyncio.get_running_loop().time() + ask.timeout_s
 
     # -- the graph as a whole ------------------------------------------------------------------------------------------
 
@@ -240,6 +249,16 @@ class EmbeddedApplication:
         if view is None:
             raise NotFound(f"graph {graph!r} has no document applied yet")
         return view
+
+
+@asynccontextmanager
+async def _deadline(ask: Ask, until: float) -> AsyncIterator[None]:
+    """Raise DeadlineExceeded when the block is not done by `until`, in the event loop's time."""
+    try:
+        async with asyncio.timeout_at(until):
+            yield
+    except TimeoutError as error:
+        raise DeadlineExceeded(f"the answer was not ready within {ask.timeout_s:g} s") from error
 
 
 def _read(view: LiveView, question: Question) -> tuple[Retrieved, list[ContextPassage]]:

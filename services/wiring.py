@@ -77,7 +77,7 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
 
 
 def _runtime(backend: SqliteBackend, views: Views, embedder: Embedder, registry: CollectorRegistry | None) -> Runtime:
-    progress = Progress(backend.ledger, backend.store, views)
+    progress = Progress(backend.log, backend.ledger, backend.store, views)
     metrics = _Announcing(registry, progress)
     extractor, generator = OfflineExtractor(), ExtractiveGenerator(HashingEmbedder())
     remembered = MemoisedEmbedder(embedder, SqliteVectorStore(backend.database))

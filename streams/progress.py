@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from streams.errors import DeadlineExceeded, Invalid
 from streams.followers import Views
-from streams.ports import GraphStore, Ledger, Position
+from streams.messages import DOCUMENTS
+from streams.ports import GraphStore, Ledger, Log, Position
 
 
 def token(positions: Sequence[Position]) -> str:
@@ -33,7 +34,8 @@ def positions(token: str) -> tuple[Position, ...]:
 class Progress:
     """Lets any number of readers wait until a graph includes a token."""
 
-    def __init__(self, ledger: Ledger, store: GraphStore, views: Views) -> None:
+    def __init__(self, log: Log, ledger: Ledger, store: GraphStore, views: Views) -> None:
+        self._log = log
         self._ledger = ledger
         self._store = store
         self._views = views
@@ -47,9 +49,12 @@ class Progress:
     async def reach(self, graph: str, after: str, timeout_s: float) -> None:
         """Return once every revision of the graph up to the token has its end, and the view shows it.
 
-        Raises Invalid for a bad token, DeadlineExceeded after `timeout_s`.
+        Raises Invalid for a token that was never given out, DeadlineExceeded after `timeout_s`.
         """
         wanted = positions(after)
+        end = await self._log.end(DOCUMENTS)
+        if any(position.offset >= end.get(position.partition, 0) for position in wanted):
+            raise Invalid("after", f"nothing was published as {after!r} yet; pass the token that publishing returned")
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
