@@ -127,9 +127,7 @@ def _delta_in(body: dict[str, Any]) -> GraphDelta:
         ),
         tuple(MentionRow(*row) for row in body["mentions"]),
         tuple(
-            StatementRow(
-                number, subject, said, object_, count, weight, next(statement_sums), next(statement_vectors), at
-            )
+            StatementRow(number, s, said, o, count, weight, next(statement_sums), next(statement_vectors), version)
             for number, s, said, o, count, weight, version in body["statements"]
         ),
         tuple(EvidenceRow(*row) for row in body["evidence"]),
