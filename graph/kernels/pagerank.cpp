@@ -6,6 +6,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -25,6 +26,7 @@ using pagerank::Node;
 using pagerank::Pusher;
 using Nodes = py::array_t<Node, py::array::c_style>;
 using Weights = py::array_t<float, py::array::c_style>;
+using Units = py::array_t<std::int64_t, py::array::c_style>;
 using Scores = py::array_t<double, py::array::c_style>;
 
 class Kernel {
@@ -41,10 +43,12 @@ class Kernel {
         for (std::size_t edge = 0; edge < count; ++edge) graph_.set(ends[edge], weight[edge]);
     }
 
-    std::pair<Nodes, Scores> push(const Nodes& seeds, const Scores& mass, double damping, double tolerance, std::int64_t max_pushes) {
-        if (seeds.ndim() != 1 || mass.ndim() != 1 || seeds.shape(0) != mass.shape(0))
-            throw std::invalid_argument("expected seeds (n,) and mass (n,)");
-        const pagerank::Restart restart{seeds.data(), mass.data(), static_cast<std::size_t>(seeds.shape(0)), damping, tolerance, max_pushes};
+    std::pair<Nodes, Scores> push(const Nodes& seeds, const Units& units, double damping, double tolerance, double unit,
+                                  std::int64_t max_pushes) {
+        if (seeds.ndim() != 1 || units.ndim() != 1 || seeds.shape(0) != units.shape(0))
+            throw std::invalid_argument("expected seeds (n,) and units (n,)");
+        const auto count = static_cast<std::size_t>(seeds.shape(0));
+        const pagerank::Restart restart{seeds.data(), units.data(), count, damping, tolerance, unit, max_pushes};
         std::unique_ptr<Pusher> pusher;
         const std::vector<pagerank::Scored>* ranked = nullptr;
         {
@@ -122,8 +126,8 @@ PYBIND11_MODULE(_pagerank, module) {
     py::class_<Kernel>(module, "Kernel")
         .def(py::init<>())
         .def("update", &Kernel::update, py::arg("edges").noconvert(), py::arg("weights").noconvert())
-        .def("push", &Kernel::push, py::arg("seeds").noconvert(), py::arg("mass").noconvert(), py::arg("damping"), py::arg("tolerance"),
-             py::arg("max_pushes"))
+        .def("push", &Kernel::push, py::arg("seeds").noconvert(), py::arg("units").noconvert(), py::arg("damping"), py::arg("tolerance"),
+             py::arg("unit"), py::arg("max_pushes"))
         .def("degree", &Kernel::degree, py::arg("node"))
         .def("weight", &Kernel::weight, py::arg("u"), py::arg("v"))
         .def("memory_bytes", &Kernel::memory_bytes)

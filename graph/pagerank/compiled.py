@@ -30,8 +30,8 @@ class CompiledWalkGraph:
         max_pushes: int = 1_000_000,
     ) -> tuple[Nodes, Scores]:
         """See WalkGraph.push."""
-        restart = checked_restart(seeds, mass, damping, epsilon, max_pushes)
-        return self._kernel.push(restart.seeds, restart.mass, restart.damping, restart.tolerance, restart.max_pushes)
+        start = checked_restart(seeds, mass, damping, epsilon, max_pushes)
+        return self._kernel.push(start.seeds, start.units, start.damping, start.tolerance, start.unit, start.max_pushes)
 
     def degree(self, node: int) -> float:
         """See WalkGraph.degree."""

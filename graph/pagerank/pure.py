@@ -42,7 +42,7 @@ class PureWalkGraph:
         restart = checked_restart(seeds, mass, damping, epsilon, max_pushes)
         with self._lock:
             scores = self._spread(restart)
-        ranked = sorted(((-score, node) for node, score in scores.items() if score > 0))
+        ranked = sorted((-units * restart.unit, node) for node, units in scores.items() if units > 0)
         nodes = np.array([node for _, node in ranked], dtype=np.int32)
         return nodes, np.array([-score for score, _ in ranked], dtype=np.float64)
 
@@ -76,36 +76,33 @@ class PureWalkGraph:
             if not links:
                 del self._links[node], self._degrees[node]
 
-    def _spread(self, restart: Restart) -> dict[int, float]:
-        """Forward push (Andersen, Chung & Lang 2006, section 3), returning the scores.
+    def _spread(self, restart: Restart) -> dict[int, int]:
+        """Forward push (Andersen, Chung & Lang 2006, section 3), returning the scores in units.
 
         A node whose residue exceeds tolerance x degree keeps the share 1 - damping of it and passes the rest on by
         weight. What stays behind bounds the error, for the walk is reversible. Deviations: the walk is not lazy,
-        restarts with probability 1 - damping, several seeds at once, and nodes are pushed in rounds in order of their
-        number, so that the result is the same whatever the order of the links.
+        restarts with probability 1 - damping, several seeds at once; and nodes are pushed in rounds, each with what
+        it held at the start of the round, in whole units rounded down. Integers add up to the same in any order, so
+        the result does not show how the nodes are numbered or their links ordered.
         """
-        scores: dict[int, float] = {}
-        residue = dict[int, float](zip(restart.seeds.tolist(), restart.mass.tolist(), strict=True))
-        frontier = [node for node in residue if node not in self._links]
-        for node in frontier:
-            scores[node] = residue.pop(node)
-        frontier = [node for node, left in residue.items() if left > restart.tolerance * self.degree(node)]
-        pushes = 0
-        while frontier:
-            queued = set(frontier)
-            following: list[int] = []
-            for node in sorted(frontier):
-                if pushes == restart.max_pushes:
-                    return scores
-                pushes += 1
-                queued.discard(node)
-                held = residue.pop(node)
-                scores[node] = scores.get(node, 0.0) + (1 - restart.damping) * held
-                share = restart.damping * held / self.degree(node)
+        scores: dict[int, int] = {}
+        residue: dict[int, int] = {}
+        for node, units in zip(restart.seeds.tolist(), restart.units.tolist(), strict=True):
+            (residue if node in self._links else scores)[node] = units
+        frontier = [node for node in residue if self._overflows(node, residue, restart)]
+        left = restart.max_pushes
+        while frontier and len(frontier) <= left:
+            left -= len(frontier)
+            held = {node: residue.pop(node) for node in frontier}
+            touched: set[int] = set()
+            for node, units in held.items():
+                scores[node] = scores.get(node, 0) + int((1 - restart.damping) * units)
+                share = restart.damping * units / self.degree(node)
                 for other, weight in self._links[node].items():
-                    left = residue[other] = residue.get(other, 0.0) + share * weight
-                    if other not in queued and left > restart.tolerance * self.degree(other):
-                        queued.add(other)
-                        following.append(other)
-            frontier = following
+                    residue[other] = residue.get(other, 0) + int(share * weight)
+                touched.update(self._links[node])
+            frontier = [node for node in touched if self._overflows(node, residue, restart)]
         return scores
+
+    def _overflows(self, node: int, residue: dict[int, int], restart: Restart) -> bool:
+        return float(residue[node]) > restart.tolerance * self.degree(node)

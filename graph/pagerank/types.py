@@ -3,6 +3,7 @@
 It is not an implementation (compiled.py, pure.py), and knows nothing of entities or passages: nodes are small ints.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,7 +15,11 @@ from numpy.typing import NDArray
 WEIGHT_UNIT = 2.0**-24
 LARGEST_WEIGHT = 2.0**24
 
+# Mass is counted in whole units, so that its sums do not depend on the order of their terms either.
+MASS_UNITS = 2.0**60
+
 Nodes = NDArray[np.int32]
+Units = NDArray[np.int64]
 Scores = NDArray[np.float64]
 
 
@@ -53,8 +58,12 @@ class WalkGraph(Protocol):
         Returns the nodes reached, best first and equal scores by node, with their scores: where a walk stands that
         goes on with probability `damping`, by edge weight, and else restarts. A seed without edges keeps its mass.
         Each score is too low by at most `epsilon` x total mass x degree of the node, and never too high; what is
-        missing in all is the total mass minus the sum of the scores. With `max_pushes` reached only this holds.
-        The result depends on the graph and the seeds, not on the order in which either was given.
+        missing in all is the total mass minus the sum of the scores. Both but for rounding: 2^-60 of the total mass
+        for each link followed, and the last bit of a float.
+        A node's score is a function of the weighted graph and the seeds: bit by bit the same from every
+        implementation, whatever the order in which either was given, and however the nodes are numbered.
+        Nodes are pushed in rounds, and a round that would exceed `max_pushes` in all is not begun: then the scores
+        are too low by more.
         ValueError: a negative seed, a negative or non-finite mass or none at all, 0 <= damping < 1 or epsilon > 0
         violated. Cost: at most 1 / (epsilon (1 - damping)) in weighted degrees of the nodes pushed, whatever the size
         of the graph.
@@ -80,12 +89,16 @@ class WalkGraph(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A checked query: distinct seeds, ascending, their masses, and the residue per degree that may stay behind."""
+    """A checked query in units of mass: distinct seeds, ascending, and what each of them restarts with.
+
+    `tolerance` units may stay behind for each unit of a node's degree; `unit` is what one unit counts in a score.
+    """
 
     seeds: Nodes
-    mass: Scores
+    units: Units
     damping: float
     tolerance: float
+    unit: float
     max_pushes: int
 
 
@@ -111,14 +124,24 @@ def checked_restart(seeds: Nodes, mass: Scores, damping: float, epsilon: float, 
     _refuse(~((masses >= 0) & (masses < np.inf)), masses, "is not a mass")
     if not 0 <= damping < 1 or not epsilon > 0 or max_pushes < 0:
         raise ValueError(f"damping {damping}, epsilon {epsilon}, max_pushes {max_pushes}: out of range")
-    order = np.lexsort((masses, nodes))
-    ends = _checked_nodes(nodes)[order]
-    distinct, first = np.unique(ends, return_index=True)
-    total = float(masses[order].sum())
+    by_node: dict[int, list[float]] = {}
+    for node, part in zip(_checked_nodes(nodes).tolist(), masses.tolist(), strict=True):
+        by_node.setdefault(node, []).append(part)
+    total = _total(masses.tolist())
     if not 0 < total < np.inf:
         raise ValueError(f"the total mass must be positive and finite, got {total}")
-    sums = np.add.reduceat(masses[order], first)
-    return Restart(distinct, sums, float(damping), float(epsilon) * total, int(max_pushes))
+    distinct = np.array(sorted(by_node), dtype=np.int32)
+    shares = np.array([_total(by_node[node]) for node in distinct.tolist()]) / total
+    units = np.floor(shares * MASS_UNITS).astype(np.int64)
+    return Restart(distinct, units, float(damping), float(epsilon) * MASS_UNITS, total / MASS_UNITS, int(max_pushes))
+
+
+def _total(masses: list[float]) -> float:
+    """The sum, rounded once: the same in any order."""
+    try:
+        return math.fsum(masses)
+    except OverflowError:
+        return math.inf
 
 
 def _checked_nodes(nodes: NDArray[np.integer]) -> Nodes:

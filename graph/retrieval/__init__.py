@@ -9,7 +9,7 @@ is deterministic: on equal graphs, built in whatever order, with exact indexes, 
     passages.py    mode `passages`: by the graph, for recall
     paired.py      the course of both, in these steps, each usable alone:
         seeds.py ─► walk.py ─► candidates.py ─► evidence.py ─► mmr.py
-    terms.py, filters.py, subgraph.py, explain.py: words, filters, what is shown beside, why
+    terms.py, filters.py, dates.py, subgraph.py, explain.py: words, filters, what is shown beside, why
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def retrieve(view: LiveView, question: Question) -> Retrieved:
     """Answer a question by its mode. Call under `view.lock.read()`; the result holds no reference into the view.
 
     An empty graph, or a question near nothing, gives no passages. Raises UnknownMode, and ValueError for `top_k`
-    below 1 and for a vector that is not finite or not of the index's length.
+    below 1, for a vector that is not finite or not of the index's length, and for a filter's date that is none.
     """
     method = MODES.get(question.mode)
     if method is None:

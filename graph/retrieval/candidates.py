@@ -7,7 +7,7 @@ stable order breaks its ties by name.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from graph.retrieval.evidence import DECADES, Candidates, Positions, Scores, Wei
 from graph.retrieval.filters import Admits
 from graph.retrieval.request import Question
 from graph.retrieval.seeds import Seeds
-from graph.vector_index import similarities
+from graph.vector_index import Vectors, similarities
 from graph.view import LiveView, walk_chunk
 
 NEAR = 100
@@ -26,18 +26,11 @@ HUB = 20  # an entity of more passages leads nowhere in particular, and would ma
 
 
 @dataclass(frozen=True, slots=True)
-class Bridge:
-    """The most specific entity that two passages share."""
-
-    strength: float
-    node: int
-
-
-@dataclass(frozen=True, slots=True)
 class Pool:
     """Candidates by position: their numbers in the view, what each is worth by itself, the words they were judged by.
 
-    `firsts` are the positions of those that open a pair, and `led_to[i]` the passages that firsts[i] leads to.
+    `firsts` are the positions of those that open a pair, and `bridges` (firsts, n) says how strongly each of them
+    leads to each candidate.
     """
 
     numbers: tuple[int, ...]
@@ -45,12 +38,7 @@ class Pool:
     worth: Scores
     words: tuple[str, ...]
     firsts: Positions
-    led_to: tuple[dict[int, Bridge], ...]
-
-    def bridge_strengths(self, row: int) -> Scores:
-        """How strongly firsts[row] leads to each candidate, (n,) in [0, 1]."""
-        led_to = self.led_to[row]
-        return np.array([led_to[number].strength if number in led_to else 0.0 for number in self.numbers])
+    bridges: Scores
 
 
 def gather(
@@ -63,38 +51,46 @@ def gather(
     Cost: reads at most NEAR + WALKED + firsts * entities of a passage * HUB passages, whatever the graph's size.
     """
     weighting = Weighting()
-    found = {hit.number for hit in seeds.passages} | _walked(view, mass, max(WALKED, question.top_k))
-    near = _in_order(view, found)
-    if not near:
-        return None
     scale = (seeds.passages[-1].cosine, seeds.passages[0].cosine) if seeds.passages else (0.0, 1.0)
-    opening = _measured(view, question, near, mass, scale)
-    chosen = best_first(singles(opening, weighting), weighting.firsts)
-    led_to = {near[position]: bridges(view, near[position], admits) for position in chosen}
-    numbers = _in_order(view, found.union(*led_to.values()))
-    asked, held = terms.occurrences(question.text, [titled(view, number) for number in numbers])
-    measured = _measured(view, question, numbers, mass, scale)
-    candidates = replace(measured, held=held, words=terms.weights(held))
-    firsts = np.array([position for position, number in enumerate(numbers) if number in led_to], dtype=np.intp)
-    bridged = tuple(led_to[numbers[position]] for position in firsts)
-    return Pool(numbers, candidates, singles(candidates, weighting), tuple(asked), firsts, bridged)
+    walked = _walked(view, mass, max(WALKED, question.top_k))
+    near = _measured(view, question, walked.union(hit.number for hit in seeds.passages))
+    if not near.numbers:
+        return None
+    chosen = best_first(singles(near.candidates(mass, scale), weighting), weighting.firsts)
+    led_to = {near.numbers[position]: bridges(view, near.numbers[position], admits) for position in chosen}
+    found = near.joined(view, _measured(view, question, set().union(*led_to.values()).difference(near.numbers)))
+    asked, held = terms.occurrences(question.text, [titled(view, number) for number in found.numbers])
+    candidates = replace(found.candidates(mass, scale), held=held, words=terms.weights(held))
+    place = {number: position for position, number in enumerate(found.numbers)}
+    firsts = np.array(sorted(place[number] for number in led_to), dtype=np.intp)
+    strengths = np.zeros((len(firsts), len(place)))
+    for row, first in enumerate(firsts.tolist()):
+        for number, strength in led_to[found.numbers[first]].items():
+            if number in place:
+                strengths[row, place[number]] = strength
+    return Pool(found.numbers, candidates, singles(candidates, weighting), tuple(asked), firsts, strengths)
 
 
-def bridges(view: LiveView, number: int, admits: Admits | None) -> dict[int, Bridge]:
-    """The passages that share an entity with this one, and by which. Entities of more than HUB passages lead nowhere.
+def bridges(view: LiveView, number: int, admits: Admits | None) -> dict[int, float]:
+    """The passages that share an entity with this one, and how strongly it leads there.
 
-    An entity of n passages has strength 1 / (1 + ln n): 0.59 when it is in these two alone.
+    An entity of n passages has strength 1 / (1 + ln n), 0.59 when it is in these two alone, and none with more than
+    HUB. Of several entities the strongest counts.
     """
-    reached: dict[int, Bridge] = {}
-    shared = [node for node in entities_of(view, number) if 2 <= len(view.entities[node].chunks) <= HUB]
-    # The most specific first, so that the first to lead somewhere is the strongest.
-    for node in sorted(shared, key=lambda node: (len(view.entities[node].chunks), view.entity_id(node))):
+    reached: dict[int, float] = {}
+    for node in entities_of(view, number):
         chunks = view.entities[node].chunks
-        bridge = Bridge(1 / (1 + math.log(len(chunks))), node)
-        for chunk in chunks:
-            if chunk != number and (admits is None or admits(chunk)):
-                reached.setdefault(chunk, bridge)
+        strength = bridge_strength(view, node)
+        for chunk in chunks if strength else ():
+            if chunk != number and reached.get(chunk, 0.0) < strength and (admits is None or admits(chunk)):
+                reached[chunk] = strength
     return reached
+
+
+def bridge_strength(view: LiveView, node: int) -> float:
+    """How strongly an entity leads from one of its passages to another; 0 where it leads nowhere."""
+    passages = len(view.entities[node].chunks)
+    return 1 / (1 + math.log(passages)) if 2 <= passages <= HUB else 0.0
 
 
 def entities_of(view: LiveView, chunk: int) -> set[int]:
@@ -116,24 +112,34 @@ def _walked(view: LiveView, mass: Mapping[int, float], count: int) -> set[int]:
     return set(best[:count])
 
 
-def _in_order(view: LiveView, numbers: Iterable[int]) -> tuple[int, ...]:
-    """The numbers that have a vector, by chunk id."""
-    return tuple(sorted((n for n in numbers if n in view.indexes.chunks), key=lambda n: view.chunks[n].chunk_id))
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """Passages that have a vector, by chunk id, with their vectors and their similarity to the question."""
+
+    numbers: tuple[int, ...]
+    vectors: Vectors
+    cosine: Scores
+
+    def joined(self, view: LiveView, others: _Measured) -> _Measured:
+        """Both together; a vector costs more to fetch than to move."""
+        numbers = self.numbers + others.numbers
+        order = sorted(range(len(numbers)), key=lambda place: view.chunks[numbers[place]].chunk_id)
+        vectors, cosine = np.concatenate((self.vectors, others.vectors)), np.concatenate((self.cosine, others.cosine))
+        return _Measured(tuple(numbers[place] for place in order), vectors[order], cosine[order])
+
+    def candidates(self, mass: Mapping[int, float], scale: tuple[float, float]) -> Candidates:
+        """Candidates with their similarity and the walk's mass, and no words looked at yet."""
+        walk = np.array([mass.get(walk_chunk(number), 0.0) for number in self.numbers])
+        held = np.zeros((len(self.numbers), 0), dtype=bool)
+        return Candidates(self.cosine, walk, self.vectors, held, np.zeros(0), scale)
 
 
-def _measured(
-    view: LiveView,
-    question: Question,
-    numbers: Sequence[int],
-    mass: Mapping[int, float],
-    scale: tuple[float, float],
-) -> Candidates:
-    """Candidates with their similarity and the walk's mass, and no words looked at yet."""
-    vectors = view.indexes.chunks.vectors(np.array(numbers, dtype=np.int64))
+def _measured(view: LiveView, question: Question, found: Iterable[int]) -> _Measured:
+    index = view.indexes.chunks
+    numbers = sorted((n for n in found if n in index), key=lambda n: view.chunks[n].chunk_id)
+    vectors = index.vectors(np.array(numbers, dtype=np.int64))
     unit = question.vector / np.float32(np.linalg.norm(question.vector) or 1)
-    cosine = similarities(unit.astype(np.float32), vectors).astype(np.float64)
-    walk = np.array([mass.get(walk_chunk(number), 0.0) for number in numbers])
-    return Candidates(cosine, walk, vectors, np.zeros((len(numbers), 0), dtype=bool), np.zeros(0), scale)
+    return _Measured(tuple(numbers), vectors, similarities(unit.astype(np.float32), vectors).astype(np.float64))
 
 
 def titled(view: LiveView, number: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from graph.retrieval.candidates import Pool, best_first
+from graph.retrieval.candidates import Pool, best_first, bridge_strength, entities_of
 from graph.retrieval.evidence import Scores, Weighting, nearness, parts, reach
 from graph.retrieval.request import Scored, Step
 from graph.retrieval.seeds import PASSAGES, Hit, Seeds
@@ -82,11 +82,17 @@ def fusion_step(view: LiveView, pool: Pool, relevance: Scores, order: Sequence[i
 
 def _pair(view: LiveView, pool: Pool, row: int, second: int, score: float, weighting: Weighting) -> Scored:
     first = int(pool.firsts[row])
-    made_of = parts(pool.candidates, pool.worth, first, pool.bridge_strengths(row), weighting)
+    made_of = parts(pool.candidates, pool.worth, first, pool.bridges[row], weighting)
     ids = " + ".join(view.chunks[pool.numbers[place]].chunk_id for place in (first, second))
-    bridge = pool.led_to[row].get(pool.numbers[second])
-    name = view.entities[bridge.node].name if bridge else ""
+    name = _bridge_name(view, pool.numbers[first], pool.numbers[second])
     return Scored(ids, name, score, tuple((part, float(values[second])) for part, values in made_of))
+
+
+def _bridge_name(view: LiveView, first: int, second: int) -> str:
+    """The entity that leads most strongly from one passage to the other, if any does."""
+    leading = [node for node in entities_of(view, first) & entities_of(view, second) if bridge_strength(view, node)]
+    best = min(leading, key=lambda node: (-bridge_strength(view, node), view.entity_id(node)), default=None)
+    return "" if best is None else view.entities[best].name
 
 
 def _statement(view: LiveView, hit: Hit) -> Scored:

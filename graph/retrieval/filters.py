@@ -7,9 +7,10 @@ shown in a trace; but the graph stays whole, so a walk may cross what it also kn
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from graph.records import DocumentInfo, DocumentRow
+from graph.records import DocumentInfo
+from graph.retrieval.dates import DateRange
 from graph.retrieval.request import Filters
 from graph.view import LiveView
 
@@ -17,49 +18,46 @@ Admits = Callable[[int], bool]
 
 
 def admitted_chunks(view: LiveView, filters: Filters) -> Admits | None:
-    """A test of a chunk's number, or None when the filters admit everything. Each document is judged once."""
+    """A test of a chunk's number, or None when the filters admit everything. Each document is judged once.
+
+    Raises ValueError for a bound of the dates that is no ISO date.
+    """
     if filters == Filters():
         return None
-    wanted = tuple((key, _canonical(value)) for key, value in filters.metadata)
+    dates = DateRange.between(filters.occurred_from, filters.occurred_to)
     judged: dict[str, bool] = {}
 
     def admits(chunk: int) -> bool:
         doc_id = view.chunks[chunk].doc_id
         verdict = judged.get(doc_id)
         if verdict is None:
-            verdict = judged[doc_id] = _fits(view.documents, doc_id, filters, wanted)
+            row = view.documents.get(doc_id)
+            verdict = judged[doc_id] = _fits(doc_id, row.info if row else DocumentInfo(), filters, dates)
         return verdict
 
     return admits
 
 
-def _fits(
-    documents: Mapping[str, DocumentRow], doc_id: str, filters: Filters, wanted: tuple[tuple[str, str], ...]
-) -> bool:
+def _fits(doc_id: str, info: DocumentInfo, filters: Filters, dates: DateRange) -> bool:
     if filters.doc_ids and doc_id not in filters.doc_ids:
         return False
-    row = documents.get(doc_id)
-    info = row.info if row else DocumentInfo()
     if filters.sources and info.source not in filters.sources:
         return False
-    if not within(info.occurred_at, filters.occurred_from, filters.occurred_to):
+    if not dates.holds(info.occurred_at):
         return False
     held = dict(info.metadata)
-    return all(key in held and _canonical(json.loads(held[key])) == value for key, value in wanted)
+    return all(key in held and same_json(json.loads(held[key]), value) for key, value in filters.metadata)
 
 
-def within(moment: str, earliest: str, latest: str) -> bool:
-    """Whether an ISO date lies in a range, both ends inclusive and of any precision; "" is an open end.
+def same_json(one: object, other: object) -> bool:
+    """Whether two JSON values are equal: numbers by value (1 is 1.0), objects whatever the order of their keys.
 
-    Dates are compared as strings, which orders them within one time zone. Against `latest` only as much of the date
-    counts as `latest` says: noon of 31 December is in a range that ends with the year.
+    Python alone would also hold true to be 1.
     """
-    if not earliest and not latest:
-        return True
-    if not moment:
-        return False
-    return (not earliest or moment >= earliest) and (not latest or moment[: len(latest)] <= latest)
-
-
-def _canonical(value: object) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same_json(value, other[key]) for key, value in one.items())
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    return one == other

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.vector_index import Vectors, similarities
+from graph.retrieval.evidence import products
+from graph.vector_index import Vectors
 
 Order = NDArray[np.intp]
 
@@ -31,5 +32,5 @@ def mmr(relevance: NDArray[np.float64], vectors: Vectors, count: int, trade_off:
         best = int(np.argmax(value))
         taken.append(best)
         free[best] = False
-        closest = np.maximum(closest, similarities(vectors[best], vectors))
+        closest = np.maximum(closest, products(vectors, vectors[best]))
     return np.array(taken, dtype=np.intp)

@@ -64,9 +64,7 @@ def _admitted(mass: dict[int, float], admits: Admits | None) -> dict[int, float]
 def pair_scores(pool: Pool, weighting: Weighting) -> Scores:
     """The scores of all pairs, a row for each first, (firsts, n)."""
     rows = enumerate(pool.firsts.tolist())
-    return np.stack(
-        [pairs(pool.candidates, pool.worth, first, pool.bridge_strengths(row), weighting) for row, first in rows]
-    )
+    return np.stack([pairs(pool.candidates, pool.worth, first, pool.bridges[row], weighting) for row, first in rows])
 
 
 def relative(values: Scores) -> Scores:

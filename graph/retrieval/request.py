@@ -18,8 +18,10 @@ QuestionVector = NDArray[np.float32]
 class Filters:
     """What a passage's document must be; an empty field admits all.
 
-    `metadata` holds (key, JSON value) pairs that must all be equal. `occurred_from` and `occurred_to` are ISO 8601
-    dates of any precision, both inclusive: to "2024" admits all of 2024. A document without a date is outside a range.
+    `metadata` holds (key, JSON value) pairs that must all be equal, numbers by value. `occurred_from` and
+    `occurred_to` are ISO 8601 dates of any precision and time zone (without one, UTC), both inclusive: to "2024"
+    admits all of 2024. A document without a date is outside a range, and so is one that happened "in 2024" where the
+    range ends in May.
     """
 
     doc_ids: tuple[str, ...] = ()

@@ -68,8 +68,9 @@ def nearest(
     if not len(index) or not np.any(vector):
         return ()
     found = index.search(vector[np.newaxis].astype(np.float32), count + TIES, allowed=allowed)
+    least = float(found.similarities[0][:count][-1])  # a name takes longer than a search: only what may stay is named
     rows = zip(found.ids[0].tolist(), found.similarities[0].tolist(), strict=True)
-    hits = [Hit(number, name(number), cosine) for number, cosine in rows if number != PADDING]
+    hits = [Hit(number, name(number), cosine) for number, cosine in rows if number != PADDING and cosine >= least]
     return tuple(sorted(hits, key=lambda hit: (-hit.cosine, hit.key))[:count])
 
 

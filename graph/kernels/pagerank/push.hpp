@@ -1,7 +1,8 @@
-// Personalised PageRank by forward push (Andersen, Chung & Lang 2006, section 3).
+// Personalised PageRank by forward push (Andersen, Chung & Lang 2006, section 3), in rounds and in whole units of mass.
 //
-// Invariant: exact = score + sum over u of residue(u) x (exact, seeded at u alone). Every operation and its order are
-// those of graph/pagerank/pure.py, where the deviations from the paper are told.
+// Invariant: exact = score + sum over u of residue(u) x (exact, seeded at u alone) + what rounding down lost. Sums are
+// of integers and a round takes what stood at its start, so no result depends on how the nodes are numbered. Every
+// operation is that of graph/pagerank/pure.py, where the deviations from the paper are told.
 
 #pragma once
 
@@ -19,10 +20,11 @@ struct Scored {
 };
 
 struct Restart {
-    const Node* seeds;  // distinct, ascending
-    const double* mass;
+    const Node* seeds;  // distinct
+    const std::int64_t* units;
     std::size_t count;
-    double damping, tolerance;
+    double damping, tolerance;  // units that may stay behind for each unit of degree
+    double unit;                // what one unit of mass counts for in a score
     std::int64_t max_pushes;
 };
 
@@ -34,16 +36,11 @@ class Pusher {
         if (places_.size() < graph.nodes()) places_.resize(graph.nodes() + graph.nodes() / 4);
         sow(graph, restart);
         std::int64_t left = restart.max_pushes;
-        while (!frontier_.empty() && left > 0) {
-            std::sort(frontier_.begin(), frontier_.end());
-            following_.clear();
-            for (const Node node : frontier_) {
-                if (left-- == 0) break;
-                push(graph, restart, node);
-            }
-            frontier_.swap(following_);
+        while (!frontier_.empty() && static_cast<std::int64_t>(frontier_.size()) <= left) {
+            left -= static_cast<std::int64_t>(frontier_.size());
+            round(graph, restart);
         }
-        collect();
+        collect(restart.unit);
         return ranked_;
     }
 
@@ -51,56 +48,61 @@ class Pusher {
 
  private:
     struct Place {
-        double residue = 0, score = 0;
+        std::int64_t residue = 0, score = 0;
         bool queued = false, touched = false;
     };
+    struct Held {
+        Node node;
+        std::int64_t units;
+    };
+
+    Place& place(Node node) { return places_[static_cast<std::size_t>(node)]; }
 
     void sow(const Graph& graph, const Restart& restart) {
         for (std::size_t seed = 0; seed < restart.count; ++seed) {
             const Node node = restart.seeds[seed];
-            if (!graph.holds(node) || graph.links(node).empty()) {
-                ranked_.push_back({node, restart.mass[seed]});
-                continue;
-            }
-            add(node, restart.mass[seed]);
-            wake(graph, restart, node, frontier_);
+            if (graph.holds(node) && !graph.links(node).empty())
+                add(graph, restart, node, restart.units[seed]);
+            else if (restart.units[seed] > 0)
+                ranked_.push_back({node, static_cast<double>(restart.units[seed]) * restart.unit});
         }
     }
 
-    void push(const Graph& graph, const Restart& restart, Node node) {
-        Place& place = places_[static_cast<std::size_t>(node)];
-        const double held = place.residue;
-        place.residue = 0;
-        place.queued = false;
-        place.score += (1 - restart.damping) * held;
-        const double share = restart.damping * held / graph.degree(node);
-        for (const Link& link : graph.links(node)) {
-            add(link.node, share * static_cast<double>(link.weight));
-            wake(graph, restart, link.node, following_);
+    // Everything is taken before anything is given: a node that gets something in this round passes it on in the next.
+    void round(const Graph& graph, const Restart& restart) {
+        held_.clear();
+        for (const Node node : frontier_) {
+            held_.push_back({node, place(node).residue});
+            place(node).residue = 0;
+            place(node).queued = false;
         }
+        frontier_.clear();
+        for (const Held& held : held_) push(graph, restart, held);
     }
 
-    void add(Node node, double residue) {
-        Place& place = places_[static_cast<std::size_t>(node)];
-        place.residue += residue;
-        if (place.touched) return;
-        place.touched = true;
-        touched_.push_back(node);
+    void push(const Graph& graph, const Restart& restart, Held held) {
+        const auto units = static_cast<double>(held.units);
+        place(held.node).score += static_cast<std::int64_t>((1 - restart.damping) * units);
+        const double share = restart.damping * units / graph.degree(held.node);
+        for (const Link& link : graph.links(held.node))
+            add(graph, restart, link.node, static_cast<std::int64_t>(share * static_cast<double>(link.weight)));
     }
 
-    void wake(const Graph& graph, const Restart& restart, Node node, std::vector<Node>& into) {
-        Place& place = places_[static_cast<std::size_t>(node)];
-        if (place.queued || !(place.residue > restart.tolerance * graph.degree(node))) return;
-        place.queued = true;
-        into.push_back(node);
+    void add(const Graph& graph, const Restart& restart, Node node, std::int64_t units) {
+        Place& here = place(node);
+        here.residue += units;
+        if (!here.touched) {
+            here.touched = true;
+            touched_.push_back(node);
+        }
+        if (here.queued || !(static_cast<double>(here.residue) > restart.tolerance * graph.degree(node))) return;
+        here.queued = true;
+        frontier_.push_back(node);
     }
 
-    void collect() {
+    void collect(double unit) {
         for (const Node node : touched_)
-            if (places_[static_cast<std::size_t>(node)].score > 0)
-                ranked_.push_back({node, places_[static_cast<std::size_t>(node)].score});
-        ranked_.erase(std::remove_if(ranked_.begin(), ranked_.end(), [](const Scored& some) { return !(some.score > 0); }),
-                      ranked_.end());
+            if (place(node).score > 0) ranked_.push_back({node, static_cast<double>(place(node).score) * unit});
         std::sort(ranked_.begin(), ranked_.end(), [](const Scored& a, const Scored& b) {
             return a.score > b.score || (a.score == b.score && a.node < b.node);
         });
@@ -108,15 +110,15 @@ class Pusher {
 
     // At the start and not at the end: a run that threw for want of memory leaves nothing for the next one.
     void clear() {
-        for (const Node node : touched_) places_[static_cast<std::size_t>(node)] = Place();
+        for (const Node node : touched_) place(node) = Place();
         touched_.clear();
         frontier_.clear();
-        following_.clear();
         ranked_.clear();
     }
 
     std::vector<Place> places_;
-    std::vector<Node> touched_, frontier_, following_;
+    std::vector<Node> touched_, frontier_;
+    std::vector<Held> held_;
     std::vector<Scored> ranked_;
 };
 

@@ -70,21 +70,17 @@ def test_definition_covers_every_mode_there_is() -> None:
 @pytest.mark.parametrize("mode", sorted(MODES))
 @pytest.mark.parametrize("seed", range(4))
 def test_result_is_unchanged_when_documents_arrived_in_another_order(mode: str, seed: int) -> None:
-    """Numbers inside differ, what is handed out does not: passages, subgraph and trace are named canonically."""
+    """Numbers inside differ, what is handed out does not, to the last bit of every score."""
     print("seed", seed)
     rng = random.Random(seed)
     documents = random_documents(rng, 120)
     shuffled = rng.sample(documents, len(documents))
     question = ask(f"{documents[0].entities[0]} of heron", mode, top_k=10, explain=True)
     one, other = retrieve(small_view(documents), question), retrieve(small_view(shuffled), question)
-    assert ids(one) == ids(other)
-    assert {node.id for node in one.subgraph.nodes} == {node.id for node in other.subgraph.nodes}
-    assert {edge.id for edge in one.subgraph.edges} == {edge.id for edge in other.subgraph.edges}
+    assert one.passages == other.passages
+    assert one.subgraph == other.subgraph
     assert one.trace is not None
-    assert other.trace is not None
-    for step, again in zip(one.trace.steps, other.trace.steps, strict=True):
-        assert step.name == again.name
-        assert [item.score for item in step.items] == pytest.approx([item.score for item in again.items], abs=1e-3)
+    assert one.trace == other.trace
 
 
 @pytest.mark.parametrize("mode", ["local", "passages"])
@@ -134,7 +130,7 @@ def test_passages_that_are_all_alike_come_by_name(mode: str) -> None:
     [
         (Filters(doc_ids=("b", "c")), {"b", "c"}),
         (Filters(sources=("wiki",)), {"a", "b"}),
-        (Filters(metadata=(("lang", "en"), ("rank", 2))), {"b"}),
+        (Filters(metadata=(("lang", "en"), ("rank", 2.0))), {"b"}),
         (Filters(occurred_from="2021", occurred_to="2022"), {"b", "c"}),
         (Filters(doc_ids=("nobody",)), set()),
     ],

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from graph.retrieval import terms
 from graph.retrieval.candidates import HUB, bridges
+from graph.retrieval.dates import DateRange
 from graph.retrieval.evidence import Candidates, Weighting, inclusion, pairs, parts, reach, singles
-from graph.retrieval.filters import within
+from graph.retrieval.filters import same_json
 from graph.retrieval.mmr import mmr
 from graph.retrieval.request import Question
 from graph.retrieval.seeds import find_seeds, restart
@@ -136,6 +137,21 @@ def test_words_are_none_when_nothing_is_shared(question: str, texts: list[str]) 
 
 
 @pytest.mark.parametrize("seed", range(4))
+def test_words_are_found_where_taking_the_text_apart_finds_them(seed: int) -> None:
+    """Next to any mark, at both ends, inside longer words, in any script."""
+    print("seed", seed)
+    rng = random.Random(seed)
+    letters = "aabé_1ßΣ中ﬁ İ́ .-'\n"
+    texts = ["".join(rng.choices(letters, k=rng.randint(0, 25))) for _ in range(300)]
+    question = "".join(rng.choices(letters, k=40))
+    asked, held = terms.occurrences(question, texts)
+    assert asked
+    apart = [set(terms.words(text)) for text in texts]
+    assert held.tolist() == [[word in words for word in asked] for words in apart]
+    assert set(asked) == set(terms.words(question)) & set().union(*apart)
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_restart_and_walk_equal_their_definitions_on_random_graphs(seed: int) -> None:
     """The restart distribution, and the exact stationary mass within the error that the push may leave."""
     print("seed", seed)
@@ -165,11 +181,8 @@ def test_bridge_is_the_rarest_entity_that_two_passages_share() -> None:
             *crowd,
         ]
     )
-    led_to = {view.chunks[n].doc_id: bridge for n, bridge in bridges(view, view.chunk_numbers["a#0"], None).items()}
-    assert set(led_to) == {"b", "c"}
-    assert view.entities[led_to["b"].node].name == "rare"
-    assert led_to["b"].strength == pytest.approx(1 / (1 + math.log(2)))
-    assert led_to["c"].strength == pytest.approx(1 / (1 + math.log(3)))
+    led_to = {view.chunks[n].doc_id: strength for n, strength in bridges(view, view.chunk_numbers["a#0"], None).items()}
+    assert led_to == pytest.approx({"b": 1 / (1 + math.log(2)), "c": 1 / (1 + math.log(3))})
 
 
 @pytest.mark.parametrize(
@@ -184,10 +197,54 @@ def test_bridge_is_the_rarest_entity_that_two_passages_share() -> None:
         ("2021-06-01", "2021-06-02", "", False),
         ("2021-06-01", "", "2021-05", False),
         ("2021", "2021-06", "", False),
+        ("2021", "", "2021-05", False),
+        ("2021", "2021-01-01", "2021-12-31", True),
+        ("2020-02-29", "", "2020-02", True),
+        ("2021-12-31T23:30:00-05:00", "", "2021", False),
+        ("2022-01-01T01:30:00+02:00", "2021-12-31", "2021-12-31", True),
+        ("2021-06-01T12:00:00Z", "2021-06-01T14:00:00+02:00", "2021-06-01T14:00:00+02:00", True),
+        ("2021-06-01 12:00:30.5", "2021-06-01T12:00:30", "2021-06-01T12:00", True),
+        ("2021-06-01T12:01", "", "2021-06-01T12:00", False),
+        ("9999-12-31T23:59:59.999999-14:00", "9999", "", True),
+        ("9999-12-31", "0001-01-01T00:00+14:00", "9999", True),
+        ("once upon a time", "0001", "", False),
+        ("2021-02-30", "0001", "", False),
     ],
 )
-def test_range_includes_both_ends_at_the_precision_they_are_given(
+def test_range_holds_what_lies_in_it_whole_whatever_the_precision_and_zone(
     moment: str, earliest: str, latest: str, inside: bool
 ) -> None:
     """A date counts as within when no part of what was said of it lies outside."""
-    assert within(moment, earliest, latest) is inside
+    assert DateRange.between(earliest, latest).holds(moment) is inside
+
+
+def test_range_refuses_a_bound_that_is_no_date() -> None:
+    """A question with such a bound has no answer, rather than an empty one."""
+    with pytest.raises(ValueError, match="'soon' is not an ISO date"):
+        DateRange.between("2021", "soon")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (1, 1.0, True),
+        (100, 1e2, True),
+        (2**53 + 1, float(2**53), False),
+        (True, 1, False),
+        (0, False, False),
+        (True, True, True),
+        (None, None, True),
+        (None, False, False),
+        ("1", 1, False),
+        ([1, [2.0]], [1.0, [2]], True),
+        ([1, True], [1, 1], False),
+        ([1], [1, 1], False),
+        ({"a": 1, "b": {"c": 2.0}}, {"b": {"c": 2}, "a": 1.0}, True),
+        ({"a": 1}, {"a": 1, "b": None}, False),
+        ([], {}, False),
+    ],
+)
+def test_metadata_is_equal_when_the_json_values_are(one: object, other: object, same: bool) -> None:
+    """Numbers by value, and nothing but a truth value is a truth value."""
+    assert same_json(one, other) is same
+    assert same_json(other, one) is same
