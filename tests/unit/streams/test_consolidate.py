@@ -1,0 +1,440 @@
+"""The consolidate stage on both storages: whatever arrives, store and view are the graph of the live revisions."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graph.consolidation import Consolidator
+from graph.digest import canonical_lines
+from graph.records import Change, Extraction, GraphDelta
+from infra.sqlite import SqliteBackend
+from streams.consolidate import STAGE, ConsolidateStage
+from streams.errors import Broken, Fenced, Retryable
+from streams.followers import Views
+from streams.messages import DEAD_LETTERS, EXTRACTIONS, DeadLetter, ExtractionMessage
+from streams.ports import Commit, Position, Record, State, Watermark
+from streams.recounting import recount
+from streams.retrying import supervise
+from tests.model.graph_oracle import GraphOracle
+from tests.support.backends import NAMES, Backend, Clock, opened
+from tests.support.extractions import random_extraction
+from tests.support.stages import ExactKeeper, Seen, dead_letters, eventually, records, running
+
+
+@dataclass
+class Rig:
+    """A stage, its views, and what it is given."""
+
+    backend: Backend
+    views: Views = field(default_factory=lambda: Views(ExactKeeper()))
+    seen: Seen = field(default_factory=Seen)
+
+    def stage(self, batch_size: int = 64) -> ConsolidateStage:
+        """A stage as a new process would make it, before the same views."""
+        return ConsolidateStage(self.backend.log, self.backend.store, self.follow, self.seen, batch_size)
+
+    async def follow(self, delta: GraphDelta) -> None:
+        await self.views.follow(delta)
+
+    async def accept(self, *keys: str) -> list[int]:
+        """Revisions in the ledger, as if published; their numbers."""
+        return [one.offset for one in await self.backend.ledger.accept([Record(key, b"{}") for key in keys])]
+
+    async def emit(self, *messages: ExtractionMessage) -> None:
+        await self.backend.log.append(EXTRACTIONS, [Record(one.graph, one.encode()) for one in messages])
+
+    async def consumed(self) -> bool:
+        """Whether the last commit of the log's end is through, and the view shows it."""
+        end = (await self.backend.log.end(EXTRACTIONS))[0]
+        left = await self.backend.log.consumer(EXTRACTIONS, STAGE).poll(1, 0)
+        return end > 0 and not left
+
+    async def work(self, batch_size: int = 64) -> None:
+        """Run a fresh stage until everything is consumed."""
+        async with running(self.stage(batch_size).run):
+            await eventually(self.consumed)
+
+    async def check(self, live: Mapping[str, Extraction], graph: str = "g") -> None:
+        """Store, view and a build from nothing are the graph of these extractions."""
+        expected = sorted(GraphOracle(live.values()).lines())
+        assert sorted(canonical_lines(await self.backend.store.snapshot(graph))) == expected
+        view = self.views.get(graph)
+        assert view is not None and sorted(canonical_lines(view.rows())) == expected
+        assert (await recount(self.backend.store, view, None)).differences == ()
+
+
+@pytest.fixture(params=NAMES)
+async def rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Rig]:
+    """Both implementations of the storage."""
+    async with opened(request.param, tmp_path, Clock()) as backend:
+        yield Rig(backend)
+
+
+def message(rng: random.Random, doc_id: str, revision: int, graph: str = "g") -> ExtractionMessage:
+    return ExtractionMessage(graph, doc_id, revision, random_extraction(rng, doc_id, revision))
+
+
+def live(messages: Sequence[ExtractionMessage]) -> dict[str, Extraction]:
+    """What is live of some messages: the newest of each document."""
+    newest: dict[str, ExtractionMessage] = {}
+    for one in messages:
+        if one.doc_id not in newest or newest[one.doc_id].revision < one.revision:
+            newest[one.doc_id] = one
+    return {doc_id: one.extraction for doc_id, one in newest.items() if one.extraction is not None}
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_consolidate_gives_the_graph_of_the_newest_revisions_when_records_repeat_and_reorder(
+    rig: Rig, seed: int
+) -> None:
+    """Edits and deletions of six documents in two graphs, each thrice, in any order, over several lives."""
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    names = [(rng.choice("gh"), rng.choice("abc")) for _ in range(24)]
+    revisions = await rig.accept(*(f"{graph}|{doc_id}" for graph, doc_id in names))
+    messages = [
+        message(rng, doc_id, revision, graph)
+        if rng.random() < 0.75
+        else ExtractionMessage(graph, doc_id, revision, None)
+        for revision, (graph, doc_id) in zip(revisions, names, strict=True)
+    ]
+    order = messages * 3
+    rng.shuffle(order)
+    versions = []
+    while order:
+        part, order = order[:20], order[20:]
+        await rig.emit(*part)
+        await rig.work(batch_size=rng.choice((1, 3, 64)))
+        versions.append(sum((await rig.backend.store.graphs()).values()))
+    for graph in "gh":
+        await rig.check(live([one for one in messages if one.graph == graph]), graph)
+        assert await rig.backend.ledger.pending(graph) == 0
+        assert (await rig.backend.ledger.counts(graph))[State.FAILED] == 0
+    assert versions == sorted(versions) and not await records(rig.backend, DEAD_LETTERS)
+
+
+async def test_consolidate_supersedes_a_stale_revision_that_comes_late(rig: Rig) -> None:
+    """Revision 1 is applied first, revision 0 arrives after it: superseded, and the graph does not move."""
+    rng = random.Random(1)
+    await rig.accept("g|a", "g|a")
+    new = message(rng, "a", 1)
+    for one in (new, message(rng, "a", 0)):
+        await rig.emit(one)
+        await rig.work()
+    counts = await rig.backend.ledger.counts("g")
+    assert (counts[State.APPLIED], counts[State.SUPERSEDED]) == (1, 1)
+    assert (await rig.backend.store.graphs())["g"] == 1
+    await rig.check(live([new]))
+
+
+async def test_consolidate_does_not_bring_back_what_was_deleted_when_everything_is_replayed(rig: Rig) -> None:
+    """Publish, delete, and all records again: nothing is live, and the replay makes no version."""
+    rng = random.Random(2)
+    await rig.accept("g|a", "g|a", "g|b")
+    messages = [message(rng, "a", 0), ExtractionMessage("g", "a", 1, None), message(rng, "b", 2)]
+    await rig.emit(*messages)
+    await rig.work(batch_size=1)
+    stands = (await rig.backend.store.graphs())["g"]
+    await rig.emit(*messages, *messages)
+    await rig.work()
+    assert (await rig.backend.store.graphs())["g"] == stands == 3
+    await rig.check(live(messages))
+
+
+POISON = {
+    "bytes": b"\xff\x00",
+    "an empty value": b"",
+    "a list": b"[]",
+    "no vectors": b'{"graph":"g","doc_id":"a","revision":0,"info":{},"units":[["00","t",0,1,[],[]]],"gaps":[],'
+    b'"dimensions":4,"vectors":""}',
+    "a path for a graph": b'{"graph":"../..","doc_id":"a","revision":0,"deleted":true}',
+}
+
+
+@pytest.mark.parametrize("value", POISON.values(), ids=POISON)
+async def test_consolidate_buries_a_poison_record_once_and_goes_on(rig: Rig, value: bytes) -> None:
+    """One dead letter with the bytes as they came; the records around it are applied."""
+    rng = random.Random(3)
+    await rig.accept("g|x", "g|y", "g|z")
+    good = [message(rng, "y", 1), message(rng, "z", 2)]
+    await rig.emit(good[0])
+    await rig.backend.log.append(EXTRACTIONS, [Record("g", value)])
+    await rig.emit(good[1])
+    await rig.work()
+    [letter] = await dead_letters(rig.backend)
+    assert letter.original == value and letter.stage == STAGE
+    await rig.check(live(good))
+
+
+async def test_consolidate_ends_the_revision_of_a_record_it_cannot_read_when_its_name_can_be(rig: Rig) -> None:
+    """A record of another schema still says whose it is: FAILED in the ledger, with the reason."""
+    await rig.accept("g|a")
+    await rig.backend.log.append(EXTRACTIONS, [Record("g", b'{"schema":7,"graph":"g","doc_id":"a","revision":0}')])
+    await rig.work()
+    entry = await rig.backend.ledger.latest("g", "a")
+    assert entry is not None and entry.state is State.FAILED and "schema 7" in entry.reason
+    [letter] = await dead_letters(rig.backend)
+    assert (letter.graph, letter.doc_id, letter.revision) == ("g", "a", 0)
+
+
+async def test_consolidate_buries_the_change_that_breaks_the_write_model_and_applies_the_others(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch of six over two graphs with one culprit: five are applied, the culprit is FAILED with the cause."""
+    apply = Consolidator.apply
+
+    def failing(self: Consolidator, changes: Sequence[Change]) -> GraphDelta:
+        delta = apply(self, changes)  # half done: the write model is of no use any more
+        if any(change.doc_id == "culprit" for change in changes):
+            raise ZeroDivisionError("a bug in the core")
+        return delta
+
+    monkeypatch.setattr(Consolidator, "apply", failing)
+    rng = random.Random(4)
+    names = [("g", "a"), ("g", "culprit"), ("h", "b"), ("g", "c"), ("h", "d"), ("g", "a")]
+    await rig.accept(*(f"{graph}|{doc_id}" for graph, doc_id in names))
+    messages = [message(rng, doc_id, revision, graph) for revision, (graph, doc_id) in enumerate(names)]
+    await rig.emit(*messages)
+    await rig.work()
+    for graph in "gh":
+        await rig.check(live([one for one in messages if one.graph == graph and one.doc_id != "culprit"]), graph)
+        assert await rig.backend.ledger.pending(graph) == 0
+    entry = await rig.backend.ledger.latest("g", "culprit")
+    assert entry is not None and entry.state is State.FAILED and "ZeroDivisionError: a bug in the core" in entry.reason
+    [letter] = await dead_letters(rig.backend)
+    assert letter.doc_id == "culprit" and ("g", State.FAILED) in rig.seen.ends
+
+
+async def test_consolidate_buries_vectors_of_another_dimension(rig: Rig) -> None:
+    """They fit neither the graph's sums nor its index: FAILED, and the graph stays as it is."""
+    rng = random.Random(5)
+    await rig.accept("g|a", "g|b")
+    good = message(rng, "a", 0)
+    other = message(rng, "b", 1)
+    assert other.extraction is not None
+    one = other.extraction.units[0]
+    short = replace(one, vector=np.ones(3, np.float16), mentions=(), facts=())
+    await rig.emit(good)
+    await rig.work()
+    await rig.emit(replace(other, extraction=replace(other.extraction, units=(short,))))
+    await rig.work()
+    entry = await rig.backend.ledger.latest("g", "b")
+    assert entry is not None and entry.state is State.FAILED and "two embedding models" in entry.reason
+    await rig.check(live([good]))
+
+
+async def test_consolidate_takes_another_dimension_when_the_graph_is_empty_again(rig: Rig) -> None:
+    """Everything was deleted: the next document may come from another model."""
+    rng = random.Random(6)
+    await rig.accept("g|a", "g|a", "g|b")
+    other = message(rng, "b", 2)
+    assert other.extraction is not None
+    short = replace(other.extraction.units[0], vector=np.ones(3, np.float16), mentions=(), facts=())
+    changed = replace(other, extraction=replace(other.extraction, units=(short,)))
+    for one in (message(rng, "a", 0), ExtractionMessage("g", "a", 1, None), changed):
+        await rig.emit(one)
+        await rig.work()
+    await rig.check(live([changed]))
+
+
+async def test_consolidate_leaves_when_a_rival_claims_and_goes_on_after_it_claims_again(rig: Rig) -> None:
+    """The commit of the fenced one changes nothing; what the rival applied meanwhile is in the views afterwards."""
+    rng = random.Random(7)
+    await rig.accept("g|a", "g|b", "g|c")
+    messages = [message(rng, doc_id, revision) for revision, doc_id in enumerate("abc")]
+    stage = rig.stage()
+    await rig.emit(messages[0])
+    async with running(stage.run):
+        await eventually(rig.consumed)
+    task = asyncio.create_task(_forever(stage))
+    await eventually(lambda: _claimed(rig, 2))
+    rival = Rig(rig.backend, Views(ExactKeeper()))
+    await rival.views.open(rig.backend.store)
+    await rig.backend.store.claim(0)
+    await rig.emit(messages[1])
+    with pytest.raises(Fenced):
+        await task
+    assert (await rig.backend.store.graphs())["g"] == 1
+    await rival.work()
+    await rig.emit(messages[2])
+    async with running(stage.run):
+        await eventually(rig.consumed)
+    await rig.check(live(messages))
+
+
+@pytest.mark.parametrize("happened", [False, True])
+async def test_consolidate_settles_a_commit_whose_outcome_is_unknown(
+    rig: Rig, happened: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit raises, and did or did not happen: the next run finds out, and the view shows all of it."""
+    rng = random.Random(8)
+    await rig.accept("g|a", "g|b")
+    messages = [message(rng, "a", 0), message(rng, "b", 1)]
+    commit = rig.backend.store.commit
+
+    async def failing(given: Commit) -> None:
+        if happened:
+            await commit(given)
+        raise Retryable("the connection dropped on COMMIT")
+
+    stage = rig.stage()
+    await rig.emit(messages[0])
+    async with running(stage.run):
+        await eventually(rig.consumed)
+    await rig.emit(messages[1])
+    with monkeypatch.context() as patched:
+        patched.setattr(rig.backend.store, "commit", failing)
+        with pytest.raises(Retryable):
+            await stage.run()
+    async with running(stage.run):
+        await eventually(lambda: _shows(rig, 2))
+    await rig.check(live(messages))
+    assert not await records(rig.backend, DEAD_LETTERS)
+
+
+async def test_consolidate_has_the_views_start_over_when_one_cannot_follow(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view that fails half-way is replaced from a snapshot; no record is blamed for it."""
+    rng = random.Random(9)
+    await rig.accept("g|a", "g|b")
+    messages = [message(rng, "a", 0), message(rng, "b", 1)]
+    await rig.emit(messages[0])
+    await rig.work()
+    view = rig.views.get("g")
+    assert view is not None
+
+    def broken(_: object) -> None:
+        raise RuntimeError("half applied")
+
+    monkeypatch.setattr(type(view), "_take_labels", broken)
+    follow = rig.views.follow
+
+    async def following(delta: GraphDelta) -> None:
+        if delta.snapshot:
+            monkeypatch.undo()
+        await follow(delta)
+
+    monkeypatch.setattr(rig.views, "follow", following)
+    await rig.emit(messages[1])
+    await rig.work()
+    await rig.check(live(messages))
+    assert rig.views.get("g") is not view and not await records(rig.backend, DEAD_LETTERS)
+
+
+async def test_consolidate_resumes_when_it_was_cancelled_while_applying(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGTERM comes while the write model works in its thread: nothing is committed, and the next run does it all."""
+    begun, release = threading.Event(), threading.Event()
+    apply = Consolidator.apply
+
+    def slow(self: Consolidator, changes: Sequence[Change]) -> GraphDelta:
+        begun.set()
+        release.wait(30)
+        return apply(self, changes)
+
+    rng = random.Random(10)
+    await rig.accept("g|a", "g|b")
+    messages = [message(rng, "a", 0), message(rng, "b", 1)]
+    await rig.emit(*messages)
+    stage = rig.stage()
+    with monkeypatch.context() as patched:
+        patched.setattr(Consolidator, "apply", slow)
+        task = asyncio.create_task(_forever(stage))
+        await asyncio.to_thread(begun.wait, 30)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        release.set()
+    assert not await rig.backend.store.graphs()
+    async with running(stage.run):
+        await eventually(rig.consumed)
+    await rig.check(live(messages))
+
+
+async def test_consolidate_stops_and_says_so_when_the_watermark_is_beyond_the_log(rig: Rig) -> None:
+    """The store is of another history than the log: Broken in plain words, again and again, and nothing is reset."""
+    held = await rig.backend.store.claim(0)
+    await rig.backend.store.commit(Commit(0, held, 7, (), ()))
+    notes: list[str] = []
+    supervised = asyncio.create_task(supervise("consolidate", rig.stage().run, notes.append))
+    await eventually(lambda: _true(sum("one history" in note for note in notes) >= 2))
+    assert "one history" in notes[-1], "a failing stage must not look well in between"
+    supervised.cancel()
+    await asyncio.gather(supervised, return_exceptions=True)
+    assert (await rig.backend.store.claim(0)).next_offset == 7
+
+
+async def test_consolidate_stops_when_the_log_has_lost_what_is_not_applied(rig: Rig) -> None:
+    """Records between the watermark and the log's start are gone: Broken, not a silent gap."""
+    rng = random.Random(11)
+    await rig.accept("g|a", "g|b")
+    await rig.emit(message(rng, "a", 0), message(rng, "b", 1))
+    await rig.backend.log.trim(EXTRACTIONS, Position(0, 1))
+    with pytest.raises(Broken, match="lost"):
+        await rig.stage().run()
+    assert not await rig.backend.store.graphs()
+
+
+async def test_consolidate_writes_one_dead_letter_when_it_died_after_the_first(rig: Rig) -> None:
+    """The letter was written and the position had not advanced: the same record again gives no second letter."""
+    await rig.backend.log.append(EXTRACTIONS, [Record("g", b"poison")])
+    letter = DeadLetter("g", "?", 0, STAGE, "as it was", 1, b"poison")
+    await rig.backend.log.append(DEAD_LETTERS, [Record("g|?", letter.encode())])
+    await rig.work()
+    assert len(await dead_letters(rig.backend)) == 1
+
+
+async def test_consolidate_goes_on_when_the_disk_has_room_again(tmp_path: Path) -> None:
+    """SQLITE_FULL in the commit: nothing is applied, the error says so, and with room all of it is."""
+    backend = await SqliteBackend.open(tmp_path)
+    try:
+        rig, rng = Rig(backend), random.Random(12)
+        names = [f"d{number}" for number in range(40)]
+        await rig.accept(*(f"g|{name}" for name in names))
+        messages = [message(rng, name, revision) for revision, name in enumerate(names)]
+        await rig.emit(*messages)
+        pages = await backend.database.read(lambda one: int(one.execute("PRAGMA page_count").fetchone()[0]))
+        await backend.database.write(lambda one: one.execute(f"PRAGMA max_page_count = {pages + 1}").fetchall())
+        stage = rig.stage()
+        with pytest.raises(Retryable, match="full"):
+            await stage.run()
+        assert not await backend.store.graphs() and await backend.ledger.pending("g") == 40
+        await backend.database.write(lambda one: one.execute("PRAGMA max_page_count = 1000000").fetchall())
+        async with running(stage.run):
+            await eventually(rig.consumed)
+        await rig.check(live(messages))
+        assert not await records(backend, DEAD_LETTERS)
+    finally:
+        await backend.close()
+
+
+async def _forever(stage: ConsolidateStage) -> None:
+    await stage.run()
+
+
+async def _true(value: bool) -> bool:
+    return value
+
+
+async def _shows(rig: Rig, version: int) -> bool:
+    return rig.views.version("g") == version
+
+
+async def _claimed(rig: Rig, epoch: int) -> bool:
+    """Whether the partition was claimed so often: a commit of nothing with that epoch is not refused."""
+    next_offset = (await rig.backend.log.end(EXTRACTIONS))[0]
+    try:
+        await rig.backend.store.commit(Commit(0, Watermark(epoch, next_offset), next_offset, (), ()))
+    except Fenced:
+        return False
+    return True
