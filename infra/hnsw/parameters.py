@@ -17,7 +17,7 @@ class HnswParameters:
     build_width: int = 80  # efConstruction: candidates considered for the links of a new vector
     search_width: int = 128  # ef: candidates kept during a search
     seed: int = 20
-    exact_below: int = 5_000  # up to here brute force is as quick, exact, and ten times cheaper to add to
+    exact_below: int = 1_000  # exact search is as quick up to 5,000, but then a document's cost would jump on the way
     dead_share: float = 0.3  # rebuild above it: a search pays for the dead, a rebuild (1 - s) / s adds a removal
 
     def __post_init__(self) -> None:
