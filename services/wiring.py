@@ -40,6 +40,7 @@ from streams.summarize import SummarizeStage
 log = logging.getLogger("graphtide")
 
 SAVE_EVERY_S = 600.0
+CHECK_EVERY_S = 5.0
 SAVE_AFTER_VERSIONS = 500
 QUESTIONS_REMEMBERED = 2_000
 MODEL_FILE = "embedding-model"
@@ -71,6 +72,7 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
             "consolidate": runtime.consolidate.run,
             "summarize": reports.run,
             "index-snapshots": lambda: _save_now_and_then(views),
+            "communities-check": lambda: _check_now_and_then(runtime.consolidate),
         }
         stack.push_async_callback(_stop, [_start(name, run, runtime.notes) for name, run in stages.items()])
         yield EmbeddedApplication(runtime)
@@ -151,6 +153,13 @@ async def _stop(stages: list[asyncio.Task[None]]) -> None:
     for stage in stages:
         stage.cancel()
     await asyncio.gather(*stages, return_exceptions=True)
+
+
+async def _check_now_and_then(stage: ConsolidateStage) -> None:
+    """Let no graph's communities drift for long. What is due is decided by how much changed, not by the clock."""
+    while True:
+        await asyncio.sleep(CHECK_EVERY_S)
+        await stage.check_drift()
 
 
 async def _save_now_and_then(views: Views) -> None:

@@ -23,7 +23,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from graph.communities.guard import Partition, leiden
 from graph.consolidation import Consolidator
+from graph.consolidation.consolidator import DriftCheck
 from graph.records import Change, GraphDelta
 from streams.dead_letters import bury
 from streams.errors import Broken, GraphtideError, Rejected
@@ -271,6 +273,33 @@ class ConsolidateStage:
         """Between batches, and no batch begins: whoever holds this may read, or replace, what the store has."""
         async with self._writing:
             yield
+
+    async def check_drift(self) -> None:
+        """Compare the communities of graphs that changed enough with a fresh Leiden run, and adopt what is better.
+
+        The run itself is off the hot path: batches go on beside it, and what it found is taken over as of its start.
+        """
+        for graph, writer in list(self._writers.items()):
+            async with self._writing:
+                check = await asyncio.to_thread(writer.drift_check)
+            if check is None:
+                continue
+            fresh = await asyncio.to_thread(leiden, check.edges, check.weights)
+            async with self._writing:
+                if self._writers.get(graph) is writer:
+                    await self._adopt(writer, check, fresh)
+
+    async def _adopt(self, writer: Consolidator, check: DriftCheck, fresh: Partition) -> None:
+        delta = await asyncio.to_thread(writer.adopt, check, fresh)
+        if delta is None:
+            return
+        try:
+            await self._commit(_Batch(parts=[GraphCommit(delta, {})]), self._held.next_offset)
+        except BaseException:
+            self._forget_all()
+            raise
+        log.info("graph %s: communities of a fresh run are adopted, modularity %.4f", delta.graph, fresh.modularity)
+        await self._let_follow(delta)
 
     def writer(self, graph: str) -> Consolidator | None:
         """The write model of a graph, if it is in memory. To be read while `paused`."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from graph import communities, trussness
+from graph.communities.guard import DriftGuard, Partition
 from graph.consolidation.netting import (
     Net,
     Seen,
@@ -69,10 +70,19 @@ class _Batch:
     moved: set[int] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True)
+class DriftCheck:
+    """A copy of the topology, (n, 2) edges with weights (n,), and the modularity of the communities kept on it."""
+
+    edges: np.ndarray
+    weights: np.ndarray
+    modularity: float
+
+
 class Consolidator:
     """See the module. One owner; not safe to share between threads."""
 
-    def __init__(self, graph: str) -> None:
+    def __init__(self, graph: str, guard: DriftGuard | None = None) -> None:
         self.graph = graph
         self.version = 0
         self._documents: dict[str, tuple[int, ...]] = {}
@@ -86,11 +96,12 @@ class Consolidator:
         self._topology = Topology()
         self._trussness = trussness.build(np.empty((0, 2), np.int32))
         self._communities = communities.build(np.empty((0, 2), np.int32), np.empty(0, np.int64))
+        self._guard = guard or DriftGuard()
 
     @classmethod
-    def restore(cls, snapshot: GraphDelta) -> Consolidator:
+    def restore(cls, snapshot: GraphDelta, guard: DriftGuard | None = None) -> Consolidator:
         """The write model as it was when the snapshot's rows were written. Cost: linear in the rows."""
-        restored = cls(snapshot.graph)
+        restored = cls(snapshot.graph, guard)
         restored.version = snapshot.version
         restored._restore_contributions(snapshot)
         restored._restore_derived(snapshot)
@@ -104,6 +115,25 @@ class Consolidator:
     def hierarchy(self) -> communities.Hierarchy:
         """The communities as they stand, whole. Cost: linear in the nodes."""
         return self._communities.hierarchy()
+
+    def drift_check(self) -> DriftCheck | None:
+        """When enough of the graph changed since the last check: what a fresh Leiden run is to be compared with.
+
+        The check itself (`graph.communities.guard.leiden`) works on this copy, in any thread. Cost: the edges.
+        """
+        if not self._guard.due(self._communities.total_weight):
+            return None
+        self._guard.started()
+        edges, weights = self._communities.edges()
+        return DriftCheck(edges, weights, self._communities.modularity())
+
+    def adopt(self, check: DriftCheck, fresh: Partition) -> GraphDelta | None:
+        """Take a fresh partition over where it is better by more than the guard's tolerance; None where it is not."""
+        if not self._guard.adopts(check.modularity, fresh):
+            return None
+        self.version += 1
+        change = self._communities.adopt(fresh.nodes, fresh.labels)
+        return GraphDelta(self.graph, self.version, communities=change)
 
     def violations(self) -> list[str]:
         """What the trussness self-check finds wrong; empty when it proves every value exact."""
@@ -257,6 +287,8 @@ class Consolidator:
     def _emit(self, batch: _Batch, clusters: ClusterChange) -> GraphDelta:
         self.version += 1
         edges = self._topology.changed()
+        weights = np.array([new - old for _, old, new in edges], np.int64)
+        self._guard.note(weights)
         edge_rows, gone_edges = self._edge_rows(edges)
         documents, gone_documents, chunks, mentions, evidence = self._emit_documents(batch)
         gone_labels, gone_statements = set(batch.gone_labels), set(batch.gone_statements)
@@ -283,9 +315,7 @@ class Consolidator:
             tuple(SameAsRow(link.a, link.b, link.rule, link.score_milli) for link in clusters.links_added),
             tuple(self._entity_row(node) for node in sorted(nodes)),
             edge_rows,
-            self._communities.update(
-                _pairs([key for key, _, _ in edges]), np.array([new - old for _, old, new in edges], np.int64)
-            ),
+            self._communities.update(_pairs([key for key, _, _ in edges]), weights),
         )
 
     def _edge_rows(self, changes: list[tuple[EdgeKey, int, int]]) -> tuple[tuple[EdgeRow, ...], tuple[EdgeKey, ...]]:

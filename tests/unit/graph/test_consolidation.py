@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from graph.communities.guard import DriftGuard, leiden
 from graph.consolidation import Consolidator
 from graph.digest import canonical_lines, differences, digest
 from graph.records import Change, Extraction, Gone, GraphDelta
@@ -188,3 +189,25 @@ def test_view_refuses_a_delta_that_does_not_follow() -> None:
     with pytest.raises(ValueError, match="does not follow"):
         late.apply(delta)
     assert late.version == 0 and not late.documents
+
+
+def test_adopting_fresh_communities_changes_the_hierarchy_and_no_row() -> None:
+    """A drift check that adopts gives followers the writer's hierarchy, and leaves the digest alone."""
+    world, rng = World(), random.Random(9)
+    world.writer = Consolidator("world", DriftGuard(share=0.0, tolerance=-2.0, minimum_weight=1))
+    for _ in range(25):
+        world.step(rng)
+    before = digest(world.view.rows())
+    check = world.writer.drift_check()
+    assert check is not None
+    assert world.writer.drift_check() is None, "a check that has begun is not due again"
+    delta = world.writer.adopt(check, leiden(check.edges, check.weights))
+    assert delta is not None
+    world.view.apply(delta)
+    kept, seen = world.writer.hierarchy(), world.view.hierarchy.hierarchy()
+    assert kept.nodes.tolist() == seen.nodes.tolist()
+    assert kept.communities.tolist() == seen.communities.tolist()
+    assert kept.parents.tolist() == seen.parents.tolist()
+    assert digest(world.view.rows()) == before
+    world.step(rng)
+    assert differences(world.view.rows(), rebuilt(world.live)) == ()
