@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 
 from streams.errors import DeadlineExceeded, Invalid
 from streams.followers import Views
 from streams.messages import DOCUMENTS
 from streams.ports import GraphStore, Ledger, Log, Position
+
+_PAIR = r"[0-9]{1,9}:[0-9]{1,18}"
+_TOKEN = re.compile(f"{_PAIR}(,{_PAIR}){{0,9999}}")
 
 
 def token(positions: Sequence[Position]) -> str:
@@ -21,14 +25,10 @@ def token(positions: Sequence[Position]) -> str:
 
 def positions(token: str) -> tuple[Position, ...]:
     """The positions a token stands for. Raises Invalid for anything that `token` did not make."""
-    try:
-        pairs = [part.split(":") for part in token.split(",")]
-        found = tuple(Position(int(partition), int(offset)) for partition, offset in pairs)
-    except ValueError as error:
-        raise Invalid("after", f"{token!r} is not a token; pass the one that publishing returned") from error
-    if any(position.partition < 0 or position.offset < 0 for position in found):
-        raise Invalid("after", f"{token!r} is not a token; pass the one that publishing returned")
-    return found
+    if _TOKEN.fullmatch(token) is None:
+        raise Invalid("after", f"{token[:80]!r} is not a token; pass the one that publishing returned")
+    pairs = (part.split(":") for part in token.split(","))
+    return tuple(Position(int(partition), int(offset)) for partition, offset in pairs)
 
 
 class Progress:
@@ -54,7 +54,9 @@ class Progress:
         wanted = positions(after)
         end = await self._log.end(DOCUMENTS)
         if any(position.offset >= end.get(position.partition, 0) for position in wanted):
-            raise Invalid("after", f"nothing was published as {after!r} yet; pass the token that publishing returned")
+            raise Invalid(
+                "after", f"nothing was published as {after[:80]!r} yet; pass the token that publishing returned"
+            )
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
@@ -63,7 +65,7 @@ class Progress:
                         return
                     await moved.wait()
         except TimeoutError as error:
-            raise DeadlineExceeded(f"the graph did not include token {after} within {timeout_s:g} s") from error
+            raise DeadlineExceeded(f"the graph did not include token {after[:80]} within {timeout_s:g} s") from error
 
     async def _reached(self, graph: str, wanted: Sequence[Position]) -> bool:
         for position in wanted:
