@@ -61,12 +61,13 @@ def run(chosen: Course, data: Path, settings: Mapping[str, str] | None = None) -
     """Take the course, restarting after every kill; returns the digest at the end and what `verify` says."""
     running = start_service(data, settings)
     try:
-        for step in chosen.steps:
-            if step.doc_id:
-                _send(running, step)
-            else:
-                running.kill()
-                running = start_service(data, settings)
+        with httpx.Client(timeout=60) as client:
+            for step in chosen.steps:
+                if step.doc_id:
+                    _send(client, running, step)
+                else:
+                    running.kill()
+                    running = start_service(data, settings)
         return _settled(running)
     finally:
         running.stop()
@@ -85,9 +86,9 @@ def build(live: Mapping[str, Body], data: Path, settings: Mapping[str, str] | No
         running.stop()
 
 
-def _send(running: Service, step: Step) -> None:
+def _send(client: httpx.Client, running: Service, step: Step) -> None:
     url = f"{running.url}/v1/graphs/{GRAPH}/documents/{step.doc_id}"
-    response = httpx.delete(url) if step.body is None else httpx.put(url, json=step.body)
+    response = client.delete(url) if step.body is None else client.put(url, json=step.body)
     assert response.status_code == 202, response.text
 
 
