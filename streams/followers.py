@@ -46,6 +46,7 @@ class Views:
         self._keeper = keeper
         self._views: dict[str, LiveView] = {}
         self._saved: dict[str, int] = {}
+        self._moved = asyncio.Event()
 
     def get(self, graph: str) -> LiveView | None:
         return self._views.get(graph)
@@ -85,6 +86,19 @@ class Views:
             view.version = delta.version - 1
             await self._put(view)
         await asyncio.to_thread(_apply, view, delta)
+        self._announce()
+
+    async def reach(self, graph: str, version: int) -> LiveView:
+        """The graph's view, once it shows that version. What a notice speaks of is durable, and may be on its way."""
+        while True:
+            moved, view = self._moved, self._views.get(graph)
+            if view is not None and view.version >= version:
+                return view
+            await moved.wait()
+
+    def _announce(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()
 
     async def replace(self, snapshot: GraphDelta) -> None:
         """Put a view of a rebuilt graph in the place of the one that stands."""
@@ -92,6 +106,7 @@ class Views:
 
     async def _put(self, view: LiveView) -> None:
         old, self._views[view.graph] = self._views.get(view.graph), view
+        self._announce()
         if old is not None:
             await asyncio.to_thread(self._keeper.close, old.indexes)
 

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from graph.reporting import Subject, subject
@@ -50,6 +50,14 @@ class Pace:
     longest_s: float = 60.0
 
 
+@dataclass(slots=True)
+class _Touched:
+    """What notices said of one graph: the entities that changed, and the version that has all of it."""
+
+    nodes: set[int] = field(default_factory=set)
+    version: int = 0
+
+
 class SummarizeStage:
     """See the module."""
 
@@ -72,7 +80,7 @@ class SummarizeStage:
     async def run(self) -> None:
         """Follow until cancelled. A position is committed once the reports it asks for are written."""
         consumer = self._log.consumer(DELTAS, STAGE)
-        touched: dict[str, set[int]] = {}
+        touched: dict[str, _Touched] = {}
         last: Position | None = None
         due = 0.0
         try:
@@ -91,17 +99,14 @@ class SummarizeStage:
         finally:
             await consumer.close()
 
-    async def _write_all(self, touched: Mapping[str, set[int]]) -> None:
+    async def _write_all(self, touched: Mapping[str, _Touched]) -> None:
         started = time.monotonic()
-        for graph, nodes in touched.items():
-            await self._write(graph, nodes)
+        for graph, one in touched.items():
+            await self._write(await self._views.reach(graph, one.version), one.nodes)
         self._observer.worked(STAGE, time.monotonic() - started)
 
-    async def _write(self, graph: str, nodes: set[int]) -> None:
-        view = self._views.get(graph)
-        if view is None:
-            return
-        held = {row.community: row for row in await self._store.reports(graph)}
+    async def _write(self, view: LiveView, nodes: set[int]) -> None:
+        held = {row.community: row for row in await self._store.reports(view.graph)}
         stale, gone, version = await asyncio.to_thread(_stale, view, nodes, held)
         rows = []
         for one in stale:
@@ -109,17 +114,19 @@ class SummarizeStage:
             sources = tuple(dict.fromkeys(finding.chunk_id for finding in one.findings))
             rows.append(ReportRow(one.community, one.level, one.fingerprint, version, title, summary, sources))
         if rows or gone:
-            await self._store.save_reports(graph, rows, gone)
+            await self._store.save_reports(view.graph, rows, gone)
 
 
-def _note(delivered: Sequence[Delivered], touched: dict[str, set[int]]) -> None:
+def _note(delivered: Sequence[Delivered], touched: dict[str, _Touched]) -> None:
     for one in delivered:
         try:
             notice = decode_notice(one.record.value or b"")
         except Rejected as error:
             log.error("notice at %s is passed over: %s", one.position, error)
             continue
-        touched.setdefault(notice.graph, set()).update(notice.nodes)
+        graph = touched.setdefault(notice.graph, _Touched())
+        graph.nodes.update(notice.nodes)
+        graph.version = max(graph.version, notice.version)
 
 
 def current(view: LiveView, rows: Sequence[ReportRow]) -> list[ReportRow]:

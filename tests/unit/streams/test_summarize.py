@@ -1,0 +1,183 @@
+"""The summarize stage on both storages: no report is paid for twice, none outlives its sources."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from graph.reporting import Subject
+from streams.consolidate import ConsolidateStage
+from streams.errors import Retryable
+from streams.followers import Views
+from streams.messages import DELTAS, DocumentMessage, GivenFact
+from streams.ports import Record, ReportRow
+from streams.summarize import STAGE, Pace, SummarizeStage, current
+from tests.support.backends import NAMES, Backend, Clock, opened
+from tests.support.stages import ExactKeeper, Seen, committed, eventually, extract_stage, running
+
+AT_ONCE = Pace(quiet_s=0.02)
+
+
+@dataclass
+class Counting:
+    """A Reporter that remembers what it was asked for, and fails as often as it is told to."""
+
+    asked: list[Subject] = field(default_factory=list)
+    failures: int = 0
+
+    @property
+    def name(self) -> str:
+        return "counting"
+
+    async def report(self, subject: Subject) -> tuple[str, str]:
+        if self.failures:
+            self.failures -= 1
+            raise Retryable("the model is away")
+        self.asked.append(subject)
+        return ", ".join(subject.entities), " ".join(finding.text for finding in subject.findings)
+
+
+@dataclass
+class Pipeline:
+    """All stages over one storage."""
+
+    backend: Backend
+    views: Views
+    reporter: Counting
+
+    async def send(self, doc_id: str, *facts: tuple[str, str, str]) -> None:
+        """Publish a document with these facts (none: delete it) and wait until its reports are written."""
+        record = Record(f"g|{doc_id}", None)
+        if facts:
+            text = " ".join(f"{subject} {predicate} {object_}." for subject, predicate, object_ in facts)
+            given = tuple(GivenFact(*fact) for fact in facts)
+            message = DocumentMessage("g", doc_id, text, facts=given)
+            record = Record(message.key, message.encode())
+        await self.backend.ledger.accept([record])
+        await eventually(self.written)
+
+    async def written(self) -> bool:
+        """Whether every revision has its end and every notice its reports."""
+        if await self.backend.ledger.pending("g"):
+            return False
+        return await committed(self.backend, DELTAS, STAGE) == -1
+
+    async def reports(self) -> list[ReportRow]:
+        """What is served."""
+        view = self.views.get("g")
+        assert view is not None
+        return current(view, await self.backend.store.reports("g"))
+
+
+@pytest.fixture(params=NAMES)
+async def pipeline(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Pipeline]:
+    """A running pipeline on each storage."""
+    async with opened(request.param, tmp_path, Clock()) as backend:
+        views, seen, reporter = Views(ExactKeeper()), Seen(), Counting()
+        consolidate = ConsolidateStage(backend.log, backend.store, views.follow, seen)
+        summarize = SummarizeStage(backend.log, backend.store, views, reporter, seen, AT_ONCE)
+        async with running(extract_stage(backend).run), running(consolidate.run), running(summarize.run):
+            yield Pipeline(backend, views, reporter)
+
+
+ENGINE = (("Ada Lovelace", "knew", "Charles Babbage"), ("Charles Babbage", "built", "Difference Engine"))
+CIRCLE = (*ENGINE, ("Ada Lovelace", "described", "Difference Engine"))
+ELSEWHERE = (("Volga", "flows into", "Caspian Sea"), ("Volga", "passes", "Kazan"), ("Kazan", "lies on", "Volga"))
+
+
+async def test_summarize_writes_no_report_when_an_update_changes_nothing(pipeline: Pipeline) -> None:
+    """The same document again, and a document about something else: the first community is not paid for again."""
+    await pipeline.send("a", *CIRCLE)
+    asked = len(pipeline.reporter.asked)
+    assert asked and await pipeline.reports()
+    await pipeline.send("a", *CIRCLE)
+    assert len(pipeline.reporter.asked) == asked
+    await pipeline.send("b", *ELSEWHERE)
+    again = [one for one in pipeline.reporter.asked[asked:] if "Ada Lovelace" in one.entities]
+    assert len(pipeline.reporter.asked) > asked and not again
+
+
+async def test_summarize_writes_a_report_again_when_its_community_changed(pipeline: Pipeline) -> None:
+    """One more document says the same: the support changed, so the report is written anew, from the new state."""
+    await pipeline.send("a", *CIRCLE)
+    asked = len(pipeline.reporter.asked)
+    await pipeline.send("b", *CIRCLE)
+    assert len(pipeline.reporter.asked) > asked
+    assert all(finding.count == 2 for finding in pipeline.reporter.asked[-1].findings)
+
+
+async def test_report_is_never_served_once_a_source_is_deleted(pipeline: Pipeline) -> None:
+    """From the moment the view has the deletion the report is left out, and soon it is dropped from the store."""
+    await pipeline.send("a", *CIRCLE)
+    held = await pipeline.backend.store.reports("g")
+    view = pipeline.views.get("g")
+    assert held and view is not None
+    await pipeline.backend.ledger.accept([Record("g|a", None)])
+    await eventually(lambda: _is(not view.documents))
+    assert not current(view, held)
+    await eventually(pipeline.written)
+    assert not await pipeline.backend.store.reports("g")
+
+
+async def test_summarize_waits_and_loses_no_community_when_the_model_is_away(pipeline: Pipeline) -> None:
+    """The run ends with Retryable; the next one writes what the notices asked for."""
+    views, reporter = pipeline.views, Counting(failures=1)
+    await pipeline.send("a", *CIRCLE)
+    await pipeline.backend.store.save_reports("g", (), [row.community for row in await pipeline.reports()])
+    other = SummarizeStage(pipeline.backend.log, pipeline.backend.store, views, reporter, Seen(), AT_ONCE)
+    await pipeline.send("a", *ENGINE)
+    await pipeline.send("a", *CIRCLE)
+    view = views.get("g")
+    assert view is not None
+    nodes = set(view.entities)
+    await pipeline.backend.store.save_reports("g", (), [row.community for row in await pipeline.reports()])
+    with pytest.raises(Retryable):
+        await other._write(view, nodes)
+    assert not await pipeline.reports()
+    await other._write(view, nodes)
+    assert await pipeline.reports() and reporter.asked
+
+
+async def test_summarize_passes_over_a_notice_it_cannot_read(pipeline: Pipeline) -> None:
+    """Garbage in `deltas` is skipped, and the reports of what comes behind it are written."""
+    await pipeline.backend.log.append(DELTAS, [Record("g", b"garbage")])
+    await pipeline.send("a", *CIRCLE)
+    assert await pipeline.reports()
+
+
+async def test_summarize_writes_reports_although_the_burst_does_not_end(tmp_path: Path) -> None:
+    """Notices come without a pause: after `longest_s` the reports are written all the same."""
+    async with opened("memory", tmp_path, Clock()) as backend:
+        views, seen, reporter = Views(ExactKeeper()), Seen(), Counting()
+        consolidate = ConsolidateStage(backend.log, backend.store, views.follow, seen)
+        pace = Pace(quiet_s=1000.0, longest_s=0.0)
+        summarize = SummarizeStage(backend.log, backend.store, views, reporter, seen, pace)
+        async with running(extract_stage(backend).run), running(consolidate.run), running(summarize.run):
+            one = Pipeline(backend, views, reporter)
+            await one.send("a", *CIRCLE)
+            assert await one.reports()
+
+
+async def test_reports_survive_a_restart(tmp_path: Path) -> None:
+    """What was written before is served after it, and not paid for again."""
+    written: list[ReportRow] = []
+    for life in range(2):
+        async with opened("sqlite", tmp_path, Clock()) as backend:
+            views, seen, reporter = Views(ExactKeeper()), Seen(), Counting()
+            await views.open(backend.store)
+            consolidate = ConsolidateStage(backend.log, backend.store, views.follow, seen)
+            summarize = SummarizeStage(backend.log, backend.store, views, reporter, seen, AT_ONCE)
+            async with running(extract_stage(backend).run), running(consolidate.run), running(summarize.run):
+                one = Pipeline(backend, views, reporter)
+                await one.send("a", *CIRCLE)
+                if not life:
+                    written = await one.reports()
+                assert await one.reports() == written and bool(reporter.asked) == (life == 0)
+    assert written
+
+
+async def _is(value: bool) -> bool:
+    return value
