@@ -79,8 +79,9 @@ class Statement:
 
 @dataclass(slots=True)
 class Entity:
-    """A cluster of labels. `chunks` counts, by chunk, the mentions of the entity there."""
+    """A cluster of labels under its canonical `id`. `chunks` counts, by chunk, the mentions of the entity there."""
 
+    id: str
     name: str
     type: str
     labels: tuple[int, ...]
@@ -129,6 +130,7 @@ class LiveView:
         self.labels: dict[int, Label] = {}
         self.statements: dict[int, Statement] = {}
         self.entities: dict[int, Entity] = {}
+        self.entity_nodes: dict[str, int] = {}
         self.neighbours: dict[int, dict[int, Edge]] = {}
         self.same_as: dict[tuple[int, int], SameAsRow] = {}
         self._walked: set[tuple[int, int]] = set()
@@ -137,8 +139,7 @@ class LiveView:
 
     def entity_id(self, node: int) -> str:
         """The canonical name of an entity: equal for equal content, whatever the order of arrival."""
-        labels = (self.labels[number] for number in self.entities[node].labels)
-        return entity_id((label.name, label.type) for label in labels)
+        return self.entities[node].id
 
     def ends(self, statement: int) -> tuple[int, int]:
         """The entities a statement connects (subject, object), by node."""
@@ -273,9 +274,17 @@ class LiveView:
 
     def _take_entities(self, delta: GraphDelta) -> None:
         for node in delta.gone.entities:
-            self.entities.pop(node, None)
+            gone = self.entities.pop(node, None)
+            if gone is not None:
+                self.entity_nodes.pop(gone.id, None)
+        for row in delta.entities:
+            # Two passes: an id may pass from one node to another within a delta.
+            self.entity_nodes.pop(self._entity(row.node).id, None)
         for row in delta.entities:
             entity = self._entity(row.node)
+            labels = (self.labels[number] for number in row.labels)
+            entity.id = entity_id((label.name, label.type) for label in labels)
+            self.entity_nodes[entity.id] = row.node
             entity.name, entity.type, entity.labels, entity.mentions = row.name, row.type, row.labels, row.mentions
 
     def _take_edges(self, rows: Iterable[EdgeRow]) -> None:
@@ -290,7 +299,7 @@ class LiveView:
     def _entity(self, node: int) -> Entity:
         entity = self.entities.get(node)
         if entity is None:
-            entity = self.entities[node] = Entity("", "", (), 0)
+            entity = self.entities[node] = Entity("", "", "", (), 0)
         return entity
 
     def _count(self, node: int, entity: Entity, chunk: int, times: int) -> None:

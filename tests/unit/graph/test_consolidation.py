@@ -91,8 +91,10 @@ def test_view_and_indexes_hold_exactly_the_live_rows_after_a_random_walk(seed: i
     assert set(view.indexes.chunks.live_ids().tolist()) == set(view.chunks)
     assert set(view.indexes.entities.live_ids().tolist()) == set(view.entities)
     assert set(view.indexes.statements.live_ids().tolist()) == set(view.statements)
+    assert view.entity_nodes == {entity.id: node for node, entity in view.entities.items()}
     fresh = new_view()
     fresh.apply(rebuilt(world.live))
+    assert set(view.entity_nodes) == set(fresh.entity_nodes)
     assert walk_weights(view) == walk_weights(fresh)
     world.change(*list(world.live))
     tables = (view.documents, view.chunks, view.labels, view.statements, view.entities, view.neighbours, view.same_as)
