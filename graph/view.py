@@ -133,6 +133,7 @@ class LiveView:
         self.entity_nodes: dict[str, int] = {}
         self.neighbours: dict[int, dict[int, Edge]] = {}
         self.same_as: dict[tuple[int, int], SameAsRow] = {}
+        self._linked: dict[int, set[tuple[int, int]]] = {}
         self._walked: set[tuple[int, int]] = set()
 
     # -- reading -------------------------------------------------------------------------------------------------------
@@ -145,6 +146,10 @@ class LiveView:
         """The entities a statement connects (subject, object), by node."""
         said = self.statements[statement]
         return self.labels[said.subject].node, self.labels[said.object].node
+
+    def links_of(self, label: int) -> list[SameAsRow]:
+        """The same-as links of a label, those that a guard overruled too."""
+        return [self.same_as[pair] for pair in sorted(self._linked.get(label, ()))]
 
     def statements_of(self, node: int) -> Iterator[int]:
         """The statements an entity is subject or object of, each once per end."""
@@ -171,6 +176,8 @@ class LiveView:
         self._take_edges(delta.edges)
         for link in delta.same_as:
             self.same_as[link.a, link.b] = link
+            for end in (link.a, link.b):
+                self._linked.setdefault(end, set()).add((link.a, link.b))
         for document in delta.documents:
             self.documents[document.doc_id] = document
         if isinstance(delta.communities, Hierarchy):
@@ -190,12 +197,15 @@ class LiveView:
             del self.chunk_numbers[self.chunks.pop(chunk).chunk_id]
         for pair in gone.same_as:
             self.same_as.pop(pair, None)
+            for end in pair:
+                self._linked.get(end, set()).discard(pair)
         for number in gone.statements:
             statement = self.statements.pop(number)
             for end in (statement.subject, statement.object):
                 self.labels[end].statements.discard(number)
         for number in gone.labels:
             del self.labels[number]
+            self._linked.pop(number, None)
         for u, v in gone.edges:
             self._walked.add((walk_entity(u), walk_entity(v)))
             for a, b in ((u, v), (v, u)):

@@ -147,6 +147,54 @@ class GraphStats:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelStatus:
+    """A spelling of one type: how often it is mentioned, and some of the chunks that do."""
+
+    name: str
+    type: str
+    mentions: int
+    chunks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Why two labels are held to be one entity. `holds` False: a guard overruled it, and they stay apart."""
+
+    a: str
+    b: str
+    rule: str
+    score: float
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EntityStatus:
+    """An entity, what it is made of and why, its strongest relations, its communities from the finest level up."""
+
+    id: str
+    name: str
+    type: str
+    mentions: int
+    labels: tuple[LabelStatus, ...]
+    merges: tuple[Merge, ...]
+    relations: tuple[SubgraphEdge, ...]
+    communities: tuple[int, ...]
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityReport:
+    """A community's report and the chunks it rests on, all of which are in the graph."""
+
+    community: int
+    level: int
+    title: str
+    summary: str
+    sources: tuple[str, ...]
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Digest:
     version: int
     digest: str
@@ -218,6 +266,14 @@ class Application(Protocol):
         ...
 
     async def stats(self, graph: str) -> GraphStats: ...
+
+    async def entity(self, graph: str, entity_id: str) -> EntityStatus:
+        """An entity by the id that subgraphs name it by. Raises NotFound."""
+        ...
+
+    async def reports(self, graph: str) -> Sequence[CommunityReport]:
+        """The reports that hold now, the coarsest communities first."""
+        ...
 
     async def digest(self, graph: str) -> Digest: ...
 

@@ -22,8 +22,10 @@ from services.answering import answer, context
 from services.application import (
     Answer,
     Ask,
+    CommunityReport,
     Digest,
     DocumentStatus,
+    EntityStatus,
     GraphStats,
     Health,
     Piece,
@@ -32,6 +34,7 @@ from services.application import (
     StatedFact,
     Verification,
 )
+from services.explaining import explain_entity
 from streams import recounting
 from streams.consolidate import ConsolidateStage
 from streams.errors import DeadlineExceeded, Invalid, NotFound, Overloaded
@@ -39,8 +42,9 @@ from streams.extract import ExtractStage
 from streams.followers import Views
 from streams.messages import DocumentMessage, decode_extraction, document_key
 from streams.models import ContextPassage, Embedder, Generated, Generator
-from streams.ports import GraphStore, Ledger, LedgerEntry, Record, Standing, State
+from streams.ports import GraphStore, Ledger, LedgerEntry, Record, ReportRow, Standing, State
 from streams.progress import Progress, token
+from streams.summarize import current
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +217,17 @@ class EmbeddedApplication:
             _indexes(view) if view else {},
         )
 
+    async def entity(self, graph: str, entity_id: str) -> EntityStatus:
+        view = await self._view(graph)
+        found = await asyncio.to_thread(_entity, view, entity_id)
+        if found is None:
+            raise NotFound(f"graph {graph!r} has no entity {entity_id!r}")
+        return found
+
+    async def reports(self, graph: str) -> Sequence[CommunityReport]:
+        view = await self._view(graph)
+        return await asyncio.to_thread(_reports, view, await self._runtime.store.reports(graph))
+
     async def digest(self, graph: str) -> Digest:
         view = await self._view(graph)
         version, rows = await asyncio.to_thread(_rows, view)
@@ -265,6 +280,18 @@ def _read(view: LiveView, question: Question) -> tuple[Retrieved, list[ContextPa
     with view.lock.read():
         retrieved = retrieve(view, question)
         return retrieved, context(view, retrieved)
+
+
+def _entity(view: LiveView, entity_id: str) -> EntityStatus | None:
+    with view.lock.read():
+        node = view.entity_nodes.get(entity_id)
+        return None if node is None else explain_entity(view, node)
+
+
+def _reports(view: LiveView, rows: Sequence[ReportRow]) -> list[CommunityReport]:
+    with view.lock.read():
+        held = sorted(current(view, rows), key=lambda row: (-row.level, row.community))
+    return [CommunityReport(row.community, row.level, row.title, row.summary, row.sources, row.version) for row in held]
 
 
 def _rows(view: LiveView) -> tuple[int, GraphDelta]:

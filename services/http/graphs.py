@@ -8,8 +8,16 @@ from starlette.responses import Response
 
 from services.application import Application
 from services.http.described import GraphPath, errors, graph_in, reply
-from services.http.models import DigestBody, GraphList, RebuiltBody, StatsBody, VerificationBody
-from services.protocol.shapes import fields_json, graphs_json
+from services.http.models import (
+    DigestBody,
+    EntityBody,
+    GraphList,
+    RebuiltBody,
+    ReportList,
+    StatsBody,
+    VerificationBody,
+)
+from services.protocol.shapes import fields_json, graphs_json, reports_json
 
 _ERRORS = errors(404, 422, 429, 503)
 
@@ -32,6 +40,16 @@ def _add_views(router: APIRouter, application: Application) -> None:
     async def stats(request: Request, graph: GraphPath) -> Response:
         """Counts of what is live, the graph's version, and how far it is behind."""
         return reply(fields_json(await application.stats(graph_in(request, graph))))
+
+    @router.get("/v1/graphs/{graph}/entities/{entity_id}", responses={200: {"model": EntityBody}, **_ERRORS})
+    async def entity(request: Request, graph: GraphPath, entity_id: str) -> Response:
+        """An entity by the id that a subgraph names it by: what it is made of, and the evidence of each merge."""
+        return reply(fields_json(await application.entity(graph_in(request, graph), entity_id)))
+
+    @router.get("/v1/graphs/{graph}/reports", responses={200: {"model": ReportList}, **_ERRORS})
+    async def reports(request: Request, graph: GraphPath) -> Response:
+        """The reports of the graph's communities, the coarsest first. None outlives what it cites."""
+        return reply(reports_json(await application.reports(graph_in(request, graph))))
 
     @router.get("/v1/graphs/{graph}/digest", responses={200: {"model": DigestBody}, **_ERRORS})
     async def digest(request: Request, graph: GraphPath) -> Response:

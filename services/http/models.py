@@ -143,6 +143,46 @@ class StatsBody(_Said):
     indexes: dict[str, dict[str, Any]]
 
 
+class LabelBody(_Said):
+    name: str
+    type: str
+    mentions: int
+    chunks: list[str] = Field(description="some of the chunks that use it")
+
+
+class MergeBody(_Said):
+    a: str
+    b: str
+    rule: str
+    score: float
+    holds: bool = Field(description="false where a guard overruled the rule, and the two stay apart")
+
+
+class EntityBody(_Said):
+    id: str
+    name: str
+    type: str
+    mentions: int
+    labels: list[LabelBody]
+    merges: list[MergeBody]
+    relations: list[EdgeBody] = Field(description="the strongest ones")
+    communities: list[int] = Field(description="from the finest level up")
+    version: int
+
+
+class ReportBody(_Said):
+    community: int
+    level: int
+    title: str
+    summary: str
+    sources: list[str]
+    version: int
+
+
+class ReportList(_Said):
+    reports: list[ReportBody]
+
+
 class DigestBody(_Said):
     version: int
     digest: str

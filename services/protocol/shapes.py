@@ -6,10 +6,20 @@ Not the application's types themselves: `services/application.py`. Names and nes
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 
-from services.application import Answer, Digest, DocumentStatus, GraphStats, Health, Rebuilt, Verification
+from services.application import (
+    Answer,
+    CommunityReport,
+    Digest,
+    DocumentStatus,
+    EntityStatus,
+    GraphStats,
+    Health,
+    Rebuilt,
+    Verification,
+)
 
 Json = dict[str, object]
 
@@ -42,13 +52,17 @@ def context_json(answer: Answer) -> Json:
     return body
 
 
-def fields_json(said: DocumentStatus | GraphStats | Digest | Verification | Rebuilt | Health) -> Json:
+def fields_json(said: DocumentStatus | EntityStatus | GraphStats | Digest | Verification | Rebuilt | Health) -> Json:
     """The fields by their names."""
     return {each.name: _plain(getattr(said, each.name)) for each in fields(said)}
 
 
 def graphs_json(graphs: Mapping[str, int]) -> Json:
     return {"graphs": [{"graph": name, "version": version} for name, version in sorted(graphs.items())]}
+
+
+def reports_json(reports: Sequence[CommunityReport]) -> Json:
+    return {"reports": _plain(list(reports))}
 
 
 def _plain(value: object) -> object:

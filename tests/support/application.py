@@ -11,8 +11,10 @@ from services.application import (
     Answer,
     Ask,
     Citation,
+    CommunityReport,
     Digest,
     DocumentStatus,
+    EntityStatus,
     GraphStats,
     Health,
     Piece,
@@ -113,6 +115,15 @@ class InMemoryApplication:
         counts, states = {"documents": live}, {"applied": live}
         parts = ({"p50": 1.5}, {"trussness": "python"}, {"embedder": "hashing"})
         return GraphStats(graph, self._version[graph], counts, states, 0, 0.0, *parts, seconds)
+
+    async def entity(self, graph: str, entity_id: str) -> EntityStatus:
+        await self._pass()
+        raise NotFound(f"graph {self._known(graph)} has no entity {entity_id}")
+
+    async def reports(self, graph: str) -> Sequence[CommunityReport]:
+        await self._pass()
+        self._known(graph)
+        return []
 
     async def digest(self, graph: str) -> Digest:
         await self._pass()

@@ -1,0 +1,61 @@
+"""Why an entity is what it is: its labels with where they stand, its merges with their rules, its relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from graph.identity import relation_id
+from graph.view import LiveView
+from services.application import EntityStatus, LabelStatus, Merge, SubgraphEdge
+
+CHUNKS_SHOWN = 5
+RELATIONS_SHOWN = 20
+
+
+def explain_entity(view: LiveView, node: int) -> EntityStatus:
+    """Read an entity. Call under `view.lock.read()`. Cost: its labels, links and statements."""
+    entity = view.entities[node]
+    return EntityStatus(
+        entity.id,
+        entity.name,
+        entity.type,
+        entity.mentions,
+        tuple(_label(view, number) for number in entity.labels),
+        tuple(_merges(view, entity.labels)),
+        tuple(sorted(_relations(view, node), key=lambda edge: (-edge.weight, edge.id))[:RELATIONS_SHOWN]),
+        tuple(_communities(view, node)),
+        view.version,
+    )
+
+
+def _label(view: LiveView, number: int) -> LabelStatus:
+    label = view.labels[number]
+    chunks = sorted(view.chunks[chunk].chunk_id for chunk in label.chunks)
+    return LabelStatus(label.name, label.type, label.mentions, tuple(chunks[:CHUNKS_SHOWN]))
+
+
+def _merges(view: LiveView, labels: tuple[int, ...]) -> Iterator[Merge]:
+    """The links of the entity's labels, those that were overruled too."""
+    links = {(link.a, link.b): link for number in labels for link in view.links_of(number)}
+    for (a, b), link in sorted(links.items()):
+        left, right = view.labels[a], view.labels[b]
+        yield Merge(left.name, right.name, link.rule, link.score_milli / 1000, left.node == right.node)
+
+
+def _relations(view: LiveView, node: int) -> Iterator[SubgraphEdge]:
+    weights: dict[tuple[str, str, str], int] = {}
+    for number in view.statements_of(node):
+        said, (subject, object_) = view.statements[number], view.ends(number)
+        key = (view.entities[subject].id, said.predicate, view.entities[object_].id)
+        weights[key] = max(said.weight_milli, weights.get(key, 0))
+    for (subject_id, predicate, object_id), weight in weights.items():
+        yield SubgraphEdge(
+            relation_id(subject_id, predicate, object_id), subject_id, predicate, object_id, weight / 1000
+        )
+
+
+def _communities(view: LiveView, node: int) -> Iterator[int]:
+    community = view.hierarchy.community(node)
+    while community:
+        yield community
+        community = view.hierarchy.parent(community)

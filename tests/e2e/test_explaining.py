@@ -1,0 +1,46 @@
+"""Entities and reports over HTTP, on the real service: every merge names its rule, every report its sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+from prometheus_client import CollectorRegistry
+
+from infra.settings import Settings
+from services.http.app import create_app
+from services.wiring import open_application
+from tests.support.serving import http_service
+
+FACTS = [
+    {"subject": "Dr. Ada Lovelace", "predicate": "wrote about", "object": "Analytical Engine"},
+    {"subject": "Charles Babbage", "predicate": "designed", "object": "the Analytical Engine"},
+]
+
+
+async def test_entity_names_its_labels_merges_and_relations_until_their_document_goes(tmp_path: Path) -> None:
+    """Two spellings are one entity, by a rule that is named; when one document goes, so does the merge."""
+    async with (
+        open_application(Settings(data=tmp_path), CollectorRegistry()) as application,
+        http_service(create_app(application)) as url,
+        httpx.AsyncClient(base_url=f"{url}/v1/graphs/g") as client,
+    ):
+        for doc_id, fact in zip(("a", "b"), FACTS, strict=True):
+            body = {"text": f"{fact['subject']} {fact['predicate']} {fact['object']}.", "facts": [fact]}
+            token = (await client.put(f"/documents/{doc_id}", json=body)).json()["token"]
+        found = (await client.post("/query", json={"question": "Analytical Engine?", "after": token})).json()
+        engine = next(node for node in found["subgraph"]["nodes"] if "Analytical" in node["name"])
+        entity = (await client.get(f"/entities/{engine['id']}")).json()
+        spellings = {label["name"]: label["chunks"] for label in entity["labels"]}
+        assert len(spellings) == 2 and all(spellings.values())
+        assert [(merge["holds"], bool(merge["rule"])) for merge in entity["merges"]] == [(True, True)]
+        assert {edge["predicate"] for edge in entity["relations"]} == {"wrote about", "designed"}
+        assert entity["communities"]
+        token = (await client.delete("/documents/b")).json()["token"]
+        await client.post("/query", json={"question": "Analytical Engine?", "after": token})
+        nodes = (await client.post("/query", json={"question": "Analytical Engine?"})).json()["subgraph"]["nodes"]
+        left = next(node for node in nodes if "Analytical" in node["name"])
+        entity = (await client.get(f"/entities/{left['id']}")).json()
+        assert len(entity["labels"]) == 1 and entity["merges"] == []
+        assert (await client.get("/entities/e-nothing")).status_code == 404
+        assert (await client.get("/reports")).json()["reports"] == []
