@@ -135,9 +135,11 @@ class _Measured:
 
 
 def _measured(view: LiveView, question: Question, found: Iterable[int]) -> _Measured:
-    index = view.indexes.chunks
-    numbers = sorted((n for n in found if n in index), key=lambda n: view.chunks[n].chunk_id)
-    vectors = index.vectors(np.array(numbers, dtype=np.int64))
+    numbers = sorted(found, key=lambda n: view.chunks[n].chunk_id)
+    try:
+        vectors = view.indexes.chunks.vectors(np.array(numbers, dtype=np.int64))
+    except KeyError:  # rare enough that asking for each of them beforehand would be the greater cost
+        return _measured(view, question, [number for number in numbers if number in view.indexes.chunks])
     unit = question.vector / np.float32(np.linalg.norm(question.vector) or 1)
     return _Measured(tuple(numbers), vectors, similarities(unit.astype(np.float32), vectors).astype(np.float64))
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 _WORD = re.compile(r"\w+")
+_BLANKS = {code: " " for code in range(128) if not _WORD.match(chr(code))}
 
 Held = NDArray[np.bool_]
 Weights = NDArray[np.float64]
@@ -27,14 +28,13 @@ def words(text: str) -> list[str]:
 def occurrences(question: str, texts: Sequence[str]) -> tuple[list[str], Held]:
     """The question's distinct words, sorted, that occur in a text at all, and (texts, words) which text has which.
 
-    Cost: linear in the length of the texts; each word is looked for by itself, which is several times quicker than
-    taking every text apart.
+    Cost: linear in the length of the texts.
     """
     asked = sorted(set(words(question)))
     if not asked or not texts:
         return [], np.zeros((len(texts), 0), dtype=bool)
-    spaced = [(word, f" {word} ") for word in asked]
-    held = np.array([_found(_folded(text), spaced) for text in texts], dtype=bool)
+    spaced = [f" {word} " for word in asked]
+    held = np.array([[word in text for word in spaced] for text in map(_spaced, texts)], dtype=bool)
     seen = np.flatnonzero(held.any(axis=0))
     return [asked[column] for column in seen], held[:, seen]
 
@@ -53,24 +53,10 @@ def weights(held: Held) -> Weights:
     return shares
 
 
-def _found(folded: str, spaced: Iterable[tuple[str, str]]) -> list[bool]:
-    """Which words stand in a folded text: most do so between blanks, else every place is looked at."""
-    return [word in folded and (between in folded or _stands(folded, word)) for word, between in spaced]
-
-
-def _stands(folded: str, word: str) -> bool:
-    start = folded.find(word)
-    while start >= 0:
-        end = start + len(word)
-        if not (_in_word(folded[start - 1 : start]) or _in_word(folded[end : end + 1])):
-            return True
-        start = folded.find(word, start + 1)
-    return False
-
-
-def _in_word(character: str) -> bool:
-    """What the expression \\w matches; "" at the ends of a text is no character."""
-    return character.isalnum() or character == "_"
+def _spaced(text: str) -> str:
+    """The words of a text with blanks around each: looking for some words so is quicker than making a set of all."""
+    between = text.lower().translate(_BLANKS) if text.isascii() else " ".join(words(text))
+    return f" {between} "
 
 
 def _folded(text: str) -> str:
