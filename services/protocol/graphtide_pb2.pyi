@@ -415,3 +415,79 @@ class Rebuilt(_message.Message):
     after: str
     switched: bool
     def __init__(self, graph: _Optional[str] = ..., version: _Optional[int] = ..., before: _Optional[str] = ..., after: _Optional[str] = ..., switched: _Optional[bool] = ...) -> None: ...
+
+class EntityRef(_message.Message):
+    __slots__ = ("graph", "id")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    id: str
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
+
+class EntityStatus(_message.Message):
+    __slots__ = ("id", "name", "type", "mentions", "labels", "merges", "relations", "communities", "version")
+    class Label(_message.Message):
+        __slots__ = ("name", "type", "mentions", "chunks")
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        TYPE_FIELD_NUMBER: _ClassVar[int]
+        MENTIONS_FIELD_NUMBER: _ClassVar[int]
+        CHUNKS_FIELD_NUMBER: _ClassVar[int]
+        name: str
+        type: str
+        mentions: int
+        chunks: _containers.RepeatedScalarFieldContainer[str]
+        def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., mentions: _Optional[int] = ..., chunks: _Optional[_Iterable[str]] = ...) -> None: ...
+    class Merge(_message.Message):
+        __slots__ = ("a", "b", "rule", "score", "holds")
+        A_FIELD_NUMBER: _ClassVar[int]
+        B_FIELD_NUMBER: _ClassVar[int]
+        RULE_FIELD_NUMBER: _ClassVar[int]
+        SCORE_FIELD_NUMBER: _ClassVar[int]
+        HOLDS_FIELD_NUMBER: _ClassVar[int]
+        a: str
+        b: str
+        rule: str
+        score: float
+        holds: bool
+        def __init__(self, a: _Optional[str] = ..., b: _Optional[str] = ..., rule: _Optional[str] = ..., score: _Optional[float] = ..., holds: _Optional[bool] = ...) -> None: ...
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    MENTIONS_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    MERGES_FIELD_NUMBER: _ClassVar[int]
+    RELATIONS_FIELD_NUMBER: _ClassVar[int]
+    COMMUNITIES_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    name: str
+    type: str
+    mentions: int
+    labels: _containers.RepeatedCompositeFieldContainer[EntityStatus.Label]
+    merges: _containers.RepeatedCompositeFieldContainer[EntityStatus.Merge]
+    relations: _containers.RepeatedCompositeFieldContainer[Edge]
+    communities: _containers.RepeatedScalarFieldContainer[int]
+    version: int
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., mentions: _Optional[int] = ..., labels: _Optional[_Iterable[_Union[EntityStatus.Label, _Mapping]]] = ..., merges: _Optional[_Iterable[_Union[EntityStatus.Merge, _Mapping]]] = ..., relations: _Optional[_Iterable[_Union[Edge, _Mapping]]] = ..., communities: _Optional[_Iterable[int]] = ..., version: _Optional[int] = ...) -> None: ...
+
+class CommunityReport(_message.Message):
+    __slots__ = ("community", "level", "title", "summary", "sources", "version")
+    COMMUNITY_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    community: int
+    level: int
+    title: str
+    summary: str
+    sources: _containers.RepeatedScalarFieldContainer[str]
+    version: int
+    def __init__(self, community: _Optional[int] = ..., level: _Optional[int] = ..., title: _Optional[str] = ..., summary: _Optional[str] = ..., sources: _Optional[_Iterable[str]] = ..., version: _Optional[int] = ...) -> None: ...
+
+class ReportList(_message.Message):
+    __slots__ = ("reports",)
+    REPORTS_FIELD_NUMBER: _ClassVar[int]
+    reports: _containers.RepeatedCompositeFieldContainer[CommunityReport]
+    def __init__(self, reports: _Optional[_Iterable[_Union[CommunityReport, _Mapping]]] = ...) -> None: ...

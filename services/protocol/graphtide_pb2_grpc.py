@@ -65,6 +65,16 @@ class GraphtideStub:
                 request_serializer=services_dot_protocol_dot_graphtide__pb2.QueryRequest.SerializeToString,
                 response_deserializer=services_dot_protocol_dot_graphtide__pb2.AnswerEvent.FromString,
                 _registered_method=True)
+        self.GetEntity = channel.unary_unary(
+                '/graphtide.v1.Graphtide/GetEntity',
+                request_serializer=services_dot_protocol_dot_graphtide__pb2.EntityRef.SerializeToString,
+                response_deserializer=services_dot_protocol_dot_graphtide__pb2.EntityStatus.FromString,
+                _registered_method=True)
+        self.Reports = channel.unary_unary(
+                '/graphtide.v1.Graphtide/Reports',
+                request_serializer=services_dot_protocol_dot_graphtide__pb2.GraphRef.SerializeToString,
+                response_deserializer=services_dot_protocol_dot_graphtide__pb2.ReportList.FromString,
+                _registered_method=True)
         self.Stats = channel.unary_unary(
                 '/graphtide.v1.Graphtide/Stats',
                 request_serializer=services_dot_protocol_dot_graphtide__pb2.GraphRef.SerializeToString,
@@ -136,6 +146,20 @@ class GraphtideServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetEntity(self, request, context):
+        """An entity by the id that subgraphs name it by: what it is made of, and the evidence of each merge.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Reports(self, request, context):
+        """The reports of the graph's communities, the coarsest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Stats(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -200,6 +224,16 @@ def add_GraphtideServicer_to_server(servicer, server):
                     servicer.QueryStream,
                     request_deserializer=services_dot_protocol_dot_graphtide__pb2.QueryRequest.FromString,
                     response_serializer=services_dot_protocol_dot_graphtide__pb2.AnswerEvent.SerializeToString,
+            ),
+            'GetEntity': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetEntity,
+                    request_deserializer=services_dot_protocol_dot_graphtide__pb2.EntityRef.FromString,
+                    response_serializer=services_dot_protocol_dot_graphtide__pb2.EntityStatus.SerializeToString,
+            ),
+            'Reports': grpc.unary_unary_rpc_method_handler(
+                    servicer.Reports,
+                    request_deserializer=services_dot_protocol_dot_graphtide__pb2.GraphRef.FromString,
+                    response_serializer=services_dot_protocol_dot_graphtide__pb2.ReportList.SerializeToString,
             ),
             'Stats': grpc.unary_unary_rpc_method_handler(
                     servicer.Stats,
@@ -389,6 +423,60 @@ class Graphtide:
             '/graphtide.v1.Graphtide/QueryStream',
             services_dot_protocol_dot_graphtide__pb2.QueryRequest.SerializeToString,
             services_dot_protocol_dot_graphtide__pb2.AnswerEvent.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetEntity(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/graphtide.v1.Graphtide/GetEntity',
+            services_dot_protocol_dot_graphtide__pb2.EntityRef.SerializeToString,
+            services_dot_protocol_dot_graphtide__pb2.EntityStatus.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Reports(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/graphtide.v1.Graphtide/Reports',
+            services_dot_protocol_dot_graphtide__pb2.GraphRef.SerializeToString,
+            services_dot_protocol_dot_graphtide__pb2.ReportList.FromString,
             options,
             channel_credentials,
             insecure,

@@ -7,14 +7,14 @@ tell from "not sent" counts as left out. Answers are copied field by field.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from google.protobuf.json_format import ParseDict
 from google.protobuf.struct_pb2 import Struct, Value
 
-from services.application import Answer, DocumentStatus, GraphStats
+from services.application import Answer, CommunityReport, DocumentStatus, EntityStatus, GraphStats
 from services.protocol import graphtide_pb2 as pb
-from services.protocol.shapes import Json
+from services.protocol.shapes import Json, fields_json, reports_json
 from services.protocol.statuses import Rejection
 
 
@@ -137,6 +137,18 @@ def answer_message(answer: Answer) -> pb.Answer:
         ),
         trace=[_struct(step) for step in answer.trace or ()],
     )
+
+
+def entity_message(status: EntityStatus) -> pb.EntityStatus:
+    """An entity; the message's fields have the names of the JSON ones."""
+    message: pb.EntityStatus = ParseDict(fields_json(status), pb.EntityStatus())
+    return message
+
+
+def reports_message(reports: Sequence[CommunityReport]) -> pb.ReportList:
+    """The reports, likewise."""
+    message: pb.ReportList = ParseDict(reports_json(reports), pb.ReportList())
+    return message
 
 
 def _subgraph(answer: Answer) -> pb.Subgraph:

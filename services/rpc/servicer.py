@@ -20,7 +20,15 @@ from services.protocol.envelope import document_id, graph_name
 from services.protocol.limits import Limits
 from services.protocol.questions import question_of
 from services.rpc.batching import PublishBatches
-from services.rpc.conversion import answer_message, document_value, question_value, stats_message, status_message
+from services.rpc.conversion import (
+    answer_message,
+    document_value,
+    entity_message,
+    question_value,
+    reports_message,
+    stats_message,
+    status_message,
+)
 from services.rpc.failures import told_to
 
 
@@ -72,6 +80,16 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
                 async for step in steps:
                     yield _event(step, first)
                     first = False
+
+    async def GetEntity(self, request: pb.EntityRef, context: ServicerContext) -> pb.EntityStatus:  # noqa: N802
+        async with told_to(context):
+            status = await self._application.entity(graph_name(request.graph), request.id)
+        return entity_message(status)
+
+    async def Reports(self, request: pb.GraphRef, context: ServicerContext) -> pb.ReportList:  # noqa: N802
+        async with told_to(context):
+            reports = await self._application.reports(graph_name(request.graph))
+        return reports_message(reports)
 
     async def Stats(self, request: pb.GraphRef, context: ServicerContext) -> pb.GraphStats:  # noqa: N802
         async with told_to(context):

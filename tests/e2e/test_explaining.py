@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import grpc
 import httpx
+from google.protobuf.json_format import MessageToDict
 from prometheus_client import CollectorRegistry
 
 from infra.settings import Settings
+from services.application import Application
 from services.http.app import create_app
+from services.protocol import graphtide_pb2 as pb
+from services.protocol.graphtide_pb2_grpc import GraphtideStub
+from services.rpc.server import create_server
 from services.wiring import open_application
 from tests.support.serving import http_service
 
@@ -16,6 +22,21 @@ FACTS = [
     {"subject": "Dr. Ada Lovelace", "predicate": "wrote about", "object": "Analytical Engine"},
     {"subject": "Charles Babbage", "predicate": "designed", "object": "the Analytical Engine"},
 ]
+
+
+async def over_grpc(application: Application, entity_id: str) -> pb.EntityStatus:
+    """The same entity through a real gRPC socket."""
+    server = create_server(application)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            stub = GraphtideStub(channel)
+            assert not (await stub.Reports(pb.GraphRef(graph="g"))).reports
+            found: pb.EntityStatus = await stub.GetEntity(pb.EntityRef(graph="g", id=entity_id))
+            return found
+    finally:
+        await server.stop(1)
 
 
 async def test_entity_names_its_labels_merges_and_relations_until_their_document_goes(tmp_path: Path) -> None:
@@ -36,6 +57,9 @@ async def test_entity_names_its_labels_merges_and_relations_until_their_document
         assert [(merge["holds"], bool(merge["rule"])) for merge in entity["merges"]] == [(True, True)]
         assert {edge["predicate"] for edge in entity["relations"]} == {"wrote about", "designed"}
         assert entity["communities"]
+        mirrored = await over_grpc(application, engine["id"])
+        assert MessageToDict(mirrored)["merges"][0]["rule"] == entity["merges"][0]["rule"]
+        assert [label.name for label in mirrored.labels] == [label["name"] for label in entity["labels"]]
         token = (await client.delete("/documents/b")).json()["token"]
         await client.post("/query", json={"question": "Analytical Engine?", "after": token})
         nodes = (await client.post("/query", json={"question": "Analytical Engine?"})).json()["subgraph"]["nodes"]
