@@ -171,9 +171,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         one = walk(given.seed, Path(folder), lambda _: time.monotonic() > end)
     steps = ", ".join(f"{count} {kind}" for kind, count in sorted(one.taken.items()))
-    print(
-        f"{sum(one.taken.values())} steps ({steps}), {one.service.deaths} deaths, {one.service.accepted} revisions: all held"
-    )
+    print(f"all held over {sum(one.taken.values())} steps: {steps}")
+    print(f"{one.service.accepted} revisions, {one.service.deaths} deaths, version {one.service.version}")
 
 
 if __name__ == "__main__":

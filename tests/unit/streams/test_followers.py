@@ -1,0 +1,114 @@
+"""Live views: opened from the store, following deltas, replaced by snapshots, and never a version that is not there."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import numpy as np
+import pytest
+
+from graph.consolidation import Consolidator
+from graph.digest import canonical_lines
+from graph.records import Change, Extraction, GraphDelta, Unit
+from graph.view import Indexed, Indexes
+from streams.errors import Broken
+from streams.followers import Views
+from streams.memory import MemoryBackend
+from streams.ports import Commit, GraphCommit
+from tests.support.extractions import random_extraction
+from tests.support.stages import ExactKeeper
+
+
+class Closing(ExactKeeper):
+    """A keeper that counts what is open."""
+
+    def __init__(self) -> None:
+        self.open_ones = 0
+
+    def open(self, graph: str, dimensions: int, version: int) -> tuple[Indexes, Indexed]:
+        self.open_ones += 1
+        return super().open(graph, dimensions, version)
+
+    def close(self, indexes: Indexes) -> None:
+        self.open_ones -= 1
+
+
+def deltas(seed: int, count: int) -> tuple[list[GraphDelta], Consolidator]:
+    """Documents arriving one by one, and the write model that took them."""
+    rng, writer = random.Random(seed), Consolidator("g")
+    made = [writer.apply([Change(f"d{n}", None, random_extraction(rng, f"d{n}", n))]) for n in range(count)]
+    return made, writer
+
+
+async def stored(made: list[GraphDelta]) -> MemoryBackend:
+    """A store with the deltas committed."""
+    backend = MemoryBackend()
+    for number, delta in enumerate(made):
+        held = await backend.store.claim(0)
+        await backend.store.commit(Commit(0, held, number + 1, (GraphCommit(delta, {}),), ()))
+    return backend
+
+
+async def test_views_refuse_a_delta_that_does_not_follow_and_take_a_snapshot_instead() -> None:
+    """A missed delta is noticed; a snapshot brings the view to where the store is; an old snapshot changes nothing."""
+    made, _ = deltas(1, 4)
+    backend, views = await stored(made), Views(ExactKeeper())
+    await views.follow(made[0])
+    with pytest.raises(ValueError, match="does not follow"):
+        await views.follow(made[2])
+    assert views.version("g") == 1
+    await views.follow(await backend.store.snapshot("g"))
+    view = views.get("g")
+    assert view is not None and views.version("g") == 4
+    assert sorted(canonical_lines(view.rows())) == sorted(canonical_lines(await backend.store.snapshot("g")))
+    await views.follow(await (await stored(made[:2])).store.snapshot("g"))
+    assert views.get("g") is view
+
+
+async def test_views_close_the_indexes_of_a_view_that_is_replaced() -> None:
+    """Whatever takes a view's place, its background work is ended."""
+    made, writer = deltas(2, 3)
+    backend, keeper = await stored(made), Closing()
+    views = Views(keeper)
+    await views.open(backend.store)
+    extra = writer.apply([Change("d9", None, random_extraction(random.Random(9), "d9", 9))])
+    await views.follow(extra)
+    snapshot = await (await stored([*made, extra])).store.snapshot("g")
+    await views.replace(snapshot)
+    assert keeper.open_ones == 1
+    await views.close()
+    assert keeper.open_ones == 0
+
+
+async def test_views_take_vectors_of_another_length_when_the_graph_was_emptied() -> None:
+    """All documents of one model go, one of another comes: the view gets new indexes, and the old ones are closed."""
+    keeper, writer = Closing(), Consolidator("g")
+    views = Views(keeper)
+    first = random_extraction(random.Random(3), "a", 0)
+    text = "Of another model."
+    other = Extraction("b", 1, first.info, (Unit(b"k", text, 0, len(text), np.ones(3, np.float16), (), ()),))
+    for change in (Change("a", None, first), Change("a", first, None), Change("b", None, other)):
+        await views.follow(writer.apply([change]))
+    view = views.get("g")
+    assert view is not None and view.indexes.chunks.dimensions == 3 and len(view.indexes.chunks) == 1
+    assert keeper.open_ones == 1
+
+
+async def test_views_say_which_graph_cannot_be_read() -> None:
+    """A store whose rows refer to nothing is Broken, with the graph's name."""
+    made, _ = deltas(4, 1)
+    backend = await stored([GraphDelta("g", 1, mentions=made[0].mentions)])
+    with pytest.raises(Broken, match="graph 'g'"):
+        await Views(ExactKeeper()).open(backend.store)
+
+
+async def test_reach_waits_for_the_version() -> None:
+    """Whoever waits for version 2 is woken by it, and not by version 1."""
+    made, _ = deltas(5, 2)
+    views = Views(ExactKeeper())
+    waiting = asyncio.create_task(views.reach("g", 2))
+    await views.follow(made[0])
+    assert not waiting.done()
+    await views.follow(made[1])
+    assert (await waiting).version == 2
