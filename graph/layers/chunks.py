@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from itertools import product
 
 from graph.layers.contract import Link, Neighbour, common, linked, ranked
 from graph.view import LiveView
@@ -54,13 +55,16 @@ class ChunkLayer:
             for node in entities_in(self._view, number):
                 holders[node].append(number)
         totals: dict[tuple[int, int], int] = defaultdict(int)
-        for node, held in holders.items():
+        for node, here in holders.items():
             for other, share in self._shares(node, common(self._view.neighbours.get(node, {}), holders)):
-                for one in held:
-                    for another in holders[other]:
-                        if one < another:
-                            totals[one, another] += share
-        return linked(((a, b, share / _ONE) for (a, b), share in totals.items()), self._name)
+                if node < other:
+                    for pair in product(here, holders[other]):
+                        totals[pair] += share
+        found: dict[tuple[int, int], int] = defaultdict(int)
+        for (a, b), total in totals.items():
+            if a != b:
+                found[min(a, b), max(a, b)] += total
+        return linked({pair: total / _ONE for pair, total in found.items()}, self._name)
 
     def _shares(self, node: int, others: Iterable[int]) -> Iterator[tuple[int, int]]:
         """What the relation to each of the others brings to every pair of passages, in fixed point."""

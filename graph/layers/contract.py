@@ -6,7 +6,7 @@ every answer is ordered, and every choice between equals made, by canonical name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -49,13 +49,12 @@ def ranked(found: Iterable[tuple[int, float]], name: Callable[[int], str]) -> tu
     return tuple(Neighbour(number, weight) for number, weight in ordered)
 
 
-def linked(found: Iterable[tuple[int, int, float]], name: Callable[[int], str]) -> tuple[Link, ...]:
+def linked(found: Mapping[tuple[int, int], float], name: Callable[[int], str]) -> tuple[Link, ...]:
     """Links in their canonical order, each with its ends in theirs."""
-    named = []
-    for a, b, weight in found:
-        one, other = sorted(((name(a), a), (name(b), b)))
-        named.append((one[0], other[0], Link(one[1], other[1], weight)))
-    return tuple(link for *_, link in sorted(named, key=lambda row: row[:2]))
+    ends = {end for pair in found for end in pair}
+    rank = {number: place for place, number in enumerate(sorted(ends, key=name))}
+    links = (Link(a, b, weight) if rank[a] < rank[b] else Link(b, a, weight) for (a, b), weight in found.items())
+    return tuple(sorted(links, key=lambda link: (rank[link.a], rank[link.b])))
 
 
 def common(one: Collection[int], other: Collection[int]) -> Iterator[int]:

@@ -7,7 +7,6 @@ is kept by the writer and travels in the deltas, so that a k-truss is read off a
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cache
 
 from graph.layers.contract import Link, Neighbour, common, linked, ranked
 from graph.view import LiveView
@@ -33,14 +32,14 @@ class KnowledgeLayer:
     def among(self, numbers: Collection[int]) -> tuple[Link, ...]:
         """See `Layer.among`. Cost: for each number the lesser of its degree and how many numbers there are."""
         inside = set(numbers)
-        found = []
+        found: dict[tuple[int, int], float] = {}
         for number in inside:
             edges = self._view.neighbours.get(number, {})
             for other in common(edges, inside):
                 edge = edges[other]
                 if number < other and edge.trussness >= self._least:
-                    found.append((number, other, float(edge.weight)))
-        return linked(found, cache(self._view.entity_id))
+                    found[number, other] = float(edge.weight)
+        return linked(found, self._view.entity_id)
 
     def trussness(self, one: int, other: int) -> int:
         """The trussness of an edge. Raises KeyError where there is none."""

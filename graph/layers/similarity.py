@@ -11,8 +11,8 @@ the vectors held, and equals by canonical name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
-from functools import cache
 
 import numpy as np
 
@@ -46,71 +46,75 @@ class SimilarityLayer:
         """See `Layer.neighbours`, and the class. Cost: a search, and one more for each likely link from outside."""
         if number not in self._index:
             return ()
-        around = self._nearest_of([number], self._reach)[0]
-        found = {other: cosine for other, cosine in around[: self._nearest] if cosine > 0}
-        doubtful = self._doubtful(number, around)
-        for other, near in zip(doubtful, self.nearest(doubtful), strict=True):
-            found.update((other, cosine) for back, cosine in near if back == number)
-        return ranked(found.items(), self._view.entity_id)
+        query = self._vectors([number])
+        row = self._index.search(query, self._reach + 1)
+        found = set(self._chosen(number, query[0], row.ids[0], row.similarities[0]))
+        around = [other for other in row.ids[0].tolist() if other not in (PADDING, number)]
+        doubtful = [other for other in self._doubtful(number, around) if other not in found]
+        near = zip(doubtful, self._nearest_of(doubtful, self._vectors(doubtful)), strict=True)
+        found.update(other for other, others in near if number in others)
+        return self._ranked(query[0], list(found))
 
     def among(self, numbers: Collection[int]) -> tuple[Link, ...]:
         """See `Layer.among`. Cost: a search a number."""
-        inside = set(numbers)
-        held = [number for number in inside if number in self._index]
-        found = {}
-        for number, near in zip(held, self.nearest(held), strict=True):
-            for other, cosine in near:
-                if other in inside:
-                    found[min(number, other), max(number, other)] = cosine
-        return linked(((a, b, cosine) for (a, b), cosine in found.items()), cache(self._view.entity_id))
+        place = {number: row for row, number in enumerate(number for number in set(numbers) if number in self._index)}
+        vectors = self._vectors(list(place))
+        near = zip(place, self._nearest_of(list(place), vectors), strict=True)
+        pairs = list({(min(one, two), max(one, two)) for one, others in near for two in others if two in place})
+        ends = np.array([(place[one], place[two]) for one, two in pairs], np.intp).reshape(-1, 2)
+        cosines = similarities(vectors[ends[:, 0]], vectors[ends[:, 1]]).tolist()
+        found = {pair: cosine for pair, cosine in zip(pairs, cosines, strict=True) if cosine > 0}
+        return linked(found, self._view.entity_id)
 
-    def nearest(self, numbers: Sequence[int]) -> list[tuple[Neighbour, ...]]:
-        """The links each entity makes itself: its k nearest, nearest first. Raises KeyError for one without a vector.
+    def nearest(self, number: int) -> tuple[Neighbour, ...]:
+        """The links an entity makes itself: its k nearest, nearest first; none without a vector. Cost: a search."""
+        if number not in self._index:
+            return ()
+        query = self._vectors([number])
+        return self._ranked(query[0], self._nearest_of([number], query)[0])
 
-        Cost: a search an entity.
-        """
-        found = self._nearest_of(numbers, self._nearest)
-        return [tuple(one for one in near if one.weight > 0) for near in found]
-
-    def _nearest_of(self, numbers: Sequence[int], count: int) -> list[tuple[Neighbour, ...]]:
-        """The `count` nearest of each, whatever their cosine."""
+    def _nearest_of(self, numbers: Sequence[int], queries: Vectors) -> list[list[int]]:
+        """The k nearest of each, in no particular order and whatever their cosine."""
         if not numbers:
             return []
-        queries = self._vectors(numbers)
-        found = self._index.search(queries, count + 2)  # itself, and one more to see whether the last place is disputed
+        # Two more than wanted: itself, and one to see whether anybody ties for the last place.
+        found = self._index.search(queries, self._nearest + 2)
         rows = zip(numbers, queries, found.ids, found.similarities, strict=True)
-        return [self._settled(number, query, ids, cosines, count) for number, query, ids, cosines in rows]
+        return [self._chosen(number, query, ids, cosines) for number, query, ids, cosines in rows]
 
-    def _settled(self, number: int, query: Vectors, ids: Ids, cosines: Vectors, count: int) -> tuple[Neighbour, ...]:
-        """The `count` nearest from what a search returned; asked again, wider, until all who tie for a place are in."""
-        while _disputed(ids, cosines, number, count):
+    def _chosen(self, number: int, query: Vectors, ids: Ids, cosines: Vectors) -> list[int]:
+        """The k nearest of what a search returned, most similar first; wider searches until all who tie are in."""
+        while True:
+            rows = zip(ids.tolist(), cosines.tolist(), strict=True)
+            others = [(id_, cosine) for id_, cosine in rows if id_ not in (PADDING, number)]
+            if len(others) <= self._nearest and ids[-1] == PADDING:
+                return [id_ for id_, _ in others]
+            last = others[self._nearest - 1][1] - ROUNDING if len(others) > self._nearest else -math.inf
+            tied = [id_ for id_, cosine in others if cosine >= last]
+            if len(tied) < len(others) or ids[-1] == PADDING:
+                break
             wider = self._index.search(query[None], 4 * len(ids))
             ids, cosines = wider.ids[0], wider.similarities[0]
-        others = [id_ for id_ in ids.tolist() if id_ not in (PADDING, number)]
-        if not others:
-            return ()
-        exact = similarities(query, self._vectors(others)).tolist()
-        return ranked(zip(others, exact, strict=True), self._view.entity_id)[:count]
+        if len(tied) == self._nearest:
+            return tied
+        exact = zip(tied, similarities(query, self._vectors(tied)).tolist(), strict=True)
+        return [one.number for one in ranked(exact, self._view.entity_id)][: self._nearest]
 
-    def _doubtful(self, number: int, around: Sequence[Neighbour]) -> list[int]:
-        """Those around an entity that may count it among their nearest, beyond its own nearest.
+    def _doubtful(self, number: int, around: Sequence[int]) -> list[int]:
+        """Those around an entity that may count it among their nearest.
 
         Whoever has k others nearer than this entity, among those around it, has k nearer ones in the whole graph.
         """
-        near = [other for other, _ in around]
-        vectors = self._vectors([number, *near])
+        vectors = self._vectors([number, *around])
         cosines = vectors @ vectors.T
         np.fill_diagonal(cosines, -np.inf)
         closer = (cosines[1:, 1:] > cosines[1:, :1] + ROUNDING).sum(axis=1)
-        return [near[place] for place in np.flatnonzero(closer < self._nearest) if place >= self._nearest]
+        return [around[place] for place in np.flatnonzero(closer < self._nearest).tolist()]
+
+    def _ranked(self, query: Vectors, others: Sequence[int]) -> tuple[Neighbour, ...]:
+        """Those with a cosine above 0 to one entity's vector, which is the same from either end."""
+        cosines = zip(others, similarities(query, self._vectors(others)).tolist(), strict=True)
+        return ranked(((other, cosine) for other, cosine in cosines if cosine > 0), self._view.entity_id)
 
     def _vectors(self, numbers: Sequence[int]) -> Vectors:
         return self._index.vectors(np.array(numbers, np.int64))
-
-
-def _disputed(ids: Ids, cosines: Vectors, number: int, count: int) -> bool:
-    """Whether something not returned may be as near as the `count`-th. Padding says that nothing is left."""
-    if ids[-1] == PADDING:
-        return False
-    others = cosines[ids != number]
-    return len(others) <= count or bool(others[count - 1] - others[-1] <= ROUNDING)

@@ -1,0 +1,156 @@
+"""The figures of the communities that have a target, and what trussness and communities take together.
+
+It measures with the pieces of `core_communities`, which prints more and asserts as little; streams are the same.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import numpy as np
+
+from graph.communities import Communities
+from graph.communities import build as build_communities
+from graph.communities.contract import Int32
+from graph.communities.guard import DriftGuard, leiden
+from graph.trussness import NO_EDGES
+from graph.trussness import build as build_trussness
+from tests.bench.core_communities import DOCUMENT, Costs, disconnected, ones, real_graph, reference, split
+from tests.bench.core_trussness import Row
+from tests.bench.document_stream import documents
+
+GRAPHS = ("WN18RR", "NELL-995", "FB15K237", "ca-CondMat", "cit-HepPh")
+MARKS = (30_000, 100_000, 300_000, 1_000_000, 3_000_000)
+WINDOW = 1_500
+
+
+def measure(*, quick: bool = False) -> list[Row]:
+    """All rows; `quick` takes the three knowledge graphs and a stream of 300 thousand edges."""
+    graphs = {name: edges for name in GRAPHS[: 3 if quick else None] if (edges := real_graph(name)) is not None}
+    rows: list[Row] = []
+    for name, edges in graphs.items():
+        fresh = reference(edges, ones(edges))
+        rows += [*_last_tenth(name, edges, fresh), *_hundredfold(name, edges, fresh)]
+    if "FB15K237" in graphs:
+        rows += [_fallback(graphs["FB15K237"], 20 if quick else 200)]
+    return [*rows, *_stream(MARKS[: 3 if quick else None])]
+
+
+def _last_tenth(name: str, edges: Int32, fresh: float) -> Iterator[Row]:
+    """The last tenth in, compared with Leiden, and out again."""
+    last = len(edges) * 9 // 10
+    communities = build_communities(edges[:last], ones(edges[:last]))
+    inserted, deleted = Costs(), Costs()
+    inserted.stream(communities, split(edges[last:]))
+    kept, apart = communities.modularity(), disconnected(communities)
+    deleted.stream(communities, split(edges[last:]), -1)
+    apart += disconnected(communities)
+    yield Row("communities, µs CPU a document of 30 edges", name, inserted.mean * 1e6, figures(inserted))
+    yield Row("the same, deleted", name, deleted.mean * 1e6, figures(deleted))
+    detail = f"kept {kept:.4f}, the best of three Leiden runs {fresh:.4f}"
+    yield Row("modularity below Leiden's, last 10 % streamed", name, fresh - kept, detail, 0.005)
+    yield Row("disconnected communities, streamed and deleted again", name, apart, "", 0)
+
+
+def _hundredfold(name: str, edges: Int32, fresh: float) -> Iterator[Row]:
+    """From 1 % to all, with the guard."""
+    first = len(edges) // 100
+    communities = build_communities(edges[:first], ones(edges[:first]))
+    guard, checks, adopted = DriftGuard(), 0, 0
+    for batch in split(edges[first:]):
+        communities.update(batch, ones(batch))
+        guard.note(ones(batch))
+        if guard.due(communities.total_weight):
+            guard.started()
+            checks += 1
+            found = leiden(*communities.edges())
+            if guard.adopts(communities.modularity(), found):
+                communities.adopt(found.nodes, found.labels)
+                adopted += 1
+    kept = communities.modularity()
+    detail = f"kept {kept:.4f}, Leiden {fresh:.4f}; {checks} checks, {adopted} adopted"
+    yield Row("modularity below Leiden's, grown 100x with the guard", name, fresh - kept, detail, 0.01)
+    yield Row("disconnected communities, grown 100x", name, disconnected(communities), "", 0)
+
+
+def _stream(marks: tuple[int, ...]) -> Iterator[Row]:
+    """The cost of a document as the graph grows from nothing, and what both kernels hold."""
+    communities = build_communities(NO_EDGES, ones(NO_EDGES))
+    stream, edges = documents(7, marks[-1]), 0
+    means: list[float] = []
+    for mark in marks:
+        while edges < mark:
+            edges += _grow(communities, list(islice(stream, 500)))
+        window = list(islice(stream, WINDOW))
+        costs = Costs()
+        costs.stream(communities, window)
+        edges += sum(map(len, window))
+        means.append(costs.mean)
+        yield from _at_mark(communities, f"{mark:,} edges", costs, mark)
+    detail = f"means {means[0] * 1e6:.0f} and {means[-1] * 1e6:.0f} µs"
+    yield Row(
+        "communities, document at the end / at 30 thousand", f"{marks[-1]:,} edges", means[-1] / means[0], detail, 1.5
+    )
+
+
+def _grow(communities: Communities, batches: list[Int32]) -> int:
+    for batch in batches:
+        communities.update(batch, ones(batch))
+    return sum(map(len, batches))
+
+
+def _at_mark(communities: Communities, size: str, costs: Costs, mark: int) -> Iterator[Row]:
+    yield Row("communities, µs CPU a document of the stream", size, costs.mean * 1e6, figures(costs))
+    present = communities.edges()
+    rebuild_s = cpu_s(lambda: build_communities(*present))
+    target = 5_000 if mark == 1_000_000 else None
+    detail = f"{rebuild_s * 1e3:,.0f} ms"
+    yield Row("communities, full rebuild / document", size, rebuild_s / costs.mean, detail, target, at_least=True)
+    trussness = build_trussness(present[0])
+    count = len(present[0])
+    parts = trussness.memory_bytes() / count, communities.memory_bytes() / count
+    detail = f"topology and trussness {parts[0]:.0f}, communities {parts[1]:.0f}"
+    yield Row("bytes an edge: topology, trussness, communities", size, sum(parts), detail, 150)
+    if mark <= 1_000_000:
+        fresh = reference(*present)
+        below = fresh - communities.modularity()
+        yield Row("modularity below Leiden's, whole stream without guard", size, below, f"Leiden {fresh:.4f}")
+
+
+def _fallback(edges: Int32, probes: int) -> Row:
+    """The pure core against the kernel on the same documents."""
+    half = len(edges) // 2
+    probe = list(split(edges[half : half + probes * DOCUMENT]))
+    means, trees = {}, []
+    for name in ("compiled", "pure"):
+        communities = build_communities(
+            edges[:half], ones(edges[:half]), implementation="compiled" if name == "compiled" else "pure"
+        )
+        costs = Costs()
+        costs.stream(communities, probe)
+        means[name] = costs
+        trees.append(communities.hierarchy())
+    same = all(np.array_equal(getattr(trees[0], part), getattr(trees[1], part)) for part in ("communities", "parents"))
+    detail = f"pure {figures(means['pure'])}; identical results: {same}"
+    ratio = means["pure"].mean / means["compiled"].mean
+    return Row("communities, Python fallback / kernel, document", "FB15K237", ratio, detail)
+
+
+def figures(costs: Costs) -> str:
+    """Mean, median and p99 in microseconds."""
+    held = np.array(costs.seconds) * 1e6
+    return f"mean {held.mean():.0f}, median {np.median(held):.0f}, p99 {np.quantile(held, 0.99):.0f} µs"
+
+
+def cpu_s(work: Callable[[], object]) -> float:
+    """CPU seconds of one call, without Python's garbage collector."""
+    gc.collect()
+    gc.disable()
+    started = time.thread_time()
+    work()
+    spent = time.thread_time() - started
+    gc.enable()
+    return spent

@@ -1,0 +1,251 @@
+"""What the layers of DA-RAG cost when they are read off a view, and what keeping them would cost.
+
+The view is the one that the MuSiQue passages make, and one of ten times as many: copies under other names and with
+vectors moved a little, that share the entities of three and more passages, whose fame so grows with the corpus.
+
+Keeping a layer is not built; it is costed by its least work. A kept similarity layer would make, for each entity that
+a document changes, one wide search for those it enters, and one narrow search for each that pointed at it; a kept chunk
+layer would rewrite what each relation of the document's entities brings to each pair of passages.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from graph.layers import ChunkLayer, KnowledgeLayer, SimilarityLayer, entities_in, working_entities
+from graph.layers.chunks import SPREAD
+from graph.records import ChunkRow, EdgeRow, EntityRow, GraphDelta, LabelRow, MentionRow, Vector
+from graph.vector_index import ExactIndex, Ids, VectorIndex, Vectors
+from graph.view import Edge, Indexes, LiveView
+from infra.hnsw import HnswIndex
+from tests.bench.core_trussness import Row
+
+FAMOUS = 3
+COARSE, NEAR = 300, 20
+"""Passages a coarse search looks among, and passages whose entities the fine search looks among."""
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+def measure(view: LiveView, *, quick: bool = False) -> list[Row]:
+    """Rows for the view and, unless `quick`, for one of ten times its size."""
+    rows = list(_measure(view))
+    if not quick:
+        larger = multiplied(view, 10)
+        rows += list(_measure(larger))
+        assert isinstance(larger.indexes.entities, HnswIndex)
+        larger.indexes.entities.close()
+    return rows
+
+
+def _measure(view: LiveView) -> Iterator[Row]:
+    rng = random.Random(1)
+    size = f"{len(view.chunks):,} passages"
+    chunks = rng.sample(sorted(view.chunks), 200)
+    sets = [_nearest_passages(view, chunk) for chunk in chunks[:20]]
+    working = [sorted(working_entities(view, near[:NEAR])) for near in sets]
+    yield from _chunk_rows(view, size, chunks, sets)
+    yield from _similarity_rows(view, size, chunks[:50], working)
+    times, _ = timed(KnowledgeLayer(view).among, working)
+    yield Row("knowledge layer among a question's entities, ms", size, float(np.mean(times)), figures(times))
+
+
+def _chunk_rows(view: LiveView, size: str, chunks: list[int], sets: list[list[int]]) -> Iterator[Row]:
+    layer, whole = ChunkLayer(view), ChunkLayer(view, spread=1 << 62)
+    times, found = timed(layer.neighbours, chunks)
+    links = np.array([len(one) for one in found])
+    shape = f"{links.mean():.0f} links a passage, at most {links.max()}"
+    yield Row("chunk layer, neighbours of a passage, ms", size, float(np.mean(times)), f"{figures(times)}; {shape}")
+    bare, every = timed(whole.neighbours, chunks)
+    kept = sum(one.weight for near in found for one in near) / sum(one.weight for near in every for one in near)
+    of = np.array([len(one) for one in every])
+    yield Row(
+        "the same without the bound, ms", size, float(np.mean(bare)), f"{of.mean():.0f} links, at most {of.max()}"
+    )
+    yield Row("weight that the bound keeps, %", size, 100 * kept, f"links it keeps: {links.sum() / of.sum():.1%}")
+    times, linked = timed(layer.among, sets)
+    detail = f"{figures(times)}; {np.mean([len(one) for one in linked]):.0f} links"
+    yield Row(f"chunk layer among the {COARSE} nearest passages, ms", size, float(np.mean(times)), detail)
+    times, pairs = timed(lambda chunk: rewritten(view, chunk), chunks)
+    detail = f"{figures(times)}; {np.mean(pairs):,.0f} pairs"
+    yield Row("chunk layer if kept, ms a document", size, float(np.mean(times)), detail)
+
+
+def _similarity_rows(view: LiveView, size: str, chunks: list[int], working: list[list[int]]) -> Iterator[Row]:
+    layer = SimilarityLayer(view)
+    times, found = timed(layer.among, working)
+    count = np.mean([len(nodes) for nodes in working])
+    detail = f"{figures(times)}; {count:.0f} entities, {np.mean([len(one) for one in found]):.0f} links"
+    yield Row("similarity layer among a question's entities, ms", size, float(np.mean(times)), detail)
+    nodes = sorted(working_entities(view, chunks))[:200]
+    times, _ = timed(layer.neighbours, nodes)
+    yield Row("similarity layer, neighbours of an entity, ms", size, float(np.mean(times)), figures(times))
+    own, there = _against_exact(view, layer, nodes)
+    yield Row("its k nearest, recall against exact search", size, own)
+    yield Row("its neighbours, recall against exact search", size, there, "those beyond reach, or missed by the index")
+
+    def kept(chunk: int) -> None:
+        for node in entities_in(view, chunk):
+            layer.neighbours(node)
+
+    times, _ = timed(kept, chunks)
+    yield Row("similarity layer if kept, ms a document", size, float(np.mean(times)), figures(times))
+
+
+def rewritten(view: LiveView, chunk: int) -> int:
+    """Change every pair of passages whose weight a document's arrival changes; returns how many there are."""
+    held: dict[tuple[int, int], int] = defaultdict(int)
+    for node in entities_in(view, chunk):
+        here = view.entities[node].chunks
+        for other in view.neighbours.get(node, ()):
+            there = view.entities[other].chunks
+            if len(here) * len(there) <= SPREAD:
+                for one in here:
+                    for another in there:
+                        held[one, another] += 1
+    return len(held)
+
+
+def _against_exact(view: LiveView, layer: SimilarityLayer, nodes: list[int]) -> tuple[float, float]:
+    """Shares of the true k nearest and of the true links (both directions) that the layer gives."""
+    index = view.indexes.entities
+    ids = index.live_ids()
+    near = true_nearest(ids, index.vectors(ids), 5)
+    links: dict[int, set[int]] = {node: set(near[node]) for node in nodes}
+    for node, others in near.items():
+        for other in others:
+            if other in links:
+                links[other].add(node)
+    own = sum(len({one.number for one in layer.nearest(node)} & set(near[node])) for node in nodes)
+    there = sum(len({one.number for one in layer.neighbours(node)} & links[node]) for node in nodes)
+    return own / (5 * len(nodes)), there / sum(map(len, links.values()))
+
+
+def true_nearest(ids: Ids, vectors: Vectors, count: int) -> dict[int, list[int]]:
+    """The nearest of all, by matrix products in blocks. Cost: quadratic."""
+    found: dict[int, list[int]] = {}
+    for start in range(0, len(ids), 1_000):
+        cosines = vectors[start : start + 1_000] @ vectors.T
+        cosines[np.arange(len(cosines)), np.arange(start, start + len(cosines))] = -np.inf
+        best = np.argpartition(-cosines, count, axis=1)[:, :count]
+        found.update(zip(ids[start : start + 1_000].tolist(), ids[best].tolist(), strict=True))
+    return found
+
+
+def _nearest_passages(view: LiveView, chunk: int) -> list[int]:
+    vector = view.indexes.chunks.vectors(np.array([chunk]))
+    return [number for number in view.indexes.chunks.search(vector, COARSE).ids[0].tolist() if number >= 0]
+
+
+def timed(work: Callable[[T], U], items: Sequence[T]) -> tuple[list[float], list[U]]:
+    """CPU milliseconds of each call, without Python's garbage collector (as timeit does), and what it gave."""
+    times, results = [], []
+    gc.collect()
+    gc.disable()
+    for item in items:
+        started = time.thread_time()
+        results.append(work(item))
+        times.append((time.thread_time() - started) * 1e3)
+    gc.enable()
+    return times, results
+
+
+def figures(times: list[float]) -> str:
+    return f"mean {np.mean(times):.2f}, median {np.median(times):.2f}, p99 {np.quantile(times, 0.99):.2f} ms"
+
+
+class _Numbers:
+    """The numbers of a copy's rows: those of famous entities are shared, all others moved."""
+
+    def __init__(self, view: LiveView, copy: int) -> None:
+        self.copy = copy
+        self._famous = {node for node, entity in view.entities.items() if len(entity.chunks) >= FAMOUS}
+        self._node_of = {number: label.node for number, label in view.labels.items()}
+        self._steps = tuple(max(table) + 1 for table in (view.entities, view.labels, view.chunks))
+
+    def node(self, node: int) -> int:
+        return node if node in self._famous else node + self.copy * self._steps[0]
+
+    def label(self, label: int) -> int:
+        return label if self._node_of[label] in self._famous else label + self.copy * self._steps[1]
+
+    def chunk(self, chunk: int) -> int:
+        return chunk + self.copy * self._steps[2]
+
+
+def multiplied(view: LiveView, copies: int) -> LiveView:
+    """A view of so many times as many passages, with an exact index of passages and an approximate one of entities."""
+    delta = GraphDelta(view.graph, 1, snapshot=True)
+    edges: dict[tuple[int, int], EdgeRow] = {}
+    rng = np.random.default_rng(1)
+    for copy in range(copies):
+        part = _copied(view, _Numbers(view, copy), rng)
+        for edge in part.edges:
+            held = edges.get((edge.u, edge.v))
+            edges[edge.u, edge.v] = replace(edge, weight=edge.weight + (held.weight if held else 0))
+        delta = replace(
+            delta,
+            chunks=delta.chunks + part.chunks,
+            labels=tuple({row.label: row for row in (*delta.labels, *part.labels)}.values()),
+            mentions=delta.mentions + part.mentions,
+            entities=tuple({row.node: row for row in (*part.entities, *delta.entities)}.values()),
+        )
+    entities = HnswIndex(view.indexes.entities.dimensions)
+    larger = LiveView(view.graph, Indexes(ExactIndex(view.indexes.chunks.dimensions), entities, ExactIndex(1)))
+    larger.apply(replace(delta, edges=tuple(edges.values())))
+    entities.settle()
+    return larger
+
+
+def _copied(view: LiveView, numbers: _Numbers, rng: np.random.Generator) -> GraphDelta:
+    chunks = _moved(view.indexes.chunks, sorted(view.chunks), numbers.copy, rng)
+    entities = _moved(view.indexes.entities, sorted(view.entities), numbers.copy, rng)
+    return GraphDelta(
+        view.graph,
+        1,
+        chunks=tuple(
+            ChunkRow(numbers.chunk(n), f"{c.chunk_id}-{numbers.copy}", c.doc_id, c.ordinal, "", chunks[n], 1)
+            for n, c in view.chunks.items()
+        ),
+        labels=tuple(
+            LabelRow(
+                numbers.label(n), f"{row.name} {numbers.copy}", row.type, numbers.node(row.node), row.mentions, b""
+            )
+            for n, row in view.labels.items()
+        ),
+        mentions=tuple(
+            MentionRow(numbers.label(row.label), numbers.chunk(row.chunk), row.name, row.description, row.count)
+            for chunk in view.chunks.values()
+            for row in chunk.mentions
+        ),
+        entities=tuple(
+            EntityRow(numbers.node(n), e.name, e.type, tuple(map(numbers.label, e.labels)), e.mentions, entities[n], 1)
+            for n, e in view.entities.items()
+        ),
+        edges=tuple(
+            _edge(numbers.node(u), numbers.node(v), edge)
+            for u, ends in view.neighbours.items()
+            for v, edge in ends.items()
+            if u < v
+        ),
+    )
+
+
+def _edge(one: int, other: int, edge: Edge) -> EdgeRow:
+    return EdgeRow(min(one, other), max(one, other), edge.weight, edge.trussness)
+
+
+def _moved(index: VectorIndex, ids: list[int], copy: int, rng: np.random.Generator) -> dict[int, Vector]:
+    """The vectors of a copy: those of the first as they are, of others a little aside."""
+    vectors = index.vectors(np.array(ids, np.int64))
+    noise = rng.standard_normal(vectors.shape).astype(np.float32) * (0.02 if copy else 0.0)
+    return dict(zip(ids, (vectors + noise).astype(np.float16), strict=True))

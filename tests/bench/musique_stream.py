@@ -1,0 +1,211 @@
+"""The MuSiQue passages as extractions, and a writer with its view that says what each step of a document costs.
+
+The vectors are the ones shipped beside the embedding endpoint, looked up and not computed: model time is no part of
+what is measured. Not a service: no HTTP, no log; the graph store is SQLite, as in the embedded runtime.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from graph.consolidation import Consolidator
+from graph.records import Change, DocumentInfo, Extraction, Fact, GraphDelta, Unit
+from graph.vector_index import ExactIndex, Vectors
+from graph.view import Indexes, LiveView
+from infra.hnsw import HnswIndex
+from infra.sqlite import SqliteBackend
+from streams.consolidate import notice
+from streams.deltas import decode, encode
+from streams.extraction import Caps, Models, extract
+from streams.messages import DocumentMessage, ExtractionMessage, GivenEntity, GivenFact, decode_extraction, unit_key
+from streams.models import Found, Passage
+from streams.ports import Commit, GraphCommit, Record, Standing, Watermark
+from tests.bench.core_resolution import find_data, load_vectors
+from tests.support import bench_data
+
+GRAPH = "musique"
+DIMENSIONS = 384
+
+T = TypeVar("T")
+
+
+class KnownVectors:
+    """An Embedder that looks texts up. Raises KeyError for a text that was never embedded."""
+
+    name = "looked up"
+    dimensions = DIMENSIONS
+
+    def __init__(self) -> None:
+        data = find_data()
+        if data is None:
+            raise FileNotFoundError("no benchmark data: GRAPHTIDE_BENCH_DATA names its folder, `embedder` beside it")
+        self._vectors = load_vectors(data)
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        return np.stack([self._vectors[text] for text in texts]) if texts else np.empty((0, DIMENSIONS), np.float32)
+
+
+class WholeText:
+    """A Chunker that leaves a passage as it is."""
+
+    name = "whole"
+
+    def split(self, text: str) -> tuple[Passage, ...]:
+        return (Passage(text, 0, len(text)),)
+
+
+class NoExtractor:
+    """An Extractor that is never asked: every document brings its extraction along."""
+
+    name = "none"
+
+    async def extract(self, text: str, *, title: str = "") -> Found:
+        raise AssertionError(f"asked about {title!r}, {len(text)} characters")
+
+
+def messages() -> list[DocumentMessage]:
+    """The passages as they are published, in file order, with what a language model extracted from them."""
+    return [_message(passage) for passage in bench_data.corpus()]
+
+
+def _message(passage: bench_data.Passage) -> DocumentMessage:
+    return DocumentMessage(
+        GRAPH,
+        passage.doc_id,
+        passage.text,
+        DocumentInfo(passage.title),
+        tuple(GivenEntity(name) for name in passage.entities),
+        tuple(GivenFact(*triple) for triple in passage.triples),
+    )
+
+
+def edited(document: Extraction, other: Extraction) -> Extraction:
+    """The document with every second fact gone, and another one's passage behind it."""
+    return replace(document, units=(*(_thinned(unit) for unit in document.units), *other.units), gaps=())
+
+
+def _thinned(unit: Unit) -> Unit:
+    facts: tuple[Fact, ...] = unit.facts[::2]
+    return replace(unit, facts=facts, key=unit_key(unit.text, unit.vector, unit.mentions, facts))
+
+
+@dataclass(slots=True)
+class Clock:
+    """CPU seconds of the process by step, one number a document."""
+
+    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    def time(self, step: str, work: Callable[[], T]) -> T:
+        started = time.process_time()
+        result = work()
+        self.seconds[step].append(time.process_time() - started)
+        return result
+
+    def ms(self, step: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return np.array(self.seconds[step]) * 1e3
+
+    def figures(self, step: str) -> str:
+        held = self.ms(step)
+        return f"mean {held.mean():.2f}, median {np.median(held):.2f}, p99 {np.quantile(held, 0.99):.2f} ms"
+
+
+class TimedKernel:
+    """A kernel whose updates are timed; everything else goes through."""
+
+    def __init__(self, kernel: Any, step: str, clock: Clock) -> None:
+        self._kernel, self._step, self._clock = kernel, step, clock
+
+    def update(self, *arguments: Any) -> Any:
+        return self._clock.time(self._step, lambda: self._kernel.update(*arguments))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernel, name)
+
+
+def timed_writer(clock: Clock) -> Any:
+    """A write model whose parts are timed from outside: it does not time itself."""
+    writer = Consolidator(GRAPH)
+    for part in ("trussness", "communities", "resolver"):
+        setattr(writer, f"_{part}", TimedKernel(getattr(writer, f"_{part}"), part, clock))
+    return writer
+
+
+class TimedGraph:
+    """One graph through extraction, message, write model, store and view, a document at a time."""
+
+    def __init__(self, backend: SqliteBackend) -> None:
+        self.clock = Clock()
+        self.writer: Any = timed_writer(self.clock)
+        self.view = LiveView(GRAPH, Indexes(*(HnswIndex(DIMENSIONS) for _ in range(3))))
+        self.live: dict[str, Extraction] = {}
+        self.delta_bytes: list[int] = []
+        self._backend = backend
+        self._models = Models(WholeText(), NoExtractor(), KnownVectors())
+        self._held = Watermark(0, 0)
+
+    async def open(self) -> None:
+        self._held = await self._backend.store.claim(0)
+
+    async def publish(self, document: DocumentMessage, revision: int) -> None:
+        """Take a document through all steps."""
+        started = time.process_time()
+        extraction = await extract(document, revision, self._models, Caps())
+        self.clock.seconds["extract"].append(time.process_time() - started)
+        await self.change(document.doc_id, extraction)
+
+    async def change(self, doc_id: str, new: Extraction | None) -> None:
+        """Apply a revision, or a deletion."""
+        revision = self._held.next_offset
+        message = ExtractionMessage(GRAPH, doc_id, revision, new)
+        value = self.clock.time("message", message.encode)
+        self.clock.time("message", lambda: decode_extraction(value))
+        change = Change(doc_id, self.live.get(doc_id), new)
+        delta = self.clock.time("consolidate", lambda: self.writer.apply([change]))
+        standing = Standing(revision, value if new else None)
+        await self._store(delta, {doc_id: standing})
+        sent = self.clock.time("encode a delta", lambda: encode(delta, sums=False))
+        self.clock.time("decode a delta", lambda: decode(sent))
+        self.delta_bytes.append(len(sent))
+        self.clock.time("follow", lambda: self._follow(delta))
+        self.live.pop(doc_id, None)
+        if new is not None:
+            self.live[doc_id] = new
+
+    async def _store(self, delta: GraphDelta, standings: dict[str, Standing]) -> None:
+        started = time.process_time()
+        after = self._held.next_offset + 1
+        record = Record(GRAPH, notice(delta).encode())
+        await self._backend.store.commit(Commit(0, self._held, after, (GraphCommit(delta, standings),), (), (record,)))
+        self._held = Watermark(self._held.epoch, after)
+        self.clock.seconds["store"].append(time.process_time() - started)
+
+    def _follow(self, delta: GraphDelta) -> None:
+        with self.view.lock.write():
+            self.view.apply(delta)
+        for index in (self.view.indexes.chunks, self.view.indexes.entities, self.view.indexes.statements):
+            assert isinstance(index, HnswIndex)
+            index.settle()
+
+    def close(self) -> None:
+        for index in (self.view.indexes.chunks, self.view.indexes.entities, self.view.indexes.statements):
+            assert isinstance(index, HnswIndex)
+            index.close()
+
+
+def exact_view() -> LiveView:
+    return LiveView(GRAPH, Indexes(*(ExactIndex(DIMENSIONS) for _ in range(3))))
+
+
+async def opened(folder: Path) -> tuple[SqliteBackend, TimedGraph]:
+    """A graph on an empty store in the folder."""
+    backend = await SqliteBackend.open(folder)
+    graph = TimedGraph(backend)
+    await graph.open()
+    return backend, graph
