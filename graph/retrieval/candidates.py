@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from graph.retrieval import terms
-from graph.retrieval.evidence import DECADES, Candidates, Positions, Scores, Weighting, singles
+from graph.retrieval.evidence import DECADES, WEIGHTING, Candidates, Positions, Scores, Weighting, singles
 from graph.retrieval.filters import Admits
 from graph.retrieval.request import Question
 from graph.retrieval.seeds import Seeds
@@ -42,7 +42,12 @@ class Pool:
 
 
 def gather(
-    view: LiveView, question: Question, seeds: Seeds, mass: Mapping[int, float], admits: Admits | None
+    view: LiveView,
+    question: Question,
+    seeds: Seeds,
+    mass: Mapping[int, float],
+    admits: Admits | None = None,
+    weighting: Weighting = WEIGHTING,
 ) -> Pool | None:
     """The nearest passages, the walk's best, and what the best of both lead to. None when there is none at all.
 
@@ -50,7 +55,6 @@ def gather(
 
     Cost: reads at most NEAR + WALKED + firsts * entities of a passage * HUB passages, whatever the graph's size.
     """
-    weighting = Weighting()
     scale = (seeds.passages[-1].cosine, seeds.passages[0].cosine) if seeds.passages else (0.0, 1.0)
     walked = _walked(view, mass, max(WALKED, question.top_k))
     near = _measured(view, question, walked.union(hit.number for hit in seeds.passages))

@@ -1,19 +1,19 @@
 """The course that modes `local` and `passages` share: seeds, walk, candidates, pairs, choice.
 
 Not a mode of its own: a mode says how much novelty counts in the choice. Invariant: it decides on canonical names and
-on values alone, so equal graphs give equal results, up to the rounding of the walk.
+on values alone, so equal graphs give equal results, to the last bit of a score where the indexes are exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from graph.retrieval import explain
 from graph.retrieval.candidates import NEAR, Pool, best_first, gather
-from graph.retrieval.evidence import Scores, Weighting, inclusion, pairs
+from graph.retrieval.evidence import WEIGHTING, Scores, Weighting, inclusion, pairs
 from graph.retrieval.filters import Admits, admitted_chunks
 from graph.retrieval.mmr import Order, mmr
 from graph.retrieval.request import Passage, Question, Retrieved, Subgraph, Trace
@@ -32,7 +32,9 @@ class _Walked:
     mass: Mapping[int, float]
 
 
-def retrieve_by_pairs(view: LiveView, question: Question, mode: str, trade_off: float) -> Retrieved:
+def retrieve_by_pairs(
+    view: LiveView, question: Question, mode: str, trade_off: float, weighting: Weighting = WEIGHTING
+) -> Retrieved:
     """The `top_k` passages by part in good pairs, weighed `trade_off` to 1 - `trade_off` against novelty (mmr.py).
 
     `score` is the part in good pairs, from 0 to 1 for the best candidate. Call under `view.lock.read()`. Cost: three
@@ -42,15 +44,25 @@ def retrieve_by_pairs(view: LiveView, question: Question, mode: str, trade_off: 
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
     start = restart(view, seeds)
     walked = _Walked(seeds, start, _admitted(walk(view.walk, start), admits))
-    pool = gather(view, question, seeds, walked.mass, admits)
+    pool = gather(view, question, seeds, walked.mass, admits, weighting)
     if pool is None:
         return Retrieved((), Subgraph(), view.version, mode, Trace() if question.explain else None)
-    scores = pair_scores(pool, Weighting())
-    relevance = relative(inclusion(scores, pool.firsts, pool.worth, Weighting().temperature))
+    scores = pair_scores(pool, weighting)
+    relevance = relative(inclusion(scores, pool.firsts, pool.worth, weighting.temperature))
     order = _chosen(pool, relevance, question.top_k, trade_off)
     chosen = [pool.numbers[place] for place in order]
     passages = tuple(_passage(view, pool.numbers[place], float(relevance[place])) for place in order)
-    trace = _trace(view, walked, pool, scores, relevance, order.tolist()) if question.explain else None
+    trace = None
+    if question.explain:
+        trace = Trace(
+            (
+                *explain.seed_steps(view, walked.seeds),
+                explain.walk_step(view, walked.restart, walked.mass),
+                explain.word_step(pool),
+                explain.pair_step(view, pool, scores, weighting),
+                explain.fusion_step(view, pool, relevance, order.tolist()),
+            )
+        )
     return Retrieved(passages, stated_by(view, chosen, walked.mass), view.version, mode, trace)
 
 
@@ -82,17 +94,3 @@ def _chosen(pool: Pool, relevance: Scores, count: int, trade_off: float) -> Orde
 def _passage(view: LiveView, number: int, score: float) -> Passage:
     chunk = view.chunks[number]
     return Passage(chunk.chunk_id, chunk.doc_id, score, chunk.text)
-
-
-def _trace(
-    view: LiveView, walked: _Walked, pool: Pool, scores: Scores, relevance: Scores, order: Sequence[int]
-) -> Trace:
-    return Trace(
-        (
-            *explain.seed_steps(view, walked.seeds),
-            explain.walk_step(view, walked.restart, walked.mass),
-            explain.word_step(pool),
-            explain.pair_step(view, pool, scores, Weighting()),
-            explain.fusion_step(view, pool, relevance, order),
-        )
-    )

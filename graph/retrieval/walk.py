@@ -20,9 +20,9 @@ def walk(graph: WalkGraph, restart: Mapping[int, float]) -> dict[int, float]:
 
     A step is as likely to restart as to go on (Gutiérrez et al. 2024, damping 0.5): what answers a question lies
     within a few hops of where it touches the graph. A node's mass is too low by at most EPSILON for each unit of its
-    degree, and is the same whatever the order in which the graph was built. EPSILON is a tenth of the first that
-    changes what is found (tests/bench/retrieval.py). Cost: at most 2 / EPSILON in weighted degrees, however large the
-    graph; on the benchmark's, some thousand nodes.
+    degree, and is the same whatever the order in which the graph was built. EPSILON is a tenth of the largest at which
+    tests/bench/retrieval.py finds as much as with an exact walk. Cost: at most 2 / EPSILON in weighted degrees,
+    however large the graph; on the benchmark's, and on one ten times as large, some two thousand nodes.
     """
     if not restart:
         return {}
