@@ -22,11 +22,13 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from graph.communities.guard import Partition, leiden
 from graph.consolidation import Consolidator
 from graph.consolidation.consolidator import DriftCheck
 from graph.records import Change, GraphDelta
+from graph.resolution import LabelKey, PairKey
 from streams.dead_letters import bury
 from streams.errors import Broken, GraphtideError, Rejected
 from streams.messages import (
@@ -57,6 +59,8 @@ log = logging.getLogger("graphtide.streams")
 
 STAGE = "consolidate"
 Follow = Callable[[GraphDelta], Awaitable[None]]
+Ask = Callable[[LabelKey, LabelKey], Awaitable[bool | None]]
+"""Whether two labels, (name, type) each, are one entity; None when it cannot be told now."""
 
 
 @dataclass(slots=True)
@@ -260,7 +264,9 @@ class ConsolidateStage:
         writer = self._writers.get(graph)
         if writer is None:
             snapshot = await self._store.snapshot(graph)
-            writer = self._writers[graph] = await asyncio.to_thread(Consolidator.restore, snapshot)
+            verdicts = await self._store.verdicts(graph)
+            restore = partial(Consolidator.restore, snapshot, verdicts=verdicts)
+            writer = self._writers[graph] = await asyncio.to_thread(restore)
             self._dimensions[graph] = max((row.vector.size for row in snapshot.chunks), default=0)
         return writer
 
@@ -289,17 +295,43 @@ class ConsolidateStage:
                 if self._writers.get(graph) is writer:
                     await self._adopt(writer, check, fresh)
 
-    async def _adopt(self, writer: Consolidator, check: DriftCheck, fresh: Partition) -> None:
-        delta = await asyncio.to_thread(writer.adopt, check, fresh)
-        if delta is None:
-            return
+    async def judge(self, ask: Ask, most: int = 16) -> int:
+        """Put up to `most` borderline pairs of each graph to a judge, and take its verdicts; returns how many.
+
+        `ask` is awaited with no lock held; None is no verdict, and the pair is asked about again another time. A
+        verdict and what it changes are one commit, so no pair is paid for twice.
+        """
+        taken = 0
+        for graph, writer in list(self._writers.items()):
+            async with self._writing:
+                pairs = writer.borderline(most)
+            answers = await asyncio.gather(*(ask(*pair) for pair in pairs))
+            for pair, same in zip(pairs, answers, strict=True):
+                if same is not None:
+                    async with self._writing:
+                        taken += await self._decide(graph, writer, pair, same)
+        return taken
+
+    async def _decide(self, graph: str, writer: Consolidator, pair: PairKey, same: bool) -> bool:
+        delta = await asyncio.to_thread(writer.decide, pair, same) if self._writers.get(graph) is writer else None
+        if delta is not None:
+            await self._publish(GraphCommit(delta, {}, {pair: same}))
+        return delta is not None
+
+    async def _publish(self, part: GraphCommit) -> None:
+        """Commit and let follow what no record of the log brought about."""
         try:
-            await self._commit(_Batch(parts=[GraphCommit(delta, {})]), self._held.next_offset)
+            await self._commit(_Batch(parts=[part]), self._held.next_offset)
         except BaseException:
             self._forget_all()
             raise
-        log.info("graph %s: communities of a fresh run are adopted, modularity %.4f", delta.graph, fresh.modularity)
-        await self._let_follow(delta)
+        await self._let_follow(part.delta)
+
+    async def _adopt(self, writer: Consolidator, check: DriftCheck, fresh: Partition) -> None:
+        delta = await asyncio.to_thread(writer.adopt, check, fresh)
+        if delta is not None:
+            await self._publish(GraphCommit(delta, {}))
+            log.info("graph %s: communities of a fresh run are adopted, modularity %.4f", delta.graph, fresh.modularity)
 
     def writer(self, graph: str) -> Consolidator | None:
         """The write model of a graph, if it is in memory. To be read while `paused`."""

@@ -10,11 +10,12 @@ share a partition. The single writer of a graph is whoever holds the latest epoc
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
 from graph.records import GraphDelta
+from graph.resolution import PairKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +172,11 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class GraphCommit:
-    """One graph's part of a batch: the delta, and the standing of each document it touched."""
+    """One graph's part of a batch: the delta, the standing of each document it touched, verdicts on pairs of labels."""
 
     delta: GraphDelta
     standings: Mapping[str, Standing]
+    verdicts: Mapping[PairKey, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ class Commit:
     """One batch of one partition: applied whole or not at all.
 
     1. compare-and-set of the watermark: `held` must be what the store has; it becomes `next_offset`
-    2. the rows of every delta, and the standings
+    2. the rows of every delta, the standings, the verdicts
     3. the outcomes, in the ledger
     4. the notices, in `deltas`
     """
@@ -225,6 +227,10 @@ class GraphStore(Protocol):
 
     async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, Standing]:
         """What the graph holds of these documents; documents it never had are left out."""
+        ...
+
+    async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
+        """Every verdict on a pair of labels that was ever committed: like documents, they are input to the graph."""
         ...
 
     async def snapshot(self, graph: str) -> GraphDelta:

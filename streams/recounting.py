@@ -15,6 +15,7 @@ from graph.consolidation import Consolidator
 from graph.digest import differences, digest
 from graph.identity import entity_id
 from graph.records import Change, GraphDelta, Vector
+from graph.resolution import PairKey
 from graph.vector_index import VectorIndex, unit_rows
 from graph.view import LiveView
 from streams.messages import decode_extraction
@@ -43,11 +44,11 @@ async def build(store: GraphStore, graph: str, version: int) -> GraphDelta:
         extraction = decode_extraction(value).extraction
         if extraction is not None:
             changes.append(Change(doc_id, None, extraction))
-    return await asyncio.to_thread(_build, graph, changes, version)
+    return await asyncio.to_thread(_build, graph, changes, await store.verdicts(graph), version)
 
 
-def _build(graph: str, changes: list[Change], version: int) -> GraphDelta:
-    writer = Consolidator(graph)
+def _build(graph: str, changes: list[Change], verdicts: Mapping[PairKey, bool], version: int) -> GraphDelta:
+    writer = Consolidator(graph, verdicts=verdicts)
     writer.version = version - 1
     delta = writer.apply(changes)
     return replace(delta, snapshot=True, communities=writer.hierarchy())

@@ -9,6 +9,7 @@ of all live extractions to an empty consolidator, but for inner ints and communi
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,7 +49,7 @@ from graph.records import (
     Unit,
     Vector,
 )
-from graph.resolution.judgement import LabelView
+from graph.resolution.judgement import LabelView, PairKey
 from graph.resolution.resolver import ClusterChange, Resolver, SameAs
 from graph.vector_sum import VectorSum, mean_of_means
 
@@ -82,7 +83,10 @@ class DriftCheck:
 class Consolidator:
     """See the module. One owner; not safe to share between threads."""
 
-    def __init__(self, graph: str, guard: DriftGuard | None = None) -> None:
+    def __init__(
+        self, graph: str, guard: DriftGuard | None = None, verdicts: Mapping[PairKey, bool] | None = None
+    ) -> None:
+        """An empty graph. `verdicts` are what a judge has said of pairs of labels so far: input, like documents."""
         self.graph = graph
         self.version = 0
         self._documents: dict[str, tuple[int, ...]] = {}
@@ -92,16 +96,18 @@ class Consolidator:
         self._statement_numbers: dict[StatementKey, int] = {}
         self._clusters: dict[int, frozenset[int]] = {}
         self._numbers = {kind: Numbers() for kind in ("label", "statement", "chunk", "node")}
-        self._resolver = Resolver()
+        self._resolver = Resolver(verdicts)
         self._topology = Topology()
         self._trussness = trussness.build(np.empty((0, 2), np.int32))
         self._communities = communities.build(np.empty((0, 2), np.int32), np.empty(0, np.int64))
         self._guard = guard or DriftGuard()
 
     @classmethod
-    def restore(cls, snapshot: GraphDelta, guard: DriftGuard | None = None) -> Consolidator:
+    def restore(
+        cls, snapshot: GraphDelta, guard: DriftGuard | None = None, verdicts: Mapping[PairKey, bool] | None = None
+    ) -> Consolidator:
         """The write model as it was when the snapshot's rows were written. Cost: linear in the rows."""
-        restored = cls(snapshot.graph, guard)
+        restored = cls(snapshot.graph, guard, verdicts)
         restored.version = snapshot.version
         restored._restore_contributions(snapshot)
         restored._restore_derived(snapshot)
@@ -115,6 +121,27 @@ class Consolidator:
     def hierarchy(self) -> communities.Hierarchy:
         """The communities as they stand, whole. Cost: linear in the nodes."""
         return self._communities.hierarchy()
+
+    def borderline(self, most: int) -> list[PairKey]:
+        """Up to `most` pairs of labels that the rules leave to a judge and that no verdict is known of."""
+        keys = ((self._labels[a].key, self._labels[b].key) for a, b in self._resolver.borderline())
+        return [(a, b) if a <= b else (b, a) for a, b in itertools.islice(keys, most)]
+
+    def decide(self, pair: PairKey, same: bool) -> GraphDelta | None:
+        """Take a judge's verdict on a pair, and say what it changed; None when one of the labels is gone by now.
+
+        A verdict is remembered for as long as this object lives; keeping it beyond is the caller's part.
+        """
+        numbers = [self._label_numbers.get(key) for key in pair]
+        if numbers[0] is None or numbers[1] is None:
+            return None
+        batch = _Batch()
+        clusters = self._resolver.decide((numbers[0], numbers[1]), same)
+        self._place_clusters(clusters, batch)
+        self._place_statements(batch)
+        delta = self._emit(batch, clusters)
+        self._forget(batch)
+        return delta
 
     def drift_check(self) -> DriftCheck | None:
         """When enough of the graph changed since the last check: what a fresh Leiden run is to be compared with.

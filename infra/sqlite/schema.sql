@@ -88,6 +88,16 @@ CREATE TABLE standings (
     UNIQUE (graph, doc_id)
 );
 
+CREATE TABLE verdicts (                        -- what a judge said of two labels, in the order of their names
+    graph  INTEGER NOT NULL,
+    a_name TEXT    NOT NULL,
+    a_type TEXT    NOT NULL,
+    b_name TEXT    NOT NULL,
+    b_type TEXT    NOT NULL,
+    same   INTEGER NOT NULL,
+    PRIMARY KEY (graph, a_name, a_type, b_name, b_type)
+) WITHOUT ROWID;
+
 CREATE TABLE documents (
     graph       INTEGER NOT NULL,
     doc_id      TEXT    NOT NULL,

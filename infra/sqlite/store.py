@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from graph.records import GraphDelta
+from graph.resolution import PairKey
 from infra.sqlite import graphs, rows, snapshot
 from infra.sqlite.database import Database
 from infra.sqlite.ledger import SqliteLedger
@@ -72,6 +73,10 @@ class SqliteGraphStore:
     async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, Standing]:
         """See GraphStore.standings."""
         return await self._database.read(lambda connection: _standings(connection, graph, doc_ids))
+
+    async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
+        """See GraphStore.verdicts."""
+        return await self._database.read(lambda connection: _verdicts(connection, graph))
 
     async def snapshot(self, graph: str) -> GraphDelta:
         """See GraphStore.snapshot. Rows come in the order of their keys."""
@@ -138,6 +143,19 @@ def _write_part(connection: sqlite3.Connection, part: GraphCommit) -> None:
         " ON CONFLICT DO UPDATE SET revision = excluded.revision, extraction = excluded.extraction",
         [(graph, doc_id, one.revision, one.extraction) for doc_id, one in part.standings.items()],
     )
+    connection.executemany(
+        "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET same = excluded.same",
+        [(graph, *a, *b, same) for (a, b), same in part.verdicts.items()],
+    )
+
+
+def _verdicts(connection: sqlite3.Connection, graph: str) -> dict[PairKey, bool]:
+    found = connection.execute(
+        "SELECT a_name, a_type, b_name, b_type, same FROM verdicts"
+        " WHERE graph = (SELECT graph FROM graphs WHERE name = ?)",
+        (graph,),
+    )
+    return {((a_name, a_type), (b_name, b_type)): bool(same) for a_name, a_type, b_name, b_type, same in found}
 
 
 def _standings(connection: sqlite3.Connection, graph: str, doc_ids: Sequence[str]) -> dict[str, Standing]:

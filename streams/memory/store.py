@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
 from graph.records import GraphDelta
+from graph.resolution import PairKey
 from streams.errors import Broken, Fenced
 from streams.memory.ledger import MemoryLedger, check_ends
 from streams.memory.log import MemoryLog
@@ -27,6 +28,7 @@ class MemoryGraphStore:
         self._rows: dict[str, Rows] = {}
         self._standings: dict[str, dict[str, Standing]] = {}
         self._reports: dict[str, dict[int, ReportRow]] = {}
+        self._verdicts: dict[str, dict[PairKey, bool]] = {}
 
     async def claim(self, partition: int) -> Watermark:
         """See GraphStore.claim."""
@@ -49,6 +51,7 @@ class MemoryGraphStore:
         for part in commit.graphs:
             self._rows.setdefault(part.delta.graph, Rows(part.delta.graph)).apply(part.delta)
             self._standings.setdefault(part.delta.graph, {}).update(part.standings)
+            self._verdicts.setdefault(part.delta.graph, {}).update(part.verdicts)
         # 3.
         self._ledger.record(commit.outcomes)
         # 4.
@@ -62,6 +65,10 @@ class MemoryGraphStore:
         """See GraphStore.standings."""
         held = self._standings.get(graph, {})
         return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
+
+    async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
+        """See GraphStore.verdicts."""
+        return dict(self._verdicts.get(graph, {}))
 
     async def snapshot(self, graph: str) -> GraphDelta:
         """See GraphStore.snapshot. Rows come in the order of their keys."""

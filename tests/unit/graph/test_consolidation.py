@@ -10,7 +10,7 @@ import pytest
 from graph.communities.guard import DriftGuard, leiden
 from graph.consolidation import Consolidator
 from graph.digest import canonical_lines, differences, digest
-from graph.records import Change, Extraction, Gone, GraphDelta
+from graph.records import Change, DocumentInfo, Extraction, Gone, GraphDelta
 from graph.vector_index import ExactIndex
 from graph.view import Indexes, LiveView
 from tests.model.graph_oracle import GraphOracle
@@ -213,3 +213,37 @@ def test_adopting_fresh_communities_changes_the_hierarchy_and_no_row() -> None:
     assert digest(world.view.rows()) == before
     world.step(rng)
     assert differences(world.view.rows(), rebuilt(world.live)) == ()
+
+
+def test_verdict_on_a_borderline_pair_is_input_that_a_rebuild_repeats() -> None:
+    """Each verdict changes what it must and no more: the graph is that of the documents and the verdicts."""
+    world, rng = World(), random.Random(2)
+    told = "a baseball team of the old city league since 1901"
+    names = [("Red Sox", "", told), ("Boston Red Sox", "", told), ("Cubs", "", told), ("Chicago Cubs", "", told)]
+    for number, name in enumerate(names):
+        near = [(name[0], name[1], name[2]), ("Ada Lovelace", "person", "")]
+        piece = unit(f"Passage {number}.", near, [(0, "knew", 1)])
+        world.change(Extraction(f"n{number}", number, DocumentInfo(), (piece,)))
+    pairs = world.writer.borderline(10)
+    assert pairs, "the names were chosen to be left to a judge"
+    verdicts = {pair: bool(number % 2 == 0) for number, pair in enumerate(pairs)}
+    before = len(world.view.entities)
+    for pair, same in verdicts.items():
+        delta = world.writer.decide(pair, same)
+        assert delta is not None
+        world.view.apply(delta)
+    assert world.writer.borderline(10) == []
+    assert len(world.view.entities) < before
+    fresh = Consolidator("world", verdicts=verdicts)
+    built = replace(fresh.apply([Change(d, None, e) for d, e in world.live.items()]), snapshot=True)
+    assert differences(world.view.rows(), built) == ()
+    restored = Consolidator.restore(
+        replace(built, version=world.writer.version, communities=fresh.hierarchy()), verdicts=verdicts
+    )
+    assert restored.borderline(10) == []
+    world.change(*[random_extraction(rng, "later", 99)])
+    gone = world.writer.decide(pairs[0], True)
+    assert gone is not None and not gone.gone.entities, "the same verdict again changes nothing"
+    world.view.apply(gone)
+    world.change("n0", "n1", "n2", "n3")
+    assert world.writer.decide(pairs[0], True) is None
