@@ -18,10 +18,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from streams.dead_letters import bury
 from streams.errors import GraphtideError, Rejected, Retryable
@@ -37,7 +35,7 @@ from streams.messages import (
 from streams.observing import Observer
 from streams.ports import Consumer, Delivered, Ledger, Log, Outcome, Position, Record, State
 from streams.retrying import Backoff
-from streams.window import Window
+from streams.under_way import Reading, UnderWay, Work
 
 log = logging.getLogger("graphtide.streams")
 
@@ -61,32 +59,6 @@ class ExtractSettings:
     caps: Caps = field(default_factory=Caps)
 
 
-@dataclass(slots=True, eq=False)
-class _Work:
-    """A record under way. `calm` is done when it has ended, or waits for a model: it did not kill the process."""
-
-    delivered: Delivered
-    calm: asyncio.Future[None]
-
-    def be_calm(self) -> None:
-        if not self.calm.done():
-            self.calm.set_result(None)
-
-
-@dataclass(slots=True)
-class _Course:
-    """One run: what was read and not begun, what is under way, and what cannot be committed yet."""
-
-    slots: asyncio.Semaphore
-    queue: deque[Delivered] = field(default_factory=deque)
-    running: dict[asyncio.Task[None], _Work] = field(default_factory=dict)
-    window: Window = field(default_factory=Window)
-    alone: asyncio.Future[None] | None = None
-
-    def held_bytes(self) -> int:
-        return sum(len(work.delivered.record.value or b"") for work in self.running.values())
-
-
 class ExtractStage:
     """See the module. `waiting` says, by document, what an accepted revision is waiting for."""
 
@@ -107,8 +79,8 @@ class ExtractStage:
         """Work until cancelled. Unfinished records are read again by the next run."""
         self.waiting.clear()
         consumer = self._log.consumer(DOCUMENTS, STAGE)
-        course = _Course(asyncio.Semaphore(self._settings.concurrency))
-        reading: asyncio.Task[Sequence[Delivered]] | None = None
+        course = UnderWay(asyncio.Semaphore(self._settings.concurrency))
+        reading: Reading | None = None
         try:
             if self._suspects is None:
                 self._suspects = await self._under_way_at_a_crash()
@@ -116,20 +88,20 @@ class ExtractStage:
                 self._start_queued(course)
                 if reading is None and self._has_room(course):
                     reading = asyncio.create_task(consumer.poll(self._settings.concurrency, self._settings.poll_s))
-                await asyncio.wait(_awaited(course, reading), return_when=asyncio.FIRST_COMPLETED)
+                await course.moves(reading)
                 await self._settle(consumer, course)
                 if reading is not None and reading.done():
                     batch, reading = reading.result(), None
                     await self._take(batch, course)
         finally:
-            await _end([*course.running, *([reading] if reading else [])])
+            await course.end(reading)
             await consumer.close()
 
     async def _under_way_at_a_crash(self) -> set[Position]:
         entries = await self._ledger.unfinished(EVER, self._settings.read_ahead)
         return {entry.position for entry in entries if entry.attempts}
 
-    def _has_room(self, course: _Course) -> bool:
+    def _has_room(self, course: UnderWay) -> bool:
         settings = self._settings
         return (
             not course.queue
@@ -138,7 +110,7 @@ class ExtractStage:
             and course.held_bytes() < settings.held_bytes
         )
 
-    async def _take(self, batch: Sequence[Delivered], course: _Course) -> None:
+    async def _take(self, batch: Sequence[Delivered], course: UnderWay) -> None:
         named = [one for one in batch if _is_named(one)]
         if named:
             await self._ledger.enter(named)
@@ -146,21 +118,21 @@ class ExtractStage:
             course.window.open(one.position)
             course.queue.append(one)
 
-    def _start_queued(self, course: _Course) -> None:
+    def _start_queued(self, course: UnderWay) -> None:
         while course.queue and (course.alone is None or course.alone.done()):
             delivered = course.queue.popleft()
             work = self._start(delivered, course, 0.0)
             suspected = self._suspects is not None and delivered.position in self._suspects
             course.alone = work.calm if suspected else None
 
-    def _start(self, delivered: Delivered, course: _Course, wait_s: float) -> _Work:
-        work = _Work(delivered, asyncio.get_running_loop().create_future())
+    def _start(self, delivered: Delivered, course: UnderWay, wait_s: float) -> Work:
+        work = Work(delivered, asyncio.get_running_loop().create_future())
         task = asyncio.create_task(self._record(work, course.slots, wait_s))
         task.add_done_callback(lambda _: work.be_calm())
         course.running[task] = work
         return work
 
-    async def _settle(self, consumer: Consumer, course: _Course) -> None:
+    async def _settle(self, consumer: Consumer, course: UnderWay) -> None:
         """Commit what is done. Storage that fails ends the run; an unforeseen error is its record's own affair."""
         commits: dict[int, Position] = {}
         for task in [task for task in course.running if task.done()]:
@@ -185,7 +157,7 @@ class ExtractStage:
         self._observer.retried(STAGE)
         return Backoff().delay_s(times - 1)
 
-    async def _record(self, work: _Work, slots: asyncio.Semaphore, wait_s: float) -> None:
+    async def _record(self, work: Work, slots: asyncio.Semaphore, wait_s: float) -> None:
         await asyncio.sleep(wait_s)
         started = time.monotonic()
         position, record = work.delivered.position, work.delivered.record
@@ -213,7 +185,7 @@ class ExtractStage:
         latest = await self._ledger.latest(graph, doc_id)
         return latest is not None and latest.position == position and latest.state is not State.ACCEPTED
 
-    async def _attempt(self, work: _Work, slots: asyncio.Semaphore, attempts: int) -> None:
+    async def _attempt(self, work: Work, slots: asyncio.Semaphore, attempts: int) -> None:
         record, revision = work.delivered.record, work.delivered.position.offset
         graph, doc_id = split_document_key(record.key)
         try:
@@ -228,7 +200,7 @@ class ExtractStage:
             await self._ledger.conclude([Outcome(graph, doc_id, revision, State.FAILED, reason)])
             self._observer.ended(graph, State.FAILED)
 
-    async def _outcome(self, graph: str, doc_id: str, work: _Work, slots: asyncio.Semaphore) -> bytes:
+    async def _outcome(self, graph: str, doc_id: str, work: Work, slots: asyncio.Semaphore) -> bytes:
         record, revision, accepted_ms = (
             work.delivered.record,
             work.delivered.position.offset,
@@ -252,25 +224,9 @@ class ExtractStage:
                 await asyncio.sleep(wait_s)
 
 
-def _awaited(course: _Course, reading: asyncio.Task[Sequence[Delivered]] | None) -> set[asyncio.Future[Any]]:
-    """What can bring the run forward."""
-    awaited: set[asyncio.Future[Any]] = {*course.running}
-    if reading is not None:
-        awaited.add(reading)
-    if course.alone is not None and not course.alone.done():
-        awaited.add(course.alone)
-    return awaited
-
-
 def _is_named(delivered: Delivered) -> bool:
     try:
         split_document_key(delivered.record.key)
     except Rejected:
         return False
     return True
-
-
-async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
