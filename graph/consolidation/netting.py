@@ -12,10 +12,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from graph.consolidation.state import LabelKey
 from graph.records import Change, Extraction, Mention, Unit
 from graph.resolution.normalisation import normalise
 
+LabelKey = tuple[str, str]
+"""Normalised name and type."""
 Triple = tuple[LabelKey, str, LabelKey]
 Seen = tuple[str, bytes]
 """One way a label is mentioned: its spelling and the vector's bytes."""

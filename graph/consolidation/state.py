@@ -1,4 +1,4 @@
-"""What the write model remembers: labels and statements as sums of contributions, and small reusable ints.
+"""What the write model remembers: labels and statements as sums of contributions, under small reusable ints.
 
 Invariant: a label or statement lives exactly as long as its count is positive, and equals the sum of what live units
 contribute to it, whatever the order in which they came and went.
@@ -11,10 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from graph.consolidation.netting import LabelKey, Triple
 from graph.vector_sum import VectorSum
-
-LabelKey = tuple[str, str]
-"""Normalised name and type."""
 
 StatementKey = tuple[int, str, int]
 """Subject label, predicate, object label."""
@@ -40,8 +38,8 @@ class Numbers:
         self._next += 1
         return self._next - 1
 
-    def release(self, number: int) -> None:
-        self._released.append(number)
+    def release(self, numbers: Iterable[int]) -> None:
+        self._released.extend(numbers)
 
     def settle(self) -> None:
         for number in self._released:
@@ -81,3 +79,67 @@ class Statement:
     weight_milli: int = 0
     vectors: VectorSum = field(default_factory=VectorSum)
     placed: Placement | None = None
+
+
+class Tables:
+    """The documents, labels and statements of one graph, by number and by key."""
+
+    def __init__(self) -> None:
+        self.documents: dict[str, tuple[int, ...]] = {}
+        """The chunks of each live document, in order."""
+        self.labels: dict[int, Label] = {}
+        self.label_numbers: dict[LabelKey, int] = {}
+        self.statements: dict[int, Statement] = {}
+        self.statement_numbers: dict[StatementKey, int] = {}
+        self.free_chunks = Numbers()
+        self._free_labels = Numbers()
+        self._free_statements = Numbers()
+
+    def label(self, key: LabelKey) -> Label:
+        """The label of that key; a new one, without mentions, if there is none."""
+        number = self.label_numbers.get(key)
+        if number is None:
+            number = self.label_numbers[key] = self._free_labels.take()
+            self.labels[number] = Label(number, key)
+        return self.labels[number]
+
+    def statement(self, triple: Triple) -> Statement:
+        """The statement of that triple, whose labels must be there; a new one, never stated, if there is none."""
+        subject, predicate, object_ = triple
+        key = (self.label_numbers[subject], predicate, self.label_numbers[object_])
+        number = self.statement_numbers.get(key)
+        if number is None:
+            number = self._free_statements.take()
+            self.hold(Statement(number, key))
+        return self.statements[number]
+
+    def hold(self, statement: Statement) -> None:
+        """Enter a statement between labels that are there."""
+        self.statements[statement.number] = statement
+        self.statement_numbers[statement.key] = statement.number
+        for end in (statement.key[0], statement.key[2]):
+            self.labels[end].statements.add(statement.number)
+
+    def nodes(self, statement: Statement) -> tuple[int, int]:
+        """The entities of a statement's subject and object."""
+        return self.labels[statement.key[0]].node, self.labels[statement.key[2]].node
+
+    def forget(self, labels: Iterable[int], statements: Iterable[int], chunks: Iterable[int]) -> None:
+        """Drop what died in a batch, and make the numbers free for the next one."""
+        for number in statements:
+            statement = self.statements.pop(number)
+            del self.statement_numbers[statement.key]
+            for end in (statement.key[0], statement.key[2]):
+                self.labels[end].statements.discard(number)
+            self._free_statements.release((number,))
+        for number in labels:
+            del self.label_numbers[self.labels.pop(number).key]
+            self._free_labels.release((number,))
+        self.free_chunks.release(chunks)
+        for free in (self._free_labels, self._free_statements, self.free_chunks):
+            free.settle()
+
+    def renumber(self, chunks: Iterable[int]) -> None:
+        """After tables were filled by hand: find out which numbers are free."""
+        self._free_labels, self._free_statements = Numbers(self.labels), Numbers(self.statements)
+        self.free_chunks = Numbers(chunks)

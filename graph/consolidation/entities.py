@@ -1,0 +1,104 @@
+"""Entities and edges: which node stands for a cluster of labels, and what its statements add to the topology.
+
+A node is the inner name of an entity. When clusters merge or split, the node goes with the part that brings most
+statements along, so that little moves. Invariant: after `place`, every live statement between two entities supports
+exactly the edge between their nodes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from graph.consolidation.state import Numbers, Tables
+from graph.consolidation.topology import Topology, placement
+from graph.resolution import ClusterChange
+
+
+@dataclass(slots=True)
+class Placed:
+    """What placing a batch did: nodes with a new cluster, nodes that went, labels that changed their node."""
+
+    nodes: set[int] = field(default_factory=set)
+    gone: list[int] = field(default_factory=list)
+    moved: set[int] = field(default_factory=set)
+
+
+class Entities:
+    """The clusters of labels by node, and the topology between them."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._free = Numbers()
+        self.clusters: dict[int, frozenset[int]] = {}
+        self.topology = Topology()
+
+    def place(self, change: ClusterChange, statements: Iterable[int]) -> Placed:
+        """Follow a change of clusters, and of the counts of these statements.
+
+        Cost: the labels in the clusters and the statements of labels that moved.
+        """
+        placed = Placed()
+        self._place_clusters(change, placed)
+        touched = set(statements)
+        for number in placed.moved:
+            touched |= self._tables.labels[number].statements
+        for number in touched:
+            self._place_statement(number)
+        return placed
+
+    def forget(self, nodes: Iterable[int]) -> None:
+        """Make nodes that went free for the next batch."""
+        self._free.release(nodes)
+        self._free.settle()
+
+    def restore(self, clusters: dict[int, frozenset[int]]) -> None:
+        """Take over stored clusters, of labels that know their nodes already."""
+        self.clusters = clusters
+        self._free = Numbers(clusters)
+
+    def _place_clusters(self, change: ClusterChange, placed: Placed) -> None:
+        labels = self._tables.labels
+        freed = {labels[next(iter(cluster))].node for cluster in change.dissolved} - {-1}
+        inherited = self._heirs(change.formed, freed)
+        for cluster in change.formed:
+            node = inherited.get(cluster)
+            if node is None:
+                node = self._free.take()
+            self.clusters[node] = cluster
+            placed.nodes.add(node)
+            for number in cluster:
+                if labels[number].node != node:
+                    labels[number].node = node
+                    placed.moved.add(number)
+        placed.gone = sorted(freed - set(inherited.values()))
+        for node in placed.gone:
+            del self.clusters[node]
+
+    def _heirs(self, formed: Iterable[frozenset[int]], freed: set[int]) -> dict[frozenset[int], int]:
+        """Which of the freed nodes each new cluster takes over, the one with most statements on it first."""
+        claims: dict[tuple[int, frozenset[int]], int] = defaultdict(int)
+        for cluster in formed:
+            for number in cluster:
+                label = self._tables.labels[number]
+                if label.node in freed:
+                    claims[label.node, cluster] += 1 + len(label.statements)
+        heirs: dict[frozenset[int], int] = {}
+        left = set(freed)
+        for (node, cluster), _ in sorted(claims.items(), key=lambda claim: (-claim[1], claim[0][0])):
+            if node in left and cluster not in heirs:
+                heirs[cluster] = node
+                left.discard(node)
+        return heirs
+
+    def _place_statement(self, number: int) -> None:
+        statement = self._tables.statements[number]
+        now = placement(*self._tables.nodes(statement), statement.count)
+        if now == statement.placed:
+            return
+        if statement.placed:
+            self.topology.lift(statement.placed)
+        if now:
+            self.topology.place(now)
+        statement.placed = now

@@ -1,0 +1,136 @@
+"""The rows that a delta says: how labels, statements, entities and documents of the write model are written down.
+
+Pure reading, but for the numbers of new chunks, which are given out here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graph.consolidation.netting import UnitPlan, label_keys, predicate_key, repeats
+from graph.consolidation.state import Label, Tables
+from graph.identity import chunk_id
+from graph.records import (
+    Change,
+    ChunkRow,
+    DocumentRow,
+    EntityRow,
+    EvidenceRow,
+    Extraction,
+    LabelRow,
+    MentionRow,
+    StatementRow,
+    Unit,
+    Vector,
+)
+from graph.vector_sum import mean_of_means
+
+
+@dataclass(slots=True)
+class DocumentRows:
+    """What a batch changed of documents and their chunks."""
+
+    documents: list[DocumentRow] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    chunks: list[ChunkRow] = field(default_factory=list)
+    mentions: list[MentionRow] = field(default_factory=list)
+    evidence: list[EvidenceRow] = field(default_factory=list)
+
+
+def document_rows(tables: Tables, plans: Sequence[tuple[Change, UnitPlan]], version: int) -> DocumentRows:
+    """The rows of changed documents. Units that stay keep their chunk, and its row if their place is the same."""
+    rows = DocumentRows()
+    for change, plan in plans:
+        if change.new is None:
+            rows.gone.append(change.doc_id)
+            tables.documents.pop(change.doc_id, None)
+            continue
+        numbers = _chunk_rows(tables, change, change.new, plan, version, rows.chunks)
+        for index in plan.added:
+            rows.mentions.extend(_mention_rows(tables, change.new.units[index], numbers[index]))
+            rows.evidence.extend(_evidence_rows(tables, change.new.units[index], numbers[index]))
+        tables.documents[change.doc_id] = numbers
+        rows.documents.append(DocumentRow(change.doc_id, change.new.revision, change.new.info, numbers))
+    return rows
+
+
+def label_row(label: Label) -> LabelRow:
+    return LabelRow(label.number, *label.key, label.node, label.mentions, label.vectors.to_bytes())
+
+
+def statement_row(tables: Tables, number: int, version: int) -> StatementRow:
+    statement = tables.statements[number]
+    sums = (statement.count, statement.weight_milli, statement.vectors.to_bytes())
+    return StatementRow(number, *statement.key, *sums, _stored(statement.vectors.mean()), version)
+
+
+def entity_row(node: int, members: Iterable[Label], version: int) -> EntityRow:
+    """The entity as its labels make it: commonest spelling and type (ties by name), second mean of the vectors."""
+    labels = sorted(members, key=lambda label: label.key)
+    forms: Counter[str] = Counter()
+    types: Counter[str] = Counter()
+    for label in labels:
+        forms.update(label.forms)
+        if label.key[1]:
+            types[label.key[1]] += label.mentions
+    return EntityRow(
+        node,
+        _commonest(forms),
+        _commonest(types),
+        tuple(label.number for label in labels),
+        sum(label.mentions for label in labels),
+        _stored(mean_of_means(label.vectors.mean() for label in labels)),
+        version,
+    )
+
+
+def _chunk_rows(
+    tables: Tables, change: Change, new: Extraction, plan: UnitPlan, version: int, rows: list[ChunkRow]
+) -> tuple[int, ...]:
+    """Add the rows of chunks that are new, or stand elsewhere now, and return the numbers of all."""
+    held = {}
+    if change.old:
+        places = zip(tables.documents[change.doc_id], repeats(change.old), strict=True)
+        held = {chunk: (place, repeat) for place, (chunk, repeat) in enumerate(places)}
+    numbers = []
+    for place, (unit, repeat) in enumerate(zip(new.units, repeats(new), strict=True)):
+        kept = plan.kept.get(place)
+        number = tables.free_chunks.take() if kept is None else kept
+        numbers.append(number)
+        if kept is None or held[kept] != (place, repeat):
+            name = chunk_id(new.doc_id, unit.text, repeat)
+            rows.append(ChunkRow(number, name, new.doc_id, place, unit.text, unit.vector, version))
+    return tuple(numbers)
+
+
+def _mention_rows(tables: Tables, unit: Unit, chunk: int) -> list[MentionRow]:
+    counts: Counter[tuple[int, str, str]] = Counter()
+    for key, mention in zip(label_keys(unit), unit.mentions, strict=True):
+        counts[tables.label_numbers[key], mention.name, mention.description] += 1
+    return [MentionRow(label, chunk, name, said, n) for (label, name, said), n in counts.items()]
+
+
+def _evidence_rows(tables: Tables, unit: Unit, chunk: int) -> list[EvidenceRow]:
+    keys = [tables.label_numbers[key] for key in label_keys(unit)]
+    rows: Counter[tuple[int, str, str, int, str, str]] = Counter()
+    for fact in unit.facts:
+        number = tables.statement_numbers[keys[fact.subject], predicate_key(fact.predicate), keys[fact.object]]
+        rows[number, fact.description, fact.sentence, fact.weight_milli, fact.valid_from, fact.valid_to] += 1
+    return [
+        EvidenceRow(number, chunk, said, sentence, weight, n, since, till)
+        for (number, said, sentence, weight, since, till), n in rows.items()
+    ]
+
+
+def _stored(mean: NDArray[np.float32] | None) -> Vector:
+    """A mean as a row keeps it; vectors that cancel out leave none, and nothing is near them."""
+    return np.empty(0, np.float16) if mean is None else mean.astype(np.float16)
+
+
+def _commonest(counts: Counter[str]) -> str:
+    return min(counts, key=lambda name: (-counts[name], name)) if counts else ""
