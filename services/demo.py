@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
@@ -105,10 +106,10 @@ def _ask(console: Console, client: Client, after: str) -> None:
     for one in questions():
         body = client.post(f"{graph_path(GRAPH)}/query", {"question": one.question, "after": after})
         console.print(Text.assemble(("\n? ", "bold cyan"), (one.question, "bold")))
-        console.print(Text("  " + body["answer"]))
+        console.print(Padding(Text(body["answer"]), (0, 0, 0, 2)))
         for number, passage in enumerate(body["passages"], start=1):
             if f"[{number}]" in body["answer"]:
-                console.print(Text(f"  [{number}] {passage['doc_id']}, version {body['version']} of the graph", "dim"))
+                console.print(Text(f"  [{number}] {passage['doc_id']}", "dim"))
 
 
 def _where(urls: dict[str, str], client: Client, data: Path) -> Text:

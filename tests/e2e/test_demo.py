@@ -1,0 +1,39 @@
+"""`make run` as a newcomer sees it, and the README's session, which is its real output."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_demo(data: Path) -> str:
+    """The demonstration's output, without staying up."""
+    command = [sys.executable, "-m", "services.demo", "--leave", "--port", "0", "--grpc-port", "0", "--data", str(data)]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+    environment |= {"COLUMNS": "100"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def session(text: str) -> list[str]:
+    """What is asked and answered: the lines that depend on neither ports, folders nor progress."""
+    lines = [line.rstrip() for line in text.splitlines()]
+    kept = [line for line in lines if line.startswith(("? ", "  ")) and not re.match(r"  (\S+\s+http|gRPC|log)", line)]
+    return [line for line in kept if "graphtide" not in line]
+
+
+def test_demo_answers_before_and_after_the_corrections_as_the_readme_shows(tmp_path: Path) -> None:
+    """Every line of the README's session is one that the demonstration prints, in that order; twice the same."""
+    readme = (ROOT / "README.md").read_text()
+    shown = readme.split("<!-- session:begin -->")[1].split("<!-- session:end -->")[0]
+    first = run_demo(tmp_path / "data")
+    assert session(shown) and session(shown) == [line for line in session(first) if line in set(session(shown))]
+    assert "Kenji Watanabe" in first and "Lena Abara" in first
+    again = run_demo(tmp_path / "data")
+    assert session(again) == session(first)
