@@ -89,7 +89,7 @@ def reach(walk: Scores) -> Scores:
     """The walk's mass on a logarithmic scale, 1 for the best passage, 0 from DECADES below it, (n,).
 
     Stationary mass falls off geometrically with distance, so its logarithm is what compares with a similarity. What
-    lies below the scale is within the walk's error and depends on nothing.
+    lies below the scale counts as not reached: there the walk's error is as large as the mass.
     """
     best = walk.max(initial=0.0)
     if best <= 0:

@@ -60,7 +60,7 @@ def word_step(pool: Pool) -> Step:
     return Step("words", "Words of the question by how few of the candidates have them.", tuple(items))
 
 
-def fusion_step(view: LiveView, pool: Pool, relevance: Scores, order: Sequence[int]) -> Step:
+def choice_step(view: LiveView, pool: Pool, relevance: Scores, order: Sequence[int]) -> Step:
     """The passages chosen, in order, with each one's relevance and what it is worth by itself."""
     near, reached = nearness(pool.candidates), reach(pool.candidates.walk)
     items = tuple(

@@ -6,9 +6,6 @@ on values alone, so equal graphs give equal results, to the last bit of a score 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 import numpy as np
 
 from graph.retrieval import explain
@@ -17,19 +14,10 @@ from graph.retrieval.evidence import WEIGHTING, Scores, Weighting, inclusion, pa
 from graph.retrieval.filters import Admits, admitted_chunks
 from graph.retrieval.mmr import Order, mmr
 from graph.retrieval.request import Passage, Question, Retrieved, Subgraph, Trace
-from graph.retrieval.seeds import Seeds, find_seeds, restart
+from graph.retrieval.seeds import find_seeds, restart
 from graph.retrieval.subgraph import stated_by
 from graph.retrieval.walk import walk
 from graph.view import LiveView
-
-
-@dataclass(frozen=True, slots=True)
-class _Walked:
-    """What was found before anything was judged."""
-
-    seeds: Seeds
-    restart: Mapping[int, float]
-    mass: Mapping[int, float]
 
 
 def retrieve_by_pairs(
@@ -38,32 +26,30 @@ def retrieve_by_pairs(
     """The `top_k` passages by part in good pairs, weighed `trade_off` to 1 - `trade_off` against novelty (mmr.py).
 
     `score` is the part in good pairs, from 0 to 1 for the best candidate. Call under `view.lock.read()`. Cost: three
-    searches, one walk, and some three hundred passages read, whatever the graph's size.
+    searches, one walk, and some three hundred passages read: each step is bounded, whatever the graph's size.
     """
     admits = admitted_chunks(view, question.filters)
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
     start = restart(view, seeds)
-    walked = _Walked(seeds, start, _admitted(walk(view.walk, start), admits))
-    pool = gather(view, question, seeds, walked.mass, admits, weighting)
+    mass = _admitted(walk(view.walk, start), admits)
+    pool = gather(view, question, seeds, mass, admits, weighting)
     if pool is None:
         return Retrieved((), Subgraph(), view.version, mode, Trace() if question.explain else None)
     scores = pair_scores(pool, weighting)
     relevance = relative(inclusion(scores, pool.firsts, pool.worth, weighting.temperature))
-    order = _chosen(pool, relevance, question.top_k, trade_off)
-    chosen = [pool.numbers[place] for place in order]
+    order = _chosen(pool, relevance, question.top_k, trade_off).tolist()
     passages = tuple(_passage(view, pool.numbers[place], float(relevance[place])) for place in order)
-    trace = None
-    if question.explain:
-        trace = Trace(
-            (
-                *explain.seed_steps(view, walked.seeds),
-                explain.walk_step(view, walked.restart, walked.mass),
-                explain.word_step(pool),
-                explain.pair_step(view, pool, scores, weighting),
-                explain.fusion_step(view, pool, relevance, order.tolist()),
-            )
-        )
-    return Retrieved(passages, stated_by(view, chosen, walked.mass), view.version, mode, trace)
+    subgraph = stated_by(view, [pool.numbers[place] for place in order], mass)
+    if not question.explain:
+        return Retrieved(passages, subgraph, view.version, mode)
+    steps = (
+        *explain.seed_steps(view, seeds),
+        explain.walk_step(view, start, mass),
+        explain.word_step(pool),
+        explain.pair_step(view, pool, scores, weighting),
+        explain.choice_step(view, pool, relevance, order),
+    )
+    return Retrieved(passages, subgraph, view.version, mode, Trace(steps))
 
 
 def _admitted(mass: dict[int, float], admits: Admits | None) -> dict[int, float]:
