@@ -19,6 +19,7 @@ from streams.models import ContextPassage, Embedder, Generated
 NOTHING_FITS = "Nothing in the documents found answers this. (No language model is configured: answers are quotations.)"
 _WORD = re.compile(r"[^\W_]+")
 _QUESTION_WORDS = frozenset({"who", "what", "when", "where", "which", "why", "how", "whom", "whose", "name", "tell"})
+_PRONOUNS = frozenset({"he", "she", "it", "they", "his", "her", "its", "their", "this", "these", "that", "those"})
 _MAX_SENTENCE_CHARS = 600
 _SIMILARITY_SHARE = 0.5
 
@@ -30,6 +31,8 @@ class _Candidate:
     words: frozenset[str]
     titled: frozenset[str]
     dated: bool
+    dangling: bool
+    """Whether it opens with a pronoun, and so says little when it is quoted alone."""
 
 
 class ExtractiveGenerator:
@@ -74,7 +77,10 @@ class ExtractiveGenerator:
             best = max(
                 (c for c in range(len(candidates)) if not _repeats(candidates[c], chosen)),
                 key=lambda c: (
-                    _score(candidates[c], wanted, weights) + similar[c] + 0.15 * (wants_date and candidates[c].dated)
+                    _score(candidates[c], wanted, weights)
+                    + similar[c]
+                    + 0.15 * (wants_date and candidates[c].dated)
+                    - 0.3 * candidates[c].dangling
                 ),
                 default=None,
             )
@@ -111,7 +117,8 @@ def _candidates(at: int, passage: ContextPassage) -> list[_Candidate]:
         words = _content(quoted)
         if words:
             dated = any(m.type == "date" for m in measures_in(passage.text, sentence.start, sentence.end).values())
-            found.append(_Candidate(at, quoted, words, title, dated))
+            dangling = quoted.split(maxsplit=1)[0].casefold() in _PRONOUNS
+            found.append(_Candidate(at, quoted, words, title, dated, dangling))
     return found
 
 
