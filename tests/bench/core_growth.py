@@ -16,7 +16,7 @@ from graph.communities import Communities
 from graph.communities import build as build_communities
 from graph.communities.contract import Int32
 from graph.communities.guard import DriftGuard, leiden
-from graph.trussness import NO_EDGES
+from graph.trussness import NO_EDGES, Trussness
 from graph.trussness import build as build_trussness
 from tests.bench.core_communities import DOCUMENT, Costs, disconnected, ones, real_graph, reference, split
 from tests.bench.core_trussness import Row
@@ -78,17 +78,22 @@ def _hundredfold(name: str, edges: Int32, fresh: float) -> Iterator[Row]:
 
 def _stream(marks: tuple[int, ...]) -> Iterator[Row]:
     """The cost of a document as the graph grows from nothing, and what both kernels hold."""
-    communities = build_communities(NO_EDGES, ones(NO_EDGES))
+    communities, trussness = build_communities(NO_EDGES, ones(NO_EDGES)), build_trussness(NO_EDGES)
     stream, edges = documents(7, marks[-1]), 0
     means: list[float] = []
     for mark in marks:
         while edges < mark:
-            edges += _grow(communities, list(islice(stream, 500)))
+            edges += _grow(communities, trussness, list(islice(stream, 500)))
         window = list(islice(stream, WINDOW))
         costs = Costs()
         costs.stream(communities, window)
+        for batch in window:
+            trussness.update(batch, NO_EDGES)
         edges += sum(map(len, window))
         means.append(costs.mean)
+        parts = trussness.memory_bytes() / edges, communities.memory_bytes() / edges
+        detail = f"topology and trussness {parts[0]:.0f}, communities {parts[1]:.0f}"
+        yield Row("bytes an edge: topology, trussness, communities", f"{mark:,} edges", sum(parts), detail, 150)
         yield from _at_mark(communities, f"{mark:,} edges", costs, mark)
     detail = f"means {means[0] * 1e6:.0f} and {means[-1] * 1e6:.0f} µs"
     yield Row(
@@ -96,9 +101,10 @@ def _stream(marks: tuple[int, ...]) -> Iterator[Row]:
     )
 
 
-def _grow(communities: Communities, batches: list[Int32]) -> int:
+def _grow(communities: Communities, trussness: Trussness, batches: list[Int32]) -> int:
     for batch in batches:
         communities.update(batch, ones(batch))
+        trussness.update(batch, NO_EDGES)
     return sum(map(len, batches))
 
 
@@ -109,11 +115,6 @@ def _at_mark(communities: Communities, size: str, costs: Costs, mark: int) -> It
     target = 5_000 if mark == 1_000_000 else None
     detail = f"{rebuild_s * 1e3:,.0f} ms"
     yield Row("communities, full rebuild / document", size, rebuild_s / costs.mean, detail, target, at_least=True)
-    trussness = build_trussness(present[0])
-    count = len(present[0])
-    parts = trussness.memory_bytes() / count, communities.memory_bytes() / count
-    detail = f"topology and trussness {parts[0]:.0f}, communities {parts[1]:.0f}"
-    yield Row("bytes an edge: topology, trussness, communities", size, sum(parts), detail, 150)
     if mark <= 1_000_000:
         fresh = reference(*present)
         below = fresh - communities.modularity()

@@ -24,7 +24,16 @@ from graph.view import LiveView
 from tests.bench.core_communities import disconnected, reference
 from tests.bench.core_index import recall
 from tests.bench.core_trussness import Row
-from tests.bench.musique_stream import DIMENSIONS, GRAPH, KnownVectors, TimedGraph, edited, messages, opened
+from tests.bench.musique_stream import (
+    DIMENSIONS,
+    GRAPH,
+    KnownVectors,
+    TimedGraph,
+    collections_timed,
+    edited,
+    messages,
+    opened,
+)
 from tests.support.bench_data import questions
 
 STEPS = ("extract", "message", "consolidate", "store", "follow")
@@ -44,8 +53,9 @@ async def ingest(documents: int | None = None) -> Ingested:
     chosen = messages()[:documents]
     with tempfile.TemporaryDirectory() as folder:
         backend, graph = await opened(Path(folder))
-        for number, document in enumerate(chosen):
-            await graph.publish(document, number)
+        with collections_timed(graph.clock):
+            for number, document in enumerate(chosen):
+                await graph.publish(document, number)
         rows = [*_shares(graph), *_costs(graph)]
         await _churn(graph, random.Random(1))
         rows += [*_law(graph), *_recalls(graph.view, await _asked())]
@@ -80,6 +90,9 @@ def _shares(graph: TimedGraph) -> Iterator[Row]:
     yield Row("graph work, share of ingestion with index, without LLM, %", subject, 100 * work / whole, detail, 10)
     yield Row("of it trussness and communities alone, %", subject, 100 * kernels / whole)
     yield Row("of it entity resolution, %", subject, 100 * resolution / whole)
+    garbage = clock.ms("garbage")
+    detail = f"the longest of {len(garbage):,} collections {garbage.max():.0f} ms; all steps' shares include theirs"
+    yield Row("Python's garbage collector, %", subject, 100 * float(garbage.sum()) / whole, detail)
     index = float(clock.ms("follow").sum())
     yield Row("graph work / following with the index", subject, work / index)
 

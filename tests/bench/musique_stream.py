@@ -6,9 +6,11 @@ what is measured. Not a service: no HTTP, no log; the graph store is SQLite, as 
 
 from __future__ import annotations
 
+import gc
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -114,6 +116,25 @@ class Clock:
     def figures(self, step: str) -> str:
         held = self.ms(step)
         return f"mean {held.mean():.2f}, median {np.median(held):.2f}, p99 {np.quantile(held, 0.99):.2f} ms"
+
+
+@contextmanager
+def collections_timed(clock: Clock) -> Iterator[None]:
+    """Count what Python's garbage collector takes meanwhile, within whatever step it falls."""
+    started = 0.0
+
+    def note(phase: str, _: dict[str, int]) -> None:
+        nonlocal started
+        if phase == "start":
+            started = time.process_time()
+        else:
+            clock.seconds["garbage"].append(time.process_time() - started)
+
+    gc.callbacks.append(note)
+    try:
+        yield
+    finally:
+        gc.callbacks.remove(note)
 
 
 class TimedKernel:
