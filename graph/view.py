@@ -43,12 +43,13 @@ NO_VECTOR: Vector = np.empty(0, np.float16)
 
 @dataclass(slots=True)
 class Chunk:
-    """A passage, with what it mentions and states."""
+    """A passage, with what it mentions and states. Its vector stands here too: an index is slow to give one back."""
 
     chunk_id: str
     doc_id: str
     ordinal: int
     text: str
+    vector: Vector
     mentions: tuple[MentionRow, ...] = ()
     evidence: tuple[EvidenceRow, ...] = ()
 
@@ -242,7 +243,7 @@ class LiveView:
         for row in chunks:
             held = self.chunks.get(row.chunk)
             if held is None:
-                self.chunks[row.chunk] = Chunk(row.chunk_id, row.doc_id, row.ordinal, row.text)
+                self.chunks[row.chunk] = Chunk(row.chunk_id, row.doc_id, row.ordinal, row.text, row.vector)
             else:
                 del self.chunk_numbers[held.chunk_id]
                 held.chunk_id, held.ordinal = row.chunk_id, row.ordinal

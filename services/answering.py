@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from graph.retrieval import Retrieved
 from graph.retrieval.request import Step
 from graph.view import LiveView
-from services.application import Answer, Citation, RankedPassage, SubgraphEdge, SubgraphNode, Usage
+from services.application import Answer, Citation, RankedPassage, Usage
 from streams.models import ContextPassage, Generated
 
 
@@ -40,10 +40,8 @@ def answer(retrieved: Retrieved, passages: Sequence[ContextPassage], generated: 
         text.text,
         tuple(Citation(one.doc_id, one.chunk_id, one.text) for one in cited),
         tuple(RankedPassage(one.doc_id, one.chunk_id, one.score, one.text) for one in retrieved.passages),
-        tuple(SubgraphNode(one.id, one.name, one.type, one.score) for one in retrieved.subgraph.nodes),
-        tuple(
-            SubgraphEdge(one.id, one.source, one.predicate, one.target, one.weight) for one in retrieved.subgraph.edges
-        ),
+        retrieved.subgraph.nodes,
+        retrieved.subgraph.edges,
         retrieved.version,
         retrieved.mode,
         Usage(text.llm_calls, text.prompt_tokens, text.completion_tokens),

@@ -11,9 +11,36 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from graph.retrieval.request import Edge as SubgraphEdge
 from graph.retrieval.request import Filters
+from graph.retrieval.request import Node as SubgraphNode
 from streams.messages import DocumentMessage
 from streams.ports import State
+
+__all__ = [
+    "Answer",
+    "Application",
+    "Ask",
+    "Citation",
+    "CommunityReport",
+    "Digest",
+    "DocumentStatus",
+    "EntityStatus",
+    "Filters",
+    "GraphStats",
+    "Health",
+    "LabelStatus",
+    "Merge",
+    "Piece",
+    "RankedPassage",
+    "Rebuilt",
+    "Receipt",
+    "StatedFact",
+    "SubgraphEdge",
+    "SubgraphNode",
+    "Usage",
+    "Verification",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +113,6 @@ class RankedPassage:
     chunk_id: str
     score: float
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class SubgraphNode:
-    id: str
-    name: str
-    type: str
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class SubgraphEdge:
-    id: str
-    source: str
-    predicate: str
-    target: str
-    weight: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,9 @@ from streams.consolidate import ConsolidateStage
 from streams.errors import DeadlineExceeded, Invalid, NotFound, Overloaded
 from streams.extract import ExtractStage
 from streams.followers import Views
-from streams.messages import DocumentMessage, decode_extraction, document_key
+from streams.messages import DELTAS, DeltaNotice, DocumentMessage, decode_extraction, document_key
 from streams.models import ContextPassage, Embedder, Generated, Generator
-from streams.ports import GraphStore, Ledger, LedgerEntry, Record, ReportRow, Standing, State
+from streams.ports import GraphStore, Ledger, LedgerEntry, Log, Record, ReportRow, Standing, State
 from streams.progress import Progress, token
 from streams.summarize import current
 
@@ -51,6 +51,7 @@ from streams.summarize import current
 class Runtime:
     """The parts an embedded service is made of, as `services/wiring.py` puts them together."""
 
+    log: Log
     store: GraphStore
     ledger: Ledger
     views: Views
@@ -250,12 +251,19 @@ class EmbeddedApplication:
             await self._runtime.store.save_reports(graph, [], named)
             self._runtime.consolidate.forget(graph)
             await self._runtime.views.replace(snapshot)
+            nodes = tuple(row.node for row in snapshot.entities)
+            notice = DeltaNotice(graph, snapshot.version, nodes)
+            await self._runtime.log.append(DELTAS, [Record(graph, notice.encode())])
             self._runtime.progress.moved()
             was, now = await asyncio.to_thread(lambda: (digest_of(before), digest_of(snapshot)))
         return Rebuilt(graph, snapshot.version, was, now, True)
 
     async def health(self) -> Health:
         parts = {name: note or "running" for name, note in self._runtime.notes.items()}
+        waiting = self._runtime.extract.waiting
+        if waiting:
+            (graph, doc_id), reason = next(iter(waiting.items()))
+            parts["extract"] = f"{len(waiting)} documents wait, {doc_id!r} of graph {graph!r} for one: {reason}"
         return Health(not any(self._runtime.notes.values()), parts)
 
     async def _view(self, graph: str) -> LiveView:

@@ -90,6 +90,7 @@ def _runtime(backend: SqliteBackend, views: Views, embedder: Embedder, registry:
         progress.moved()
 
     return Runtime(
+        backend.log,
         backend.store,
         backend.ledger,
         views,

@@ -147,7 +147,9 @@ class ExtractStage:
             else:
                 self._start(delivered, course, self._note_fault(delivered.position, error))
         for position in commits.values():
-            await consumer.commit(position)
+            # What is done is not read again: its text is in the extraction, or in the dead letter.
+            done = Position(position.partition, position.offset + 1)
+            await asyncio.gather(consumer.commit(position), self._log.trim(DOCUMENTS, done))
 
     def _note_fault(self, position: Position, error: BaseException) -> float:
         """Log what nobody foresaw, and say how long to wait before the record is tried again."""
@@ -221,7 +223,10 @@ class ExtractStage:
                     wait_s = backoff.wait_s(attempt, error)
                 work.be_calm()
                 attempt += 1
+                # Waiting is no fault of the record's, whatever becomes of the process meanwhile.
+                await self._ledger.spare(graph, doc_id, revision)
                 await asyncio.sleep(wait_s)
+                await self._ledger.begin(graph, doc_id, revision)
 
 
 def _is_named(delivered: Delivered) -> bool:

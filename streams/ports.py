@@ -133,6 +133,10 @@ class Ledger(Protocol):
         """Count an attempt at extraction, durably, before it starts; returns how many there are now."""
         ...
 
+    async def spare(self, graph: str, doc_id: str, revision: int) -> None:
+        """Take one counted attempt back: it did not fail, it waits. Never below 0; unknown ones are passed over."""
+        ...
+
     async def conclude(self, outcomes: Sequence[Outcome]) -> None:
         """Record ends reached outside a graph commit (FAILED by the extract stage)."""
         ...

@@ -17,7 +17,7 @@ from graph.retrieval.evidence import DECADES, WEIGHTING, Candidates, Positions, 
 from graph.retrieval.filters import Admits
 from graph.retrieval.request import Question
 from graph.retrieval.seeds import Seeds
-from graph.vector_index import Vectors, similarities
+from graph.vector_index import Vectors, similarities, unit_rows
 from graph.view import LiveView, walk_chunk
 
 NEAR = 100
@@ -139,11 +139,10 @@ class _Measured:
 
 
 def _measured(view: LiveView, question: Question, found: Iterable[int]) -> _Measured:
-    numbers = sorted(found, key=lambda n: view.chunks[n].chunk_id)
-    try:
-        vectors = view.indexes.chunks.vectors(np.array(numbers, dtype=np.int64))
-    except KeyError:  # rare enough that asking for each of them beforehand would be the greater cost
-        return _measured(view, question, [number for number in numbers if number in view.indexes.chunks])
+    numbers = sorted((n for n in found if view.chunks[n].vector.size), key=lambda n: view.chunks[n].chunk_id)
+    dimensions = view.indexes.chunks.dimensions
+    stored = np.array([view.chunks[number].vector for number in numbers], dtype=np.float32)
+    vectors = unit_rows(stored.reshape(-1, dimensions), dimensions)
     unit = question.vector / np.float32(np.linalg.norm(question.vector) or 1)
     return _Measured(tuple(numbers), vectors, similarities(unit.astype(np.float32), vectors).astype(np.float64))
 

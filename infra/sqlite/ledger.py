@@ -70,6 +70,18 @@ class SqliteLedger:
 
         return await self._database.write(work)
 
+    async def spare(self, graph: str, doc_id: str, revision: int) -> None:
+        """See Ledger.spare."""
+        await self._database.write(
+            lambda connection: (
+                connection.execute(
+                    "UPDATE revisions SET attempts = max(0, attempts - 1) WHERE revision = ? AND doc_id = ?"
+                    " AND graph = (SELECT graph FROM graphs WHERE name = ?)",
+                    (revision, doc_id, graph),
+                ).rowcount
+            )
+        )
+
     async def conclude(self, outcomes: Sequence[Outcome]) -> None:
         """See Ledger.conclude. An outcome of a revision that was never entered changes nothing."""
         check_ends(outcomes)

@@ -44,6 +44,12 @@ class MemoryLedger:
         self._documents[graph, doc_id][revision] = counted
         return counted.attempts
 
+    async def spare(self, graph: str, doc_id: str, revision: int) -> None:
+        """See Ledger.spare."""
+        entry = self._documents.get((graph, doc_id), {}).get(revision)
+        if entry is not None:
+            self._documents[graph, doc_id][revision] = replace(entry, attempts=max(0, entry.attempts - 1))
+
     async def conclude(self, outcomes: Sequence[Outcome]) -> None:
         """See Ledger.conclude. An outcome of a revision that was never entered changes nothing."""
         check_ends(outcomes)

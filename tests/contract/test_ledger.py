@@ -67,6 +67,12 @@ async def test_ledger_counts_attempts(backend: Backend) -> None:
     """Each start counts one; a revision that was never entered is refused."""
     [position] = await backend.ledger.accept([Record("g|a", b"1")])
     assert [await backend.ledger.begin("g", "a", position.offset) for _ in range(3)] == [1, 2, 3]
+    await backend.ledger.spare("g", "a", position.offset)
+    assert await backend.ledger.begin("g", "a", position.offset) == 3
+    for _ in range(5):
+        await backend.ledger.spare("g", "a", position.offset)
+    await backend.ledger.spare("g", "nobody", position.offset)
+    assert [await backend.ledger.begin("g", "a", position.offset) for _ in range(3)] == [1, 2, 3]
     entry = await backend.ledger.latest("g", "a")
     assert entry is not None and entry.attempts == 3
     for graph, doc_id, revision in (("g", "a", 9), ("g", "b", 0), ("h", "a", 0)):
