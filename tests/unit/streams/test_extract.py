@@ -11,7 +11,7 @@ import pytest
 
 from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
 from streams.errors import Broken, Retryable
-from streams.extract import STAGE, ExtractSettings
+from streams.extract import STAGE, ExtractSettings, ExtractStage
 from streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, DeadLetter, DocumentMessage, decode_document
 from streams.ports import Outcome, Position, Record, State
 from tests.support.backends import NAMES, Backend, Clock, opened
@@ -407,3 +407,27 @@ async def _holds(backend: Backend, topic: str, count: int) -> bool:
 
 async def _failed(backend: Backend, doc_id: str) -> bool:
     return await state_of(backend, doc_id) is State.FAILED
+
+
+async def test_extract_buries_nothing_for_having_waited_in_many_lives(backend: Backend) -> None:
+    """A document that waits for a dead endpoint through more lives than crashes are allowed is extracted in the end."""
+    dead = True
+
+    async def mind(_: Sequence[str]) -> None:
+        if dead:
+            raise Retryable("the endpoint is away", 3600.0)
+
+    await publish(backend, "a")
+    for _ in range(QUICK.crashes_allowed + 3):
+        stage = extract_stage(backend, Minded(mind))
+
+        async def spared(stage: ExtractStage = stage) -> bool:
+            entry = await backend.ledger.latest("g", "a")
+            return bool(stage.waiting) and entry is not None and entry.attempts == 0
+
+        async with running(stage.run):
+            await eventually(spared)
+    dead = False
+    async with running(extract_stage(backend, Minded(mind)).run):
+        await eventually(lambda: all_committed(backend))
+    assert [one.doc_id for one in await extractions(backend)] == ["a"]
