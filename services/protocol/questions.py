@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from graph.retrieval.dates import span
 from graph.retrieval.request import Filters
 from services.application import Ask
 from services.protocol.documents import IsoDate
@@ -80,8 +81,8 @@ def _filters(body: FiltersBody, limits: Limits) -> Filters:
         if values is not None and len(values) > limits.max_filter_values:
             raise Invalid(f"filters.{name}", f"has {len(values)} entries; the limit is {limits.max_filter_values}")
     since, till = body.occurred_from or "", body.occurred_to or ""
-    shared = min(len(since), len(till))  # 2024-05 to 2024 is May to December
-    if since[:shared] > till[:shared]:
+    first, last = span(since), span(till)
+    if first and last and first.start >= last.end:
         raise Invalid("filters.occurred_from", f"{since} is later than occurred_to, {till}; swap them")
     return Filters(
         tuple(body.doc_ids or ()), tuple(body.sources or ()), tuple((body.metadata or {}).items()), since, till
