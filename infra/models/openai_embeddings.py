@@ -4,11 +4,8 @@ Not a retry loop: the client's own retries are off, and what failed is told apar
 counted in one place, by the caller. Invariants: no vector leaves unchecked (one for each text, by index, of the one
 dimension this endpoint has, finite, not zero) or not of unit length; the key is in no message, name or repr.
 
-    endpoint says                                raised
-    429, 408, 409, 425, 5xx, time-out, no answer Retryable, with the endpoint's Retry-After
-    401, 402, 403, 404, 405                      Retryable after a minute: the settings are wrong, not the text
-    any other 4xx (400, 413, 422 …)              Rejected: this text will never be embedded
-    an answer that breaks a check above          Retryable; Broken for another dimension than before
+What an endpoint refuses is told apart by ``infra.models.endpoint_errors``; an answer that breaks a check above is
+Retryable, and Broken when it has another dimension than before.
 """
 
 import asyncio
@@ -23,12 +20,11 @@ import numpy as np
 import openai
 from numpy.typing import NDArray
 
-from infra.models.retry_after import retry_after_s
-from streams.errors import Broken, GraphtideError, Rejected, Retryable
+from infra.models.chunking import count_tokens
+from infra.models.endpoint_errors import EndpointErrors
+from infra.models.limits import Gate, Limits
+from streams.errors import Broken, Retryable
 
-_MISCONFIGURED = frozenset({401, 402, 403, 404, 405})
-_MISCONFIGURED_RETRY_S = 60.0
-_TRANSIENT = frozenset({408, 409, 425, 429})
 _PROBE = "dimension"
 
 
@@ -43,7 +39,7 @@ class EmbeddingEndpoint:
     timeout_s: float = 60.0
     batch_texts: int = 256
     batch_chars: int = 200_000
-    concurrent_calls: int = 8
+    limits: Limits = field(default_factory=Limits)
 
 
 class OpenAIEmbedder:
@@ -52,7 +48,8 @@ class OpenAIEmbedder:
     def __init__(self, endpoint: EmbeddingEndpoint) -> None:
         self._endpoint = endpoint
         self._dimensions = endpoint.dimensions or 0
-        self._calls = asyncio.Semaphore(endpoint.concurrent_calls)
+        self._errors = EndpointErrors("embedding", endpoint.base_url, endpoint.api_key, endpoint.timeout_s)
+        self._gate = Gate(endpoint.limits, self._errors.where)
         self._client = openai.AsyncOpenAI(
             base_url=endpoint.base_url,
             api_key=endpoint.api_key or "none",  # the client insists on one; local servers ignore it
@@ -70,7 +67,7 @@ class OpenAIEmbedder:
         return self._dimensions
 
     def __repr__(self) -> str:
-        return f"OpenAIEmbedder({self._endpoint.model!r} at {self._where()})"
+        return f"OpenAIEmbedder({self._endpoint.model!r} at {self._errors.where})"
 
     async def probe(self) -> int:
         """The dimension of the vectors, asked for once if it is not known yet. Raises as ``embed`` does."""
@@ -85,7 +82,7 @@ class OpenAIEmbedder:
         parts = await _all_or_none([self._call(batch) for batch in self._batches(texts)])
         widths = {part.shape[1] for part in parts}
         if len(widths) > 1:
-            raise Broken(f"{self._where()} gave vectors of different dimensions at once: {sorted(widths)}")
+            raise Broken(f"{self._errors.where} gave vectors of different dimensions at once: {sorted(widths)}")
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     async def close(self) -> None:
@@ -108,56 +105,27 @@ class OpenAIEmbedder:
         body: dict[str, object] = {"model": self._endpoint.model, "input": texts, "encoding_format": "base64"}
         if self._endpoint.dimensions is not None:
             body["dimensions"] = self._endpoint.dimensions
-        async with self._calls:
+        tokens = sum(map(count_tokens, texts)) if self._endpoint.limits.tokens_per_minute else 0
+        async with self._gate.call(tokens):
             try:
                 # Not embeddings.create: it walks every text and builds an object for every vector, which costs as much
                 # CPU time as the rest of the call.
                 response = await self._client.post("/embeddings", cast_to=httpx.Response, body=body)
             except openai.OpenAIError as error:
-                raise self._translated(error) from None  # the driver's message may quote the key
-        return self._checked(response.content, len(texts))
-
-    def _translated(self, error: openai.OpenAIError) -> GraphtideError:
-        if isinstance(error, openai.APITimeoutError):
-            return Retryable(f"{self._where()} did not answer within {self._endpoint.timeout_s:g} s")
-        if not isinstance(error, openai.APIStatusError):
-            cause = type(error.__cause__ or error).__name__
-            return Retryable(f"{self._where()} cannot be reached ({cause})")
-        status = error.status_code
-        if status in _MISCONFIGURED:
-            return Retryable(
-                f"{self._where()} answered {status}: check the base URL, the key and the model", _MISCONFIGURED_RETRY_S
-            )
-        said = f"{self._where()} answered {status}{self._reason(error)}"
-        if status in _TRANSIENT or status >= 500:
-            return Retryable(said, retry_after_s(error.response.headers))
-        return Rejected(said)
-
-    def _reason(self, error: openai.APIStatusError) -> str:
-        body = error.body
-        message = body.get("message") if isinstance(body, dict) else None
-        if not isinstance(message, str) or not message:
-            return ""
-        if self._endpoint.api_key:
-            message = message.replace(self._endpoint.api_key, "[key]")
-        return f": {' '.join(message.split())[:200]}"
-
-    def _where(self) -> str:
-        """The endpoint for people: no user, password, query or key."""
-        url = httpx.URL(self._endpoint.base_url)
-        return f"the embedding endpoint {url.copy_with(username=None, password=None, query=None, fragment=None)}"
+                raise self._errors.translated(error) from None  # the driver's message may quote the key
+            return self._checked(response.content, len(texts))
 
     def _checked(self, content: bytes, count: int) -> NDArray[np.float32]:
         try:
             rows = _rows(content, count)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise Retryable(f"{self._where()} gave an answer that is not one: {_short(error)}") from error
+            raise Retryable(f"{self._errors.where} gave an answer that is not one: {_short(error)}") from error
         width = rows.shape[1]
         if self._dimensions and width != self._dimensions:
-            raise Broken(f"{self._where()} gave vectors of {width} dimensions instead of {self._dimensions}")
+            raise Broken(f"{self._errors.where} gave vectors of {width} dimensions instead of {self._dimensions}")
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         if not np.isfinite(norms).all() or not (norms > 0).all():
-            raise Retryable(f"{self._where()} gave a vector that is zero or not finite")
+            raise Retryable(f"{self._errors.where} gave a vector that is zero or not finite")
         self._dimensions = width
         unit: NDArray[np.float32] = (rows / norms[:, None]).astype(np.float32)
         return unit

@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from infra.models.hashing_embeddings import HashingEmbedder
+from infra.models.limits import Limits
 from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
 from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
 from infra.models.retry_after import MAX_WAIT_S, retry_after_s
@@ -35,7 +36,8 @@ def server() -> Iterator[OpenAIServer]:
 @pytest.fixture
 async def embedder(server: OpenAIServer) -> AsyncIterator[OpenAIEmbedder]:
     """A client of it, with small batches and a short time-out."""
-    client = OpenAIEmbedder(EmbeddingEndpoint(server.base_url, "test-model", KEY, batch_texts=2, concurrent_calls=3))
+    settings = EmbeddingEndpoint(server.base_url, "test-model", KEY, batch_texts=2, limits=Limits(concurrent_calls=3))
+    client = OpenAIEmbedder(settings)
     yield client
     await client.close()
 

@@ -1,0 +1,229 @@
+"""The gate in front of an endpoint: places, allowances a minute, who goes first, and when it is left alone."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+
+import pytest
+
+from infra.models.limits import Allowance, Gate, Limits, Timing
+from streams.errors import Rejected, Retryable
+
+
+class Time:
+    """Seconds that pass when the test says so."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+        self._due: list[tuple[float, Callable[[], None]]] = []
+
+    def timing(self) -> Timing:
+        return Timing(lambda: self.now_s, self._later)
+
+    def _later(self, seconds: float, what: Callable[[], None]) -> Callable[[], None]:
+        entry = (self.now_s + seconds, what)
+        self._due.append(entry)
+        return lambda: self._due.remove(entry) if entry in self._due else None
+
+    async def pass_(self, seconds: float) -> None:
+        """Let time go by, with everything that falls due, and let the tasks run."""
+        end = self.now_s + seconds
+        await settled()
+        while self._due and (first := min(self._due, key=lambda entry: entry[0]))[0] <= end:
+            self._due.remove(first)
+            self.now_s = max(self.now_s, first[0])
+            first[1]()
+            await settled()
+        self.now_s = end
+
+
+async def settled() -> None:
+    """Every task has gone as far as it can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+class Calls:
+    """Calls through a gate: who was let through, in order; each stays until it is let go."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+        self.through: list[str] = []
+        self.at_once = 0
+        self.most = 0
+        self._ends: dict[str, asyncio.Event] = {}
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+
+    def start(self, name: str, tokens: int = 0, urgent: bool = False, stays: bool = True) -> None:
+        self._ends[name] = asyncio.Event()
+        if not stays:
+            self._ends[name].set()
+        self.tasks[name] = asyncio.create_task(self._call(name, tokens, urgent))
+
+    async def _call(self, name: str, tokens: int, urgent: bool) -> None:
+        async with self.gate.call(tokens, urgent=urgent):
+            self.through.append(name)
+            self.at_once += 1
+            self.most = max(self.most, self.at_once)
+            try:
+                await self._ends[name].wait()
+            finally:
+                self.at_once -= 1
+
+    async def end(self, name: str) -> None:
+        self._ends[name].set()
+        await self.tasks[name]
+        await settled()
+
+
+async def test_gate_bounds_the_calls_under_way_and_lets_questions_go_first() -> None:
+    """Two places: the third waits; when one is free, a question that came last goes before documents."""
+    calls = Calls(Gate(Limits(2), "x", Time().timing()))
+    for name in "abcd":
+        calls.start(name)
+        await settled()
+    calls.start("question", urgent=True)
+    await settled()
+    assert calls.through == ["a", "b"]
+    await calls.end("a")
+    assert calls.through == ["a", "b", "question"]
+    await calls.end("b")
+    assert calls.through[3:] == ["c"] and calls.most == 2
+    for name in ("c", "question", "d"):
+        await calls.end(name)
+
+
+async def test_gate_keeps_to_requests_and_tokens_a_minute_for_random_calls() -> None:
+    """Over any stretch, what goes through is at most the stretch's allowance and one bucket, and in the end all do."""
+    seed = 11
+    print(f"seed {seed}")
+    rng, time = random.Random(seed), Time()
+    calls = Calls(Gate(Limits(50, requests_per_minute=30, tokens_per_minute=6_000), "x", time.timing()))
+    sizes = {str(number): rng.randrange(1, 600) for number in range(120)}
+    for name, tokens in sizes.items():
+        calls.start(name, tokens, stays=False)
+    for minute in range(1, 60):
+        await time.pass_(60)
+        assert len(calls.through) <= 30 * (minute + 1)
+        assert sum(sizes[name] for name in calls.through) <= 6_000 * (minute + 1)
+    assert calls.through == list(sizes)
+    await asyncio.gather(*calls.tasks.values())
+
+
+async def test_gate_lets_a_call_through_that_is_larger_than_a_minute_allows() -> None:
+    """It takes the whole bucket, and the next one waits for what it overdrew: nobody waits for ever."""
+    time = Time()
+    calls = Calls(Gate(Limits(8, tokens_per_minute=100), "x", time.timing()))
+    calls.start("huge", 250, stays=False)
+    calls.start("next", 50, stays=False)
+    await settled()
+    assert calls.through == ["huge"]
+    await time.pass_(119)
+    assert calls.through == ["huge"]
+    await time.pass_(2)
+    assert calls.through == ["huge", "next"]
+
+
+async def test_gate_counts_what_a_call_really_cost() -> None:
+    """An estimate that was too low is paid for by those who come after, one that was too high is given back."""
+    for cost, through in ((90, False), (10, True)):
+        time = Time()
+        gate = Gate(Limits(8, tokens_per_minute=100), "x", time.timing())
+        async with gate.call(50) as call:
+            call.cost(cost)
+        calls = Calls(gate)
+        calls.start("next", 60, stays=False)
+        await settled()
+        assert bool(calls.through) == through
+        await time.pass_(60)
+        assert calls.through == ["next"]
+
+
+async def test_gate_gives_a_place_back_however_a_call_ends() -> None:
+    """By an error, cancelled while it runs, cancelled while it waits, cancelled in the moment it is let through."""
+    gate = Gate(Limits(1), "x", Time().timing())
+    with pytest.raises(Rejected):
+        async with gate.call():
+            raise Rejected("never")
+    calls = Calls(gate)
+    for name in ("runs", "waits", "lucky", "last"):
+        calls.start(name)
+        await settled()
+    calls.tasks["waits"].cancel()
+    calls.tasks["runs"].cancel()
+    await asyncio.sleep(0)  # "runs" gives its place to "lucky", which has not woken up yet
+    calls.tasks["lucky"].cancel()
+    await settled()
+    assert calls.through[-1] == "last"
+    await calls.end("last")
+
+
+async def fail(gate: Gate, error: Exception) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        async with gate.call():
+            raise error
+
+
+async def refused(gate: Gate) -> Retryable:
+    with pytest.raises(Retryable, match="left alone") as raised:
+        async with gate.call():
+            raise AssertionError("let through")
+    return raised.value
+
+
+async def works(gate: Gate) -> None:
+    async with gate.call():
+        pass
+
+
+async def test_gate_honours_a_retry_after_for_every_caller() -> None:
+    """As long as one caller was told to wait, the others are told so without a call; then all go on."""
+    time = Time()
+    gate = Gate(Limits(failures_to_open=5), "the endpoint", time.timing())
+    await fail(gate, Retryable("too many", 30.0))
+    await time.pass_(10)
+    error = await refused(gate)
+    assert error.retry_after_s == pytest.approx(20) and "too many" in str(error)
+    await time.pass_(21)
+    await works(gate)
+    await works(gate)
+
+
+async def test_gate_opens_after_failures_in_a_row_and_lets_one_call_try() -> None:
+    """Two failures are none too many if it works between them; three in a row shut it, longer each time it fails."""
+    time = Time()
+    gate = Gate(Limits(failures_to_open=3, cool_down_s=2, longest_cool_down_s=60), "x", time.timing())
+    for _ in range(2):
+        await fail(gate, Retryable("down"))
+        await fail(gate, Retryable("down"))
+        await works(gate)
+    for _ in range(3):
+        await fail(gate, Retryable("down"))
+    assert (await refused(gate)).retry_after_s == pytest.approx(2)
+    await time.pass_(2)
+    calls = Calls(gate)
+    calls.start("probe")
+    await settled()
+    await refused(gate)
+    calls.tasks["probe"].cancel()
+    await settled()
+    await fail(gate, Retryable("still down"))
+    assert (await refused(gate)).retry_after_s == pytest.approx(4)
+    await time.pass_(4)
+    await works(gate)
+    await works(gate)
+
+
+async def test_gate_stays_open_for_refusals_of_single_texts() -> None:
+    """A text that the endpoint rejects says nothing about the endpoint."""
+    gate = Gate(Limits(failures_to_open=2), "x", Time().timing())
+    for _ in range(9):
+        await fail(gate, Rejected("too long"))
+    await works(gate)
+
+
+def test_allowance_never_delays_when_there_is_no_limit() -> None:
+    """0 a minute means: no limit."""
+    assert Allowance(0, 0.0).delay_s(1_000_000, 0.0) == 0
