@@ -1,0 +1,277 @@
+"""A small OpenAI chat-completions endpoint on loopback that answers from recordings, and misbehaves when asked to.
+
+Not a mock and not a model: a real HTTP server in threads. For a MuSiQue passage that it finds in a prompt it answers
+with what was recorded for it, in the schema asked for; for other text with what the rule-based extractor finds; a
+question is answered with the sentences that fit it best. Faults are queued and each spoils one request, in order; then
+the server is well again.
+
+As a process: python -m tests.support.llm_server --port 8090 [--latency-ms 20] [--only-json-mode] [--fault NAME ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import queue
+import re
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+from infra.models.chunking import count_tokens
+from infra.models.offline_answers import ExtractiveGenerator
+from infra.models.offline_extraction import extract
+from streams.models import ContextPassage
+from tests.support.llm_faults import FAULTS
+from tests.support.openai_server import Fault, status
+from tests.support.recorded import Json, Recordings
+
+NOTHING = "The documents found do not answer this."
+_DOCUMENT = re.compile(r"<document-(\w+)>\nTitle: ([^\n]*)\n\n(.*)\n</document-\1>", re.DOTALL)
+_PASSAGE = re.compile(r"<passage-(\w+) (\d+)>\nTitle: ([^\n]*)\n\n(.*?)\n</passage-\1>", re.DOTALL)
+
+
+@dataclass(slots=True)
+class Seen:
+    """One request as the server got it, and what its answer was said to cost."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    @property
+    def asked(self) -> str:
+        """The first message of the user."""
+        return next(str(said["content"]) for said in self.body["messages"] if said["role"] == "user")
+
+
+@dataclass
+class LlmServer:
+    """``with LlmServer() as server:`` serves ``server.base_url`` until the block ends.
+
+    ``recordings`` None: only rules. ``refuses`` are words for which a request that holds them as parameter gets 400, as
+    endpoints do that do not know one. ``says`` replaces what is answered, when it returns something. Requests wait for
+    ``hold``, if there is one, to be set; ``arrived`` gets the number under way as each comes in.
+    """
+
+    recordings: Recordings | None = None
+    latency_s: float = 0.0
+    port: int = 0
+    refuses: tuple[str, ...] = ()
+    says: Callable[[Seen], str | None] | None = None
+    faults: deque[Fault] = field(default_factory=deque)
+    seen: list[Seen] = field(default_factory=list)
+    most_at_once: int = 0
+    hold: threading.Event | None = None
+    arrived: queue.SimpleQueue[int] = field(default_factory=queue.SimpleQueue)
+
+    def __enter__(self) -> LlmServer:
+        self._lock = threading.Lock()
+        self._at_once = 0
+        self.released = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.released.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def misbehave(self, *faults: Fault) -> None:
+        """Spoils the next requests, one each."""
+        self.faults.extend(faults)
+
+    def enter(self, seen: Seen) -> Fault:
+        with self._lock:
+            self.seen.append(seen)
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+            self.arrived.put(self._at_once)
+            if not seen.path.endswith("/chat/completions"):
+                return status(404, "no such path")
+            for word in self.refuses:
+                if word in json.dumps({key: value for key, value in seen.body.items() if key != "messages"}):
+                    return status(400, f"Unrecognized request argument supplied: {word}")
+            return self.faults.popleft() if self.faults else Fault()
+
+    def leave(self) -> None:
+        with self._lock:
+            self._at_once -= 1
+
+    def answer(self, seen: Seen) -> dict[str, Any]:
+        """The whole answer, as one that does not stream it gets it."""
+        said = self.says(seen) if self.says else None
+        text = self._said(seen) if said is None else said
+        seen.prompt_tokens = sum(count_tokens(str(message["content"])) for message in seen.body["messages"])
+        seen.completion_tokens = count_tokens(text)
+        usage = {"prompt_tokens": seen.prompt_tokens, "completion_tokens": seen.completion_tokens}
+        return {
+            "id": "c1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": seen.body["model"],
+            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
+            "usage": {**usage, "total_tokens": sum(usage.values())},
+        }
+
+    def _said(self, seen: Seen) -> str:
+        passages = _PASSAGE.findall(seen.asked)
+        if passages or "Question:" in seen.asked:
+            return _answer([ContextPassage(text, title) for _, _, title, text in passages], seen.asked)
+        marked = _DOCUMENT.search(seen.asked)
+        title, text = (marked[2], marked[3]) if marked else ("", seen.asked)
+        recorded = self.recordings.find(text) if self.recordings else None
+        return json.dumps(recorded if recorded is not None else by_rules(text, title), ensure_ascii=False)
+
+
+def by_rules(text: str, title: str) -> Json:
+    """What the rule-based extractor finds, in the shape asked for."""
+    found = extract(text, title)
+    evidence = {end: one.evidence for one in found.relations for end in (one.object, one.subject)}
+    entities: list[Json] = []
+    for one in found.entities:
+        named = one.name if one.name in text else evidence.get(one.name, text[:200])
+        entities.append({"name": one.name, "type": one.type, "description": one.description, "evidence": named})
+    relations: list[Json] = [
+        {
+            "subject": one.subject,
+            "predicate": one.predicate,
+            "object": one.object,
+            "description": one.description,
+            "strength": one.weight,
+            "evidence": one.evidence,
+            "valid_from": one.valid_from or "",
+            "valid_to": one.valid_to or "",
+        }
+        for one in found.relations
+    ]
+    return {"entities": entities, "relations": relations}
+
+
+def _answer(context: list[ContextPassage], asked: str) -> str:
+    question = asked.rpartition("Question: ")[2]
+    found = asyncio.run(ExtractiveGenerator().answer(question, context))
+    return found.text if found.cited else NOTHING
+
+
+def _events(answer: dict[str, Any], usage: bool) -> Iterator[bytes]:
+    """The answer as server-sent events, in pieces of a few characters that cut words and citations."""
+    choice = answer["choices"][0]
+    head = {"id": "c1", "object": "chat.completion.chunk", "created": 0, "model": answer["model"]}
+    text = choice["message"]["content"]
+    for at in range(0, len(text), 5):
+        delta = {"index": 0, "delta": {"content": text[at : at + 5]}, "finish_reason": None}
+        yield _event({**head, "choices": [delta]})
+    yield _event({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+    if usage and "usage" in answer:
+        yield _event({**head, "choices": [], "usage": answer["usage"]})
+    yield b"data: [DONE]\n\n"
+
+
+def _event(data: Json) -> bytes:
+    return b"data: " + json.dumps(data).encode() + b"\n\n"
+
+
+def _handler(server: LlmServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            seen = Seen(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
+            fault = server.enter(seen)
+            try:
+                self._respond(seen, fault)
+            finally:
+                server.leave()
+
+        def _respond(self, seen: Seen, fault: Fault) -> None:
+            if server.hold is not None:
+                server.hold.wait(timeout=60)
+            if fault.hang:
+                server.released.wait(timeout=60)
+            if fault.hang or (fault.drop and not seen.body.get("stream")):
+                self._hang_up()
+            elif fault.body is not None:
+                self._whole(fault, fault.body)
+            else:
+                time.sleep(server.latency_s)
+                answer = server.answer(seen)
+                changed = answer if fault.edit is None else fault.edit(answer)
+                if seen.body.get("stream"):
+                    self._stream(seen, fault, changed)
+                else:
+                    self._whole(fault, json.dumps(changed).encode())
+
+        def _hang_up(self) -> None:
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+        def _whole(self, fault: Fault, content: bytes) -> None:
+            self.send_response(fault.status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            for name, value in fault.headers:
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def _stream(self, seen: Seen, fault: Fault, answer: Any) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            usage = bool(seen.body.get("stream_options", {}).get("include_usage"))
+            for number, event in enumerate(_events(answer, usage)):
+                if fault.drop and number == 3:
+                    self._hang_up()
+                    return
+                try:
+                    self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
+                except (BrokenPipeError, ConnectionResetError):
+                    self.close_connection = True
+                    return
+            self.wfile.write(b"0\r\n\r\n")
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the name the base class gives it
+            """Tests read ``seen``, not a log."""
+
+    return Handler
+
+
+def main() -> None:
+    """Serve until the process is ended."""
+    options = argparse.ArgumentParser(description="A fake OpenAI-compatible language model.")
+    options.add_argument("--port", type=int, default=8090)
+    options.add_argument("--latency-ms", type=float, default=0.0)
+    options.add_argument("--only-json-mode", action="store_true", help="refuse json_schema, as older servers do")
+    options.add_argument(
+        "--fault", action="append", default=[], choices=FAULTS, help="spoil a request; may be repeated"
+    )
+    given = options.parse_args()
+    refuses = ("json_schema",) if given.only_json_mode else ()
+    with LlmServer(Recordings.load(), given.latency_ms / 1000, given.port, refuses) as server:
+        server.misbehave(*(FAULTS[name] for name in given.fault))
+        print(f"listening on {server.base_url}", flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""The recorded extractions of the MuSiQue corpus, found again by the text of a passage or of a part of it.
+
+A recording names what a passage states, not where, so evidence is the sentence in which the names stand. Which part
+of a passage states what is decided as `streams.extraction` does for what a publisher brings along: where both ends
+are named, else where one is, else in the first part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from infra.models.chunking import SemanticChunker
+from infra.models.offline.text import sentences_of
+from tests.support.bench_data import Passage, bench_data, corpus
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Recordings:
+    """What a model would say of each part, by the part's text."""
+
+    parts: dict[str, Json]
+
+    @classmethod
+    def load(cls) -> Recordings:
+        """Of the whole corpus; none, and said so, when it is not there."""
+        if not (bench_data() / "musique" / "corpus.jsonl").exists():
+            print(f"no recordings: {bench_data() / 'musique' / 'corpus.jsonl'} is missing; set GRAPHTIDE_BENCH_DATA")
+            return cls({})
+        return cls.of(corpus())
+
+    @classmethod
+    def of(cls, passages: Sequence[Passage]) -> Recordings:
+        chunker = SemanticChunker()
+        parts: dict[str, Json] = {}
+        for passage in passages:
+            texts = [part.text for part in chunker.split(passage.text)]
+            parts.update(zip(texts, _said(passage, texts), strict=True))
+        return cls(parts)
+
+    def find(self, text: str) -> Json | None:
+        """What was recorded for the longest part that stands in the text."""
+        if text in self.parts:
+            return self.parts[text]
+        found = max((part for part in self.parts if part in text), key=len, default=None)
+        return None if found is None else self.parts[found]
+
+
+def _said(passage: Passage, texts: Sequence[str]) -> list[Json]:
+    folded = [text.casefold() for text in texts]
+    sentences = [[text[one.start : one.end] for one in sentences_of(text)] for text in texts]
+    said: list[Json] = [{"entities": [], "relations": []} for _ in texts]
+    for name in passage.entities:
+        for place in _places(folded, name) or [0]:
+            evidence = _sentence(sentences[place], (name,))
+            said[place]["entities"].append({"name": name, "type": "", "description": "", "evidence": evidence})
+    for subject, predicate, object_ in passage.triples:
+        ones, others = _places(folded, subject), _places(folded, object_)
+        place = ([one for one in ones if one in others] or ones or others or [0])[0]
+        stated = {"subject": subject, "predicate": predicate, "object": object_, "description": "", "strength": 1}
+        evidence = _sentence(sentences[place], (subject, object_))
+        said[place]["relations"].append({**stated, "evidence": evidence, "valid_from": "", "valid_to": ""})
+    return said
+
+
+def _places(folded: Sequence[str], name: str) -> list[int]:
+    return [place for place, text in enumerate(folded) if name.casefold() in text]
+
+
+def _sentence(sentences: Sequence[str], names: Sequence[str]) -> str:
+    """The first sentence that holds most of the names."""
+    return max(sentences, key=lambda one: sum(name.casefold() in one.casefold() for name in names))
