@@ -1,4 +1,6 @@
-"""A VectorStore in the database: vectors of texts embedded before, the least recently used of which go first.
+"""A VectorStore in the database: what models said before, the least recently used of which goes first.
+
+One table for each kind of answer, so that many cheap ones (vectors) do not drive out few dear ones (extractions).
 
 Every row holds a number that rises with each put; numbers are unique, so dropping all that are `capacity` behind the
 newest bounds the rows without ever counting them. A row that is used while in the older half of that window gets a
@@ -19,16 +21,23 @@ CAPACITY = 500_000
 
 
 class SqliteVectorStore:
-    """See infra.models.memo.VectorStore. At most `capacity` rows."""
+    """See infra.models.memo.VectorStore. At most `capacity` rows, in `table`, which is a name of the code's own."""
 
-    def __init__(self, database: Database, capacity: int = CAPACITY) -> None:
+    def __init__(self, database: Database, capacity: int = CAPACITY, table: str = "memo") -> None:
         self._database = database
         self._capacity = capacity
+        self._table = table
         self._renewed: dict[bytes, None] = {}
+
+    async def create(self) -> None:
+        """Make the table if the database does not have it: needed for any but "memo", before the first use."""
+        await self._database.write(lambda connection: _create(connection, self._table))
 
     async def get_many(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """See VectorStore.get_many."""
-        found, old = await self._database.read(lambda connection: _get(connection, keys, self._capacity // 2))
+        found, old = await self._database.read(
+            lambda connection: _get(connection, self._table, keys, self._capacity // 2)
+        )
         self._renewed.update(dict.fromkeys(old))
         return found
 
@@ -38,16 +47,24 @@ class SqliteVectorStore:
             return
         renewed = [key for key in self._renewed if key not in items]
         self._renewed.clear()
-        await self._database.write(lambda connection: _put(connection, items, renewed, self._capacity))
+        table, capacity = self._table, self._capacity
+        await self._database.write(lambda connection: _put(connection, table, items, renewed, capacity))
 
 
-def _get(connection: sqlite3.Connection, keys: Sequence[bytes], half: int) -> tuple[dict[bytes, bytes], list[bytes]]:
+def _create(connection: sqlite3.Connection, table: str) -> None:
+    columns = "entry INTEGER PRIMARY KEY, used INTEGER NOT NULL UNIQUE, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL"
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+
+
+def _get(
+    connection: sqlite3.Connection, table: str, keys: Sequence[bytes], half: int
+) -> tuple[dict[bytes, bytes], list[bytes]]:
     """What is known of the keys, and which of those stand in the older half."""
     found: dict[bytes, bytes] = {}
     old: list[bytes] = []
-    newest = _newest(connection)
+    newest = _newest(connection, table)
     for portion in portions(keys):
-        packed, block = connection.execute(_lookup(len(portion)), tuple(portion)).fetchone()
+        packed, block = connection.execute(_lookup(table, len(portion)), tuple(portion)).fetchone()
         at = 0
         for key_hex, length, used in json.loads(packed):
             key = bytes.fromhex(key_hex)
@@ -58,22 +75,26 @@ def _get(connection: sqlite3.Connection, keys: Sequence[bytes], half: int) -> tu
     return found, old
 
 
-def _put(connection: sqlite3.Connection, items: Mapping[bytes, bytes], renewed: Sequence[bytes], capacity: int) -> None:
-    newest = _newest(connection)
+def _put(
+    connection: sqlite3.Connection, table: str, items: Mapping[bytes, bytes], renewed: Sequence[bytes], capacity: int
+) -> None:
+    newest = _newest(connection, table)
     connection.executemany(
-        "UPDATE memo SET used = ? WHERE key = ?", [(used, key) for used, key in enumerate(renewed, newest + 1)]
+        f"UPDATE {table} SET used = ? WHERE key = ?",  # noqa: S608 - a name of the code's own
+        [(used, key) for used, key in enumerate(renewed, newest + 1)],
     )
     first = newest + len(renewed) + 1
     rows = [(used, key, value) for used, (key, value) in enumerate(items.items(), first)]
-    insert(connection, "INSERT OR REPLACE INTO memo (used, key, value)", rows)
-    connection.execute("DELETE FROM memo WHERE used <= ?", (first + len(rows) - 1 - capacity,))
+    insert(connection, f"INSERT OR REPLACE INTO {table} (used, key, value)", rows)
+    oldest = first + len(rows) - 1 - capacity
+    connection.execute(f"DELETE FROM {table} WHERE used <= ?", (oldest,))  # noqa: S608 - likewise
 
 
-def _newest(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("SELECT ifnull(max(used), 0) FROM memo").fetchone()[0])
+def _newest(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(f"SELECT ifnull(max(used), 0) FROM {table}").fetchone()[0])  # noqa: S608 - likewise
 
 
-def _lookup(size: int) -> str:
+def _lookup(table: str, size: int) -> str:
     """One step for a whole portion: keys and lengths as JSON, the values end to end."""
     blocks = "json_group_array(json_array(hex(key), length(value), used)), CAST(group_concat(value, '') AS BLOB)"
-    return f"SELECT {blocks} FROM memo WHERE key IN ({','.join('?' * size)})"  # noqa: S608 - question marks
+    return f"SELECT {blocks} FROM {table} WHERE key IN ({','.join('?' * size)})"  # noqa: S608 - question marks

@@ -1,0 +1,264 @@
+"""Calls of one OpenAI-compatible chat-completions endpoint: what is sent, what came back, and what it cost.
+
+Not a prompt and not a reader of answers. No tools are ever offered, so a text can make the model do nothing but write.
+Endpoints differ in what they take: what one refuses (400 or 422 that names the parameter) is left out or put
+differently from then on, so the difference costs one refused call.
+
+    structured outputs  json_schema, else json_object, else nothing but the prompt's words
+    bound of the answer max_completion_tokens, else max_tokens
+    temperature 0       else the endpoint's own
+    usage of a stream   include_usage, else counted here, roughly
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+import openai
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+from infra.models.chunking import count_tokens
+from infra.models.endpoint_errors import EndpointErrors
+from infra.models.limits import Gate, Limits
+from streams.errors import Retryable
+
+Body = dict[str, Any]
+_EXPECTED_ANSWER_TOKENS = 400  # until the endpoint says what an answer cost
+_REFUSED = frozenset({400, 422})
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEndpoint:
+    """Where the model is, how much it is asked at once, how long an answer may take and be."""
+
+    base_url: str
+    model: str
+    api_key: str = field(default="", repr=False)
+    timeout_s: float = 120.0
+    max_output_tokens: int = 4096
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A JSON schema that the answer must have, and its name."""
+
+    name: str
+    shape: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back. `finish` is the endpoint's reason to stop: "stop", "length", "content_filter" …"""
+
+    text: str
+    finish: str
+    prompt_tokens: int
+    completion_tokens: int
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """What this endpoint is known to take."""
+
+    format: Literal["json_schema", "json_object", "none"] = "json_schema"
+    bound: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
+    temperature: bool = True
+    usage: bool = True
+
+    def without(self, complaint: str) -> _Dialect | None:
+        """The next thing to try after a refusal that says `complaint`; None when it is about something else."""
+        if "stream_options" in complaint or "include_usage" in complaint:
+            return replace(self, usage=False) if self.usage else None
+        if any(word in complaint for word in ("response_format", "json_schema", "json_object", "guided")):
+            following: Mapping[str, Literal["json_object", "none"]] = {
+                "json_schema": "json_object",
+                "json_object": "none",
+            }
+            return replace(self, format=following[self.format]) if self.format in following else None
+        if "max_completion_tokens" in complaint and self.bound == "max_completion_tokens":
+            return replace(self, bound="max_tokens")
+        if "temperature" in complaint:
+            return replace(self, temperature=False) if self.temperature else None
+        return None
+
+
+class OpenAIChat:
+    """See the module. Owns its connections: ``close`` it. May be shared by whoever asks the same model."""
+
+    def __init__(self, endpoint: ChatEndpoint) -> None:
+        self._endpoint = endpoint
+        self._errors = EndpointErrors("language model", endpoint.base_url, endpoint.api_key, endpoint.timeout_s)
+        self._gate = Gate(endpoint.limits, self._errors.where)
+        self._dialect = _Dialect()
+        self._client = openai.AsyncOpenAI(
+            base_url=endpoint.base_url,
+            api_key=endpoint.api_key or "none",  # the client insists on one; local servers ignore it
+            timeout=endpoint.timeout_s,
+            max_retries=0,
+        )
+
+    @property
+    def model(self) -> str:
+        return self._endpoint.model
+
+    @property
+    def where(self) -> str:
+        """The endpoint, for people."""
+        return self._errors.where
+
+    def __repr__(self) -> str:
+        return f"OpenAIChat({self._endpoint.model!r} at {self.where})"
+
+    async def close(self) -> None:
+        """Closes the connections. The client is of no use afterwards."""
+        await self._client.close()
+
+    async def complete(self, messages: Sequence[Message], schema: Schema) -> Reply:
+        """One answer of the given schema, as far as the endpoint can be held to one: check it.
+
+        Raises as ``infra.models.endpoint_errors`` says, and Retryable for an answer that is none. It costs one call;
+        calls that the endpoint refused for what it does not know come on top, once in the life of this client.
+        """
+        while True:
+            dialect = self._dialect
+            body = self._body(messages, dialect) | _format(schema, dialect)
+            try:
+                async with self._gate.call(_expected(messages)) as call:
+                    reply = await self._completion(body, dialect)
+                    call.cost(reply.prompt_tokens + reply.completion_tokens)
+                    return reply
+            except _Unknown as refusal:
+                self._learn(dialect, refusal)
+
+    def _learn(self, dialect: _Dialect, refusal: _Unknown) -> None:
+        """Speak otherwise from now on, unless another call has learnt something meanwhile: then see how that goes."""
+        if self._dialect == dialect:
+            self._dialect = refusal.instead
+
+    async def _completion(self, body: Body, dialect: _Dialect) -> Reply:
+        try:
+            async with asyncio.timeout(self._endpoint.timeout_s):  # the client's own runs anew with every byte
+                answer = await self._client.chat.completions.create(**body)
+        except TimeoutError:
+            raise self._errors.late() from None
+        except ValueError as error:  # what the client could not read as JSON
+            raise Retryable(f"{self.where} gave an answer that is not JSON ({type(error).__name__})") from None
+        except openai.OpenAIError as error:
+            raise self._refused(error, dialect) from None  # the client's message may quote the key
+        return self._reply(answer)
+
+    def _reply(self, answer: object) -> Reply:
+        """The checked answer: the client takes any JSON for one."""
+        try:
+            completion = cast(ChatCompletion, answer)
+            choice = completion.choices[0]
+            text, refusal = choice.message.content or "", choice.message.refusal or ""
+            finish = choice.finish_reason or "stop"
+            spent = completion.usage
+            tokens = (int(spent.prompt_tokens), int(spent.completion_tokens)) if spent else (0, count_tokens(text))
+            return Reply(text + "", finish + "", *tokens, refusal + "")
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            raise Retryable(f"{self.where} gave an answer that is not one ({type(error).__name__})") from None
+
+    async def stream(self, messages: Sequence[Message]) -> AsyncIterator[str | Reply]:
+        """The answer's text in pieces as they come, then the whole as a Reply. In front of any call of ``complete``.
+
+        Raises as ``complete`` does, also in the middle. Closing the iterator early ends the call.
+        """
+        while True:
+            dialect = self._dialect
+            try:
+                async with self._gate.call(_expected(messages), urgent=True) as call:
+                    async for item in self._streamed(self._body(messages, dialect), messages, dialect):
+                        if isinstance(item, Reply):
+                            call.cost(item.prompt_tokens + item.completion_tokens)
+                        yield item
+                return
+            except _Unknown as refusal:
+                self._learn(dialect, refusal)
+
+    async def _streamed(self, body: Body, messages: Sequence[Message], dialect: _Dialect) -> AsyncIterator[str | Reply]:
+        body = body | {"stream": True} | ({"stream_options": {"include_usage": True}} if dialect.usage else {})
+        pieces: list[str] = []
+        finish, tokens = "", (0, 0)
+        try:
+            async with asyncio.timeout(self._endpoint.timeout_s):
+                started = await self._client.chat.completions.create(**body)
+            async with cast(openai.AsyncStream[ChatCompletionChunk], started) as parts:
+                async for part in parts:
+                    piece, finish, tokens = _read(part, finish, tokens)
+                    if piece:
+                        pieces.append(piece)
+                        yield piece
+        except TimeoutError:
+            raise self._errors.late() from None
+        except (ValueError, TypeError, AttributeError, IndexError) as error:
+            raise Retryable(f"{self.where} streamed what is not an answer ({type(error).__name__})") from None
+        except openai.OpenAIError as error:
+            raise self._refused(error, dialect) from None
+        if not finish:
+            raise Retryable(f"{self.where} broke off in the middle of its answer")
+        text = "".join(pieces)
+        counted = (sum(count_tokens(message.text) for message in messages), count_tokens(text))
+        yield Reply(text, finish, *(tokens if any(tokens) else counted))
+
+    def _body(self, messages: Sequence[Message], dialect: _Dialect) -> Body:
+        said = [{"role": message.role, "content": sendable(message.text)} for message in messages]
+        body: Body = {"model": self._endpoint.model, "messages": said}
+        body[dialect.bound] = self._endpoint.max_output_tokens
+        if dialect.temperature:
+            body["temperature"] = 0
+        return body
+
+    def _refused(self, error: openai.OpenAIError, dialect: _Dialect) -> Exception:
+        """The translated error, or what to try instead when the endpoint does not know a parameter."""
+        if isinstance(error, openai.APIStatusError) and error.status_code in _REFUSED:
+            instead = dialect.without(f"{self._errors.message(error)} {error.param or ''}")
+            if instead is not None:
+                return _Unknown(instead)
+        return self._errors.translated(error)
+
+
+class _Unknown(Exception):  # noqa: N818 - not an error of a caller's: it never leaves this module
+    """The endpoint refused a parameter; ``instead`` is what to try."""
+
+    def __init__(self, instead: _Dialect) -> None:
+        super().__init__("the endpoint does not know a parameter")
+        self.instead = instead
+
+
+def sendable(text: str) -> str:
+    """Valid UTF-8: half a surrogate pair becomes a question mark, in place, so that no position moves."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _expected(messages: Sequence[Message]) -> int:
+    return sum(count_tokens(message.text) for message in messages) + _EXPECTED_ANSWER_TOKENS
+
+
+def _format(schema: Schema, dialect: _Dialect) -> Body:
+    if dialect.format == "json_schema":
+        described = {"name": schema.name, "strict": True, "schema": schema.shape}
+        return {"response_format": {"type": "json_schema", "json_schema": described}}
+    return {"response_format": {"type": "json_object"}} if dialect.format == "json_object" else {}
+
+
+def _read(part: ChatCompletionChunk, finish: str, tokens: tuple[int, int]) -> tuple[str, str, tuple[int, int]]:
+    """One streamed part: its text, the reason to stop and the usage so far."""
+    if part.usage is not None:
+        tokens = (int(part.usage.prompt_tokens), int(part.usage.completion_tokens))
+    if not part.choices:
+        return "", finish, tokens
+    choice = part.choices[0]
+    return choice.delta.content or "", choice.finish_reason or finish, tokens
