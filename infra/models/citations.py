@@ -1,0 +1,98 @@
+"""Citations of a streamed answer, checked while it comes: text goes out as it is, a citation only when it holds.
+
+Not a judge of what is true: it sees to it that every sentence names passages that were in the context. A citation of
+any other passage is left out, and a sentence without one is marked at its end. The invariants: what went out is never
+taken back; the pieces joined are the answer's text, however it was cut into pieces on its way here.
+"""
+
+from __future__ import annotations
+
+import re
+
+from infra.models.offline.text import sentences_of
+
+UNSUPPORTED = "[unsupported]"
+"""Stands behind a sentence for which the answer names no passage."""
+
+_ONE = r"\[\s*\d{1,6}(?:\s*[,;]\s*\d{1,6})*\s*\]"
+_CITED = re.compile(rf"[ \t]*{_ONE}(?:[ \t]*{_ONE})*")
+_LEADING = re.compile(rf"(?:\s*{_ONE})+[.!?]?")
+_NUMBER = re.compile(r"\d+")
+_LETTER = re.compile(r"[^\W\d_]")
+_UNDER_WAY = re.compile(r"\[[\d\s,;]*$")
+_OPEN_END = re.compile(r"(?:[\s.!?\u2026\"'\u201d\u2019)*_]|\[[\d\s,;]*\]?)*$")
+"""What may turn out to be a citation, or the end of a sentence that its mark has to stand behind."""
+
+
+class CheckedAnswer:
+    """Takes an answer's pieces as they come and gives them out checked; ``passages`` says how many may be cited."""
+
+    def __init__(self, passages: int) -> None:
+        self._passages = passages
+        self._sentence = ""
+        self._sent = 0
+        self._names_one = False
+        self._cited: dict[int, None] = {}
+
+    @property
+    def cited(self) -> tuple[int, ...]:
+        """0-based indices of the passages that are cited so far, in order of first use."""
+        return tuple(self._cited)
+
+    def take(self, piece: str) -> str:
+        """What may go out now. Cost: linear in the sentence under way."""
+        self._sentence += piece
+        out = ""
+        while len(ends := _ends(_UNDER_WAY.sub("", self._sentence))) > 1:
+            out += self._finish(ends[0])
+        open_end = _OPEN_END.search(self._sentence)
+        return out + self._give(open_end.start() if open_end else len(self._sentence))
+
+    def end(self) -> str:
+        """The rest."""
+        return self.take("") + self._finish(len(self._sentence))
+
+    def _give(self, until: int) -> str:
+        """The sentence under way up to there, as far as it has not gone out."""
+        start = self._sent
+        self._sent = max(start, until)
+        return _CITED.sub(lambda found: self._held(found, start), self._sentence[start:until])
+
+    def _held(self, found: re.Match[str], start: int) -> str:
+        """Citations in a row in one form, without the passages that are not there; a blank in front, behind words."""
+        numbers = dict.fromkeys(int(number) for number in _NUMBER.findall(found[0]))
+        valid = [number for number in numbers if 0 < number <= self._passages]
+        if not valid:
+            return ""
+        self._names_one = True
+        self._cited.update(dict.fromkeys(number - 1 for number in valid))
+        at = start + found.start()
+        blank = " " if at and not self._sentence[at - 1].isspace() else ""
+        return blank + "".join(f"[{number}]" for number in valid)
+
+    def _finish(self, end: int) -> str:
+        """The rest of the sentence that ends there, with its mark if it needs one; then the next one is under way."""
+        sentence = self._sentence[:end]
+        bare = len(sentence.rstrip())
+        out = self._give(bare)
+        if not self._names_one and _LETTER.search(sentence):
+            out += f" {UNSUPPORTED}"
+        out += self._give(end)
+        self._sentence, self._sent, self._names_one = self._sentence[end:], 0, False
+        return out
+
+
+def _ends(text: str) -> list[int]:
+    """Where sentences end, blanks behind them included; citations behind a full stop belong to what they follow."""
+    starts = [sentence.start for sentence in sentences_of(text)]
+    ends: list[int] = []
+    for start in starts[1:]:
+        behind = _LEADING.match(text, start)
+        end = behind.end() if behind else start
+        while end < len(text) and text[end].isspace():
+            end += 1
+        if not ends or end > ends[-1]:
+            ends.append(end)
+    if not ends or ends[-1] < len(text):
+        ends.append(len(text))
+    return ends
