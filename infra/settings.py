@@ -33,9 +33,18 @@ class Settings(BaseSettings):
     llm_base_url: str = ""
     llm_api_key: SecretStr = SecretStr("")
     llm_model: str = ""
+    llm_concurrency: int = Field(default=8, ge=1)
+    llm_requests_per_minute: int = Field(default=500, ge=0)
+    llm_tokens_per_minute: int = Field(default=200_000, ge=0)
+    llm_timeout_s: float = Field(default=120.0, gt=0)
+    llm_max_output_tokens: int = Field(default=8192, ge=64)
     embedding_base_url: str = ""
     embedding_api_key: SecretStr = SecretStr("")
     embedding_model: str = ""
+    embedding_concurrency: int = Field(default=8, ge=1)
+    embedding_requests_per_minute: int = Field(default=0, ge=0)
+    embedding_tokens_per_minute: int = Field(default=0, ge=0)
+    embedding_timeout_s: float = Field(default=60.0, gt=0)
 
     kafka: str = ""
     bolt: str = ""

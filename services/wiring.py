@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
@@ -17,11 +18,14 @@ from graph.records import GraphDelta
 from infra.index_folder import IndexFolder
 from infra.metrics import Metrics
 from infra.models.chunking import SemanticChunker
+from infra.models.extraction_memo import MemoisedExtractor
 from infra.models.hashing_embeddings import HashingEmbedder
+from infra.models.limits import Limits
 from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
 from infra.models.offline_answers import ExtractiveGenerator
 from infra.models.offline_extraction import OfflineExtractor
 from infra.models.offline_reports import ExtractiveReporter
+from infra.models.tally import Tally
 from infra.settings import Settings
 from infra.sqlite import SqliteBackend, SqliteVectorStore
 from services.application import Application
@@ -31,17 +35,22 @@ from streams.errors import Broken
 from streams.extract import ExtractStage
 from streams.extraction import Models
 from streams.followers import Views
-from streams.models import Embedder
+from streams.models import Embedder, Extractor, Generator
 from streams.ports import State
 from streams.progress import Progress
 from streams.retrying import supervise
 from streams.summarize import SummarizeStage
+
+if TYPE_CHECKING:
+    from infra.models.openai_chat import OpenAIChat
 
 log = logging.getLogger("graphtide")
 
 SAVE_EVERY_S = 600.0
 CHECK_EVERY_S = 5.0
 SAVE_AFTER_VERSIONS = 500
+FAILURES_TO_OPEN = 5
+"""Failures of an endpoint in a row after which it is left alone for a while."""
 QUESTIONS_REMEMBERED = 2_000
 MODEL_FILE = "embedding-model"
 
@@ -55,17 +64,18 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
     """
     if settings.kafka or settings.bolt:
         raise Broken("GRAPHTIDE_KAFKA and GRAPHTIDE_BOLT are not supported by this version; unset them")
-    if settings.llm_base_url or settings.llm_model:
-        log.warning("GRAPHTIDE_LLM_* is set, but this version extracts and answers without a language model")
     async with AsyncExitStack() as stack:
         embedder = await _embedder(settings, stack)
+        chat = await _chat(settings, stack)
         backend = await SqliteBackend.open(settings.data)
         stack.push_async_callback(backend.close)
         _check_model(settings.data / MODEL_FILE, embedder.name)
         views = Views(IndexFolder(settings.data / "indexes"))
         stack.push_async_callback(views.close)
         await views.open(backend.store)
-        runtime = _runtime(backend, views, embedder, registry)
+        registry = registry or CollectorRegistry()
+        readers = await _readers(chat, backend, registry, stack)
+        runtime = _runtime(backend, views, embedder, readers, registry)
         reports = SummarizeStage(backend.log, backend.store, views, ExtractiveReporter(), runtime.metrics)
         stages = {
             "extract": runtime.extract.run,
@@ -78,10 +88,16 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
         yield EmbeddedApplication(runtime)
 
 
-def _runtime(backend: SqliteBackend, views: Views, embedder: Embedder, registry: CollectorRegistry | None) -> Runtime:
+def _runtime(
+    backend: SqliteBackend,
+    views: Views,
+    embedder: Embedder,
+    readers: tuple[Extractor, Generator],
+    registry: CollectorRegistry,
+) -> Runtime:
     progress = Progress(backend.log, backend.ledger, backend.store, views)
     metrics = _Announcing(registry, progress)
-    extractor, generator = OfflineExtractor(), ExtractiveGenerator(HashingEmbedder())
+    extractor, generator = readers
     remembered = MemoisedEmbedder(embedder, SqliteVectorStore(backend.database))
     models = Models(SemanticChunker(), extractor, remembered)
 
@@ -114,9 +130,72 @@ async def _embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:
     from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
 
     key = settings.embedding_api_key.get_secret_value()
-    endpoint = OpenAIEmbedder(EmbeddingEndpoint(settings.embedding_base_url, settings.embedding_model, key))
+    limits = Limits(
+        settings.embedding_concurrency,
+        settings.embedding_requests_per_minute,
+        settings.embedding_tokens_per_minute,
+        FAILURES_TO_OPEN,
+    )
+    endpoint = OpenAIEmbedder(
+        EmbeddingEndpoint(
+            settings.embedding_base_url,
+            settings.embedding_model,
+            key,
+            timeout_s=settings.embedding_timeout_s,
+            limits=limits,
+        )
+    )
     stack.push_async_callback(endpoint.close)
     return endpoint
+
+
+async def _chat(settings: Settings, stack: AsyncExitStack) -> OpenAIChat | None:
+    """The language model, one for extraction and answers so that both keep to its limits; None without one."""
+    if not settings.llm_base_url and not settings.llm_model:
+        log.warning("no language model is configured: rules extract and answers are quotations, for trying out")
+        return None
+    if not settings.llm_base_url or not settings.llm_model:
+        raise Broken(
+            "a language model needs both GRAPHTIDE_LLM_BASE_URL (https://api.openai.com/v1 for OpenAI) "
+            "and GRAPHTIDE_LLM_MODEL: set the other one, too"
+        )
+    from infra.models.openai_chat import ChatEndpoint, OpenAIChat
+
+    limits = Limits(
+        settings.llm_concurrency,
+        settings.llm_requests_per_minute,
+        settings.llm_tokens_per_minute,
+        FAILURES_TO_OPEN,
+    )
+    chat = OpenAIChat(
+        ChatEndpoint(
+            settings.llm_base_url,
+            settings.llm_model,
+            settings.llm_api_key.get_secret_value(),
+            settings.llm_timeout_s,
+            settings.llm_max_output_tokens,
+            limits,
+        )
+    )
+    stack.push_async_callback(chat.close)
+    return chat
+
+
+async def _readers(
+    chat: OpenAIChat | None, backend: SqliteBackend, registry: CollectorRegistry, stack: AsyncExitStack
+) -> tuple[Extractor, Generator]:
+    """What reads documents and what answers questions: by the language model, or by rules and quotations."""
+    if chat is None:
+        return OfflineExtractor(), ExtractiveGenerator(HashingEmbedder())
+    from infra.models.openai_answers import OpenAIGenerator
+    from infra.models.openai_extraction import OpenAIExtractor
+
+    tally = Tally(registry)
+    remembered = SqliteVectorStore(backend.database, table="extraction_memo")
+    await remembered.create()
+    extractor = MemoisedExtractor(OpenAIExtractor(chat, tally), remembered, tally)
+    stack.push_async_callback(extractor.close)
+    return extractor, OpenAIGenerator(chat, tally)
 
 
 def _check_model(file: Path, name: str) -> None:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import numpy as np
 import pytest
 
 from infra.models.chunking import SemanticChunker, count_tokens
+from infra.models.extraction_memo import MemoisedExtractor
 from infra.models.hashing_embeddings import HashingEmbedder
 from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
 from infra.models.offline_answers import ExtractiveGenerator
 from infra.models.offline_extraction import OfflineExtractor
+from infra.models.openai_answers import OpenAIGenerator
+from infra.models.openai_chat import ChatEndpoint, OpenAIChat
 from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
+from infra.models.openai_extraction import OpenAIExtractor
 from streams.models import Chunker, ContextPassage, Embedder, Extractor, Generated, Generator
+from tests.support.llm_server import LlmServer
 from tests.support.openai_server import OpenAIServer
 
 PROSE = (
@@ -52,16 +58,37 @@ async def embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedder]:
         await endpoint.close()
 
 
-@pytest.fixture(params=["offline"])
-def extractor(request: pytest.FixtureRequest) -> Extractor:
-    """Each Extractor in turn."""
-    return OfflineExtractor()
+@asynccontextmanager
+async def language_model(*refuses: str) -> AsyncIterator[OpenAIChat]:
+    """A language model behind a real endpoint on loopback, which does not know the parameters ``refuses``."""
+    with LlmServer(refuses=refuses) as server:
+        chat = OpenAIChat(ChatEndpoint(server.base_url, "test-model", "sk-test"))
+        try:
+            yield chat
+        finally:
+            await chat.close()
 
 
-@pytest.fixture(params=["extractive", "extractive+embedder"])
-def generator(request: pytest.FixtureRequest) -> Generator:
+@pytest.fixture(params=["offline", "openai", "openai-json-mode", "openai-plain", "openai-memoised"])
+async def extractor(request: pytest.FixtureRequest) -> AsyncIterator[Extractor]:
+    """Each Extractor in turn, the ones that need an endpoint with a real one on loopback."""
+    if request.param == "offline":
+        yield OfflineExtractor()
+        return
+    refuses = {"openai-json-mode": ("json_schema",), "openai-plain": ("response_format",)}
+    async with language_model(*refuses.get(request.param, ())) as chat:
+        endpoint = OpenAIExtractor(chat)
+        yield MemoisedExtractor(endpoint, MemoryVectorStore()) if request.param == "openai-memoised" else endpoint
+
+
+@pytest.fixture(params=["extractive", "extractive+embedder", "openai"])
+async def generator(request: pytest.FixtureRequest) -> AsyncIterator[Generator]:
     """Each Generator in turn."""
-    return ExtractiveGenerator(HashingEmbedder() if request.param == "extractive+embedder" else None)
+    if request.param != "openai":
+        yield ExtractiveGenerator(HashingEmbedder() if request.param == "extractive+embedder" else None)
+        return
+    async with language_model() as chat:
+        yield OpenAIGenerator(chat)
 
 
 @pytest.fixture(params=[8, 40, 300])

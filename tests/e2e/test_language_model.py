@@ -1,0 +1,286 @@
+"""The whole service on a language model: the real corpus, misbehaviour, hostile texts, what is paid for and when."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+from pydantic import SecretStr
+
+from graph.digest import canonical_lines, digest
+from graph.records import DocumentInfo
+from infra.settings import Settings
+from services.application import Application, Ask, DocumentStatus
+from services.embedded import EmbeddedApplication
+from services.wiring import open_application
+from streams.errors import Broken, NotFound, Retryable
+from streams.messages import DocumentMessage, GivenEntity, GivenFact
+from streams.ports import State
+from tests.support import llm_faults as fake
+from tests.support.bench_data import Passage, bench_data, corpus
+from tests.support.hostile import ATTEMPTS, MARKS, obedient
+from tests.support.llm_server import LlmServer
+from tests.support.openai_server import DROPPED, NOT_JSON, SLOW, Fault, status
+from tests.support.recorded import Recordings
+
+TEXT = "Halden Station was founded in 1961 by Ida Moreau. Aurora carried Tor Ruud to Skarv Island."
+PASSAGES = 60
+
+
+@pytest.fixture
+def server() -> Iterator[LlmServer]:
+    """A language model on loopback."""
+    with LlmServer() as running:
+        yield running
+
+
+def settings(data: Path, server: LlmServer | None, **changed: object) -> Settings:
+    """Settings that name the language model; without a server, none."""
+    named: dict[str, object] = {"data": data, **changed}
+    if server is not None:
+        named |= {"llm_base_url": server.base_url, "llm_model": "test-model", "llm_api_key": SecretStr("sk-test")}
+    return Settings(**named)  # type: ignore[arg-type]
+
+
+def message(doc_id: str, text: str, title: str = "") -> DocumentMessage:
+    return DocumentMessage("g", doc_id, text, DocumentInfo(title))
+
+
+async def publish(application: Application, *documents: DocumentMessage) -> dict[str, DocumentStatus]:
+    """Publish, and wait until each document has come to an end and questions see what came of it."""
+    receipt = await application.publish(documents)
+    with contextlib.suppress(NotFound):  # none was applied, so there is no graph
+        await application.query("g", Ask("?", generate=False, after=receipt.token, timeout_s=120))
+    return {document.doc_id: await application.document("g", document.doc_id) for document in documents}
+
+
+def triples(found: DocumentStatus) -> set[tuple[str, str, str]]:
+    return {(fact.subject, fact.predicate, fact.object) for fact in found.facts}
+
+
+# the real corpus
+
+
+def as_document(passage: Passage, brought: bool) -> DocumentMessage:
+    """The passage alone, or with the recorded extraction; a statement recorded twice is one."""
+    if not brought:
+        return message(passage.doc_id, passage.text, passage.title)
+    entities = tuple(GivenEntity(name) for name in passage.entities)
+    facts = tuple(GivenFact(*triple) for triple in dict.fromkeys(passage.triples))
+    return DocumentMessage("g", passage.doc_id, passage.text, DocumentInfo(passage.title), entities, facts)
+
+
+@contextlib.asynccontextmanager
+async def built(data: Path, server: LlmServer | None, passages: Sequence[Passage]) -> AsyncIterator[Application]:
+    unlimited = {"llm_requests_per_minute": 0, "llm_tokens_per_minute": 0}
+    async with open_application(settings(data, server, **unlimited)) as application:
+        found = await publish(application, *(as_document(one, brought=server is None) for one in passages))
+        assert {one.state for one in found.values()} == {State.APPLIED}
+        yield application
+
+
+def without_sentences(application: Application) -> tuple[str, list[str]]:
+    """The digest and the lines of the graph, but for the sentences that evidence quotes: what is brought along has
+    none."""
+    assert isinstance(application, EmbeddedApplication)
+    view = application._runtime.views.get("g")
+    assert view is not None
+    with view.lock.read():
+        rows = view.rows()
+    bare = replace(rows, evidence=tuple(replace(row, sentence="") for row in rows.evidence))
+    return digest(bare), sorted(canonical_lines(bare))
+
+
+async def test_service_builds_the_same_graph_by_a_language_model_as_with_facts_brought_along(tmp_path: Path) -> None:
+    """60 real passages, those of several chunks among them: one digest, every statement with its evidence, and at most
+    1.2 calls a document."""
+    if not bench_data().exists():
+        pytest.skip(f"{bench_data()} is missing: set GRAPHTIDE_BENCH_DATA")
+    everything = corpus()
+    several = sorted(everything, key=lambda passage: -len(passage.text))[:8]
+    passages = [*several, *everything[: PASSAGES - len(several)]]
+    async with built(tmp_path / "given", None, passages) as application:
+        given = without_sentences(application)
+    with LlmServer(Recordings.of(passages)) as server:
+        async with built(tmp_path / "read", server, passages) as application:
+            read = without_sentences(application)
+            stated = await application.document("g", passages[-1].doc_id)
+    assert read[1] == given[1] and read[0] == given[0]
+    assert stated.facts and all(fact.evidence and fact.evidence in passages[-1].text for fact in stated.facts)
+    tokens = sum(seen.prompt_tokens for seen in server.seen)
+    print(f"{len(server.seen)} calls and {tokens} prompt tokens for {PASSAGES} documents")
+    assert PASSAGES < len(server.seen) <= 1.2 * PASSAGES
+
+
+# what is paid for
+
+
+async def test_service_pays_for_a_changed_passage_alone_also_after_a_restart(tmp_path: Path, server: LlmServer) -> None:
+    """A document of several passages, published again, under another id, after a restart, and with one edit."""
+    paragraphs = [
+        f"Person{n} founded Station{n} in 19{n}. " + f"Station{n} is a big place. " * 45 for n in range(10, 15)
+    ]
+    registry = CollectorRegistry()
+    async with open_application(settings(tmp_path, server), registry) as application:
+        await publish(application, message("a", "\n\n".join(paragraphs)))
+        calls = len(server.seen)
+        assert calls >= 5
+        await publish(application, message("a", "\n\n".join(paragraphs)))
+        await publish(application, message("b", "\n\n".join(paragraphs)))
+        assert len(server.seen) == calls
+    assert registry.get_sample_value("graphtide_llm_remembered_total") == 2 * calls
+    async with open_application(settings(tmp_path, server)) as application:
+        await publish(application, message("c", "\n\n".join(paragraphs)))
+        assert len(server.seen) == calls
+        paragraphs[2] = paragraphs[2].replace("founded", "closed")
+        found = await publish(application, message("a", "\n\n".join(paragraphs)))
+        assert len(server.seen) == calls + 1 and found["a"].state is State.APPLIED
+
+
+# misbehaviour
+
+
+@pytest.mark.parametrize(
+    ("faults", "cause"),
+    [
+        ((fake.CUT_OFF, fake.CUT_OFF), "cut off"),
+        ((fake.MALFORMED, fake.MALFORMED), "not JSON"),
+        ((fake.WRONG_SCHEMA, fake.WRONG_SCHEMA), "no list of entities"),
+        ((fake.FLOOD, fake.FLOOD), "10000 entities"),
+        ((fake.FILTERED,), "content filter"),
+        ((status(413, "too large for me"),), "too large for me"),
+    ],
+)
+async def test_document_fails_with_the_cause_and_holds_nobody_up(
+    tmp_path: Path, server: LlmServer, faults: tuple[Fault, ...], cause: str
+) -> None:
+    """What the model cannot read is dead-lettered with the reason; the documents beside it are applied."""
+    async with open_application(settings(tmp_path, server, llm_concurrency=1)) as application:
+        server.misbehave(*faults)
+        bad = (await publish(application, message("bad", TEXT)))["bad"]
+        good = await publish(application, *(message(f"good{n}", f"{TEXT} {n}.") for n in range(3)))
+    assert bad.state is State.FAILED and cause in bad.reason
+    assert {one.state for one in good.values()} == {State.APPLIED} and len(server.seen) == len(faults) + 3
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        status(429, retry_after="0.1"),
+        status(503),
+        DROPPED,
+        SLOW,
+        NOT_JSON,
+        fake.DUPLICATED,
+        fake.EMPTIED,
+    ],
+)
+async def test_document_is_applied_when_the_model_comes_to_itself(
+    tmp_path: Path, server: LlmServer, fault: Fault
+) -> None:
+    """Whatever passes costs time, and changes nothing: the facts are those of a model that was well."""
+    async with open_application(settings(tmp_path, server, llm_timeout_s=0.5)) as application:
+        right = (await publish(application, message("a", TEXT)))["a"]
+        server.misbehave(fault)
+        found = (await publish(application, message("b", f"{TEXT} So it was.")))["b"]
+        assert not server.faults
+    assert found.state is State.APPLIED and triples(found) == triples(right) != set()
+
+
+async def test_question_is_told_that_the_model_is_away_and_documents_wait(tmp_path: Path, server: LlmServer) -> None:
+    """A model that fails again and again is left alone: a question is refused with the time to come back."""
+    async with open_application(settings(tmp_path, server)) as application:
+        await publish(application, message("a", TEXT))
+        server.misbehave(*[status(401)] * 3)
+        for _ in range(2):
+            with pytest.raises(Retryable) as raised:
+                await application.query("g", Ask("Who founded Halden Station?"))
+        assert raised.value.retry_after_s and "left alone" in str(raised.value)
+        assert sum(bool(seen.body.get("stream")) for seen in server.seen) == 1
+
+
+async def test_service_refuses_half_a_language_model(tmp_path: Path) -> None:
+    """An address without a model, or a model without an address, is a mistake that is said at once."""
+    for half in ({"llm_base_url": "http://127.0.0.1:9/v1"}, {"llm_model": "m"}):
+        with pytest.raises(Broken, match="needs both"):
+            async with open_application(Settings(data=tmp_path, **half)):  # type: ignore[arg-type]
+                raise AssertionError("opened")
+
+
+# answers
+
+
+async def test_question_is_answered_by_the_model_with_citations_and_usage(tmp_path: Path, server: LlmServer) -> None:
+    """The answer cites the document, whole and streamed; what the model cannot support is marked."""
+    async with open_application(settings(tmp_path, server)) as application:
+        await publish(application, message("halden", TEXT), message("krill", "Penguins eat krill."))
+        answer = await application.query("g", Ask("Who founded Halden Station?"))
+        assert "Ida Moreau" in answer.answer and [one.doc_id for one in answer.citations] == ["halden"]
+        assert answer.usage.llm_calls == 1 and answer.usage.prompt_tokens > 0 < answer.usage.completion_tokens
+        server.says = lambda seen: "Ida Moreau founded it [9]. She was tall."
+        made_up = await application.query("g", Ask("Who founded Halden Station?"))
+        assert made_up.citations == () and made_up.answer.count("[unsupported]") == 2
+        stats = await application.stats("g")
+    assert "test-model" in stats.models["extraction"] and "test-model" in stats.models["answers"]
+
+
+# hostile texts
+
+
+@pytest.mark.parametrize("gullible", [False, True], ids=["careful", "gullible"])
+async def test_hostile_texts_change_nothing_but_their_own_facts(tmp_path: Path, gullible: bool) -> None:
+    """A corpus of instructions in documents, before a model that ignores them and one that does what they say: the
+    other documents, the prompt, the graphs and the endpoint that is asked are the same as without them."""
+    friendly = [message("halden", TEXT, "Halden Station"), message("krill", "Penguins eat krill near Skarv Island.")]
+    hostile = [message(f"hostile{n}", text, title) for n, (title, text) in enumerate(ATTEMPTS)]
+    with LlmServer() as alone:
+        async with open_application(settings(tmp_path / "alone", alone)) as application:
+            before = await publish(application, *friendly)
+            prompt = alone.seen[0].body["messages"][0]
+    with LlmServer(says=obedient if gullible else None) as server:
+        # No limit of tokens: the gullible model's flood, at its word, would use up some minutes' worth.
+        unlimited = settings(tmp_path / "beside", server, llm_tokens_per_minute=0)
+        async with open_application(unlimited) as application:
+            found = await publish(application, *hostile, *friendly)
+            assert set(await application.graphs()) == {"g"}
+            for document in friendly:
+                one, other = found[document.doc_id], before[document.doc_id]
+                assert (one.state, triples(one), one.text, one.metadata) == (
+                    State.APPLIED,
+                    triples(other),
+                    other.text,
+                    other.metadata,
+                )
+            for document in hostile:
+                one = found[document.doc_id]
+                assert one.state in (State.APPLIED, State.FAILED)
+                for fact in one.facts:
+                    assert fact.evidence and fact.evidence in document.text
+    for seen in server.seen:
+        assert seen.path == "/v1/chat/completions" and not {"tools", "functions", "tool_choice"} & set(seen.body)
+        assert seen.body["messages"][0] == prompt
+        for mark in MARKS.findall(seen.asked.partition("\n")[0]):
+            assert seen.asked.count(f"</document-{mark}>") == 1 and seen.asked.endswith(f"</document-{mark}>")
+
+
+@pytest.mark.parametrize("gullible", [False, True], ids=["careful", "gullible"])
+async def test_hostile_passages_cannot_cite_what_was_not_found(tmp_path: Path, gullible: bool) -> None:
+    """A question over hostile documents: whatever the model is talked into, citations name passages of its context."""
+    with LlmServer() as server:
+        async with open_application(settings(tmp_path, server)) as application:
+            documents = [message(f"hostile{n}", text, title) for n, (title, text) in enumerate(ATTEMPTS)]
+            await publish(application, message("halden", TEXT), *documents)
+            server.says = obedient if gullible else None
+            answer = await application.query("g", Ask("Who founded Halden Station?", top_k=10))
+            asked = server.seen[-1]
+    shown = {passage.chunk_id for passage in answer.passages}
+    assert {one.chunk_id for one in answer.citations} <= shown
+    assert "[99]" not in answer.answer and ("[unsupported]" in answer.answer) == gullible
+    for mark in MARKS.findall(asked.asked.partition("\n")[0]):
+        assert asked.asked.count(f"</passage-{mark}>") == len(answer.passages)
+    assert json.dumps(asked.body["messages"][0]).count("Halden") == 0
