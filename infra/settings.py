@@ -38,6 +38,7 @@ class Settings(BaseSettings):
     llm_tokens_per_minute: int = Field(default=200_000, ge=0)
     llm_timeout_s: float = Field(default=120.0, gt=0)
     llm_max_output_tokens: int = Field(default=8192, ge=64)
+    llm_judge: bool = False
     embedding_base_url: str = ""
     embedding_api_key: SecretStr = SecretStr("")
     embedding_model: str = ""

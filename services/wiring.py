@@ -43,6 +43,7 @@ from streams.summarize import SummarizeStage
 
 if TYPE_CHECKING:
     from infra.models.openai_chat import OpenAIChat
+    from infra.models.openai_judge import OpenAIJudge
 
 log = logging.getLogger("graphtide")
 
@@ -84,6 +85,11 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
             "index-snapshots": lambda: _save_now_and_then(views),
             "communities-check": lambda: _check_now_and_then(runtime.consolidate),
         }
+        if chat is not None and settings.llm_judge:
+            from infra.models.openai_judge import OpenAIJudge
+
+            judge = OpenAIJudge(chat)
+            stages["pair-judge"] = lambda: _judge_now_and_then(runtime.consolidate, judge)
         stack.push_async_callback(_stop, [_start(name, run, runtime.notes) for name, run in stages.items()])
         yield EmbeddedApplication(runtime)
 
@@ -240,6 +246,14 @@ async def _check_now_and_then(stage: ConsolidateStage) -> None:
     while True:
         await asyncio.sleep(CHECK_EVERY_S)
         await stage.check_drift()
+
+
+async def _judge_now_and_then(stage: ConsolidateStage, judge: OpenAIJudge) -> None:
+    """Have open pairs judged as they come up, a few at a time."""
+    while True:
+        await asyncio.sleep(CHECK_EVERY_S)
+        while await stage.judge(judge.same):
+            pass
 
 
 async def _save_now_and_then(views: Views) -> None:
