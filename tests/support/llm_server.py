@@ -133,7 +133,7 @@ class LlmServer:
 
     def _said(self, seen: Seen) -> str:
         passages = _PASSAGE.findall(seen.asked)
-        if passages or "Question:" in seen.asked:
+        if seen.asked.startswith("<passage-"):
             return _answer([ContextPassage(text, title) for _, _, title, text in passages], seen.asked)
         marked = _DOCUMENT.search(seen.asked)
         title, text = (marked[2], marked[3]) if marked else ("", seen.asked)
@@ -199,6 +199,8 @@ def _handler(server: LlmServer) -> type[BaseHTTPRequestHandler]:
             fault = server.enter(seen)
             try:
                 self._respond(seen, fault)
+            except ConnectionError:  # whoever asked has left, as tests of time-outs and of early ends do
+                self.close_connection = True
             finally:
                 server.leave()
 
@@ -243,11 +245,7 @@ def _handler(server: LlmServer) -> type[BaseHTTPRequestHandler]:
                 if fault.drop and number == 3:
                     self._hang_up()
                     return
-                try:
-                    self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
-                except (BrokenPipeError, ConnectionResetError):
-                    self.close_connection = True
-                    return
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
             self.wfile.write(b"0\r\n\r\n")
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the name the base class gives it
