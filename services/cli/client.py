@@ -33,7 +33,7 @@ class Client:
         if not url.startswith(("http://", "https://")):
             raise CommandError(f"{url} is not a URL; give one such as {DEFAULT_URL}", USAGE)
         self.url = url.rstrip("/")
-        self._tell = tell
+        self.tell = tell
         self._http = httpx.Client(base_url=self.url, timeout=httpx.Timeout(timeout_s, connect=5.0))
 
     def __enter__(self) -> Client:
@@ -87,7 +87,7 @@ class Client:
             if response.status_code not in _LATER or "retry-after" not in response.headers:
                 return response
             wait_s = min(_seconds(response.headers["retry-after"]), MAX_WAIT_S)
-            self._tell(f"the service asks to wait {wait_s:g} s")
+            self.tell(f"the service asks to wait {wait_s:g} s")
             time.sleep(wait_s)
         return self._once(method, path, content, kind)
 

@@ -80,7 +80,11 @@ def publish(
     url: Url = URL,
     as_json: AsJson = False,
 ) -> None:
-    """Publish documents. A text's id is its path, seen from the working folder; its title its first heading."""
+    """Publish documents.
+
+    A text's id is its path, seen from the working folder, or the whole path of a file outside of it; its title is its
+    first heading.
+    """
     from services.cli import show
     from services.cli.publishing import publish_all, wait_for_all
     from services.cli.sources import count_documents, find_documents

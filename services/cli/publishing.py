@@ -78,11 +78,17 @@ def _send(client: Client, graph: str, batch: list[Source], outcome: Outcome) -> 
 
 
 def wait_for_all(client: Client, graph: str, outcome: Outcome, advance: Callable[[int], None]) -> None:
-    """Ask after each document until none is accepted only; the failed ones become problems. Raises CommandError."""
-    waiting, pause_s = list(dict.fromkeys(outcome.doc_ids)), _POLL_S[0]
+    """Ask after each document until none is accepted only; the failed ones become problems. Raises CommandError.
+
+    What a document waits for is said once, so that nobody waits for an endpoint that is away without knowing it.
+    """
+    waiting, pause_s, said = list(dict.fromkeys(outcome.doc_ids)), _POLL_S[0], ""
     while waiting:
         status = client.get(document_path(graph, waiting[0]))
         if status["state"] == "accepted":
+            if status["reason"] not in ("", said):
+                said = status["reason"]
+                client.tell(f"{waiting[0]} waits: {said}")
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.5, _POLL_S[1])
             continue

@@ -19,22 +19,31 @@ _SHOWN_ITEMS = 5
 
 
 def answer(console: Console, body: Json, with_text: bool) -> None:
-    """An answer with its citations, passages when nothing was written, and the trace if there is one."""
+    """An answer with its citations, the passages when it cites none, and the trace if there is one."""
     if with_text and body["answer"]:
-        console.print(Text(body["answer"]))
-    cited = body["citations"] if body["answer"] else body["passages"]
-    for number, each in enumerate(cited, start=1):
-        score = f"  {each['score']:.3f}" if "score" in each else ""
-        console.print(Text.assemble((f"\n[{number}] ", "bold cyan"), (each["doc_id"], "bold"), (score, "dim")))
-        console.print(Padding(Text(_short(each["text"]), "dim"), (0, 0, 0, 4)))
-    if not cited:
-        console.print(Text("No passage fits the question.", "yellow"))
+        console.print(Text(body["answer"]), soft_wrap=not console.is_terminal)
+    _sources(console, body)
     usage = body["usage"]
     tokens = usage["prompt_tokens"] + usage["completion_tokens"]
     said = f"\nmode {body['mode']}, version {body['version']}, {usage['llm_calls']} model calls, {tokens} tokens"
     console.print(Text(said, "dim"))
     for step in body.get("trace") or ():
         _step(console, step)
+
+
+def _sources(console: Console, body: Json) -> None:
+    """The cited passages, or all; a number is a passage's place among all, as it is in the answer."""
+    if not body["passages"]:
+        console.print(Text("No passage fits the question.", "yellow"))
+    elif body["answer"] and not body["citations"]:
+        console.print(Text("\nThe passages nearest to the question:", "dim"))
+    cited = {each["chunk_id"] for each in body["citations"]}
+    for number, each in enumerate(body["passages"], start=1):
+        if cited and each["chunk_id"] not in cited:
+            continue
+        score = "" if cited else f"  {each['score']:.3f}"
+        console.print(Text.assemble((f"\n[{number}] ", "bold cyan"), (each["doc_id"], "bold"), (score, "dim")))
+        console.print(Padding(Text(_short(each["text"]), "dim"), (0, 0, 0, 4)))
 
 
 def _step(console: Console, step: Json) -> None:

@@ -76,13 +76,13 @@ def find_files(arguments: Sequence[str]) -> list[File]:
         path = Path(argument)
         if path.is_dir():
             for inner in _walk(path):
-                found.setdefault(inner.resolve(), File(inner, _id_of(inner, _parent(path))))
+                found.setdefault(inner.resolve(), File(inner, id_of(inner)))
         elif not path.exists():
             raise CommandError(f"there is no file {argument}; name files, folders, or - for standard input", USAGE)
         elif path.suffix.lower() not in SUFFIXES:
             raise CommandError(f"{argument} is none of {', '.join(SUFFIXES)}; convert it to one of them", USAGE)
         else:
-            found.setdefault(path.resolve(), File(path, _id_of(path, _parent(path))))
+            found.setdefault(path.resolve(), File(path, id_of(path)))
     return list(found.values())
 
 
@@ -136,14 +136,13 @@ def _walk(folder: Path) -> Iterator[Path]:
                 yield Path(here, name)
 
 
-def _parent(path: Path) -> Path:
-    return Path(os.path.normpath(path.absolute())).parent
+def id_of(path: Path) -> str:
+    """The id of a file's text: its path from the working folder, or, outside of that, its absolute path.
 
-
-def _id_of(path: Path, base: Path) -> str:
-    """Relative to the working folder; for a file outside of it, to `base`, the parent of what was named."""
+    So it does not depend on how the file was named: by itself, by a folder above it, relative or absolute.
+    """
     absolute, here = Path(os.path.normpath(path.absolute())), Path.cwd()
-    return absolute.relative_to(here if absolute.is_relative_to(here) else base).as_posix()
+    return (absolute.relative_to(here) if absolute.is_relative_to(here) else absolute).as_posix()
 
 
 def _document(text: str, doc_id: str, markdown: bool, source: str | None = None) -> Source:

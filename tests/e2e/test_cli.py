@@ -146,6 +146,22 @@ async def test_publish_gives_the_same_ids_when_named_differently(
     assert sorted(ids) == ["notes/a.md", "notes/c.jsonl#3", "notes/sub/b.txt", "x"]
 
 
+async def test_publish_replaces_a_file_elsewhere_when_it_is_named_alone(
+    url: str, application: InMemoryApplication, notes: Path, tmp_path: Path
+) -> None:
+    """Outside of the working folder an id is the whole path: by its folder or by itself, it is one document."""
+    here, folder = tmp_path / "here", notes / "notes"
+    here.mkdir()
+    for named in (folder, folder / "a.md", folder / "sub" / ".." / "a.md"):
+        await graphtide("publish", str(named), "--graph", "g", url=url, folder=here)
+    ids = [document.doc_id for batch in application.publishes for document in batch]
+    assert ids.count(str(folder / "a.md")) == 3
+    assert not {"a.md", "notes/a.md"} & set(ids)
+    deleted = await graphtide("delete", str(folder / "a.md"), "--graph", "g", url=url, folder=here)
+    assert deleted.code == 0
+    assert application.documents["g", str(folder / "a.md")][1] is None
+
+
 @pytest.mark.parametrize(
     ("stdin", "expected"),
     [

@@ -1,0 +1,47 @@
+"""What a person reads of an answer."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from services.cli import show
+from services.cli.client import Json
+
+
+def _shown(body: Json) -> str:
+    console = Console(file=io.StringIO(), width=80, markup=False, highlight=False, emoji=False)
+    show.answer(console, body, with_text=True)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+def _body(answer: str, cited: tuple[int, ...]) -> Json:
+    passages = [{"doc_id": f"d{at}", "chunk_id": f"c{at}", "score": 0.5, "text": f"Text {at}."} for at in range(3)]
+    usage = {"llm_calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
+    citations = [{name: passages[at][name] for name in ("doc_id", "chunk_id", "text")} for at in cited]
+    said = {"answer": answer, "citations": citations, "passages": passages}
+    return {**said, "mode": "local", "version": 1, "usage": usage}
+
+
+def test_answer_numbers_its_sources_as_its_text_does() -> None:
+    """`[3]` is the third passage, also when nothing else is cited."""
+    shown = _shown(_body("It is so. [3]", (2,)))
+    assert "[3] d2" in shown
+    assert "d0" not in shown
+
+
+def test_answer_shows_the_passages_when_it_cites_none() -> None:
+    """What was found is for the reader to judge; "no passage" is said only where there is none."""
+    shown = _shown(_body("Nothing in the documents answers this.", ()))
+    assert [f"[{number}] d{number - 1}" in shown for number in (1, 2, 3)] == [True] * 3
+    assert "No passage" not in shown
+    assert "No passage fits" in _shown({**_body("", ()), "passages": []})
+
+
+def test_answer_is_not_broken_into_lines_when_it_goes_to_a_file() -> None:
+    """Whoever reads it searches for words that stand beside each other."""
+    sentence = "word " * 40 + "end. [1]"
+    assert sentence in _shown(_body(sentence, (0,)))
