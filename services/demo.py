@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
+from infra.settings import SettingsError, load_settings
 from services.cli.client import Client, document_path, graph_path
 from services.cli.exits import CommandError
 from services.cli.terminal import tell
@@ -31,23 +33,46 @@ GRAPH = "kittiwake"
 def main() -> int:
     """Run the demonstration until Ctrl-C. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="make run", description=__doc__)
-    parser.add_argument("--port", default="8080")
-    parser.add_argument("--grpc-port", default="50051")
-    parser.add_argument("--data", default="graphtide-data")
+    for option in ("--port", "--grpc-port", "--data"):
+        parser.add_argument(option, help="as in graphtide serve; without it, the settings say")
     parser.add_argument("--leave", action="store_true", help="stop after the last answer instead of staying up")
     chosen = parser.parse_args()
     console = Console()
-    command = [str(Path(sys.executable).parent / "graphtide"), "serve", "--json", "--data", chosen.data]
-    ports = ["--port", chosen.port, "--grpc-port", chosen.grpc_port]
-    # S603: the command is this project's own, and the arguments are not read by a shell
-    process = subprocess.Popen([*command, *ports], stdout=subprocess.PIPE, stderr=_log(Path(chosen.data)), text=True)  # noqa: S603
     try:
-        return _show(console, process, Path(chosen.data), leave=chosen.leave)
+        data = load_settings({"data": chosen.data}).data
+    except SettingsError as error:
+        console.print(Text(str(error), "red"))
+        return 2
+    process = _start(chosen, data)
+    for each in (signal.SIGTERM, signal.SIGHUP):  # like Ctrl-C: the service must not outlive its demonstration
+        signal.signal(each, signal.default_int_handler)
+    try:
+        return _show(console, process, data, leave=chosen.leave)
     except KeyboardInterrupt:
         console.print("\nStopping …")
         return 0
     finally:
-        process.terminate()
+        _end(process)
+
+
+def _start(chosen: argparse.Namespace, data: Path) -> subprocess.Popen[str]:
+    """The service, out of the terminal's reach: Ctrl-C comes to it once, from here."""
+    command = [sys.executable, "-m", "services.cli", "serve", "--json"]
+    for option, value in (("--port", chosen.port), ("--grpc-port", chosen.grpc_port), ("--data", chosen.data)):
+        command += [option, value] if value is not None else []
+    # S603: the command is this project's own, and the arguments are not read by a shell
+    return subprocess.Popen(  # noqa: S603
+        command, stdout=subprocess.PIPE, stderr=_log(data), text=True, process_group=0
+    )
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Let the service end in order; a second Ctrl-C does not wait for that."""
+    process.terminate()
+    try:
+        process.wait()
+    except KeyboardInterrupt:
+        process.kill()
         process.wait()
 
 
@@ -62,6 +87,7 @@ def _show(console: Console, process: subprocess.Popen[str], data: Path, *, leave
     if not line:
         last = (data / "graphtide.log").read_text().strip().splitlines()[-1:]
         console.print(Text(f"The service did not start: {''.join(last)}", "red"))
+        console.print("Ports and folder can be set, as in GRAPHTIDE_PORT=8090 GRAPHTIDE_GRPC_PORT=50052 make run")
         return 1
     urls = json.loads(line)
     try:
@@ -71,9 +97,11 @@ def _show(console: Console, process: subprocess.Popen[str], data: Path, *, leave
     except CommandError as error:
         console.print(Text(str(error), "red"))
         return 1
-    if not leave:
-        process.wait()
-    return 0
+    if leave:
+        return 0
+    code = process.wait()
+    console.print(Text(f"The service ended with {code}; {data / 'graphtide.log'} says why", "red"))
+    return 1
 
 
 def _tell_the_story(console: Console, client: Client) -> None:

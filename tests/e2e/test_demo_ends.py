@@ -1,0 +1,48 @@
+"""How `make run` ends, and what it says when it cannot start: a process, on free ports, its data in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _demo(data: Path, *options: str, **settings: str) -> subprocess.Popen[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+    environment = {**kept, "PYTHONPATH": str(ROOT), "GRAPHTIDE_DATA": str(data), **settings}
+    ports = [] if "GRAPHTIDE_PORT" in settings else ["--port", "0"]
+    command = [sys.executable, "-u", "-m", "services.demo", "--grpc-port", "0", *ports, *options]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_demo_takes_the_service_along_when_it_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
+    """Ctrl-C, a supervisor's SIGTERM and a closed terminal leave nobody behind who holds port and data folder."""
+    with _demo(tmp_path) as demo:
+        assert demo.stdout is not None
+        said = "".join(takewhile(lambda line: not line.startswith("Ctrl-C stops"), demo.stdout))
+        demo.send_signal(number)
+        assert demo.wait(timeout=60) == 0, said
+    assert "Kenji Watanabe is the director of Kittiwake Station. [1]" in said
+    with _demo(tmp_path, "--leave") as again:
+        said, _ = again.communicate(timeout=120)
+    assert (again.returncode, "Graphtide is running" in said) == (0, True), said
+
+
+def test_demo_says_how_to_choose_another_port_when_its_own_is_taken(tmp_path: Path) -> None:
+    """The settings of the environment hold for it too, and the message names them."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with _demo(tmp_path, GRAPHTIDE_PORT=str(port)) as demo:
+            out, _ = demo.communicate(timeout=60)
+    assert demo.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in out
+    assert "GRAPHTIDE_PORT=8090" in out
