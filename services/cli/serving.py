@@ -212,6 +212,9 @@ def _is_loopback(host: str) -> bool:
 
 
 def _log_to_standard_error() -> None:
-    """Warnings of everything, and one line of each request. What libraries say in passing stays out."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(message)s")
+    """Warnings of everything, and one line of each request, with the time. What libraries say in passing stays out."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(message)s", force=True)
+    requests = logging.getLogger("graphtide.access")  # lines of JSON, which hold the time themselves
+    requests.propagate = False
+    requests.handlers = [logging.StreamHandler(sys.stderr)]
     logging.getLogger("graphtide").setLevel(logging.INFO)

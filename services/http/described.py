@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.http.models import ErrorBody
-from services.protocol.envelope import GRAPH_NAME, MAX_ID_CHARS, document_id, graph_name
+from services.protocol.envelope import GRAPH_NAME, ID_SCHEMA, document_id, graph_name
 from services.protocol.shapes import dump
 from streams.errors import Invalid
 
@@ -31,10 +31,14 @@ register_url_convertor("document_id", DocumentIdConvertor())
 
 Responses = dict[int | str, dict[str, Any]]
 
-GraphPath = Annotated[str, Path(description=f"a graph's name: `{GRAPH_NAME}`", examples=["notes"])]
+# What names look like is described, not enforced here: `envelope.py` judges, and says what is wrong in our own shape.
+GraphPath = Annotated[
+    str,
+    Path(description="a graph's name", examples=["notes"], json_schema_extra={"pattern": f"^{GRAPH_NAME}$"}),
+]
 IdPath = Annotated[
     str,
-    Path(alias="id", description=f"1 to {MAX_ID_CHARS} characters; slashes may stay as they are", examples=["a/b.md"]),
+    Path(alias="id", description="slashes may stay as they are", examples=["a/b.md"], json_schema_extra={**ID_SCHEMA}),
 ]
 
 _CAUSES = {

@@ -21,7 +21,7 @@ DOCUMENT = "/v1/graphs/{graph}/documents/{id:document_id}"
 DOCUMENTS = "/v1/graphs/{graph}/documents"
 
 _PARSE_ASIDE_BYTES = 1 << 20
-_LIST = {"schema": {"type": "array", "items": schema("BatchDocument")}}
+_LIST = {"schema": {"type": "array", "minItems": 1, "items": schema("BatchDocument")}}
 _LINES = {"schema": schema("BatchDocument"), "example": '{"id":"a","text":"One."}\n{"id":"b","text":"Two."}\n'}
 
 

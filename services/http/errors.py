@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import Message, Receive, Scope, Send
 
 from services.protocol.shapes import dump
@@ -90,7 +91,17 @@ async def _frameworks(request: Request, error: Exception) -> Response:
         405: f"{request.method} is not for {path}; see /docs",
     }.get(error.status_code, str(error.detail))
     said = {"error": {"code": _CODES.get(error.status_code, "refused"), "message": message}}
-    return Response(dump(said), error.status_code, error.headers, "application/json")
+    headers = {"allow": _allowed(request)} if error.status_code == 405 else error.headers
+    return Response(dump(said), error.status_code, headers, "application/json")
+
+
+def _allowed(request: Request) -> str:
+    """The methods that some route takes on this path; the framework names those of the first route only."""
+    return ", ".join(
+        method
+        for method in ("DELETE", "GET", "POST", "PUT")
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+    )
 
 
 async def _gone(_: Request, __: Exception) -> Response:

@@ -31,7 +31,7 @@ def graph_routes(application: Application) -> APIRouter:
 
 
 def _add_views(router: APIRouter, application: Application) -> None:
-    @router.get("/v1/graphs", responses={200: {"model": GraphList}})
+    @router.get("/v1/graphs", responses={200: {"model": GraphList}, **errors(429, 503)})
     async def list_graphs() -> Response:
         """The graphs with their versions."""
         return reply(graphs_json(await application.graphs()))

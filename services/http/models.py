@@ -111,8 +111,8 @@ class UsageBody(_Said):
 
 
 class AnswerBody(_Said):
-    answer: str
-    citations: list[CitationBody]
+    answer: str = Field(description="`[n]` in it is the n-th of `passages`")
+    citations: list[CitationBody] = Field(description="the passages that the answer names")
     passages: list[PassageBody]
     subgraph: SubgraphBody
     version: int

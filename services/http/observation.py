@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -73,5 +74,7 @@ class Observation:
         self._seconds.labels(method, route).observe(seconds)
         if _access.isEnabledFor(logging.INFO):
             client = (scope.get("client") or ("",))[0]
-            line = {"event": "request", "method": scope["method"][:16], "path": scope["path"][:600], "route": route}
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            line = {"at": now, "event": "request", "method": scope["method"][:16], "path": scope["path"][:600]}
+            line["route"] = route
             _access.info(json.dumps(line | {"status": status, "ms": round(seconds * 1000, 2), "client": client}))

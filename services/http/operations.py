@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from services.application import Application
 from services.http.described import reply
@@ -15,6 +15,11 @@ from services.protocol.shapes import fields_json
 def operation_routes(application: Application, registry: CollectorRegistry) -> APIRouter:
     """Routes over `application` and the metrics in `registry`."""
     router = APIRouter(tags=["operation"])
+
+    @router.get("/", include_in_schema=False)
+    async def root() -> Response:
+        """Whoever opens the address in a browser wants to know what is here."""
+        return RedirectResponse("/docs")
 
     @router.get("/healthz", responses={200: {"model": Alive}})
     async def healthz() -> Response:

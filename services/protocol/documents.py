@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from graph.records import DocumentInfo
-from services.protocol.envelope import document_id
+from services.protocol.envelope import ID_SCHEMA, document_id
 from services.protocol.fields import (
     Description,
     FilledText,
@@ -54,7 +54,7 @@ def _is_date(value: str) -> bool:
     return True
 
 
-IsoDate = Annotated[str, AfterValidator(check_date)]
+IsoDate = Annotated[str, AfterValidator(check_date), Field(json_schema_extra={"pattern": f"^({_DATE.pattern})?$"})]
 
 
 class FactBody(StrictModel):
@@ -90,7 +90,7 @@ class DocumentBody(StrictModel):
 class BatchDocument(DocumentBody):
     """A document of a batch: the same, with its id."""
 
-    id: str = Field(examples=["curie"])
+    id: str = Field(examples=["curie"], json_schema_extra={**ID_SCHEMA})
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,13 @@ from streams.errors import Invalid
 
 GRAPH_NAME = r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}"
 MAX_ID_CHARS = 512
+_PRINTABLE = r"[^\x00-\x1f\x7f-\x9f]*"
+ID_SCHEMA: dict[str, str | int] = {
+    "minLength": 1,
+    "maxLength": MAX_ID_CHARS,
+    "pattern": rf"^{_PRINTABLE}[^\s\x00-\x1f\x7f-\x9f]{_PRINTABLE}$",
+}
+"""An id, as JSON Schema describes it to clients; `document_id` judges."""
 
 _GRAPH_NAME = re.compile(GRAPH_NAME)
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar, cast, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from services.protocol.limits import Limits
@@ -107,10 +107,14 @@ def _check_json(value: object, depth: int) -> None:
             _check_json(inner, depth + 1)
 
 
-FilledText = Annotated[str, AfterValidator(_check_filled)]
-Name = Annotated[str, AfterValidator(_check_name)]
-Description = Annotated[str, AfterValidator(_check_description)]
-Question = Annotated[str, AfterValidator(_check_question)]
+# The patterns describe; the functions judge, and say what is wrong.
+_FILLED = Field(json_schema_extra={"minLength": 1, "pattern": r"^[^\x00]*[^\s\x00][^\x00]*$"})
+_STORED = Field(json_schema_extra={"pattern": r"^[^\x00]*$"})
+
+FilledText = Annotated[str, AfterValidator(_check_filled), _FILLED]
+Name = Annotated[str, AfterValidator(_check_name), _FILLED]
+Description = Annotated[str, AfterValidator(_check_description), _STORED]
+Question = Annotated[str, AfterValidator(_check_question), _FILLED]
 Metadata = Annotated[dict[str, Any], AfterValidator(_check_metadata)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from services.http import models
 from services.http.app import create_app
 from tests.support.serving import KINDS, http_service, opened
 
+DESCRIBED = "/v1/graphs/{graph}/documents/{id}"
 CURIE = "Marie Curie discovered polonium."
 FACT = {"subject": "Marie Curie", "predicate": "discovered", "object": "polonium", "weight": 2}
 
@@ -225,6 +227,20 @@ async def test_description_names_every_route_and_schema(http: httpx.AsyncClient)
     assert named <= set(schemas)
     assert {"DocumentBody", "QueryBody", "ErrorBody", "FactBody"} <= named
     assert (await http.get("/docs")).status_code == 200
+    assert (await http.get("/")).headers["location"] == "/docs"
+
+
+async def test_description_says_what_names_and_texts_look_like(http: httpx.AsyncClient) -> None:
+    """A client generated from it does not send what is refused for its form."""
+    described = (await http.get("/openapi.json")).json()
+    fields = described["components"]["schemas"]["DocumentBody"]["properties"]
+    assert re.search(fields["text"]["pattern"], "\x00 ok") is None
+    assert re.search(fields["text"]["pattern"], " \n ") is None
+    assert re.search(fields["text"]["pattern"], "One.\nTwo.")
+    in_path = {each["name"]: each["schema"] for each in described["paths"][DESCRIBED]["put"]["parameters"]}
+    assert re.search(in_path["graph"]["pattern"], "a b") is None
+    assert re.search(in_path["id"]["pattern"], "a\x85b") is None
+    assert re.search(in_path["id"]["pattern"], "/notes/a b.md")
 
 
 async def test_connection_sends_at_once_when_it_is_accepted() -> None:
