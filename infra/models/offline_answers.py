@@ -129,12 +129,16 @@ def _content(text: str) -> frozenset[str]:
 
 
 def _base(word: str) -> str:
+    """A key that the forms of one word share, as far as endings tell; it is compared, never shown."""
     form = VERBS.get(word)
-    if form is not None:
-        return form.base
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y"
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+    base = word if form is None else form.base
+    for ending, left in (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("s", "")):
+        if base.endswith(ending) and len(base) - len(ending) >= 3 and not base.endswith("ss"):
+            base = base.removesuffix(ending) + left
+            break
+    if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "aeiouls":
+        base = base[:-1]  # planned, planning
+    return base.removesuffix("e") if len(base) > 3 else base
 
 
 def _rarity(candidates: list[_Candidate], asked: frozenset[str]) -> dict[str, float]:
