@@ -15,13 +15,16 @@ env: $(VENV)/.built ## make the environment in .venv
 $(VENV)/.locked: requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Graphtide needs Python 3.11 or newer, and this is %s. Name another one: make PYTHON=python3.12 …" % sys.version.split()[0])'
 	@echo "Making the environment in $(VENV) (about two minutes the first time) …"
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(PYTHON) -m venv $(VENV) || { echo "On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock || { \
+	  echo "The packages could not be installed; the lines above say why. Where one could not be built (hnswlib),"; \
+	  echo "a C++ compiler or Python's headers are missing: on Debian and Ubuntu, apt install g++ python3-dev"; exit 1; } >&2
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.locked pyproject.toml setup.py $(KERNELS)
 	@echo "Building the kernels …"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -c 'import importlib.util as i, pathlib as p; missing = [s.stem for s in sorted(p.Path("graph/kernels").glob("*.cpp")) if not i.find_spec("graph._" + s.stem)]; missing and print("Not compiled:", *missing, "(is there a C++ compiler?). Everything works in Python too, slower. Later: make clean env")'
 	@touch $@
 
 run: env ## start the service, stream the sample in, ask questions, stay up

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -82,7 +83,7 @@ async def test_folder_can_be_opened_again_when_it_was_closed(tmp_path: Path) -> 
 async def test_newer_schema_is_refused(tmp_path: Path) -> None:
     """The message names both schemas, and the file is left as it is."""
     await reopened(tmp_path)
-    with sqlite3.connect(tmp_path / DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as connection, connection:
         connection.execute("UPDATE schema_version SET version = 99")
     connection.close()
     with pytest.raises(Broken, match=f"schema 99.*reads schema {SCHEMA_VERSION}"):
@@ -91,7 +92,7 @@ async def test_newer_schema_is_refused(tmp_path: Path) -> None:
 
 async def test_database_of_another_program_is_refused(tmp_path: Path) -> None:
     """Nothing is written into a file that is not ours."""
-    with sqlite3.connect(tmp_path / DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as connection, connection:
         connection.execute("CREATE TABLE theirs (x)")
     connection.close()
     with pytest.raises(Broken, match="another program"):
@@ -328,7 +329,7 @@ async def test_no_statement_reads_a_whole_table(tmp_path: Path, monkeypatch: pyt
     await memory.put_many({b"x": b""})
     await backend.close()
     small = ("topics", "graphs", "schema_version", "sqlite_master", "(subquery-1)")
-    with sqlite3.connect(tmp_path / DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as connection, connection:
         for statement in sorted(asked):
             if not statement.startswith(("SELECT", "INSERT", "UPDATE", "DELETE")):
                 continue
