@@ -13,8 +13,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
+from graph.consolidation.netting import repeats
 from graph.digest import digest as digest_of
-from graph.records import GraphDelta
+from graph.identity import chunk_id
+from graph.records import Extraction, GraphDelta, Unit
 from graph.retrieval import MODES, Question, Retrieved, retrieve
 from graph.view import LiveView
 from infra.metrics import Metrics
@@ -135,7 +137,7 @@ class EmbeddedApplication:
             live.info.occurred_at if live else "",
             {name: json.loads(value) for name, value in live.info.metadata} if live else {},
             live.text if live else "",
-            tuple(_stated(self._runtime.views.get(latest.graph), latest.doc_id)) if live else (),
+            tuple(_stated(self._runtime.views.get(latest.graph), live)) if live else (),
         )
 
     # -- questions -----------------------------------------------------------------------------------------------------
@@ -335,13 +337,32 @@ def _indexes(view: LiveView) -> dict[str, Mapping[str, object]]:
     return found
 
 
-def _stated(view: LiveView | None, doc_id: str) -> list[StatedFact]:
-    """What the graph has from a document, under the names of its entities."""
-    if view is None:
-        return []
-    with view.lock.read():
-        row = view.documents.get(doc_id)
-        return [fact for chunk in (row.chunks if row else ()) for fact in _chunk_facts(view, chunk)]
+def _stated(view: LiveView | None, live: Extraction) -> list[StatedFact]:
+    """What the graph has from a document: under its entities' names, or as extracted until the view shows it."""
+    if view is not None:
+        with view.lock.read():
+            row = view.documents.get(live.doc_id)
+            if row is not None and row.revision == live.revision:
+                return [fact for chunk in row.chunks for fact in _chunk_facts(view, chunk)]
+    return [
+        fact for unit, repeat in zip(live.units, repeats(live), strict=True) for fact in _unit_facts(live, unit, repeat)
+    ]
+
+
+def _unit_facts(live: Extraction, unit: Unit, repeat: int) -> list[StatedFact]:
+    name = chunk_id(live.doc_id, unit.text, repeat)
+    return [
+        StatedFact(
+            unit.mentions[fact.subject].name,
+            fact.predicate,
+            unit.mentions[fact.object].name,
+            fact.description,
+            fact.weight_milli / 1000,
+            fact.sentence,
+            name,
+        )
+        for fact in unit.facts
+    ]
 
 
 def _chunk_facts(view: LiveView, chunk: int) -> list[StatedFact]:
