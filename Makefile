@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := $(shell find graph/kernels -type f)
 
-.PHONY: help env run test lint types unit bench bench-core law lock clean
+.PHONY: help env run test lint types unit bench bench-core bench-retrieval law lock clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,6 +47,9 @@ bench: env ## measure the service on real documents and write the README's table
 
 bench-core: env ## measure the core's kernels, ratios in one run
 	@$(BIN)/python -m tests.bench.core
+
+bench-retrieval: env ## recall of every mode beside BM25, what each part contributes, latency
+	@$(BIN)/python -m tests.bench.retrieval
 
 law: env ## the law on real documents: shuffled, thrice, edited, deleted, killed; about ten minutes
 	@$(BIN)/python -m tests.recovery.musique

@@ -154,7 +154,7 @@ def retrieval(bench: Bench, passages: Sequence[Passage]) -> Iterable[Row]:
         found = [bench.ask(one.question, mode) for one in track(asked, mode)]
         times = sorted(taken for _, taken in found)
         p50, p95 = times[len(times) // 2], times[len(times) * 95 // 100]
-        latency = f"query beside the embedding call: p50 {p50:.0f} ms, p95 {p95:.0f} ms"
+        latency = f"query without the embedding call: p50 {p50:.0f} ms, p95 {p95:.0f} ms"
         yield recall_row(f"mode `{mode}`", [ranked for ranked, _ in found], latency)
 
 
