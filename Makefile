@@ -8,7 +8,7 @@ KERNELS := $(shell find graph/kernels -type f)
 .PHONY: help env run test lint types unit bench bench-core bench-retrieval law lock clean
 
 help: ## say what there is to make
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 env: $(VENV)/.built ## make the environment in .venv
 
