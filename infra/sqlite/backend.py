@@ -9,6 +9,7 @@ from infra.sqlite.database import Database
 from infra.sqlite.ledger import SqliteLedger
 from infra.sqlite.log import SqliteLog, ends
 from infra.sqlite.store import SqliteGraphStore
+from streams.errors import GraphtideError
 from streams.memory import now_ms
 
 
@@ -30,7 +31,12 @@ class SqliteBackend:
         Raises Broken when another process uses it, or its file is damaged, foreign or of a newer schema.
         """
         database = await Database.open(folder, max_pages)
-        return cls(database, SqliteLog(database, await database.read(ends), clock_ms), clock_ms)
+        try:
+            log = SqliteLog(database, await database.read(ends), clock_ms)
+        except GraphtideError:
+            await database.close()
+            raise
+        return cls(database, log, clock_ms)
 
     async def close(self) -> None:
         """Finish what was begun, and let go of the folder."""

@@ -55,9 +55,13 @@ def open_reader(path: Path) -> sqlite3.Connection:
 def _connect(path: Path, cache_kib: int) -> sqlite3.Connection:
     # Transactions are begun by hand; a connection is used by one thread at a time, but closed by another.
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
-    connection.execute("PRAGMA busy_timeout = 5000")
-    connection.execute(f"PRAGMA cache_size = -{cache_kib}")
-    connection.execute("PRAGMA temp_store = MEMORY")
+    try:
+        connection.execute("PRAGMA busy_timeout = 5000")
+        connection.execute(f"PRAGMA cache_size = -{cache_kib}")  # reads the file's header, which may be damaged
+        connection.execute("PRAGMA temp_store = MEMORY")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 from services.protocol.generate import PROTO, ROOT, STUBS, generate
@@ -13,3 +15,11 @@ def test_stubs_are_current(tmp_path: Path) -> None:
     for name in STUBS:
         place = PROTO.with_name(name)
         assert (tmp_path / place).read_text() == (ROOT / place).read_text(), f"{place} is not current"
+
+
+def test_stubs_are_left_alone_when_a_hook_names_them() -> None:
+    """Formatted they no longer load, and pre-commit passes every file by name, excluded or not."""
+    ruff = Path(sys.executable).with_name("ruff")
+    stubs = [str(PROTO.with_name(name)) for name in STUBS]
+    done = subprocess.run([ruff, "format", "--diff", *stubs], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
