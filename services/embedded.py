@@ -39,7 +39,7 @@ from services.application import (
 from services.explaining import explain_entity
 from streams import recounting
 from streams.consolidate import ConsolidateStage
-from streams.errors import DeadlineExceeded, Invalid, NotFound, Overloaded
+from streams.errors import DeadlineExceeded, Invalid, NotFound, Overloaded, Retryable
 from streams.extract import ExtractStage
 from streams.followers import Views
 from streams.messages import DELTAS, DeltaNotice, DocumentMessage, decode_extraction, document_key
@@ -177,6 +177,9 @@ class EmbeddedApplication:
             await self._runtime.progress.reach(graph, ask.after, ask.timeout_s)
         view = self._runtime.views.get(graph)
         if view is None:
+            for (waiting, _), reason in self._runtime.extract.waiting.items():
+                if waiting == graph:
+                    raise Retryable(f"the first documents of graph {graph!r} wait: {reason}", 5.0)
             raise NotFound(f"graph {graph!r} has no document applied yet; pass `after` to wait for one")
         vector = (await self._runtime.embedder.embed([ask.question]))[0]
         question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain)

@@ -46,7 +46,7 @@ async def extract(document: DocumentMessage, revision: int, models: Models, caps
     """
     passages = await _split(document.text, models.chunker)
     if len(passages) > caps.chunks:
-        raise Rejected(f"the document has {len(passages)} passages; at most {caps.chunks} are taken")
+        raise Rejected(f"the document has {len(passages)} passages, and {caps.chunks} are taken at most: split it up")
     found = await _found(document, passages, models.extractor)
     for place, one in enumerate(found):
         if len(one.entities) + len(one.relations) > caps.found_per_chunk:

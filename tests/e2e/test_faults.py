@@ -76,6 +76,8 @@ def test_document_waits_visibly_and_is_applied_once_while_the_endpoint_is_dead(t
             waiting = until(one, "a", lambda found: found["reason"])
             assert waiting["state"] == "accepted" and server.base_url in waiting["reason"]
             assert one.request("GET", "/stats").json()["lag"] == 1
+            asked = one.request("POST", "/query", {"question": "Who knew Babbage?"})
+            assert asked.status_code == 503 and server.base_url in asked.text
             one.kill()
             server.faults.clear()
             applied = until(one, "a", lambda found: found["state"] != "accepted")
