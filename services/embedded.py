@@ -218,7 +218,7 @@ class EmbeddedApplication:
             await runtime.ledger.pending(graph),
             0.0 if oldest is None else max(0.0, (_now_ms() - oldest) / 1000),
             runtime.metrics.event_to_queryable_ms(graph),
-            runtime.consolidate.kernels,
+            {**runtime.consolidate.kernels, **({"pagerank": view.walk.name} if view else {})},
             runtime.models,
             _indexes(view) if view else {},
         )
