@@ -9,9 +9,7 @@ none of them. One writer calls `apply` under `lock.write()`; readers hold `lock.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +17,7 @@ import numpy as np
 from graph import pagerank
 from graph.communities import Hierarchy, MirroredHierarchy
 from graph.identity import entity_id
+from graph.indexes import Indexed, Indexes, follow, stale
 from graph.locking import ReadersWriterLock
 from graph.records import (
     ChunkRow,
@@ -34,85 +33,13 @@ from graph.records import (
     StatementRow,
     Vector,
 )
-from graph.vector_index import VectorIndex
+from graph.tables import Chunk, Edge, Entity, Label, Statement, walk_chunk, walk_entity
+
+__all__ = ["Edge", "Indexed", "Indexes", "LiveView", "walk_chunk", "walk_entity"]
 
 Row = TypeVar("Row")
 
 NO_VECTOR: Vector = np.empty(0, np.float16)
-
-
-@dataclass(slots=True)
-class Chunk:
-    """A passage, with what it mentions and states. Its vector stands here too: an index is slow to give one back."""
-
-    chunk_id: str
-    doc_id: str
-    ordinal: int
-    text: str
-    vector: Vector
-    mentions: tuple[MentionRow, ...] = ()
-    evidence: tuple[EvidenceRow, ...] = ()
-
-
-@dataclass(slots=True)
-class Label:
-    """A spelling of one type, the entity it belongs to, the chunks that use it, the statements it stands in."""
-
-    name: str
-    type: str
-    node: int
-    mentions: int
-    chunks: set[int] = field(default_factory=set)
-    statements: set[int] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class Statement:
-    """A triple of labels, how often and how strongly it is stated, and the chunks that state it."""
-
-    subject: int
-    predicate: str
-    object: int
-    count: int
-    weight_milli: int
-    chunks: set[int] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class Entity:
-    """A cluster of labels under its canonical `id`. `chunks` counts, by chunk, the mentions of the entity there."""
-
-    id: str
-    name: str
-    type: str
-    labels: tuple[int, ...]
-    mentions: int
-    chunks: Counter[int] = field(default_factory=Counter)
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    weight: int
-    trussness: int
-
-
-@dataclass(frozen=True, slots=True)
-class Indexes:
-    """The vector indexes of a view, by the numbers of its tables: passages, entities, statements."""
-
-    chunks: VectorIndex
-    entities: VectorIndex
-    statements: VectorIndex
-
-
-def walk_entity(node: int) -> int:
-    """The walk graph's number of an entity: even."""
-    return 2 * node
-
-
-def walk_chunk(chunk: int) -> int:
-    """The walk graph's number of a passage: odd."""
-    return 2 * chunk + 1
 
 
 class LiveView:
@@ -325,16 +252,16 @@ class LiveView:
         gone, indexes = delta.gone, self.indexes
         if delta.snapshot:
             gone = Gone(
-                chunks=tuple(_stale(indexes.chunks, self.chunks)),
-                statements=tuple(_stale(indexes.statements, self.statements)),
-                entities=tuple(_stale(indexes.entities, self.entities)),
+                chunks=tuple(stale(indexes.chunks, self.chunks)),
+                statements=tuple(stale(indexes.statements, self.statements)),
+                entities=tuple(stale(indexes.entities, self.entities)),
             )
         chunks = ((row.chunk, row.vector, row.version) for row in delta.chunks)
         entities = ((row.node, row.vector, row.version) for row in delta.entities)
         statements = ((row.statement, row.vector, row.version) for row in delta.statements)
-        _follow(indexes.chunks, gone.chunks, chunks, indexed.chunks)
-        _follow(indexes.entities, gone.entities, entities, indexed.entities)
-        _follow(indexes.statements, gone.statements, statements, indexed.statements)
+        follow(indexes.chunks, gone.chunks, chunks, indexed.chunks)
+        follow(indexes.entities, gone.entities, entities, indexed.entities)
+        follow(indexes.statements, gone.statements, statements, indexed.statements)
 
     def _walk(self) -> None:
         """Bring the walk graph up to the edges and incidences that this delta touched."""
@@ -386,37 +313,6 @@ class LiveView:
             ),
             snapshot=True,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Indexed:
-    """Up to which version each index holds its vectors already (0: nothing), when a view is filled from a snapshot."""
-
-    chunks: int = 0
-    entities: int = 0
-    statements: int = 0
-
-
-def _stale(index: VectorIndex, live: Container[int]) -> list[int]:
-    """What an index that was read back holds of rows that went since."""
-    return [number for number in index.live_ids().tolist() if number not in live]
-
-
-def _follow(index: VectorIndex, gone: Sequence[int], rows: Iterable[tuple[int, Vector, int]], held: int) -> None:
-    """Remove what went, add what is new or newer than the index. A row without a vector is not in the index."""
-    dead = list(gone)
-    ids: list[int] = []
-    vectors: list[Vector] = []
-    for number, vector, version in rows:
-        if vector.size and version > held:
-            ids.append(number)
-            vectors.append(vector)
-        elif not vector.size:
-            dead.append(number)
-    if dead:
-        index.remove(np.array(dead, np.int64))
-    if ids:
-        index.add(np.array(ids, np.int64), np.stack(vectors).astype(np.float32))
 
 
 def _by_chunk(rows: Iterable[Row], chunk: Callable[[Row], int]) -> dict[int, list[Row]]:
