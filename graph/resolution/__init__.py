@@ -5,7 +5,7 @@ Read in this order: `normalisation` (a name becomes a label), `signature` (what 
 `resolver` (the state that is kept current).
 """
 
-from graph.resolution.judgement import LabelKey, LabelView, PairJudge, PairKey
+from graph.resolution.judgement import LabelKey, LabelView, PairKey
 from graph.resolution.normalisation import normalise
 from graph.resolution.resolver import ClusterChange, Resolver, SameAs
 
@@ -13,7 +13,6 @@ __all__ = [
     "ClusterChange",
     "LabelKey",
     "LabelView",
-    "PairJudge",
     "PairKey",
     "Resolver",
     "SameAs",

@@ -1,7 +1,7 @@
 """What is decided about one pair of labels: linked, not linked, or worth asking.
 
 What it is: words and vectors of a pair put together, with the verdict of a judge where there is one. What it is
-not: the judge itself (`PairJudge` is a port; whoever drives the graph may ask a model) and not a clustering.
+not: the judge itself (whoever drives the graph may ask one, and brings its verdict) and not a clustering.
 
 Invariant: `propose` is symmetric and depends on the two labels and the verdict on this pair alone.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +29,6 @@ class LabelView:
     name: str
     type: str
     vector: NDArray[np.float32] | None
-
-
-class PairJudge(Protocol):
-    """Decides borderline pairs, for instance by asking a language model. Asked once for each pair of labels."""
-
-    def verdict(self, a: LabelView, b: LabelView) -> bool | None:
-        """Whether the two are one entity; None if it cannot tell now. Must not depend on the order of the two."""
-        ...
 
 
 LabelKey = tuple[str, str]

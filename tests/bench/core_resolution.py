@@ -3,8 +3,9 @@
     python -m tests.bench.core_resolution
 
 `entity_pairs.jsonl` holds names from the MuSiQue passages that were read and judged one by one, hard ones on purpose
-and before the rule was written; a hash splits them into pairs to tune on and pairs held out. A pair counts as judged
-the same when it is a candidate, proposed, and no guard forbids it; a cluster may still refuse it.
+and before the rule was written; a hash splits them into pairs to tune on and pairs held out. The held half is not
+blind: its totals were seen while the rule was tuned, and links over the whole corpus were read. A pair counts as
+judged the same when it is a candidate, proposed, and no guard forbids it; a cluster may still refuse it.
 
 The data is looked for in the folder GRAPHTIDE_BENCH_DATA (a `musique` folder, an `embedder` folder beside or in it)
 or in ../shared/bench; without it this says so and stops.

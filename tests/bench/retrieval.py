@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +29,16 @@ from graph.vector_index import ExactIndex
 from graph.view import LiveView
 from infra.hnsw import HnswIndex
 from tests.bench.retrieval_graph import DIMENSIONS, Shipped, build, copies, extractions
-from tests.support.bench_data import MultiHop, Passage, bench_data, corpus, embedder_script, questions, recall
+from tests.support.bench_data import (
+    MultiHop,
+    Passage,
+    bench_data,
+    corpus,
+    embedder_script,
+    lexical_words,
+    questions,
+    recall,
+)
 
 DEPTHS = (2, 5, 10, 20)
 RESAMPLES = 10_000
@@ -92,16 +100,12 @@ def ranked(view: LiveView, ask: Asked, mode: str) -> list[Ranking]:
 
 def by_words(ask: Asked, passages: Sequence[Passage]) -> list[Ranking]:
     """Okapi BM25 over titles and texts."""
-    index = BM25Okapi([_words(f"{one.title} {one.text}") for one in passages])
+    index = BM25Okapi([lexical_words(f"{one.title} {one.text}") for one in passages])
     rankings = []
     for one in ask.questions:
-        order = np.argsort(-index.get_scores(_words(one.question)), kind="stable")[: DEPTHS[-1]]
+        order = np.argsort(-index.get_scores(lexical_words(one.question)), kind="stable")[: DEPTHS[-1]]
         rankings.append([passages[place].doc_id for place in order])
     return rankings
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
 
 
 def by_pairs(view: LiveView, ask: Asked, weighting: Weighting, extra: Extra | None = None) -> list[Ranking]:

@@ -10,7 +10,6 @@ CPU is that of the service process alone, HTTP, storage and the client side of t
 from __future__ import annotations
 
 import argparse
-import re
 import socket
 import statistics
 import subprocess
@@ -26,7 +25,16 @@ import httpx
 from rank_bm25 import BM25Okapi
 from rich.progress import track
 
-from tests.support.bench_data import ROOT, Passage, bench_data, corpus, embedder_script, questions, recall
+from tests.support.bench_data import (
+    ROOT,
+    Passage,
+    bench_data,
+    corpus,
+    embedder_script,
+    lexical_words,
+    questions,
+    recall,
+)
 from tests.support.processes import Service, embedding_endpoint, service
 
 MODES = ("vector", "local")
@@ -145,7 +153,7 @@ def edited(passage: Passage) -> dict[str, Any]:
 
 def retrieval(bench: Bench, passages: Sequence[Passage]) -> Iterable[Row]:
     asked = questions()
-    lexical = BM25Okapi([words(f"{one.title} {one.text}") for one in passages])
+    lexical = BM25Okapi([lexical_words(f"{one.title} {one.text}") for one in passages])
     ids = [one.doc_id for one in passages]
     yield recall_row("BM25", [bm25(lexical, ids, one.question) for one in asked])
     for one in asked:
@@ -166,12 +174,8 @@ def recall_row(name: str, ranked: Sequence[list[str]], note: str = "") -> Row:
 
 
 def bm25(index: BM25Okapi, ids: Sequence[str], question: str) -> list[str]:
-    scores = index.get_scores(words(question))
+    scores = index.get_scores(lexical_words(question))
     return [ids[place] for place in sorted(range(len(ids)), key=lambda place: -scores[place])[:10]]
-
-
-def words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
 
 
 def seconds(costs: Sequence[float]) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+_STOP_WORDS = """a an the of in on at to for by with from and or is was were are be been it its that this which who whom
+whose what when where why how did do does as his her their he she they"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
 def bench_data() -> Path:
@@ -65,6 +69,11 @@ def questions() -> list[MultiHop]:
     lines = (bench_data() / "musique" / "questions.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     return [MultiHop(row["question"], row["answer"], frozenset(row["supporting"])) for row in rows]
+
+
+def lexical_words(text: str) -> list[str]:
+    """Words as the BM25 baseline counts them: lower case, without stop words, which it is weaker with."""
+    return [word for word in re.findall(r"\w+", text.lower()) if word not in STOP_WORDS]
 
 
 def recall(ranked: list[str], supporting: frozenset[str], k: int) -> float:
