@@ -7,6 +7,7 @@ live view depend on the order of arrival and stay inside.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,12 +107,39 @@ class Trace:
     steps: tuple[Step, ...] = ()
 
 
+class Synthesis(StrEnum):
+    """How an answer is made of what was retrieved."""
+
+    AT_ONCE = "at-once"
+    """One answer from all of it."""
+    BY_PART = "by-part"
+    """An answer from each part, rated by how helpful it is; the final one from the best of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of context that a mode wrote itself: a community's report, a subgraph put into words.
+
+    `sources` are the ids of the chunks it rests on: what an answer made from it may cite. `score` is the mode's.
+    """
+
+    title: str
+    text: str
+    sources: tuple[str, ...]
+    score: float
+
+
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The answer of a mode at one version of the graph. `trace` is there when the question asked to explain."""
+    """The answer of a mode at one version of the graph. `trace` is there when the question asked to explain.
+
+    `parts` are what the mode has beyond passages, best first. `synthesis` says how an answer is made of both.
+    """
 
     passages: tuple[Passage, ...]
     subgraph: Subgraph
     version: int
     mode: str
     trace: Trace | None = None
+    parts: tuple[Part, ...] = ()
+    synthesis: Synthesis = Synthesis.AT_ONCE
