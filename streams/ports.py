@@ -43,21 +43,35 @@ class Delivered:
 
 
 class Consumer(Protocol):
-    """One reader of one topic. Not shared between tasks."""
+    """One reader of one topic. Not shared between tasks.
+
+    The consumers of a group share the topic's partitions. A partition that a consumer holds can go to another one at
+    any time, and only `poll` lets the caller see it: a poll that finds `assigned` changed returns at once, empty.
+    So nothing of a partition is delivered before the caller had the chance to look, and to `seek`. A partition that
+    stays goes on where it was; one that is gained anew starts after what the group committed.
+    """
+
+    def assigned(self) -> frozenset[int]:
+        """The partitions that this consumer holds, as of the last poll. Backends of one process: all, always."""
+        ...
 
     async def poll(self, limit: int, timeout_s: float) -> Sequence[Delivered]:
         """Up to `limit` records, in order within each partition, each delivered once since the last `seek`.
 
-        Waits up to `timeout_s` for the first one; returns an empty sequence after that.
+        Waits up to `timeout_s` for the first one; returns an empty sequence after that, and at once when `assigned`
+        has changed: until the next poll, that is.
         """
         ...
 
     async def commit(self, position: Position) -> None:
-        """Everything up to and including `position` in its partition is done: a restart resumes after it."""
+        """Everything up to and including `position` in its partition is done: a restart resumes after it.
+
+        Of a partition that is not held any more, nothing is committed: that is for its new holder to do.
+        """
         ...
 
     async def seek(self, position: Position) -> None:
-        """The next poll of that partition starts AT `position.offset`."""
+        """The next poll of that partition starts AT `position.offset`. A partition that is not held is passed over."""
         ...
 
     async def close(self) -> None: ...
@@ -74,12 +88,27 @@ class Log(Protocol):
         """A reader that resumes after what `group` committed, or at the start."""
         ...
 
+    def reader(self, topic: str, offsets: Mapping[int, int]) -> Consumer:
+        """A reader of every partition, from the given offsets (the start where none is given), of no group.
+
+        It shares nothing with anybody: what it commits is nowhere. For followers, and for looking something up.
+        """
+        ...
+
+    async def start(self, topic: str) -> Mapping[int, int]:
+        """The offset of the first record of each partition that is still there; its end where none is."""
+        ...
+
     async def end(self, topic: str) -> Mapping[int, int]:
         """The next offset of each partition."""
         ...
 
+    async def committed(self, topic: str, group: str) -> Mapping[int, int]:
+        """Where the group would go on in each partition; 0 where it committed nothing."""
+        ...
+
     async def trim(self, topic: str, before: Position) -> None:
-        """Records of the partition in front of `before` may be forgotten. Offsets stay as they are."""
+        """Records of the partition in front of `before` may be forgotten, now or later. Offsets stay as they are."""
         ...
 
 

@@ -43,9 +43,23 @@ class SqliteLog:
         """See Log.consumer."""
         return SqliteConsumer(self._database, self, topic, group)
 
+    def reader(self, topic: str, offsets: Mapping[int, int]) -> SqliteConsumer:
+        """See Log.reader."""
+        return SqliteConsumer(self._database, self, topic, None, offsets.get(PARTITION, 0))
+
+    async def start(self, topic: str) -> Mapping[int, int]:
+        """See Log.start."""
+        end = self.next_offset(topic)
+        first = await self._database.read(lambda connection: _read(connection, topic, 0, 1))
+        return {PARTITION: first[0].position.offset if first else end}
+
     async def end(self, topic: str) -> Mapping[int, int]:
         """See Log.end."""
         return {PARTITION: self.next_offset(topic)}
+
+    async def committed(self, topic: str, group: str) -> Mapping[int, int]:
+        """See Log.committed."""
+        return {PARTITION: await self._database.read(lambda connection: _committed(connection, topic, group))}
 
     async def trim(self, topic: str, before: Position) -> None:
         """See Log.trim."""
@@ -76,21 +90,29 @@ class SqliteLog:
 
 
 class SqliteConsumer:
-    """See Consumer."""
+    """See Consumer. One without a group starts at `start`."""
 
-    def __init__(self, database: Database, log: SqliteLog, topic: str, group: str) -> None:
+    def __init__(
+        self, database: Database, log: SqliteLog, topic: str, group: str | None, start: int | None = None
+    ) -> None:
         self._database = database
         self._log = log
         self._topic = topic
         self._group = group
-        self._next: int | None = None
+        self._next = start
+
+    def assigned(self) -> frozenset[int]:
+        """See Consumer.assigned."""
+        return frozenset((PARTITION,))
 
     async def poll(self, limit: int, timeout_s: float) -> Sequence[Delivered]:
         """See Consumer.poll."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         if self._next is None:
-            self._next = await self._database.read(self._committed)
+            self._next = await self._database.read(
+                lambda connection: _committed(connection, self._topic, self._group or "")
+            )
         while True:
             taken = await self._take(self._next, limit)
             if taken:
@@ -104,7 +126,8 @@ class SqliteConsumer:
     async def commit(self, position: Position) -> None:
         """See Consumer.commit."""
         check_partition(self._topic, position)
-        await self._database.write(lambda connection: self._keep(connection, position.offset + 1))
+        if self._group is not None:
+            await self._database.write(lambda connection: self._keep(connection, position.offset + 1))
 
     async def seek(self, position: Position) -> None:
         """See Consumer.seek."""
@@ -123,14 +146,6 @@ class SqliteConsumer:
             self._next = end  # all of it was trimmed
         return taken
 
-    def _committed(self, connection: sqlite3.Connection) -> int:
-        row = connection.execute(
-            "SELECT consumer_positions.next_offset FROM consumer_positions JOIN topics USING (topic)"
-            " WHERE name = ? AND consumer_group = ?",
-            (self._topic, self._group),
-        ).fetchone()
-        return int(row[0]) if row else 0
-
     def _keep(self, connection: sqlite3.Connection, next_offset: int) -> None:
         number, _ = _reserve(connection, self._topic, 0)
         connection.execute(
@@ -141,6 +156,15 @@ class SqliteConsumer:
 def ends(connection: sqlite3.Connection) -> dict[str, int]:
     """The next offset of every topic."""
     return dict(connection.execute("SELECT name, next_offset FROM topics").fetchall())
+
+
+def _committed(connection: sqlite3.Connection, topic: str, group: str) -> int:
+    row = connection.execute(
+        "SELECT consumer_positions.next_offset FROM consumer_positions JOIN topics USING (topic)"
+        " WHERE name = ? AND consumer_group = ?",
+        (topic, group),
+    ).fetchone()
+    return int(row[0]) if row else 0
 
 
 def check_partition(topic: str, position: Position) -> None:

@@ -52,9 +52,22 @@ class MemoryLog:
         """See Log.consumer."""
         return MemoryConsumer(self, topic, self._committed.setdefault((topic, group), {}))
 
+    def reader(self, topic: str, offsets: Mapping[int, int]) -> MemoryConsumer:
+        """See Log.reader."""
+        return MemoryConsumer(self, topic, dict(offsets))
+
+    async def start(self, topic: str) -> Mapping[int, int]:
+        """See Log.start."""
+        return {number: partition.start for number, partition in enumerate(self.topic(topic))}
+
     async def end(self, topic: str) -> Mapping[int, int]:
         """See Log.end."""
         return {number: partition.end for number, partition in enumerate(self.topic(topic))}
+
+    async def committed(self, topic: str, group: str) -> Mapping[int, int]:
+        """See Log.committed."""
+        kept = self._committed.get((topic, group), {})
+        return {number: kept.get(number, 0) for number in range(self._partitions)}
 
     async def trim(self, topic: str, before: Position) -> None:
         """See Log.trim."""
@@ -99,6 +112,10 @@ class MemoryConsumer:
         self._committed = committed
         self._next: dict[int, int] = {}
         self._turn = 0
+
+    def assigned(self) -> frozenset[int]:
+        """See Consumer.assigned."""
+        return frozenset(range(len(self._log.topic(self._topic))))
 
     async def poll(self, limit: int, timeout_s: float) -> Sequence[Delivered]:
         """See Consumer.poll. Partitions take turns at being read first, so that none starves."""

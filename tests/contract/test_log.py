@@ -137,3 +137,38 @@ async def test_log_uses_no_offset_twice_when_trimmed(backend: Backend) -> None:
     assert await backend.log.append("t", RECORDS[:1]) == [Position(0, 4)]
     assert [one.position.offset for one in await consumer.poll(9, 0)] == [4]
     assert len(await backend.log.consumer("u", "g").poll(9, 0)) == 3
+
+
+async def test_reader_starts_where_it_is_told_and_shares_nothing(backend: Backend) -> None:
+    """From the given offset, or from the start; its commits reach no group, and nobody's commits reach it."""
+    await backend.log.append("t", [Record("k", b"%d" % i) for i in range(4)])
+    first = backend.log.consumer("t", "g")
+    await first.commit((await first.poll(9, 0))[2].position)
+    reader = backend.log.reader("t", {0: 1})
+    delivered = await reader.poll(9, 0)
+    assert [one.position.offset for one in delivered] == [1, 2, 3]
+    await reader.commit(delivered[-1].position)
+    assert [one.position.offset for one in await backend.log.reader("t", {}).poll(2, 0)] == [0, 1]
+    await reader.seek(Position(0, 3))
+    assert [one.position.offset for one in await reader.poll(9, 0)] == [3]
+    assert await backend.log.committed("t", "g") == {0: 3}
+    assert await backend.log.committed("t", "h") == {0: 0}
+
+
+async def test_log_knows_the_first_record_that_is_left(backend: Backend) -> None:
+    """0 for a topic that nothing was written to, then what trimming leaves, then the end."""
+    assert await backend.log.start("t") == {0: 0}
+    await backend.log.append("t", [Record("k", b"%d" % i) for i in range(4)])
+    assert await backend.log.start("t") == {0: 0}
+    await backend.log.trim("t", Position(0, 3))
+    assert await backend.log.start("t") == {0: 3}
+    await backend.log.trim("t", Position(0, 4))
+    assert await backend.log.start("t") == {0: 4}
+
+
+async def test_consumer_holds_every_partition_when_it_is_alone(backend: Backend) -> None:
+    """What it holds is what the topic has."""
+    consumer = backend.log.consumer("t", "g")
+    await consumer.poll(1, 0)
+    assert consumer.assigned() == frozenset(await backend.log.end("t"))
+    assert backend.log.reader("t", {}).assigned() == consumer.assigned()
