@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from graph.retrieval import Retrieved
 from graph.retrieval.request import Step
 from graph.view import LiveView
-from services.application import Answer, Citation, RankedPassage, Usage
-from streams.models import ContextPassage, Generated
+from services.application import Answer, Citation, RankedPassage
+from services.synthesis import Material, Written
+from streams.models import ContextPart, ContextPassage
 
 
-def context(view: LiveView, retrieved: Retrieved) -> list[ContextPassage]:
-    """The retrieved passages as a generator reads them. Call under `view.lock.read()`."""
-    return [
-        ContextPassage(
-            passage.text,
-            view.documents[passage.doc_id].info.title,
-            passage.doc_id,
-            passage.chunk_id,
-            tuple(_facts(view, view.chunk_numbers[passage.chunk_id])),
-        )
-        for passage in retrieved.passages
-    ]
+def material(view: LiveView, retrieved: Retrieved) -> Material:
+    """What was retrieved as a generator reads it. Call under `view.lock.read()`. Cost: the passages and the sources."""
+    return Material(
+        tuple(_passage(view, one.chunk_id) for one in retrieved.passages),
+        tuple(
+            ContextPart(part.title, part.text, tuple(_passage(view, source) for source in part.sources))
+            for part in retrieved.parts
+        ),
+        retrieved.synthesis,
+    )
+
+
+def _passage(view: LiveView, chunk_id: str) -> ContextPassage:
+    number = view.chunk_numbers[chunk_id]
+    chunk = view.chunks[number]
+    title = view.documents[chunk.doc_id].info.title
+    return ContextPassage(chunk.text, title, chunk.doc_id, chunk_id, tuple(_facts(view, number)))
 
 
 def _facts(view: LiveView, chunk: int) -> Iterator[str]:
@@ -32,19 +38,24 @@ def _facts(view: LiveView, chunk: int) -> Iterator[str]:
         yield f"{view.entities[subject].name} {predicate} {view.entities[object_].name}"
 
 
-def answer(retrieved: Retrieved, passages: Sequence[ContextPassage], generated: Generated | None) -> Answer:
-    """The answer's parts. Without generation there is no text, and nothing is cited."""
-    text = Generated("") if generated is None else generated
-    cited = [passages[index] for index in text.cited]
+def answer(retrieved: Retrieved, written: Written | None) -> Answer:
+    """The answer's parts. Without generation there is no text, and nothing is cited.
+
+    `[n]` in the text names `passages[n - 1]`: what is cited beyond what was retrieved as a passage stands behind it.
+    """
+    given = Written("") if written is None else written
     return Answer(
-        text.text,
-        tuple(Citation(one.doc_id, one.chunk_id, one.text) for one in cited),
-        tuple(RankedPassage(one.doc_id, one.chunk_id, one.score, one.text) for one in retrieved.passages),
+        given.text,
+        tuple(Citation(one.doc_id, one.chunk_id, one.text) for one in given.cited),
+        (
+            *(RankedPassage(one.doc_id, one.chunk_id, one.score, one.text) for one in retrieved.passages),
+            *(RankedPassage(one.doc_id, one.chunk_id, 0.0, one.text) for one in given.beyond),
+        ),
         retrieved.subgraph.nodes,
         retrieved.subgraph.edges,
         retrieved.version,
         retrieved.mode,
-        Usage(text.llm_calls, text.prompt_tokens, text.completion_tokens),
+        given.usage,
         None if retrieved.trace is None else tuple(_step(step) for step in retrieved.trace.steps),
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ from graph.records import Extraction, GraphDelta, Unit
 from graph.retrieval import MODES, Question, Retrieved, retrieve
 from graph.view import LiveView
 from infra.metrics import Metrics
-from services.answering import answer, context
+from services.answering import answer, material
 from services.application import (
     Answer,
     Ask,
@@ -37,13 +37,14 @@ from services.application import (
     Verification,
 )
 from services.explaining import explain_entity
+from services.synthesis import Material, Written, write, written
 from streams import recounting
 from streams.consolidate import ConsolidateStage
 from streams.errors import DeadlineExceeded, Invalid, NotFound, Overloaded, Retryable
 from streams.extract import ExtractStage
 from streams.followers import Views
 from streams.messages import DELTAS, DeltaNotice, DocumentMessage, decode_extraction, document_key
-from streams.models import ContextPassage, Embedder, Generated, Generator
+from streams.models import Embedder, Generator
 from streams.ports import GraphStore, Ledger, LedgerEntry, Log, Record, ReportRow, Standing, State
 from streams.progress import Progress, token
 from streams.summarize import current
@@ -144,32 +145,29 @@ class EmbeddedApplication:
 
     async def query(self, graph: str, ask: Ask) -> Answer:
         async with self._slot(), _deadline(ask, self._until(ask)):
-            retrieved, passages = await self._retrieve(graph, ask)
-            generated = await self._runtime.generator.answer(ask.question, passages) if ask.generate else None
-            return answer(retrieved, passages, generated)
+            retrieved, found = await self._retrieve(graph, ask)
+            return answer(
+                retrieved, await written(self._runtime.generator, ask.question, found) if ask.generate else None
+            )
 
     async def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
-        until, generated = self._until(ask), None
+        until, whole = self._until(ask), None
         async with self._slot():
             async with _deadline(ask, until):
-                retrieved, passages = await self._retrieve(graph, ask)
-            yield answer(retrieved, passages, None)
-            async with aclosing(self._pieces(ask, passages)) as pieces:
-                while ask.generate and generated is None:
+                retrieved, found = await self._retrieve(graph, ask)
+            yield answer(retrieved, None)
+            async with aclosing(write(self._runtime.generator, ask.question, found)) as pieces:
+                while ask.generate and whole is None:
                     # Not one deadline around the loop: it would also run while the reader of this stream is busy.
                     async with _deadline(ask, until):
                         piece = await anext(pieces)
-                    if isinstance(piece, Generated):
-                        generated = piece
+                    if isinstance(piece, Written):
+                        whole = piece
                     else:
                         yield Piece(piece)
-            yield answer(retrieved, passages, generated)
+            yield answer(retrieved, whole)
 
-    async def _pieces(self, ask: Ask, passages: Sequence[ContextPassage]) -> AsyncGenerator[str | Generated, None]:
-        async for piece in self._runtime.generator.stream(ask.question, passages):
-            yield piece
-
-    async def _retrieve(self, graph: str, ask: Ask) -> tuple[Retrieved, list[ContextPassage]]:
+    async def _retrieve(self, graph: str, ask: Ask) -> tuple[Retrieved, Material]:
         if ask.mode not in MODES:
             raise Invalid("mode", f"{ask.mode!r} is not a mode; there are {', '.join(sorted(MODES))}")
         await self._known(graph)
@@ -289,10 +287,10 @@ async def _deadline(ask: Ask, until: float) -> AsyncIterator[None]:
         raise DeadlineExceeded(f"the answer was not ready within {ask.timeout_s:g} s") from error
 
 
-def _read(view: LiveView, question: Question) -> tuple[Retrieved, list[ContextPassage]]:
+def _read(view: LiveView, question: Question) -> tuple[Retrieved, Material]:
     with view.lock.read():
         retrieved = retrieve(view, question)
-        return retrieved, context(view, retrieved)
+        return retrieved, material(view, retrieved)
 
 
 def _entity(view: LiveView, entity_id: str) -> EntityStatus | None:

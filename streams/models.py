@@ -89,6 +89,40 @@ class Generated:
     completion_tokens: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ContextPart:
+    """A text that was written from passages: a community's report, a subgraph in words, an answer from one of these.
+
+    ``[n]`` in ``text`` names ``sources[n - 1]``. A text without such a mark rests on its sources as a whole.
+    """
+
+    title: str
+    text: str
+    sources: tuple[ContextPassage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartAnswer:
+    """What one part says to a question. ``rating`` is how much that helps, 0 (not at all) to 100.
+
+    ``cited`` are 0-based indices into the part's sources; the marker ``[1]`` in ``text`` stands for index 0.
+    """
+
+    text: str
+    rating: int
+    cited: tuple[int, ...] = ()
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+def citable(context: Sequence[ContextPassage], parts: Sequence[ContextPart]) -> tuple[ContextPassage, ...]:
+    """What an answer may cite, in the order of its numbers: the passages, then what the parts rest on beside them."""
+    held = {one.chunk_id for one in context}
+    rest = {one.chunk_id: one for part in parts for one in part.sources if one.chunk_id not in held}
+    return (*context, *rest.values())
+
+
 @runtime_checkable
 class Chunker(Protocol):
     """Splits a text into passages of bounded size. Pure, deterministic, synchronous."""
@@ -135,18 +169,32 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class Generator(Protocol):
-    """Answers a question from passages, and says which of them it used."""
+    """Answers a question from passages, and from texts written from passages, and says which passages it used."""
 
     @property
     def name(self) -> str: ...
 
-    async def answer(self, question: str, context: Sequence[ContextPassage]) -> Generated:
-        """An answer that rests on ``context`` alone. When nothing in it fits, it says so and cites nothing."""
+    async def answer(
+        self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
+    ) -> Generated:
+        """An answer that rests on ``context`` and ``parts`` alone. When nothing fits, it says so and cites nothing.
+
+        ``Generated.cited`` are indices into ``citable(context, parts)``, which is the context when there are no parts.
+        """
         ...
 
-    def stream(self, question: str, context: Sequence[ContextPassage]) -> AsyncIterator[str | Generated]:
+    def stream(
+        self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
+    ) -> AsyncIterator[str | Generated]:
         """The same answer in pieces of text as they come, then, as the last item, the whole as ``Generated``.
 
         The pieces joined are ``Generated.text``. Closing the iterator early cancels the work behind it.
+        """
+        ...
+
+    async def answer_part(self, question: str, part: ContextPart) -> PartAnswer:
+        """What this part alone says to the question, and how helpful that is: 0 when it says nothing to it.
+
+        Every sentence cites sources of this part, or is marked as unsupported.
         """
         ...

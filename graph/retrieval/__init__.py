@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from graph.retrieval.local import retrieve_local
 from graph.retrieval.passages import retrieve_passages
-from graph.retrieval.request import Filters, Passage, Question, Retrieved, Subgraph, Trace
+from graph.retrieval.request import Filters, Part, Passage, Question, Retrieved, Subgraph, Synthesis, Trace
 from graph.retrieval.vector import retrieve_vector
 from graph.view import LiveView
 
@@ -56,10 +56,12 @@ __all__ = [
     "MODES",
     "Filters",
     "Method",
+    "Part",
     "Passage",
     "Question",
     "Retrieved",
     "Subgraph",
+    "Synthesis",
     "Trace",
     "UnknownMode",
     "retrieve",

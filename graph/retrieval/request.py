@@ -120,7 +120,8 @@ class Synthesis(StrEnum):
 class Part:
     """A piece of context that a mode wrote itself: a community's report, a subgraph put into words.
 
-    `sources` are the ids of the chunks it rests on: what an answer made from it may cite. `score` is the mode's.
+    `sources` are the ids of the chunks it rests on: what an answer made from it may cite. `[n]` in `text` names the
+    n-th of them (from 1); a text without such a mark rests on all of them together. `score` is the mode's.
     """
 
     title: str

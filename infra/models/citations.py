@@ -8,6 +8,7 @@ taken back; the pieces joined are the answer's text, however it was cut into pie
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from infra.models.offline.text import sentences_of
 
@@ -80,6 +81,30 @@ class CheckedAnswer:
         out += self._give(end)
         self._sentence, self._sent, self._names_one = self._sentence[end:], 0, False
         return out
+
+
+def cited_sentences(text: str) -> list[tuple[str, tuple[int, ...]]]:
+    """The sentences of a text without their citations, each with the numbers it cites, in order of first use."""
+    found, start = [], 0
+    for end in _ends(text):
+        sentence, start = text[start:end], end
+        runs = " ".join(match[0] for match in _CITED.finditer(sentence))
+        numbers = dict.fromkeys(int(number) for number in _NUMBER.findall(runs))
+        bare = " ".join(_CITED.sub("", sentence).split())
+        if bare:
+            found.append((bare, tuple(numbers)))
+    return found
+
+
+def renumbered(text: str, numbers: Sequence[int]) -> str:
+    """The text with each citation `[n]` as `[numbers[n - 1]]`; what names nothing is left out."""
+
+    def other(found: re.Match[str]) -> str:
+        given = (int(number) for number in _NUMBER.findall(found[0]))
+        named = dict.fromkeys(numbers[number - 1] for number in given if 0 < number <= len(numbers))
+        return " " + "".join(f"[{number}]" for number in named) if named else ""
+
+    return _CITED.sub(other, text)
 
 
 def _ends(text: str) -> list[int]:

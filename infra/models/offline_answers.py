@@ -1,38 +1,59 @@
 """Answers without a model: the sentences of the context that fit the question best, word for word, with citations.
 
-Not a generator: nothing is rephrased, combined or concluded. Invariant: every sentence of an answer stands in the
-passage it cites, and where no sentence shares enough with the question the answer says so and cites nothing.
+Not a generator: nothing is rephrased, combined or concluded. Invariants: every sentence of an answer stands in a
+passage or a text of the context; it cites that passage, or what that text cites for it (else the source that has nearly
+all of its words, else it is marked as unsupported); and where no sentence shares enough with the question the answer
+says so and cites nothing. A question about everything ("What are the main themes?") has no word to look for: it is
+answered by how the texts begin, in their order.
 """
 
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
+from infra.models.citations import UNSUPPORTED, cited_sentences
 from infra.models.offline.dates import measures_in
 from infra.models.offline.text import sentences_of
 from infra.models.offline.verbs import VERBS
 from infra.models.offline.words import OPENERS
-from streams.models import ContextPassage, Embedder, Generated
+from streams.models import ContextPart, ContextPassage, Embedder, Generated, PartAnswer, citable
 
 NOTHING_FITS = "Nothing in the documents found answers this. (No language model is configured: answers are quotations.)"
 _WORD = re.compile(r"[^\W_]+")
 _QUESTION_WORDS = frozenset({"who", "what", "when", "where", "which", "why", "how", "whom", "whose", "name", "tell"})
 _PRONOUNS = frozenset({"he", "she", "it", "they", "his", "her", "its", "their", "this", "these", "that", "those"})
+_ABOUT_EVERYTHING = (
+    "main major key general common central overall theme topic subject trend pattern finding insight summary summarise "
+    "summarize overview document text corpus collection dataset data report article passage source describe explain "
+    "list discuss cover mention concern say happen there about across all most important"
+)
 _MAX_SENTENCE_CHARS = 600
+_MOST_TEXTS = 6
+_SUPPORTS = 0.8
+"""Share of a sentence's words that a source must have to be cited for it."""
+_FAIR_RATING = 50
 _SIMILARITY_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    passage: int
     text: str
     words: frozenset[str]
     titled: frozenset[str]
     dated: bool
     dangling: bool
     """Whether it opens with a pronoun, and so says little when it is quoted alone."""
+    origin: int
+    """Which of the passages and texts it stands in."""
+    cites: tuple[int, ...]
+
+    @property
+    def quoted(self) -> str:
+        """With its citations, or the mark that there is none."""
+        marks = "".join(f"[{number + 1}]" for number in self.cites) or UNSUPPORTED
+        return f"{self.text} {marks}"
 
 
 class ExtractiveGenerator:
@@ -45,27 +66,41 @@ class ExtractiveGenerator:
 
     @property
     def name(self) -> str:
-        return "offline-extractive-1"
+        return "offline-extractive-2"
 
-    async def answer(self, question: str, context: Sequence[ContextPassage]) -> Generated:
+    async def answer(
+        self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
+    ) -> Generated:
         """See ``streams.models.Generator``. Linear in the context; no model is called but the embedder, if any."""
-        chosen = await self._choose(question, context)
+        chosen = await self._choose(question, _candidates(context, parts))
         if not chosen:
             return Generated(NOTHING_FITS)
-        numbers = {passage: number for number, passage in enumerate(dict.fromkeys(c.passage for c in chosen))}
-        text = " ".join(f"{candidate.text} [{candidate.passage + 1}]" for candidate in chosen)
-        return Generated(text, tuple(numbers))
+        return Generated(" ".join(one.quoted for one in chosen), _cited(chosen))
 
-    async def stream(self, question: str, context: Sequence[ContextPassage]) -> AsyncIterator[str | Generated]:
+    async def stream(
+        self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
+    ) -> AsyncIterator[str | Generated]:
         """The answer word by word, then the whole."""
-        whole = await self.answer(question, context)
+        whole = await self.answer(question, context, parts)
         for piece in re.findall(r"\s*\S+", whole.text):
             yield piece
         yield whole
 
-    async def _choose(self, question: str, context: Sequence[ContextPassage]) -> list[_Candidate]:
-        asked = _content(question) - _QUESTION_WORDS
-        candidates = [c for at, passage in enumerate(context) for c in _candidates(at, passage)]
+    async def answer_part(self, question: str, part: ContextPart) -> PartAnswer:
+        """See ``streams.models.Generator``. The rating is the share of the question's words that the quotes have."""
+        candidates = _candidates((), [part])
+        chosen = await self._choose(question, candidates)
+        if not chosen:
+            return PartAnswer("", 0)
+        asked = _asked(question)
+        covered = asked & frozenset().union(*(one.words | one.titled for one in chosen))
+        rating = round(100 * len(covered) / len(asked)) if asked else _FAIR_RATING
+        return PartAnswer(" ".join(one.quoted for one in chosen), max(1, rating), _cited(chosen))
+
+    async def _choose(self, question: str, candidates: list[_Candidate]) -> list[_Candidate]:
+        asked = _asked(question)
+        if not asked and _content(question) & _EVERYTHING:
+            return _beginnings(candidates)
         if not asked or not candidates:
             return []
         weights = _rarity(candidates, asked)
@@ -109,17 +144,61 @@ class ExtractiveGenerator:
         return [_SIMILARITY_SHARE * float(value) for value in vectors[1:] @ vectors[0]]
 
 
-def _candidates(at: int, passage: ContextPassage) -> list[_Candidate]:
-    title = _content(passage.title)
-    found: list[_Candidate] = []
-    for sentence in sentences_of(passage.text):
-        quoted = " ".join(passage.text[sentence.start : sentence.end][:_MAX_SENTENCE_CHARS].split())
-        words = _content(quoted)
-        if words:
+def _asked(question: str) -> frozenset[str]:
+    """The words to look for; none when the question is about everything there is."""
+    words = _content(question) - _QUESTION_WORDS
+    return words if words - _EVERYTHING else frozenset()
+
+
+def _candidates(context: Sequence[ContextPassage], parts: Sequence[ContextPart]) -> list[_Candidate]:
+    found = []
+    for at, passage in enumerate(context):
+        for sentence in sentences_of(passage.text):
             dated = any(m.type == "date" for m in measures_in(passage.text, sentence.start, sentence.end).values())
-            dangling = quoted.split(maxsplit=1)[0].casefold() in _PRONOUNS
-            found.append(_Candidate(at, quoted, words, title, dated, dangling))
-    return found
+            found.append(_candidate(passage.text[sentence.start : sentence.end], passage.title, dated, at, (at,)))
+    numbers = {one.chunk_id: number for number, one in enumerate(citable(context, parts))}
+    for origin, part in enumerate(parts, len(context)):
+        cites = _citing(part)
+        for text, given in cited_sentences(part.text):
+            dated = bool(re.search(r"\b\d{4}\b", text))
+            named = tuple(numbers[part.sources[local].chunk_id] for local in cites(text, given))
+            found.append(_candidate(text, part.title, dated, origin, tuple(dict.fromkeys(named))))
+    return [one for one in found if one.words]
+
+
+def _candidate(text: str, title: str, dated: bool, origin: int, cites: tuple[int, ...]) -> _Candidate:
+    quoted = " ".join(text[:_MAX_SENTENCE_CHARS].split()).removesuffix(UNSUPPORTED).rstrip()
+    dangling = quoted.partition(" ")[0].casefold() in _PRONOUNS
+    return _Candidate(quoted, _content(quoted), _content(title), dated, dangling, origin, cites)
+
+
+def _citing(part: ContextPart) -> Callable[[str, tuple[int, ...]], tuple[int, ...]]:
+    """What says which sources of a part a sentence of it rests on, given the numbers it cites."""
+    marked = any(given for _, given in cited_sentences(part.text))
+    words = [] if marked else [_content(source.text) for source in part.sources]
+
+    def cites(text: str, given: tuple[int, ...]) -> tuple[int, ...]:
+        if marked:
+            return tuple(number - 1 for number in given if 0 < number <= len(part.sources))
+        said = _content(text)
+        shares = [len(said & held) / len(said) if said else 0.0 for held in words]
+        best = max(range(len(shares)), key=shares.__getitem__, default=None)
+        return () if best is None or shares[best] < _SUPPORTS else (best,)
+
+    return cites
+
+
+def _beginnings(candidates: list[_Candidate]) -> list[_Candidate]:
+    """The first sentence of each of the first passages or texts that says something new."""
+    chosen: list[_Candidate] = []
+    for one in candidates:
+        if one.origin not in {other.origin for other in chosen} and not _repeats(one, chosen):
+            chosen.append(one)
+    return chosen[:_MOST_TEXTS]
+
+
+def _cited(chosen: list[_Candidate]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(number for one in chosen for number in one.cites))
 
 
 def _content(text: str) -> frozenset[str]:
@@ -139,6 +218,9 @@ def _base(word: str) -> str:
     if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "aeiouls":
         base = base[:-1]  # planned, planning
     return base.removesuffix("e") if len(base) > 3 else base
+
+
+_EVERYTHING = frozenset(map(_base, _WORD.findall(_ABOUT_EVERYTHING)))
 
 
 def _rarity(candidates: list[_Candidate], asked: frozenset[str]) -> dict[str, float]:

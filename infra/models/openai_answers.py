@@ -1,25 +1,40 @@
 """Answers by any endpoint that speaks the OpenAI chat-completions API, streamed, with checked citations.
 
-Not retrieval: what is not in the context is not known here. Passages and facts reach the model between marks that they
-cannot contain. Invariants: every citation names a passage of the context; a sentence without one is marked as
-unsupported (``infra.models.citations``); with no context, or no question, the model is not asked.
+Not retrieval: what is not in the context is not known here. Passages, facts and texts reach the model between marks
+that they cannot contain. Invariants: every citation names a passage that the context has or its texts rest on; a
+sentence without one is marked as unsupported (``infra.models.citations``); with no context, or no question, the model
+is not asked.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Sequence
 
-from infra.models.citations import CheckedAnswer
-from infra.models.openai_chat import Message, OpenAIChat, Reply
+from infra.models.citations import CheckedAnswer, renumbered
+from infra.models.openai_chat import Message, OpenAIChat, Reply, Schema
 from infra.models.prompts import code_for, load
 from infra.models.tally import Tally
-from streams.models import ContextPassage, Generated
+from streams.errors import Rejected
+from streams.models import ContextPart, ContextPassage, Generated, PartAnswer, citable
 
-PROMPT = "answer-1"
+PROMPT = "answer-2"
+PART_PROMPT = "answer-part-1"
 PURPOSE = "answer"
+PART_PURPOSE = "answer-part"
+PART_SCHEMA = Schema(
+    "part_answer",
+    {
+        "type": "object",
+        "properties": {"answer": {"type": "string"}, "helpfulness": {"type": "integer"}},
+        "required": ["answer", "helpfulness"],
+        "additionalProperties": False,
+    },
+)
 NOTHING_FITS = "The documents found do not answer this."
 CUT_OFF = "[cut off]"
 _MOST_FACTS = 40
+_MOST_SOURCES = 20
 
 
 class OpenAIGenerator:
@@ -29,26 +44,31 @@ class OpenAIGenerator:
         self._chat = chat
         self._tally = tally or Tally()
         self._prompt = load(PROMPT, {"nothing": NOTHING_FITS})
+        self._part_prompt = load(PART_PROMPT, {})
 
     @property
     def name(self) -> str:
         return f"openai/{self._chat.model} {self._prompt.version}"
 
-    async def answer(self, question: str, context: Sequence[ContextPassage]) -> Generated:
+    async def answer(
+        self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
+    ) -> Generated:
         """See ``streams.models.Generator``. One call."""
-        async for item in self.stream(question, context):
+        async for item in self.stream(question, context, parts):
             if isinstance(item, Generated):
                 return item
         raise AssertionError("a stream ends with its Generated")
 
-    async def stream(self, question: str, context: Sequence[ContextPassage]) -> AsyncIterator[str | Generated]:
+    async def stream(
+        self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
+    ) -> AsyncIterator[str | Generated]:
         """As it comes, citations checked, then the whole. Raises as ``OpenAIChat.stream``."""
-        if not context or not any(char.isalnum() for char in question):
+        if not (context or parts) or not _asks(question):
             yield NOTHING_FITS
             yield Generated(NOTHING_FITS)
             return
-        checked, given, held, began = CheckedAnswer(len(context)), "", "", False
-        async for item in self._chat.stream(self._messages(question, context)):
+        checked, given, held, began = CheckedAnswer(len(citable(context, parts))), "", "", False
+        async for item in self._chat.stream(self._messages(question, context, parts)):
             if isinstance(item, Reply):
                 last = item
                 break
@@ -66,10 +86,51 @@ class OpenAIGenerator:
             yield rest
         yield Generated(given + rest, checked.cited, 1, last.prompt_tokens, last.completion_tokens)
 
-    def _messages(self, question: str, context: Sequence[ContextPassage]) -> list[Message]:
-        code = code_for([question, *(text for one in context for text in (one.title, one.text, *one.facts))])
-        passages = "\n\n".join(_marked(number, one, code) for number, one in enumerate(context, 1))
-        return [Message("system", self._prompt.text), Message("user", f"{passages}\n\nQuestion: {question}")]
+    async def answer_part(self, question: str, part: ContextPart) -> PartAnswer:
+        """See ``streams.models.Generator``. One call; an answer that cannot be read is of no help, and is paid for."""
+        if not part.sources or not _asks(question):
+            return PartAnswer("", 0)
+        code = code_for([question, part.title, part.text])
+        asked = f"{_marked_text(part, range(1, len(part.sources) + 1), code)}\n\nQuestion: {question}"
+        messages = [Message("system", self._part_prompt.text), Message("user", asked)]
+        try:
+            reply = await self._chat.complete(messages, PART_SCHEMA, urgent=True)
+        except Rejected:
+            return PartAnswer("", 0)
+        self._tally.called(PART_PURPOSE, reply.prompt_tokens, reply.completion_tokens)
+        text, rating = _read(reply.text)
+        checked = CheckedAnswer(len(part.sources))
+        said = checked.take(text) + checked.end()
+        return PartAnswer(said, rating, checked.cited, 1, reply.prompt_tokens, reply.completion_tokens)
+
+    def _messages(
+        self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart]
+    ) -> list[Message]:
+        shown = [text for one in context for text in (one.title, one.text, *one.facts)]
+        code = code_for([question, *shown, *(text for part in parts for text in (part.title, part.text))])
+        numbers = {one.chunk_id: number for number, one in enumerate(citable(context, parts), 1)}
+        marked = [_marked(number, one, code) for number, one in enumerate(context, 1)]
+        marked += [_marked_text(part, [numbers[one.chunk_id] for one in part.sources], code) for part in parts]
+        return [
+            Message("system", self._prompt.text),
+            Message("user", "\n\n".join([*marked, f"Question: {question}"])),
+        ]
+
+
+def _asks(question: str) -> bool:
+    return any(char.isalnum() for char in question)
+
+
+def _read(text: str) -> tuple[str, int]:
+    """The answer and its rating; an answer in another form, or an empty one, is of no help."""
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return "", 0
+    said, rating = (body.get("answer"), body.get("helpfulness")) if isinstance(body, dict) else (None, None)
+    if not isinstance(said, str) or not isinstance(rating, int) or not said.strip():
+        return "", 0
+    return said.strip(), max(0, min(100, rating))
 
 
 def _whole(checked: CheckedAnswer, held: str, last: Reply) -> str:
@@ -88,3 +149,11 @@ def _marked(number: int, passage: ContextPassage, code: str) -> str:
     said = f"\nStated there:\n{facts}" if facts else ""
     title = " ".join(passage.title.split())
     return f"<passage-{code} {number}>\nTitle: {title}\n\n{passage.text}{said}\n</passage-{code}>"
+
+
+def _marked_text(part: ContextPart, numbers: Sequence[int], code: str) -> str:
+    """A text under the numbers its sources have here; one that cites nothing says at its end what it rests on."""
+    title, text = " ".join(part.title.split()), renumbered(part.text, numbers)
+    if text == renumbered(part.text, ()):
+        text = f"{text}\n(All of this: {''.join(f'[{number}]' for number in numbers[:_MOST_SOURCES])})"
+    return f"<text-{code}>\nTitle: {title}\n\n{text}\n</text-{code}>"

@@ -124,9 +124,10 @@ class OpenAIChat:
         """Closes the connections. The client is of no use afterwards."""
         await self._client.close()
 
-    async def complete(self, messages: Sequence[Message], schema: Schema) -> Reply:
+    async def complete(self, messages: Sequence[Message], schema: Schema, *, urgent: bool = False) -> Reply:
         """One answer of the given schema, as far as the endpoint can be held to one: check it.
 
+        An urgent one, for which someone waits, goes in front of those that are not.
         Raises as ``infra.models.endpoint_errors`` says, and Retryable for an answer that is none. It costs one call;
         calls that the endpoint refused for what it does not know come on top, once in the life of this client.
         """
@@ -134,7 +135,7 @@ class OpenAIChat:
             dialect = self._dialect
             body = self._body(messages, dialect) | _format(schema, dialect)
             try:
-                async with self._gate.call(_expected(messages)) as call:
+                async with self._gate.call(_expected(messages), urgent=urgent) as call:
                     reply = await self._completion(body, dialect)
                     call.cost(reply.prompt_tokens + reply.completion_tokens)
                     return reply

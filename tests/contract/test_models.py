@@ -19,7 +19,7 @@ from infra.models.openai_answers import OpenAIGenerator
 from infra.models.openai_chat import ChatEndpoint, OpenAIChat
 from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
 from infra.models.openai_extraction import OpenAIExtractor
-from streams.models import Chunker, ContextPassage, Embedder, Extractor, Generated, Generator
+from streams.models import Chunker, ContextPart, ContextPassage, Embedder, Extractor, Generated, Generator, citable
 from tests.support.llm_server import LlmServer
 from tests.support.openai_server import OpenAIServer
 
@@ -228,3 +228,25 @@ def test_chunker_leaves_a_short_text_whole() -> None:
     passages = SemanticChunker().split(f"\n  {PROSE}  \n")
     assert [(p.start, p.text) for p in passages] == [(3, PROSE)]
     assert isinstance(SemanticChunker(), Chunker)
+
+
+PARTS = (
+    ContextPart("Stations", "Halden Station was founded by Ida Moreau [2]. It has a drill [1].", CONTEXT[::-1][:2]),
+    ContextPart("Krill", "Penguins eat krill [1].", (ContextPassage("Penguins eat krill.", chunk_id="krill"),)),
+)
+
+
+async def test_generator_cites_what_a_text_rests_on(generator: Generator) -> None:
+    """The number that the text gives names a source of it, under the numbers of the whole."""
+    answer = await generator.answer("Who founded Halden Station?", (), PARTS)
+    sources = citable((), PARTS)
+    assert "Ida Moreau" in answer.text
+    assert [sources[index] for index in answer.cited] == [PARTS[0].sources[1]]
+
+
+async def test_generator_rates_a_part_by_what_it_says_to_the_question(generator: Generator) -> None:
+    """The part that knows is rated above 0 and cites its own source; the other is of no help."""
+    knows = await generator.answer_part("Who founded Halden Station?", PARTS[0])
+    assert 0 < knows.rating <= 100 and "Ida Moreau" in knows.text and knows.cited == (1,)
+    other = await generator.answer_part("Who founded Halden Station?", PARTS[1])
+    assert other.rating == 0

@@ -28,7 +28,7 @@ from typing import Any
 from infra.models.chunking import count_tokens
 from infra.models.offline_answers import ExtractiveGenerator
 from infra.models.offline_extraction import extract
-from streams.models import ContextPassage
+from streams.models import ContextPart, ContextPassage
 from tests.support.llm_faults import FAULTS
 from tests.support.openai_server import Fault, status
 from tests.support.recorded import Json, Recordings
@@ -36,6 +36,9 @@ from tests.support.recorded import Json, Recordings
 NOTHING = "The documents found do not answer this."
 _DOCUMENT = re.compile(r"<document-(\w+)>\nTitle: ([^\n]*)\n\n(.*)\n</document-\1>", re.DOTALL)
 _PASSAGE = re.compile(r"<passage-(\w+) (\d+)>\nTitle: ([^\n]*)\n\n(.*?)\n</passage-\1>", re.DOTALL)
+_TEXT = re.compile(r"<text-(\w+)>\nTitle: ([^\n]*)\n\n(.*?)\n</text-\1>", re.DOTALL)
+_NUMBERS = 500
+"""How many passages a text may cite here."""
 
 
 @dataclass(slots=True)
@@ -52,6 +55,11 @@ class Seen:
     def asked(self) -> str:
         """The first message of the user."""
         return next(str(said["content"]) for said in self.body["messages"] if said["role"] == "user")
+
+    @property
+    def told(self) -> str:
+        """The prompt's fixed words."""
+        return next((str(said["content"]) for said in self.body["messages"] if said["role"] == "system"), "")
 
 
 @dataclass
@@ -132,9 +140,11 @@ class LlmServer:
         }
 
     def _said(self, seen: Seen) -> str:
-        passages = _PASSAGE.findall(seen.asked)
-        if seen.asked.startswith("<passage-"):
-            return _answer([ContextPassage(text, title) for _, _, title, text in passages], seen.asked)
+        schema = seen.body.get("response_format", {}).get("json_schema", {}).get("name", "")
+        if schema == "part_answer" or (seen.asked.startswith("<text-") and '"helpfulness"' in seen.told):
+            return _part_answer(seen.asked)
+        if seen.asked.startswith(("<passage-", "<text-")):
+            return _answer(seen.asked)
         marked = _DOCUMENT.search(seen.asked)
         title, text = (marked[2], marked[3]) if marked else ("", seen.asked)
         recorded = self.recordings.find(text) if self.recordings else None
@@ -165,10 +175,23 @@ def by_rules(text: str, title: str) -> Json:
     return {"entities": entities, "relations": relations}
 
 
-def _answer(context: list[ContextPassage], asked: str) -> str:
-    question = asked.rpartition("Question: ")[2]
-    found = asyncio.run(ExtractiveGenerator().answer(question, context))
+def _answer(asked: str) -> str:
+    """The sentences of the passages and texts of a prompt that fit its question best."""
+    passages = [ContextPassage(text, title, "", number) for _, number, title, text in _PASSAGE.findall(asked)]
+    found = asyncio.run(ExtractiveGenerator().answer(asked.rpartition("Question: ")[2], passages, _texts(asked)))
     return found.text if found.cited else NOTHING
+
+
+def _part_answer(asked: str) -> str:
+    """What a text says to the question, and the share of the question's words that it has."""
+    found = asyncio.run(ExtractiveGenerator().answer_part(asked.rpartition("Question: ")[2], _texts(asked)[0]))
+    return json.dumps({"answer": found.text, "helpfulness": found.rating})
+
+
+def _texts(asked: str) -> list[ContextPart]:
+    """The texts of a prompt. Their numbers are the prompt's, so each may cite any."""
+    sources = tuple(ContextPassage("", chunk_id=str(number)) for number in range(1, _NUMBERS))
+    return [ContextPart(title, text, sources) for _, title, text in _TEXT.findall(asked)]
 
 
 def _events(answer: dict[str, Any], usage: bool) -> Iterator[bytes]:
