@@ -1,0 +1,1 @@
+"""The Log port on Apache Kafka, by aiokafka."""
