@@ -56,6 +56,7 @@ class LiveView:
         self.chunks: dict[int, Chunk] = {}
         self.chunk_numbers: dict[str, int] = {}
         self.labels: dict[int, Label] = {}
+        self.names: dict[str, set[int]] = {}
         self.statements: dict[int, Statement] = {}
         self.entities: dict[int, Entity] = {}
         self.entity_nodes: dict[str, int] = {}
@@ -78,6 +79,10 @@ class LiveView:
     def links_of(self, label: int) -> list[SameAsRow]:
         """The same-as links of a label, those that a guard overruled too."""
         return [self.same_as[pair] for pair in sorted(self._linked.get(label, ()))]
+
+    def named(self, name: str) -> set[int]:
+        """The entities that a normalised name may mean, by node. Cost: its types."""
+        return {self.labels[label].node for label in self.names.get(name, ())}
 
     def statements_of(self, node: int) -> Iterator[int]:
         """The statements an entity is subject or object of, each once per end."""
@@ -132,7 +137,7 @@ class LiveView:
             for end in (statement.subject, statement.object):
                 self.labels[end].statements.discard(number)
         for number in gone.labels:
-            del self.labels[number]
+            self._forget_name(self.labels.pop(number).name, number)
             self._linked.pop(number, None)
         for u, v in gone.edges:
             self._walked.add((walk_entity(u), walk_entity(v)))
@@ -141,11 +146,17 @@ class LiveView:
                 if not self.neighbours[a]:
                     del self.neighbours[a]
 
+    def _forget_name(self, name: str, label: int) -> None:
+        self.names[name].discard(label)
+        if not self.names[name]:
+            del self.names[name]
+
     def _take_labels(self, rows: Iterable[LabelRow]) -> None:
         for row in rows:
             label = self.labels.get(row.label)
             if label is None:
                 self.labels[row.label] = Label(row.name, row.type, row.node, row.mentions)
+                self.names.setdefault(row.name, set()).add(row.label)
                 continue
             if label.node != row.node:
                 self._move_label(row.label, label, row.node)

@@ -7,7 +7,9 @@ is deterministic: on equal graphs, built in whatever order, with exact indexes, 
     vector.py      mode `vector`: by similarity alone
     local.py       mode `local`: by the graph, for a context
     passages.py    mode `passages`: by the graph, for recall
-    paired.py      the course of both, in these steps, each usable alone:
+    bridge.py      mode `bridge`: how what the question names is related: recognition.py ─► roads.py ─► steiner.py
+    darag/         mode `da-rag`: communities searched for the question, put into words
+    paired.py      the course of `local` and `passages`, in these steps, each usable alone:
         seeds.py ─► walk.py ─► candidates.py ─► evidence.py ─► mmr.py
     terms.py, filters.py, dates.py, subgraph.py, explain.py: words, filters, what is shown beside, why
 """
@@ -17,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from graph.retrieval.bridge import retrieve_bridge
+from graph.retrieval.darag import retrieve_da_rag
 from graph.retrieval.local import retrieve_local
 from graph.retrieval.passages import retrieve_passages
 from graph.retrieval.request import Filters, Part, Passage, Question, Retrieved, Subgraph, Synthesis, Trace
@@ -30,6 +34,8 @@ MODES: Mapping[str, Method] = MappingProxyType(
         "vector": retrieve_vector,
         "local": retrieve_local,
         "passages": retrieve_passages,
+        "bridge": retrieve_bridge,
+        "da-rag": retrieve_da_rag,
     }
 )
 

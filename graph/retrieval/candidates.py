@@ -57,12 +57,12 @@ def gather(
     """
     scale = (seeds.passages[-1].cosine, seeds.passages[0].cosine) if seeds.passages else (0.0, 1.0)
     walked = _walked(view, mass, max(WALKED, question.top_k))
-    near = _measured(view, question, walked.union(hit.number for hit in seeds.passages))
+    near = measured(view, question, walked.union(hit.number for hit in seeds.passages))
     if not near.numbers:
         return None
     chosen = best_first(singles(near.candidates(mass, scale), weighting), weighting.firsts)
     led_to = {near.numbers[position]: bridges(view, near.numbers[position], admits) for position in chosen}
-    found = near.joined(view, _measured(view, question, set().union(*led_to.values()).difference(near.numbers)))
+    found = near.joined(view, measured(view, question, set().union(*led_to.values()).difference(near.numbers)))
     asked, held = terms.occurrences(question.text, [titled(view, number) for number in found.numbers])
     candidates = replace(found.candidates(mass, scale), held=held, words=terms.weights(held))
     place = {number: position for position, number in enumerate(found.numbers)}
@@ -117,19 +117,19 @@ def _walked(view: LiveView, mass: Mapping[int, float], count: int) -> set[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
+class Measured:
     """Passages that have a vector, by chunk id, with their vectors and their similarity to the question."""
 
     numbers: tuple[int, ...]
     vectors: Vectors
     cosine: Scores
 
-    def joined(self, view: LiveView, others: _Measured) -> _Measured:
+    def joined(self, view: LiveView, others: Measured) -> Measured:
         """Both together; a vector costs more to fetch than to move."""
         numbers = self.numbers + others.numbers
         order = sorted(range(len(numbers)), key=lambda place: view.chunks[numbers[place]].chunk_id)
         vectors, cosine = np.concatenate((self.vectors, others.vectors)), np.concatenate((self.cosine, others.cosine))
-        return _Measured(tuple(numbers[place] for place in order), vectors[order], cosine[order])
+        return Measured(tuple(numbers[place] for place in order), vectors[order], cosine[order])
 
     def candidates(self, mass: Mapping[int, float], scale: tuple[float, float]) -> Candidates:
         """Candidates with their similarity and the walk's mass, and no words looked at yet."""
@@ -138,13 +138,14 @@ class _Measured:
         return Candidates(self.cosine, walk, self.vectors, held, np.zeros(0), scale)
 
 
-def _measured(view: LiveView, question: Question, found: Iterable[int]) -> _Measured:
+def measured(view: LiveView, question: Question, found: Iterable[int]) -> Measured:
+    """Those of the passages that have a vector, with their similarity to the question. Cost: linear in them."""
     numbers = sorted((n for n in found if view.chunks[n].vector.size), key=lambda n: view.chunks[n].chunk_id)
     dimensions = view.indexes.chunks.dimensions
     stored = np.array([view.chunks[number].vector for number in numbers], dtype=np.float32)
     vectors = unit_rows(stored.reshape(-1, dimensions), dimensions)
     unit = question.vector / np.float32(np.linalg.norm(question.vector) or 1)
-    return _Measured(tuple(numbers), vectors, similarities(unit.astype(np.float32), vectors).astype(np.float64))
+    return Measured(tuple(numbers), vectors, similarities(unit.astype(np.float32), vectors).astype(np.float64))
 
 
 def titled(view: LiveView, number: int) -> str:

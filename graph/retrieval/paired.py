@@ -31,7 +31,7 @@ def retrieve_by_pairs(
     admits = admitted_chunks(view, question.filters)
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
     start = restart(view, seeds)
-    mass = _admitted(walk(view.walk, start), admits)
+    mass = admitted_mass(walk(view.walk, start), admits)
     pool = gather(view, question, seeds, mass, admits, weighting)
     if pool is None:
         return Retrieved((), Subgraph(), view.version, mode, Trace() if question.explain else None)
@@ -52,7 +52,7 @@ def retrieve_by_pairs(
     return Retrieved(passages, subgraph, view.version, mode, Trace(steps))
 
 
-def _admitted(mass: dict[int, float], admits: Admits | None) -> dict[int, float]:
+def admitted_mass(mass: dict[int, float], admits: Admits | None) -> dict[int, float]:
     """The walk's mass without the passages that a filter refuses."""
     if admits is None:
         return mass

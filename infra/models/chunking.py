@@ -1,29 +1,22 @@
 """Splitting a text into passages of bounded size, at the largest breaks that fit: semchunk, with offline counting.
 
-No tokenizer is downloaded: a token is counted as six characters of a word, or one mark, which is within a third of
-what the usual tokenizers count for English and errs on the safe side elsewhere.
+No tokenizer is downloaded: see graph/tokens.py.
 Invariants: ``text[start:end] == passage.text``; passages are in order and do not overlap; only white space is lost.
 """
 
-import re
 from collections.abc import Iterator
 from typing import cast
 
 from semchunk.semchunk import chunk
 
+from graph.tokens import count_tokens
 from streams.models import Passage
 
 DEFAULT_MAX_TOKENS = 300
-_TOKEN = re.compile(r"\w{1,6}|[^\w\s]")
 # semchunk descends one level for each length of white space it meets, which is quadratic over a whole book and runs
 # out of stack on a hostile one: it is given blocks of this size, cut where a paragraph, a line or a word ends.
 _BLOCK_CHARS = 16_384
 _BREAKS = ("\n\n", "\n", ". ", " ")
-
-
-def count_tokens(text: str) -> int:
-    """How many tokens a model would see, roughly. Linear."""
-    return sum(1 for _ in _TOKEN.finditer(text))
 
 
 class SemanticChunker:

@@ -20,7 +20,7 @@ from typing import Any, Literal, cast
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from infra.models.chunking import count_tokens
+from graph.tokens import count_tokens
 from infra.models.endpoint_errors import EndpointErrors
 from infra.models.limits import Gate, Limits
 from streams.errors import Retryable

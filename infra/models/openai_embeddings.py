@@ -20,7 +20,7 @@ import numpy as np
 import openai
 from numpy.typing import NDArray
 
-from infra.models.chunking import count_tokens
+from graph.tokens import count_tokens
 from infra.models.endpoint_errors import EndpointErrors
 from infra.models.limits import Gate, Limits
 from streams.errors import Broken, Retryable

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from graph import trussness
+from graph.communities import Hierarchy
 from graph.records import (
     ChunkRow,
     DocumentInfo,
@@ -94,6 +96,7 @@ def small_view(
         u, v = sorted((labels[subject], labels[object_]))
         if u != v:
             edges[u, v] += said[number]
+    ends, values = trussness.build(np.array(list(edges), np.int32).reshape(-1, 2)).edges()
     view = LiveView("small", Indexes(index(), index(), index()))
     view.apply(
         GraphDelta(
@@ -114,11 +117,36 @@ def small_view(
                 EntityRow(number, name, "", (number,), mentioned[number], stored(name), 1)
                 for name, number in labels.items()
             ),
-            edges=tuple(EdgeRow(u, v, weight, 2) for (u, v), weight in edges.items()),
+            edges=tuple(
+                EdgeRow(u, v, edges[u, v], k) for (u, v), k in zip(ends.tolist(), values.tolist(), strict=True)
+            ),
             snapshot=True,
+            communities=_hierarchy(labels),
         )
     )
     return view
+
+
+def _hierarchy(labels: dict[str, int]) -> Hierarchy:
+    """A tree over the names alone, so that it is the same in any order: six names together, four of those, all."""
+    nodes = [labels[name] for name in sorted(labels)]
+    sizes = (6, 24, max(24, len(nodes)))
+    ids, levels, parents = [], [], []
+    first = [1, 1 + -(-len(nodes) // 6), 1 + -(-len(nodes) // 6) + -(-len(nodes) // 24)]
+    for level, size in enumerate(sizes):
+        for place in range(-(-len(nodes) // size)):
+            ids.append(first[level] + place)
+            levels.append(level)
+            parents.append(0 if level == 2 else first[level + 1] + place * size // sizes[level + 1])
+    order = np.argsort(nodes)
+    return Hierarchy(
+        np.array(nodes, np.int32)[order],
+        np.array([1 + place // 6 for place in range(len(nodes))], np.int64)[order],
+        np.array(ids, np.int64),
+        np.array(levels, np.int32),
+        np.array(parents, np.int64),
+        len(ids) + 1,
+    )
 
 
 WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "jetty", "knoll", "larch")

@@ -25,7 +25,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
-from infra.models.chunking import count_tokens
+from graph.tokens import count_tokens
 from infra.models.offline_answers import ExtractiveGenerator
 from infra.models.offline_extraction import extract
 from streams.models import ContextPart, ContextPassage

@@ -1,0 +1,113 @@
+"""Which k: the communities of every k, for a score to choose among (Zeng et al. 2026, "Adaptive k-determination").
+
+The paper has a language model read every candidate, write its report and rate it. Deviation: no model is called here;
+a community scores by its QRScore plus the share of the question's words that its report has (weighed by how few of
+the reports have them), which is what can be known of it without one. Chosen are, as there, the best first, as long as
+their reports fit the budget; one whose members are all in a community chosen before adds nothing and is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graph.retrieval import terms
+from graph.retrieval.darag.attributed import Attributed, Members
+from graph.retrieval.darag.qpeel import q_peel
+
+LEVELS = 8
+LEAST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """A community of a layer: its members' numbers in canonical order, and what it is like. `k` 0: a neighbourhood."""
+
+    layer: str
+    k: int
+    members: tuple[int, ...]
+    relevance: float
+    density: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A community in words, the passages they rest on, and what the words cost."""
+
+    community: Community
+    title: str
+    text: str
+    sources: tuple[str, ...]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """A report with its joint score, and the share of the question's words in it."""
+
+    report: Report
+    score: float
+    coverage: float
+
+
+def communities(graph: Attributed, layer: str) -> list[Community]:
+    """The community of every k from 3 up, each set of members once, under its greatest k; k ascending.
+
+    Of more than LEVELS values of k, LEVELS evenly spread ones are tried, the least and the greatest among them.
+    Deviation: where the layer has no triangle there is no 3-truss, and k is 2, which is any connected subgraph.
+    """
+    levels = [k for k in graph.levels() if k >= LEAST] or graph.levels()[:1]
+    if len(levels) > LEVELS:
+        levels = [levels[place] for place in np.linspace(0, len(levels) - 1, LEVELS).round().astype(int).tolist()]
+    by_members: dict[Members, int] = {}
+    for k in levels:
+        members = q_peel(graph, k)
+        if members is not None:
+            by_members[members] = k
+    return [community(graph, layer, k, members) for members, k in by_members.items()]
+
+
+def neighbourhood(graph: Attributed, layer: str) -> list[Community]:
+    """Instead of a search: the most relevant node that has links, and all that it is linked with (section 6.3)."""
+    linked = np.unique(graph.edges).tolist()
+    if not linked:
+        return []
+    best = max(linked, key=lambda node: (graph.relevance[node], -node))
+    touching = graph.edges[(graph.edges == best).any(axis=1)]
+    return [community(graph, layer, 0, tuple(np.unique(touching).tolist()))]
+
+
+def community(graph: Attributed, layer: str, k: int, members: Members) -> Community:
+    """Members as a community; the density counts the edges of the k-truss among them (appendix B.3, but of pairs)."""
+    kept = graph.edges[graph.trussness >= k]
+    inside = int(np.isin(kept, members).all(axis=1).sum())
+    pairs = len(members) * (len(members) - 1) / 2
+    numbers = tuple(graph.numbers[node] for node in members)
+    return Community(layer, k, numbers, graph.score(members), inside / pairs if pairs else 0.0)
+
+
+def rate(reports: Sequence[Report], question: str) -> list[Rated]:
+    """Every report with its joint relevance score, best first; equal ones by title and text."""
+    _, held = terms.occurrences(question, [f"{one.title}\n{one.text}" for one in reports])
+    covered = held @ terms.weights(held) if held.size else np.zeros(len(reports))
+    rows = zip(reports, covered.tolist(), strict=True)
+    rated = [Rated(one, one.community.relevance + share, share) for one, share in rows]
+    return sorted(rated, key=lambda one: (-one.score, one.report.title, one.report.text))
+
+
+def pack(rated: Sequence[Rated], budget: int) -> list[Rated]:
+    """The best first, as long as the reports' tokens fit; what does not fit is passed over."""
+    chosen: list[Rated] = []
+    left = budget
+    for one in rated:
+        mine = one.report.community
+        known = any(
+            mine.layer == other.report.community.layer and set(mine.members) <= set(other.report.community.members)
+            for other in chosen
+        )
+        if not known and one.report.tokens <= left:
+            chosen.append(one)
+            left -= one.report.tokens
+    return chosen

@@ -1,0 +1,113 @@
+"""The mode itself: reports of communities, as many as the budget holds, and passages in what is left of it.
+
+Zeng et al. 2026, sections 4 and 5. No model is called: the reports are made from structure (report.py), and the
+answer is made from reports and passages at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from graph.retrieval.candidates import NEAR, Measured, measured, titled
+from graph.retrieval.darag.adaptive import Community, Rated, pack, rate
+from graph.retrieval.darag.report import report
+from graph.retrieval.darag.working import COURSE, Course, Found, coarse_to_fine
+from graph.retrieval.filters import admitted_chunks
+from graph.retrieval.paired import admitted_mass
+from graph.retrieval.request import Part, Passage, Question, Retrieved, Scored, Step, Subgraph, Trace
+from graph.retrieval.seeds import find_seeds, restart
+from graph.retrieval.subgraph import stated_by
+from graph.retrieval.walk import walk
+from graph.tokens import count_tokens
+from graph.view import LiveView, walk_entity
+
+
+def retrieve_da_rag(view: LiveView, question: Question, course: Course = COURSE) -> Retrieved:
+    """Reports within `course.report_tokens`, and up to `top_k` passages within what `context_tokens` leaves.
+
+    A passage's `score` is its cosine, plus 2 in a community of the chunk layer, plus 1 where a report rests on it.
+    There is at least one passage, if any is near. Call under `view.lock.read()`. Cost: four searches and one for each
+    working entity, one walk, and matrices of COARSE and WORKING rows: bounded, whatever the graph's size.
+    """
+    admits = admitted_chunks(view, question.filters)
+    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
+    if not seeds.passages:
+        return Retrieved((), Subgraph(), view.version, "da-rag", Trace() if question.explain else None)
+    mass = admitted_mass(walk(view.walk, restart(view, seeds)), admits)
+    found = coarse_to_fine(view, question, seeds.passages, mass, admits, course)
+    near = found.near.__getitem__
+    reports = [report(view, one, near, admits, course.report_tokens) for one in found.fine]
+    rated = rate([one for one in reports if one.text], question.text)
+    chosen = pack(rated, course.report_tokens)
+    left = course.context_tokens - sum(one.report.tokens for one in chosen)
+    scores = _scores(view, question, {hit.number for hit in seeds.passages}, found.coarse, chosen)
+    passages = _packed(view, scores, question.top_k, left)
+    members = {walk_entity(n): one.score for one in reversed(chosen) for n in one.report.community.members}
+    shown = stated_by(view, [view.chunk_numbers[one.chunk_id] for one in passages], members)
+    parts = tuple(Part(one.report.title, one.report.text, one.report.sources, one.score) for one in chosen)
+    trace = _trace(view, found, rated, chosen, passages) if question.explain else None
+    return Retrieved(passages, shown, view.version, "da-rag", trace, parts)
+
+
+def _scores(
+    view: LiveView, question: Question, near: set[int], coarse: Sequence[Community], chosen: Sequence[Rated]
+) -> dict[int, float]:
+    """Every passage that may be handed out with its score, best first, equal ones by name."""
+    anchors = {number for one in coarse for number in one.members}
+    resting = {view.chunk_numbers[chunk_id] for one in chosen for chunk_id in one.report.sources}
+    found: Measured = measured(view, question, near | anchors | resting)
+    rows = zip(found.numbers, found.cosine.tolist(), strict=True)
+    scores = {number: cosine + 2 * (number in anchors) + (number in resting) for number, cosine in rows}
+    return dict(sorted(scores.items(), key=lambda row: -row[1]))  # stable: the numbers come by name
+
+
+def _packed(view: LiveView, scores: Mapping[int, float], count: int, budget: int) -> tuple[Passage, ...]:
+    """The best `count`, as long as they fit; the first in any case."""
+    passages: list[Passage] = []
+    for number, score in scores.items():
+        budget -= count_tokens(titled(view, number))
+        if len(passages) == count or (passages and budget < 0):
+            break
+        chunk = view.chunks[number]
+        passages.append(Passage(chunk.chunk_id, chunk.doc_id, score, chunk.text))
+    return tuple(passages)
+
+
+def _trace(
+    view: LiveView, found: Found, rated: Sequence[Rated], chosen: Sequence[Rated], passages: Sequence[Passage]
+) -> Trace:
+    coarse = tuple(
+        Scored(" + ".join(view.chunks[n].chunk_id for n in one.members), "", one.relevance, _parts(one))
+        for one in found.coarse
+    )
+    fine = tuple(
+        Scored(
+            " + ".join(view.entity_id(n) for n in one.report.community.members),
+            f"{one.report.community.layer}: {one.report.title}",
+            one.score,
+            (
+                *_parts(one.report.community),
+                ("coverage", one.coverage),
+                ("tokens", float(one.report.tokens)),
+                ("packed", float(one in chosen)),
+            ),
+        )
+        for one in rated
+    )
+    handed = tuple(Scored(one.chunk_id, "", one.score) for one in passages)
+    return Trace(
+        (
+            Step("chunk communities", "Communities of passages, by QRScore: where the search goes on.", coarse),
+            Step("communities", "Communities of entities, by QRScore and the question's words in their report.", fine),
+            Step("passages", "Passages of communities, those that reports rest on, then the nearest.", handed),
+        )
+    )
+
+
+def _parts(one: Community) -> tuple[tuple[str, float], ...]:
+    return (
+        ("k", float(one.k)),
+        ("members", float(len(one.members))),
+        ("QRScore", one.relevance),
+        ("density", one.density),
+    )

@@ -1,0 +1,72 @@
+"""A community put into words from its structure alone: who belongs to it, and what is stated among them.
+
+Not a summary: nothing is said that a passage does not state, and every line names its passage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+
+from graph.retrieval.darag.adaptive import Community, Report
+from graph.retrieval.filters import Admits
+from graph.retrieval.stating import between, listed, sentence, stating
+from graph.tokens import count_tokens
+from graph.view import LiveView
+
+LINES = 40
+NAMED = 5
+
+Near = Callable[[int], float]
+
+
+def report(view: LiveView, community: Community, near: Near, admits: Admits | None, budget: int) -> Report:
+    """At most `budget` tokens and LINES relations, those between the most relevant members first.
+
+    `near` is an entity's cosine to the question. Cost: the statements of the members, for LINES relations.
+    """
+    members = sorted(community.members, key=lambda node: (-near(node), view.entity_id(node)))
+    shown = listed([view.entities[node].name for node in members[:NAMED]])
+    rest = len(members) - NAMED
+    title = f"{shown} and {rest} more" if rest > 0 else shown
+    lines = [_line(view, node) for node in members]
+    sources: list[str] = []
+    text = _fitted(title, lines, budget)
+    for line, chunk_id in _relations(view, members, admits):
+        longer = f"{text}\n{line}"
+        if count_tokens(title) + count_tokens(longer) > budget:
+            break
+        text = longer
+        sources.append(chunk_id)
+    tokens = count_tokens(title) + count_tokens(text)
+    return Report(community, title, text, tuple(dict.fromkeys(sources)), tokens)
+
+
+def _line(view: LiveView, node: int) -> str:
+    entity = view.entities[node]
+    return f"{entity.name} ({entity.type})" if entity.type else entity.name
+
+
+def _fitted(title: str, names: Sequence[str], budget: int) -> str:
+    """The members' names in one line, as many as the budget holds."""
+    left = budget - count_tokens(title)
+    kept: list[str] = []
+    for name in names:
+        left -= count_tokens(name) + 1
+        if left < 0:
+            break
+        kept.append(name)
+    return "; ".join(kept)
+
+
+def _relations(view: LiveView, members: Sequence[int], admits: Admits | None) -> Iterator[tuple[str, str]]:
+    """What is stated among the members, with a passage each, those of the first members first."""
+    told = 0
+    for one, other in combinations(members, 2):
+        if told == LINES:
+            return
+        if other in view.neighbours.get(one, ()):
+            for number in between(view, one, other, admits)[:1]:
+                chunk_id = view.chunks[stating(view, number, admits)[0]].chunk_id
+                told += 1
+                yield f"{sentence(view, number)} [{chunk_id}]", chunk_id

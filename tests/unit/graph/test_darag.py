@@ -1,0 +1,227 @@
+"""DA-RAG's community search against its definition, its proven bounds, and the course from coarse to fine."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import combinations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.layers import Link
+from graph.retrieval import Question, Retrieved
+from graph.retrieval.candidates import titled
+from graph.retrieval.darag import retrieve_da_rag
+from graph.retrieval.darag.adaptive import LEVELS, Community, Rated, Report, communities, neighbourhood, pack
+from graph.retrieval.darag.attributed import ONE, Attributed
+from graph.retrieval.darag.qpeel import q_peel
+from graph.retrieval.darag.working import COURSE
+from graph.tokens import count_tokens
+from tests.model.paths_oracle import every_community, is_connected_truss, k_truss, literal_q_peel
+from tests.model.retrieval_oracle import bag_of_words, random_documents, small_view
+
+
+def attributed(relevance: list[int], edges: list[tuple[int, int]]) -> Attributed:
+    numbers = range(len(relevance))
+    return Attributed.over(numbers, [value / ONE for value in relevance], [Link(u, v, 1.0) for u, v in edges])
+
+
+@st.composite
+def graphs(draw: st.DrawFn, most: int = 12) -> tuple[list[int], list[tuple[int, int]]]:
+    """Relevance with ties, and edges dense enough for trusses."""
+    count = draw(st.integers(3, most))
+    pairs = list(combinations(range(count), 2))
+    edges = draw(st.lists(st.sampled_from(pairs), unique=True, min_size=len(pairs) // 3, max_size=len(pairs)))
+    return draw(st.lists(st.integers(-3, 12), min_size=count, max_size=count)), edges
+
+
+@given(graphs(), st.integers(2, 6))
+def test_q_peel_equals_the_algorithm_line_by_line(graph: tuple[list[int], list[tuple[int, int]]], k: int) -> None:
+    """The same community as starting over after every removal gives: the best of what is left of the components."""
+    relevance, edges = graph
+    found = q_peel(attributed(relevance, edges), k)
+    left = literal_q_peel(edges, dict(enumerate(relevance)), k)
+    if not left:
+        assert found is None
+        return
+    mean = {members: sum(relevance[node] for node in members) / len(members) for members in left}
+    best = max(left, key=lambda members: (round(mean[members], 9), len(members), [-n for n in sorted(members)]))
+    assert found == tuple(sorted(best))
+
+
+@given(graphs(most=8), st.integers(2, 5))
+def test_q_peel_is_feasible_and_between_its_start_and_the_optimum(
+    graph: tuple[list[int], list[tuple[int, int]]], k: int
+) -> None:
+    """A connected k-truss, no worse than the best component it starts from, no better than the best of all."""
+    relevance, edges = graph
+    whole = attributed(relevance, edges)
+    found = q_peel(whole, k)
+    every = list(every_community(edges, k))
+    assert (found is None) == (not every)
+    if found is not None:
+        assert frozenset(found) in every
+        start = max(whole.score(tuple(part)) for part in nx.connected_components(k_truss(edges, k)))
+        best = max(whole.score(tuple(members)) for members in every)
+        assert start - 1e-12 <= whole.score(found) <= best + 1e-12
+
+
+@given(graphs(), st.integers(2, 6))
+def test_community_keeps_the_proven_bounds(graph: tuple[list[int], list[tuple[int, int]]], k: int) -> None:
+    """Density at least (k - 1) / (n - 1) (equation 6), diameter at most (2 n - 2) / k (equation 10)."""
+    relevance, edges = graph
+    found = q_peel(attributed(relevance, edges), k)
+    if found is None:
+        return
+    part = k_truss(edges, k).subgraph(found)
+    size = len(part)
+    assert is_connected_truss(part, k)
+    assert 2 * part.number_of_edges() / (size * (size - 1)) >= (k - 1) / (size - 1) - 1e-12
+    assert nx.diameter(part) <= (2 * size - 2) // k
+
+
+@given(graphs())
+def test_communities_say_their_own_k_density_and_relevance(graph: tuple[list[int], list[tuple[int, int]]]) -> None:
+    """Each is the community of its k, listed once, and k is 2 only where nothing closes a triangle."""
+    relevance, edges = graph
+    whole = attributed(relevance, edges)
+    found = communities(whole, "test")
+    assert len({one.members for one in found}) == len(found)
+    for one in found:
+        assert q_peel(whole, one.k) == one.members
+        assert one.relevance == whole.score(one.members)
+        part = k_truss(edges, one.k).subgraph(one.members)
+        assert one.density == pytest.approx(nx.density(part))
+    assert {one.k for one in found} <= ({2} if not k_truss(edges, 3) else set(range(3, 20)))
+
+
+def test_levels_are_spread_over_all_when_there_are_many() -> None:
+    """Cliques of many sizes: the least and the greatest k are among those tried."""
+    edges: list[tuple[int, int]] = []
+    relevance: list[int] = []
+    for size in range(3, 18):
+        edges += combinations(range(len(relevance), len(relevance) + size), 2)
+        relevance += [100 - size] * size
+    found = communities(attributed(relevance, edges), "test")
+    assert len(found) == LEVELS
+    assert (min(one.k for one in found), max(one.k for one in found)) == (3, 17)
+
+
+def test_neighbourhood_is_the_most_relevant_node_and_what_it_links() -> None:
+    """What the ablation puts in place of the search."""
+    (one,) = neighbourhood(attributed([5, 9, 1, 2, 99], [(0, 1), (1, 2), (2, 3)]), "test")
+    assert one.members == (0, 1, 2)
+    assert neighbourhood(attributed([5, 9], []), "test") == []
+
+
+def rated(layer: str, members: tuple[int, ...], score: float, tokens: int) -> Rated:
+    return Rated(Report(Community(layer, 3, members, score, 1.0), str(members), "x", (), tokens), score, 0.0)
+
+
+def test_packing_takes_the_best_that_fit_and_nothing_twice() -> None:
+    """One too long is passed over, and so is one whose members a better one has."""
+    rows = [rated("a", (1, 2, 3), 0.9, 50), rated("a", (1, 2), 0.8, 10), rated("b", (1, 2), 0.7, 10)]
+    rows += [rated("a", (4, 5), 0.6, 60), rated("a", (6,), 0.5, 40)]
+    assert pack(rows, 100) == [rows[0], rows[2], rows[4]]
+    assert pack(rows, 9) == []
+
+
+# -- the mode ----------------------------------------------------------------------------------------------------------
+
+
+def ask(text: str, **fields: object) -> Question:
+    return replace(Question(text, bag_of_words(text), mode="da-rag", explain=True), **fields)  # type: ignore[arg-type]
+
+
+def steps(result: Retrieved) -> dict[str, list[str]]:
+    assert result.trace is not None
+    return {step.name: [item.id for item in step.items] for step in result.trace.steps}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_context_stays_within_its_budgets(seed: int) -> None:
+    """Reports within theirs, reports and passages within the whole, for any budget; one passage in any case."""
+    print("seed", seed)
+    documents = random_documents(random.Random(seed), 120)
+    view, question = small_view(documents), ask(f"{documents[0].entities[0]} near cedar", top_k=50)
+    spent = []
+    for context, reports in ((4_800, 3_200), (200, 100), (60, 20), (1, 0)):
+        result = retrieve_da_rag(view, question, replace(COURSE, context_tokens=context, report_tokens=reports))
+        told = sum(count_tokens(part.title) + count_tokens(part.text) for part in result.parts)
+        passages = [count_tokens(titled(view, view.chunk_numbers[one.chunk_id])) for one in result.passages]
+        assert told <= reports
+        assert told + sum(passages) <= context or len(passages) == 1
+        spent.append(told + sum(passages))
+    assert spent == sorted(spent, reverse=True) and spent[0] > spent[-1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_fine_communities_are_within_the_entities_of_the_coarse_ones(seed: int) -> None:
+    """Coarse to fine: what the finer layers show is mentioned by a passage of the chunk layer's communities."""
+    print("seed", seed)
+    documents = random_documents(random.Random(seed), 80)
+    view = small_view(documents)
+    found = steps(retrieve_da_rag(view, ask(f"{documents[0].entities[0]} near cedar")))
+    chunks = {view.chunk_numbers[name] for ids in found["chunk communities"] for name in ids.split(" + ")}
+    entities = {view.entity_nodes[name] for ids in found["communities"] for name in ids.split(" + ")}
+    assert chunks and entities
+    assert all(chunks & set(view.entities[node].chunks) for node in entities)
+
+
+def test_each_part_of_the_course_can_be_left_out() -> None:
+    """Ablations change what is found, and name no layer that was left out."""
+    documents = random_documents(random.Random(1), 100)
+    view, question = small_view(documents), ask(f"{documents[0].entities[0]} near cedar")
+
+    def layers(result: Retrieved) -> set[str]:
+        assert result.trace is not None
+        items = [item for step in result.trace.steps if step.name == "communities" for item in step.items]
+        return {item.name.split(":")[0] for item in items}
+
+    whole = retrieve_da_rag(view, question)
+    assert layers(whole) == {"knowledge graph", "similarity"}
+    without = retrieve_da_rag(view, question, replace(COURSE, similarity_layer=False))
+    assert layers(without) == {"knowledge graph"}
+    flat = retrieve_da_rag(view, question, replace(COURSE, chunk_layer=False))
+    assert steps(flat)["chunk communities"] == [] and flat.parts
+    hop = retrieve_da_rag(view, question, replace(COURSE, community_search=False))
+    assert hop.trace is not None and hop.trace != whole.trace
+    ks = {value for step in hop.trace.steps for item in step.items for name, value in item.parts if name == "k"}
+    assert ks == {0.0}
+
+
+def test_report_tells_only_what_a_passage_states() -> None:
+    """Every line of relations ends with the id of a passage that has both names."""
+    documents = random_documents(random.Random(2), 90)
+    view = small_view(documents)
+    by_id = {f"{one.doc_id}#0": one for one in documents}
+    lines = [
+        line
+        for part in retrieve_da_rag(view, ask(f"{documents[0].entities[0]} of heron")).parts
+        for line in part.text.splitlines()[1:]
+    ]
+    assert lines
+    for line in lines:
+        said, chunk_id = line[:-1].rsplit(" [", 1)
+        subject, rest = said.split(" — ")
+        predicate, object_ = rest.split(" → ")
+        assert (subject, predicate, object_) in by_id[chunk_id].triples
+
+
+def test_truss_of_the_working_subgraph_never_exceeds_the_kept_one() -> None:
+    """The maintained trussness bounds what a search can find: no edge is denser among fewer nodes."""
+    from graph.layers import KnowledgeLayer
+
+    rng = random.Random(7)
+    view = small_view(random_documents(rng, 150))
+    layer = KnowledgeLayer(view)
+    some = rng.sample(sorted(view.entities), len(view.entities) * 2 // 3)
+    part = Attributed.over(some, [0.5] * len(some), layer.among(some))
+    assert len(part.edges)
+    for (u, v), k in zip(part.edges.tolist(), part.trussness.tolist(), strict=True):
+        assert 2 <= k <= layer.trussness(part.numbers[u], part.numbers[v])
+    assert np.max(part.trussness) > 2

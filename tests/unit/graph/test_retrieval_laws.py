@@ -1,0 +1,161 @@
+"""What holds for every mode there is: whatever is registered is tested here, without being named."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from graph.records import DocumentInfo
+from graph.retrieval import MODES, Filters, Question, Retrieved, retrieve
+from tests.model.retrieval_oracle import DIMENSIONS, SmallDocument, bag_of_words, random_documents, small_view
+
+EVERY_PASSAGE = {"vector", "local", "passages", "bridge"}
+"""Modes that rank whatever there is; the others hand out what they found, or what fits their budget."""
+
+
+def ask(text: str, mode: str, **fields: object) -> Question:
+    return replace(Question(text, bag_of_words(text), mode=mode), **fields)  # type: ignore[arg-type]
+
+
+def ids(result: Retrieved) -> list[str]:
+    return [passage.chunk_id for passage in result.passages]
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+@pytest.mark.parametrize("seed", range(4))
+def test_result_is_unchanged_when_documents_arrived_in_another_order(mode: str, seed: int) -> None:
+    """Numbers inside differ, what is handed out does not, to the last bit of every score and word of every part."""
+    print("seed", seed)
+    rng = random.Random(seed)
+    documents = random_documents(rng, 120)
+    text = f"how is {documents[0].entities[0]} related to {documents[1].entities[0]}"
+    question = ask(text, mode, top_k=10, explain=True)
+    one = retrieve(small_view(documents), question)
+    for _ in range(2):
+        other = retrieve(small_view(rng.sample(documents, len(documents))), question)
+        assert one.passages == other.passages
+        assert one.parts == other.parts
+        assert one.subgraph == other.subgraph
+        assert one.trace == other.trace
+    assert one.passages or one.parts
+    assert one.trace is not None
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_empty_graph_gives_nothing_and_says_its_version(mode: str) -> None:
+    """A question to a graph without documents is no error."""
+    result = retrieve(small_view([]), ask("amber", mode, explain=True))
+    assert (result.passages, result.subgraph.nodes, result.version, result.mode) == ((), (), 1, mode)
+    assert result.trace is not None
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_question_without_direction_gives_nothing(mode: str) -> None:
+    """A zero vector, as an embedder may give for no known word, is near nothing."""
+    documents = random_documents(random.Random(2), 12)
+    question = Question("???", np.zeros(DIMENSIONS, np.float32), mode=mode)
+    assert retrieve(small_view(documents), question).passages == ()
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_top_k_beyond_the_graph_gives_no_passage_twice(mode: str) -> None:
+    """More passages asked for than there are: each at most once, and all of them by the modes that rank everything."""
+    documents = random_documents(random.Random(3), 130)
+    found = ids(retrieve(small_view(documents), ask("amber grove", mode, top_k=500)))
+    assert len(found) == len(set(found))
+    if mode in EVERY_PASSAGE:
+        assert sorted(found) == sorted(f"{document.doc_id}#0" for document in documents)
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+@pytest.mark.parametrize("top_k", [1, 3, 10])
+def test_passages_are_best_first_and_at_most_as_many_as_asked_for(mode: str, top_k: int) -> None:
+    """`top_k` bounds the passages, and each is what the graph holds under its id."""
+    documents = {f"{one.doc_id}#0": one for one in random_documents(random.Random(4), 60)}
+    result = retrieve(small_view(list(documents.values())), ask("amber grove near cedar heron", mode, top_k=top_k))
+    assert len(result.passages) <= top_k
+    for passage in result.passages:
+        assert (passage.doc_id, passage.text) == (documents[passage.chunk_id].doc_id, documents[passage.chunk_id].text)
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_parts_rest_on_passages_that_the_graph_holds(mode: str) -> None:
+    """What a part may be cited from are chunk ids of the graph, each once."""
+    documents = random_documents(random.Random(6), 60)
+    held = {f"{one.doc_id}#0" for one in documents}
+    text = f"how is {documents[0].entities[0]} related to {documents[1].entities[0]}"
+    for part in retrieve(small_view(documents), ask(text, mode)).parts:
+        assert set(part.sources) <= held
+        assert len(set(part.sources)) == len(part.sources)
+        assert part.title and part.text
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_passages_that_are_all_alike_come_by_name(mode: str) -> None:
+    """Where nothing tells passages apart, their chunk ids do, whatever the order of arrival."""
+    twins = [SmallDocument(name, "amber birch", ("amber",)) for name in ("c", "a", "d", "b")]
+    found = ids(retrieve(small_view(twins), ask("amber birch", mode, top_k=3)))
+    assert found == ["a#0", "b#0", "c#0"][: len(found)]
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+@pytest.mark.parametrize(
+    ("filters", "kept"),
+    [
+        (Filters(doc_ids=("b", "c")), {"b", "c"}),
+        (Filters(sources=("wiki",)), {"a", "b"}),
+        (Filters(metadata=(("lang", "en"), ("rank", 2.0))), {"b"}),
+        (Filters(occurred_from="2021", occurred_to="2022"), {"b", "c"}),
+        (Filters(doc_ids=("nobody",)), set()),
+    ],
+)
+def test_filter_leaves_only_what_it_admits(mode: str, filters: Filters, kept: set[str]) -> None:
+    """Each kind of filter decides by the document, and nothing else is handed out, shown or cited."""
+    infos = {
+        "a": DocumentInfo("", "wiki", "2020-05-01", (("lang", '"en"'), ("rank", "1"))),
+        "b": DocumentInfo("", "wiki", "2021-05-01", (("lang", '"en"'), ("rank", "2"))),
+        "c": DocumentInfo("", "mail", "2022-12-31T12:00:00Z", (("lang", '"de"'),)),
+        "d": DocumentInfo("", "mail"),
+    }
+    documents = [SmallDocument(n, f"amber {n}", ("amber", n), (("amber", "of", n),), info) for n, info in infos.items()]
+    result = retrieve(small_view(documents), ask("how are amber and b related", mode, filters=filters, explain=True))
+    assert {passage.doc_id for passage in result.passages} <= kept
+    assert result.passages or not kept
+    if mode in EVERY_PASSAGE:
+        assert {passage.doc_id for passage in result.passages} == kept
+    assert {node.name for node in result.subgraph.nodes} <= (kept | {"amber"} if kept else set())
+    assert {chunk for part in result.parts for chunk in part.sources} <= {f"{name}#0" for name in kept}
+    assert result.trace is not None
+    shown = {part for step in result.trace.steps for item in step.items for part in item.id.split(" + ")}
+    assert not shown & {f"{name}#0" for name in set(infos) - kept}
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+@pytest.mark.parametrize("seed", range(3))
+def test_filtered_trace_and_parts_tell_of_admitted_passages_only(mode: str, seed: int) -> None:
+    """On a larger graph, where the walk and the paths could cross what was refused."""
+    print("seed", seed)
+    documents = random_documents(random.Random(seed), 80)
+    refused = {f"{document.doc_id}#0" for document in documents if document.info.source != "b"}
+    text = f"how is {documents[0].entities[0]} related to {documents[1].entities[0]}"
+    result = retrieve(small_view(documents), ask(text, mode, filters=Filters(sources=("b",)), explain=True))
+    assert result.trace is not None
+    shown = {part for step in result.trace.steps for item in step.items for part in item.id.split(" + ")}
+    cited = {chunk for part in result.parts for chunk in part.sources}
+    assert result.passages or result.parts
+    assert not (shown | cited | set(ids(result))) & refused
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+def test_trace_is_there_when_asked_for_and_only_then(mode: str) -> None:
+    """An explanation costs, so it is made on request only; it has steps, and says of each what was done."""
+    view = small_view(random_documents(random.Random(5), 30))
+    assert retrieve(view, ask("amber grove", mode)).trace is None
+    explained = retrieve(view, ask("amber grove", mode, explain=True))
+    assert explained.trace is not None
+    assert all(step.name and step.about for step in explained.trace.steps)
+    assert explained.trace.steps
+    assert explained.passages == retrieve(view, ask("amber grove", mode)).passages
