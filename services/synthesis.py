@@ -19,7 +19,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from graph.retrieval.request import Synthesis
-from infra.models.chunking import count_tokens
+from graph.tokens import count_tokens
 from services.application import Usage
 from streams.models import ContextPart, ContextPassage, Generated, Generator, PartAnswer, citable
 

@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 import numpy as np
 import pytest
 
-from infra.models.chunking import SemanticChunker, count_tokens
+from graph.tokens import count_tokens
+from infra.models.chunking import SemanticChunker
 from infra.models.extraction_memo import MemoisedExtractor
 from infra.models.hashing_embeddings import HashingEmbedder
 from infra.models.memo import MemoisedEmbedder, MemoryVectorStore

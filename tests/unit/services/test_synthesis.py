@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from graph.retrieval import Synthesis
-from infra.models.chunking import count_tokens
+from graph.tokens import count_tokens
 from infra.models.offline_answers import NOTHING_FITS, ExtractiveGenerator
 from services.application import Usage
 from services.synthesis import Material, Written, packed, write, written
