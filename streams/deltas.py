@@ -38,6 +38,8 @@ from graph.records import (
 from streams.errors import Rejected
 
 SCHEMA = 1
+MOST_DECODED_BYTES = 1 << 30
+"""No delta is that large as JSON; what claims to be is not unpacked."""
 
 _DOCUMENT = attrgetter("doc_id", "revision", "info.title", "info.source", "info.occurred_at", "info.metadata", "chunks")
 _CHUNK = attrgetter("chunk", "chunk_id", "doc_id", "ordinal", "text", "version")

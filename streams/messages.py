@@ -2,7 +2,8 @@
 
 - `documents` (key `graph|doc_id`): a `DocumentMessage`; a null value is a deletion.
 - `extractions` (key `graph`): an `ExtractionMessage`: what one revision contributes, or that it was deleted.
-- `deltas` (key `graph`): which version a graph reached, and which entities changed.
+- `deltas` (key `graph`): which version a graph reached, and which entities changed; in a cluster the delta behind it
+  (`streams/announcing.py`).
 - `documents.dlq`: a `DeadLetter`.
 
 Embeddings travel as one base64 block of float16 rows beside the JSON fields that refer to them by order.
@@ -137,21 +138,26 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class DeltaNotice:
-    """That a graph reached a version, and which entities (by node) changed on the way, themselves or in an edge."""
+    """That a graph reached a version, and which entities (by node) changed on the way, themselves or in an edge.
+
+    The delta itself comes in `parts` records behind the notice; 0: it is not sent, look at the store. `replaced` says
+    that the graph was rebuilt: nodes mean something else now, and all of them changed.
+    """
 
     graph: str
     version: int
     nodes: tuple[int, ...] = ()
+    parts: int = 0
+    replaced: bool = False
 
     def encode(self) -> bytes:
-        return _dump(
-            {
-                "schema": SCHEMA,
-                "graph": self.graph,
-                "version": self.version,
-                "nodes": list(self.nodes),
-            }
-        )
+        body: dict[str, Any] = {"schema": SCHEMA, "graph": self.graph, "version": self.version}
+        body["nodes"] = list(self.nodes)
+        if self.parts:
+            body["parts"] = self.parts
+        if self.replaced:
+            body["replaced"] = True
+        return _dump(body)
 
 
 def document_key(graph: str, doc_id: str) -> str:
@@ -222,7 +228,9 @@ def decode_dead_letter(value: bytes) -> DeadLetter:
 def decode_notice(value: bytes) -> DeltaNotice:
     body = _load(value)
     try:
-        return DeltaNotice(body["graph"], int(body["version"]), tuple(map(int, body["nodes"])))
+        nodes = tuple(map(int, body["nodes"]))
+        said = (int(body.get("parts", 0)), bool(body.get("replaced", False)))
+        return DeltaNotice(_string(body["graph"]), int(body["version"]), nodes, *said)
     except _MALFORMED as error:
         raise Rejected(f"the delta notice is malformed: {_said(error)}") from error
 

@@ -9,7 +9,7 @@ share a partition. The single writer of a graph is whoever holds the latest epoc
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -55,11 +55,12 @@ class Consumer(Protocol):
         """The partitions that this consumer holds, as of the last poll. Backends of one process: all, always."""
         ...
 
-    async def poll(self, limit: int, timeout_s: float) -> Sequence[Delivered]:
+    async def poll(self, limit: int, timeout_s: float, among: Collection[int] | None = None) -> Sequence[Delivered]:
         """Up to `limit` records, in order within each partition, each delivered once since the last `seek`.
 
         Waits up to `timeout_s` for the first one; returns an empty sequence after that, and at once when `assigned`
-        has changed: until the next poll, that is.
+        has changed: until the next poll, that is. `among` names the partitions to read; the others keep their place,
+        and with none it only waits. Cancelled, it may have taken records: `seek` to have them again.
         """
         ...
 
@@ -205,7 +206,11 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class GraphCommit:
-    """One graph's part of a batch: the delta, the standing of each document it touched, verdicts on pairs of labels."""
+    """One graph's part of a batch: the delta, the standing of each document it touched, verdicts on pairs of labels.
+
+    A snapshot as the delta is a rebuilt graph, at the next version: it takes the place of all rows, every row counts as
+    new, and the reports go, because communities mean something else now.
+    """
 
     delta: GraphDelta
     standings: Mapping[str, Standing]
@@ -219,7 +224,7 @@ class Commit:
     1. compare-and-set of the watermark: `held` must be what the store has; it becomes `next_offset`
     2. the rows of every delta, the standings, the verdicts
     3. the outcomes, in the ledger
-    4. the notices, in `deltas`
+    4. the notices, in `deltas`, or in the outbox where the store has one
     """
 
     partition: int
@@ -241,6 +246,21 @@ class ReportRow:
     title: str
     summary: str
     sources: tuple[str, ...]
+
+
+class Outbox(Protocol):
+    """The notices of commits that are not in `deltas` yet: where store and log are two systems.
+
+    A commit puts its notices here in its own transaction; a relay appends them to `deltas` and says so.
+    """
+
+    async def waiting(self, partition: int, limit: int) -> Sequence[tuple[int, Record]]:
+        """The first `limit` notices of the partition's commits, in order, numbered by rising numbers."""
+        ...
+
+    async def sent(self, partition: int, up_to: int) -> None:
+        """The notices up to and including that number are in `deltas`: they may be forgotten."""
+        ...
 
 
 class GraphStore(Protocol):

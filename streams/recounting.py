@@ -64,6 +64,48 @@ async def recount(store: GraphStore, view: LiveView, writer: Consolidator | None
     return await asyncio.to_thread(_compare, stored, fresh, view, writer)
 
 
+async def recount_stored(
+    store: GraphStore, graph: str, writer: Consolidator | None
+) -> tuple[int, str, str, tuple[str, ...], dict[str, int]]:
+    """The same without a view, where questions are answered elsewhere: a `Recount` of rows and kernels, as a tuple."""
+    stored = await store.snapshot(graph)
+    fresh = await build(store, graph, stored.version)
+    return await asyncio.to_thread(_compare_stored, stored, fresh, writer)
+
+
+async def digests(*rows: GraphDelta) -> tuple[str, ...]:
+    """The digest of each, in a thread; rows that do not fit together have none, and say so."""
+    return tuple([await asyncio.to_thread(_digest, one) for one in rows])
+
+
+def view_differences(view: LiveView, version: int, stored: str) -> list[str]:
+    """What a view that stands at that version differs in from the stored graph, by its digest, and by the ids of its
+    indexes. Nothing is said of a view that stands elsewhere. Cost: the whole graph. Call in a thread.
+    """
+    with view.lock.read():
+        if view.version != version:
+            return []
+        seen = view.rows()
+        held = (
+            ("chunk", view.indexes.chunks, set(view.chunks)),
+            ("entity", view.indexes.entities, set(view.entities)),
+            ("statement", view.indexes.statements, set(view.statements)),
+        )
+        found = [
+            f"{kind} index holds ids that are no rows"
+            for kind, index, rows in held
+            if not set(index.live_ids().tolist()) <= rows
+        ]
+    return found if _digest(seen) == stored else [*found, "what questions see is not what is stored"]
+
+
+def _compare_stored(
+    stored: GraphDelta, fresh: GraphDelta, writer: Consolidator | None
+) -> tuple[int, str, str, tuple[str, ...], dict[str, int]]:
+    found = _row_differences("stored", stored, fresh) + _kernel_differences(stored, writer)
+    return stored.version, _digest(stored), digest(fresh), tuple(found), _checked(fresh)
+
+
 def _compare(stored: GraphDelta, fresh: GraphDelta, view: LiveView, writer: Consolidator | None) -> Recount:
     with view.lock.read():
         seen = view.rows()
@@ -72,14 +114,17 @@ def _compare(stored: GraphDelta, fresh: GraphDelta, view: LiveView, writer: Cons
     if view.version != stored.version:
         found.append(f"questions see version {view.version}, the store has {stored.version}")
     found += lost + _kernel_differences(stored, writer)
-    checked = {
+    return Recount(stored.version, _digest(stored), digest(fresh), tuple(found), _checked(fresh))
+
+
+def _checked(fresh: GraphDelta) -> dict[str, int]:
+    return {
         "documents": len(fresh.documents),
         "chunks": len(fresh.chunks),
         "entities": len(fresh.entities),
         "relations": len(fresh.statements),
         "edges": len(fresh.edges),
     }
-    return Recount(stored.version, _digest(stored), digest(fresh), tuple(found), checked)
 
 
 def _row_differences(where: str, rows: GraphDelta, fresh: GraphDelta) -> list[str]:

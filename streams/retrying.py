@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from streams.errors import Fenced, Rejected, Retryable
+from streams.errors import Broken, Fenced, Rejected, Retryable
 
 log = logging.getLogger("graphtide.streams")
 
@@ -64,6 +64,9 @@ async def supervise(stage: str, run: Callable[[], Awaitable[None]], note: Callab
             failure: Exception = error
             reason = str(error)
             log.warning("%s: %s", stage, reason)
+        except Broken as error:
+            failure, reason = error, str(error)
+            log.error("%s has stopped, and waits for somebody: %s", stage, reason)
         except Exception as error:
             # The one loop that must outlive whatever happens in a stage.
             failure, reason = error, f"{type(error).__name__}: {error}"

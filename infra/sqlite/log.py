@@ -11,7 +11,7 @@ import asyncio
 import base64
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from infra.sqlite.database import Database
 from infra.sqlite.many import insert
@@ -105,8 +105,11 @@ class SqliteConsumer:
         """See Consumer.assigned."""
         return frozenset((PARTITION,))
 
-    async def poll(self, limit: int, timeout_s: float) -> Sequence[Delivered]:
+    async def poll(self, limit: int, timeout_s: float, among: Collection[int] | None = None) -> Sequence[Delivered]:
         """See Consumer.poll."""
+        if among is not None and PARTITION not in among:
+            await asyncio.sleep(timeout_s)
+            return []
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         if self._next is None:

@@ -136,6 +136,9 @@ def _watermark(connection: sqlite3.Connection, partition: int) -> Watermark:
 def _write_part(connection: sqlite3.Connection, part: GraphCommit) -> None:
     graph = graphs.number(connection, part.delta.graph)
     check_next(part.delta, graphs.version(connection, graph))
+    if part.delta.snapshot:
+        rows.clear(connection, graph)
+        connection.execute("DELETE FROM reports WHERE graph = ?", (graph,))
     rows.write(connection, graph, part.delta)
     graphs.set_version(connection, graph, part.delta.version)
     connection.executemany(

@@ -12,9 +12,10 @@ from collections.abc import Callable
 
 from streams.memory.ledger import MemoryLedger
 from streams.memory.log import MemoryLog
+from streams.memory.outbox import MemoryOutbox
 from streams.memory.store import MemoryGraphStore
 
-__all__ = ["MemoryBackend", "MemoryGraphStore", "MemoryLedger", "MemoryLog", "now_ms"]
+__all__ = ["MemoryBackend", "MemoryGraphStore", "MemoryLedger", "MemoryLog", "MemoryOutbox", "now_ms"]
 
 
 def now_ms() -> int:
@@ -23,9 +24,14 @@ def now_ms() -> int:
 
 
 class MemoryBackend:
-    """Log, ledger and store over one state. `clock_ms` is what records and ledger entries are dated by."""
+    """Log, ledger and store over one state. `clock_ms` is what records and ledger entries are dated by.
 
-    def __init__(self, partitions: int = 1, clock_ms: Callable[[], int] = now_ms) -> None:
+    With an `outbox`, notices go there instead of to `deltas`, as where store and log are two systems.
+    """
+
+    def __init__(
+        self, partitions: int = 1, clock_ms: Callable[[], int] = now_ms, outbox: MemoryOutbox | None = None
+    ) -> None:
         self.log = MemoryLog(partitions, clock_ms)
         self.ledger = MemoryLedger(self.log, clock_ms)
-        self.store = MemoryGraphStore(self.log, self.ledger)
+        self.store = MemoryGraphStore(self.log, self.ledger, outbox)

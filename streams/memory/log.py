@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 
 from streams.errors import Broken, Rejected
@@ -117,12 +117,12 @@ class MemoryConsumer:
         """See Consumer.assigned."""
         return frozenset(range(len(self._log.topic(self._topic))))
 
-    async def poll(self, limit: int, timeout_s: float) -> Sequence[Delivered]:
+    async def poll(self, limit: int, timeout_s: float, among: Collection[int] | None = None) -> Sequence[Delivered]:
         """See Consumer.poll. Partitions take turns at being read first, so that none starves."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         while True:
-            taken = self._take(limit)
+            taken = self._take(limit, among)
             left = deadline - loop.time()
             if taken or left <= 0:
                 return taken
@@ -139,12 +139,14 @@ class MemoryConsumer:
     async def close(self) -> None:
         """Nothing is held."""
 
-    def _take(self, limit: int) -> list[Delivered]:
+    def _take(self, limit: int, among: Collection[int] | None) -> list[Delivered]:
         partitions = self._log.topic(self._topic)
         taken: list[Delivered] = []
         self._turn += 1
         for step in range(len(partitions)):
             number = (self._turn + step) % len(partitions)
+            if among is not None and number not in among:
+                continue
             start = self._next.setdefault(number, self._committed.get(number, 0))
             read = partitions[number].read(start, limit - len(taken))
             if read:

@@ -10,6 +10,7 @@ from graph.resolution import PairKey
 from streams.errors import Broken, Fenced
 from streams.memory.ledger import MemoryLedger, check_ends
 from streams.memory.log import MemoryLog
+from streams.memory.outbox import MemoryOutbox
 from streams.memory.rows import Rows
 from streams.messages import DELTAS
 from streams.ports import Commit, ReportRow, Standing, Watermark
@@ -21,7 +22,8 @@ NOTHING = Watermark(0, 0)
 class MemoryGraphStore:
     """See GraphStore."""
 
-    def __init__(self, log: MemoryLog, ledger: MemoryLedger) -> None:
+    def __init__(self, log: MemoryLog, ledger: MemoryLedger, outbox: MemoryOutbox | None = None) -> None:
+        self.outbox = outbox
         self._log = log
         self._ledger = ledger
         self._watermarks: dict[int, Watermark] = {}
@@ -49,13 +51,22 @@ class MemoryGraphStore:
         self._watermarks[commit.partition] = Watermark(commit.held.epoch, commit.next_offset)
         # 2.
         for part in commit.graphs:
-            self._rows.setdefault(part.delta.graph, Rows(part.delta.graph)).apply(part.delta)
+            self._write(part.delta)
             self._standings.setdefault(part.delta.graph, {}).update(part.standings)
             self._verdicts.setdefault(part.delta.graph, {}).update(part.verdicts)
         # 3.
         self._ledger.record(commit.outcomes)
         # 4.
-        self._log.add(DELTAS, commit.notices)
+        if self.outbox is None:
+            self._log.add(DELTAS, commit.notices)
+        else:
+            self.outbox.put(commit.partition, commit.notices)
+
+    def _write(self, delta: GraphDelta) -> None:
+        if delta.snapshot:
+            self._rows[delta.graph] = Rows(delta.graph)
+            self._reports.pop(delta.graph, None)
+        self._rows.setdefault(delta.graph, Rows(delta.graph)).apply(replace(delta, snapshot=False))
 
     async def graphs(self) -> Mapping[str, int]:
         """See GraphStore.graphs."""
@@ -115,8 +126,8 @@ def check_watermark(commit: Commit, stands: Watermark) -> None:
 
 
 def check_next(delta: GraphDelta, version: int) -> None:
-    """Raise Broken when the delta does not lead from `version` to the next."""
-    if delta.snapshot or delta.version != version + 1:
+    """Raise Broken when the delta does not lead from `version` to the next, or a rebuilt graph does not stand there."""
+    if delta.version != version + 1:
         raise Broken(f"graph {delta.graph!r} is at version {version}; a delta to {delta.version} cannot follow")
 
 

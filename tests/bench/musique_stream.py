@@ -23,7 +23,7 @@ from graph.vector_index import ExactIndex, Vectors
 from graph.view import Indexes, LiveView
 from infra.hnsw import HnswIndex
 from infra.sqlite import SqliteBackend
-from streams.consolidate import notice
+from streams.announcing import notice
 from streams.deltas import decode, encode
 from streams.extraction import Caps, Models, extract
 from streams.messages import DocumentMessage, ExtractionMessage, GivenEntity, GivenFact, decode_extraction, unit_key

@@ -87,7 +87,7 @@ async def test_store_commits_rows_standings_outcomes_and_notices_together(backen
 
 
 async def test_store_changes_nothing_when_a_part_of_the_commit_is_wrong(backend: Backend) -> None:
-    """A gap in the versions, a snapshot, an end that is none, a lowered offset, an unstorable notice: all or none."""
+    """A gap in the versions, a rebuilt graph at another version, an end that is none, and more: all or none."""
     await backend.ledger.accept([Record("g|a", b"")])
     held = await backend.store.claim(0)
     await backend.store.commit(Commit(0, held, 3, (empty("g", 1),), ()))
@@ -103,7 +103,7 @@ async def test_store_changes_nothing_when_a_part_of_the_commit_is_wrong(backend:
     wrong: list[tuple[type[Exception], Commit]] = [
         (Broken, replace(good, graphs=(*good.graphs, empty("h", 2)))),
         (Broken, replace(good, graphs=(*good.graphs, empty("g", 2)))),
-        (Broken, replace(good, graphs=(GraphCommit(GraphDelta("g", 2, snapshot=True), {}),))),
+        (Broken, replace(good, graphs=(GraphCommit(GraphDelta("g", 3, snapshot=True), {}),))),
         (Broken, replace(good, outcomes=(Outcome("g", "a", 0, State.ACCEPTED),))),
         (Broken, replace(good, next_offset=2)),
         (Rejected, replace(good, notices=(*good.notices, Record("\ud800", b"")))),
@@ -214,6 +214,35 @@ async def test_replace_swaps_the_rows_and_keeps_the_standings(backend: Backend) 
         with pytest.raises(Broken):
             await backend.store.replace(wrong)
     await backend.store.commit(Commit(0, held, 9, (empty("g", 10),), ()))
+
+
+async def test_commit_of_a_snapshot_puts_a_rebuilt_graph_in_the_place_of_the_one_that_stands(backend: Backend) -> None:
+    """It is the next version, and fenced as any commit is; standings and other graphs stay, the reports go."""
+    rng = Random(6)
+    walks = {graph: Walk(rng, graph) for graph in "gh"}
+    held = await backend.store.claim(0)
+    for step in range(8):
+        parts = tuple(walk.commit(step) for walk in walks.values())
+        await backend.store.commit(Commit(0, held, step + 1, parts, ()))
+        held = Watermark(held.epoch, step + 1)
+    standings = await backend.store.standings("g", [f"d{i}" for i in range(10)])
+    other = plain(await backend.store.snapshot("h"))
+    for graph in "gh":
+        await backend.store.save_reports(graph, [ReportRow(1, 0, "f", 1, "t", "s", ())], ())
+    fresh, fold = Walk(rng, "g"), Rows("g")
+    for _ in range(6):
+        fold.apply(fresh.delta())
+    rebuilt = replace(fold.snapshot(), version=9)
+    commit = Commit(0, held, 9, (GraphCommit(rebuilt, {}),), (), (Record("g", b"n"),))
+    with pytest.raises(Fenced):
+        await backend.store.commit(replace(commit, held=Watermark(held.epoch, 7)))
+    await backend.store.commit(commit)
+    expected = Rows("g")
+    expected.apply(replace(rebuilt, snapshot=False))
+    assert plain(await backend.store.snapshot("g")) == plain(expected.snapshot())
+    assert await backend.store.standings("g", [f"d{i}" for i in range(10)]) == standings
+    assert plain(await backend.store.snapshot("h")) == other
+    assert not await backend.store.reports("g") and await backend.store.reports("h")
 
 
 async def test_communities_go_on_from_a_snapshot(backend: Backend) -> None:

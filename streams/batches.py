@@ -1,0 +1,86 @@
+"""A batch of `extractions`, sorted out: of each document the newest revision, and the ends of all the others.
+
+It decides what a batch means for the documents in it; what that does to a graph is the write model's business.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from graph.records import Change
+from streams.errors import Rejected
+from streams.messages import DeadLetter, ExtractionMessage, decode_extraction, extraction_of
+from streams.ports import Delivered, GraphCommit, Outcome, Standing, State
+
+log = logging.getLogger("graphtide.streams")
+
+STAGE = "consolidate"
+
+
+@dataclass(slots=True)
+class Batch:
+    """The newest message of each document by graph, the ends of all the others, and what it does to each graph."""
+
+    newest: dict[str, dict[str, ExtractionMessage]] = field(default_factory=lambda: defaultdict(dict))
+    values: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    outcomes: list[Outcome] = field(default_factory=list)
+    letters: list[DeadLetter] = field(default_factory=list)
+    parts: list[GraphCommit] = field(default_factory=list)
+
+    def fail(self, one: Delivered, error: Exception) -> None:
+        """Bury a record, and end the revision it is of, if it says so much."""
+        value = one.record.value or b""
+        log.error("extraction at %s cannot be applied", one.position, exc_info=error)
+        reason = str(error) if isinstance(error, Rejected) else f"{type(error).__name__}: {error}"
+        graph, doc_id, revision = extraction_of(value) or (one.record.key, "?", one.position.offset)
+        said = reason[:1000].encode(errors="backslashreplace").decode()
+        self.letters.append(DeadLetter(graph, doc_id, revision, STAGE, said, 1, value))
+        self.outcomes.append(Outcome(graph, doc_id, revision, State.FAILED, said))
+
+    def step(
+        self, graph: str, messages: Mapping[str, ExtractionMessage], held: Mapping[str, Standing]
+    ) -> tuple[list[Change], dict[str, Standing]]:
+        """What is new of one graph's messages against its standings: changes, and standings. Notes every end."""
+        changes: list[Change] = []
+        standings: dict[str, Standing] = {}
+        for doc_id, message in sorted(messages.items()):
+            standing = held.get(doc_id)
+            if standing is not None and message.revision <= standing.revision:
+                if message.revision < standing.revision:
+                    self.outcomes.append(_outcome(message, State.SUPERSEDED))
+                continue
+            old = decode_extraction(standing.extraction).extraction if standing and standing.extraction else None
+            deleted = message.extraction is None
+            standings[doc_id] = Standing(message.revision, None if deleted else self.values[graph, doc_id])
+            self.outcomes.append(_outcome(message, State.DELETED if deleted else State.APPLIED))
+            if old is not None or not deleted:
+                changes.append(Change(doc_id, old, message.extraction))
+        return changes, standings
+
+
+def sort_out(delivered: Sequence[Delivered]) -> Batch:
+    """The batch of these records. What cannot be read is buried with it."""
+    batch = Batch()
+    for one in delivered:
+        value = one.record.value or b""
+        try:
+            message = decode_extraction(value)
+        except Rejected as error:
+            batch.fail(one, error)
+            continue
+        newest = batch.newest[message.graph]
+        other = newest.get(message.doc_id)
+        if other is not None and other.revision != message.revision:
+            older = min(message, other, key=lambda one: one.revision)
+            batch.outcomes.append(_outcome(older, State.SUPERSEDED))
+        if other is None or message.revision > other.revision:
+            newest[message.doc_id] = message
+            batch.values[message.graph, message.doc_id] = value
+    return batch
+
+
+def _outcome(message: ExtractionMessage, state: State) -> Outcome:
+    return Outcome(message.graph, message.doc_id, message.revision, state)

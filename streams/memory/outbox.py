@@ -1,0 +1,34 @@
+"""The reference of the Outbox port: a queue by partition."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+
+from streams.ports import Record
+
+
+class MemoryOutbox:
+    """See Outbox."""
+
+    def __init__(self) -> None:
+        self._queues: dict[int, deque[tuple[int, Record]]] = {}
+        self._last = 0
+
+    def put(self, partition: int, records: Sequence[Record]) -> None:
+        """Within a commit: these wait now, behind what waits already."""
+        queue = self._queues.setdefault(partition, deque())
+        for record in records:
+            self._last += 1
+            queue.append((self._last, record))
+
+    async def waiting(self, partition: int, limit: int) -> Sequence[tuple[int, Record]]:
+        """See Outbox.waiting."""
+        return list(islice(self._queues.get(partition, ()), limit))
+
+    async def sent(self, partition: int, up_to: int) -> None:
+        """See Outbox.sent."""
+        queue = self._queues.get(partition, deque())
+        while queue and queue[0][0] <= up_to:
+            queue.popleft()

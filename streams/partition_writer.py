@@ -1,0 +1,300 @@
+"""The single writer of one partition of `extractions`, and so of the graphs whose records it holds.
+
+In this order:
+1. claim: raise the partition's epoch in the store and take its watermark; what the log cannot continue is Broken
+2. apply a batch to the write models of its graphs
+3. one transaction: watermark, rows, standings, outcomes, notices
+4. let the followers in this process, if any, apply the deltas
+
+A failure between 2 and 3 forgets the write models: memory never runs ahead of the store for longer than a batch. When
+it is not the storage that failed, the batch is tried again record by record, and the record that fails alone is
+dead-lettered with the cause. A commit whose outcome is unknown is settled by the next claim, which re-reads the
+watermark and makes a late one impossible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from graph.records import Change, GraphDelta
+from graph.resolution import PairKey
+from streams import recounting
+from streams.batches import STAGE, Batch, sort_out
+from streams.dead_letters import bury
+from streams.errors import Broken, GraphtideError, Rejected
+from streams.messages import EXTRACTIONS, ExtractionMessage
+from streams.observing import Observer
+from streams.ports import Commit, Delivered, GraphCommit, GraphStore, Log, Record, State, Watermark
+from streams.retrying import outcome_of
+from streams.upkeep import REQUEST, Kind, Reply, Request, request_in
+from streams.write_models import WriteModel, WriteModels
+
+log = logging.getLogger("graphtide.streams")
+
+Announce = Callable[[GraphDelta], tuple[Record, ...]]
+
+
+class Following:
+    """The followers in this process, and which version of each graph they were brought to."""
+
+    def __init__(self, follow: Callable[[GraphDelta], object] | None, store: GraphStore) -> None:
+        self._follow = follow
+        self._store = store
+        self._versions: dict[str, int] | None = None
+        self._turn = asyncio.Lock()
+
+    async def catch_up(self) -> None:
+        """Bring them to what the store has, where an earlier run ended between a commit and its `take`."""
+        if self._follow is None:
+            return
+        async with self._turn:
+            stands = await self._store.graphs()
+            for graph, version in stands.items():
+                if self._versions is not None and self._versions.get(graph, 0) < version:
+                    await self._to(await self._store.snapshot(graph))
+            self._versions = {**(self._versions or {}), **stands}
+
+    async def take(self, delta: GraphDelta) -> None:
+        """The delta is durable, so no failure here is a record's: the followers start over from a snapshot."""
+        if self._follow is None:
+            return
+        async with self._turn:
+            failure = await outcome_of(self._to(delta))
+            if failure is not None:
+                log.error("graph %s: version %d is taken from a snapshot", delta.graph, delta.version, exc_info=failure)
+                await self._to(await self._store.snapshot(delta.graph))
+            self._versions = {**(self._versions or {}), delta.graph: delta.version}
+
+    async def _to(self, delta: GraphDelta) -> None:
+        if self._follow is not None:
+            await self._follow(delta)  # type: ignore[misc]
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the writers of all partitions of a process share."""
+
+    log: Log
+    store: GraphStore
+    models: WriteModels
+    following: Following
+    announce: Announce
+    observer: Observer
+
+
+class PartitionWriter:
+    """See the module. `writing` is held while a batch is applied: whoever else holds it sees none half done."""
+
+    def __init__(self, partition: int, tools: Tools) -> None:
+        self.partition = partition
+        self.writing = asyncio.Lock()
+        self._tools = tools
+        self._held = Watermark(0, 0)
+
+    async def claim(self) -> int:
+        """Become the partition's writer; returns the offset to go on at.
+
+        Raises Broken when log and store are not of one history: nothing resets by itself.
+        """
+        self.forget()
+        self._held = await self._tools.store.claim(self.partition)
+        await self._check_watermark()
+        async with self.writing:
+            await self._tools.following.catch_up()
+        return self._held.next_offset
+
+    async def _check_watermark(self) -> None:
+        held = self._held.next_offset
+        end = (await self._tools.log.end(EXTRACTIONS)).get(self.partition, 0)
+        if held > end:
+            raise Broken(
+                f"the graph store has consumed partition {self.partition} of {EXTRACTIONS} up to {held}, but the log"
+                f" ends at {end}: the store and the log are not of one history; restore both from one backup"
+            )
+        start = (await self._tools.log.start(EXTRACTIONS)).get(self.partition, 0)
+        if held < start:
+            raise self._gap(start)
+
+    def _gap(self, offset: int) -> Broken:
+        return Broken(
+            f"the graph store has consumed partition {self.partition} of {EXTRACTIONS} up to {self._held.next_offset},"
+            f" but the log goes on at {offset}: what is between is lost; restore the store and the log from one backup"
+        )
+
+    async def batch(self, delivered: Sequence[Delivered]) -> None:
+        """Apply the records, which go on where the last batch ended. Raises what the storage raises, and Broken."""
+        if delivered[0].position.offset != self._held.next_offset:
+            raise self._gap(delivered[0].position.offset)
+        async with self.writing:
+            for part in _between_requests(delivered):
+                await self._part(part)
+
+    async def _part(self, delivered: Sequence[Delivered]) -> None:
+        try:
+            request = request_in(delivered[0])
+        except Rejected as error:
+            await self._bury(delivered[0], error)
+            return
+        if request is None:
+            await self._records(delivered)
+        else:
+            await self._upkeep(request, delivered[0].position.offset + 1)
+
+    async def _records(self, delivered: Sequence[Delivered]) -> None:
+        """All at once if that goes, else one by one."""
+        started = time.monotonic()
+        outcome = await outcome_of(self._together(delivered))
+        if isinstance(outcome, Batch):
+            for part in outcome.parts:
+                await self._tools.following.take(part.delta)
+            self._report(outcome, time.monotonic() - started)
+            return
+        self.forget()
+        if isinstance(outcome, GraphtideError) and not isinstance(outcome, Rejected):
+            raise outcome  # of the storage: no record is to blame
+        if len(delivered) > 1:
+            for one in delivered:
+                await self._records((one,))
+            return
+        await self._bury(delivered[0], outcome)
+
+    async def _bury(self, one: Delivered, error: Exception) -> None:
+        started, batch = time.monotonic(), Batch()
+        batch.fail(one, error)
+        await self._commit(batch, one.position.offset + 1)
+        self._report(batch, time.monotonic() - started)
+
+    async def _together(self, delivered: Sequence[Delivered]) -> Batch:
+        batch = sort_out(delivered)
+        for graph, messages in sorted(batch.newest.items()):
+            part = await self._graph(graph, messages, batch)
+            if part is not None:
+                batch.parts.append(part)
+        await self._commit(batch, delivered[-1].position.offset + 1)
+        return batch
+
+    async def _commit(self, batch: Batch, next_offset: int, replies: tuple[Record, ...] = ()) -> None:
+        for letter in batch.letters:
+            await bury(self._tools.log, letter)
+        notices = tuple(record for part in batch.parts for record in self._tools.announce(part.delta)) + replies
+        parts, outcomes = tuple(batch.parts), tuple(batch.outcomes)
+        await self._tools.store.commit(Commit(self.partition, self._held, next_offset, parts, outcomes, notices))
+        self._held = Watermark(self._held.epoch, next_offset)
+
+    async def _graph(self, graph: str, messages: Mapping[str, ExtractionMessage], batch: Batch) -> GraphCommit | None:
+        """Apply one graph's part of the batch to its write model; None when nothing of it is new."""
+        held = await self._tools.store.standings(graph, list(messages))
+        changes, standings = batch.step(graph, messages, held)
+        if not standings:
+            return None
+        model = await self._tools.models.of(graph, self.partition)
+        await self._check_dimensions(graph, model, changes)
+        return GraphCommit(await asyncio.to_thread(model.writer.apply, changes), standings)
+
+    async def _check_dimensions(self, graph: str, model: WriteModel, changes: Sequence[Change]) -> None:
+        """Raise Rejected for vectors of another length than the graph's: they cannot be compared, nor indexed."""
+        for change in changes:
+            for unit in change.new.units if change.new else ():
+                held = model.dimensions
+                if held and unit.vector.size != held and await self._holds_any(graph):
+                    raise Rejected(
+                        f"its vectors have {unit.vector.size} dimensions, and those of graph {graph!r} have {held}:"
+                        " they are of two embedding models"
+                    )
+                model.dimensions = unit.vector.size
+
+    async def _holds_any(self, graph: str) -> bool:
+        async for _ in self._tools.store.extractions(graph):
+            return True
+        return False
+
+    async def publish(self, part: GraphCommit) -> None:
+        """Commit and let follow what no record of the log brought about. Call while holding `writing`."""
+        try:
+            await self._commit(Batch(parts=[part]), self._held.next_offset)
+        except BaseException:
+            self.forget()
+            raise
+        await self._tools.following.take(part.delta)
+
+    async def decide(self, model: WriteModel, pair: PairKey, same: bool) -> bool:
+        """Take a judge's verdict; False when one of the labels, or the model, is gone by now. Likewise."""
+        graph = model.writer.graph
+        if self._tools.models.peek(graph) is not model:
+            return False
+        delta = await asyncio.to_thread(model.writer.decide, pair, same)
+        if delta is not None:
+            await self.publish(GraphCommit(delta, {}, {pair: same}))
+        return delta is not None
+
+    # -- upkeep --------------------------------------------------------------------------------------------------------
+
+    async def _upkeep(self, request: Request, next_offset: int) -> None:
+        """Serve a request between two batches, in one commit with the reply. Its own failure is an answer, too."""
+        outcome = await outcome_of(self._served(request))
+        if isinstance(outcome, GraphtideError) and not isinstance(outcome, Rejected):
+            raise outcome
+        if isinstance(outcome, Exception):
+            log.error("%s of graph %s failed", request.kind, request.graph, exc_info=outcome)
+            reason = f"{type(outcome).__name__}: {outcome}"[:500]
+            outcome = Reply(request.graph, request.kind, request.id, failure=reason), None
+        reply, delta = outcome
+        batch = Batch(parts=[] if delta is None else [GraphCommit(delta, {})])
+        await self._commit(batch, next_offset, (reply.record(),))
+        if delta is not None:
+            self._tools.models.forget(request.graph)  # the next batch restores it from the rows that stand now
+            await self._tools.following.take(delta)
+
+    async def _served(self, request: Request) -> tuple[Reply, GraphDelta | None]:
+        store, graph = self._tools.store, request.graph
+        stands = (await store.graphs()).get(graph, 0)
+        if not stands:
+            return Reply(graph, request.kind, request.id, failure=f"graph {graph!r} has no document applied yet"), None
+        if request.kind is Kind.VERIFY:
+            model = self._tools.models.peek(graph)
+            found = await recounting.recount_stored(store, graph, model.writer if model else None)
+            return Reply(graph, request.kind, request.id, *found), None
+        fresh = await recounting.build(store, graph, stands + 1)
+        before, after = await recounting.digests(await store.snapshot(graph), fresh)
+        return Reply(graph, request.kind, request.id, fresh.version, before, after), fresh
+
+    def forget(self) -> None:
+        """Drop the write models of this partition's graphs."""
+        self._tools.models.forget_partition(self.partition)
+
+    def _report(self, batch: Batch, seconds: float) -> None:
+        observer = self._tools.observer
+        observer.worked(STAGE, seconds)
+        now_ms = time.time() * 1000
+        accepted = {
+            (graph, doc_id, message.revision): message.accepted_ms
+            for graph, messages in batch.newest.items()
+            for doc_id, message in messages.items()
+        }
+        for outcome in batch.outcomes:
+            observer.ended(outcome.graph, outcome.state)
+            accepted_ms = accepted.get((outcome.graph, outcome.doc_id, outcome.revision))
+            if accepted_ms and outcome.state is not State.SUPERSEDED:
+                observer.queryable(outcome.graph, max(0.0, now_ms - accepted_ms) / 1000)
+
+
+def _between_requests(delivered: Sequence[Delivered]) -> list[Sequence[Delivered]]:
+    """The records in runs, every request for upkeep, well-formed or not, a run of its own."""
+    runs: list[list[Delivered]] = []
+    alone = True
+    for one in delivered:
+        asked = is_request(one)
+        if asked or alone:
+            runs.append([])
+        runs[-1].append(one)
+        alone = asked
+    return list(runs)
+
+
+def is_request(one: Delivered) -> bool:
+    """Whether the record says that it asks for upkeep."""
+    return any(name == REQUEST for name, _ in one.record.headers)

@@ -1,0 +1,69 @@
+"""The write models that a consolidator holds in memory: restored from the store on demand, the least used let go.
+
+Invariant: a model that is held is what the store has, or what the store is about to have: whoever could not commit
+what it applied forgets the model. At most `most` are held, and one more for each partition that is working.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import partial
+
+from graph.consolidation import Consolidator
+from streams.ports import GraphStore
+
+MOST_HELD = 256
+
+
+@dataclass(slots=True)
+class WriteModel:
+    """`dimensions` is the length of the graph's vectors, 0 while it has none."""
+
+    writer: Consolidator
+    dimensions: int
+    partition: int
+
+
+class WriteModels:
+    """The models by graph. A graph is of one partition, so no two tasks ask for the same one at a time."""
+
+    def __init__(self, store: GraphStore, most: int = MOST_HELD) -> None:
+        self._store = store
+        self._most = most
+        self._models: OrderedDict[str, WriteModel] = OrderedDict()
+
+    @property
+    def held(self) -> int:
+        """How many graphs are in memory."""
+        return len(self._models)
+
+    async def of(self, graph: str, partition: int) -> WriteModel:
+        """The graph's model. Cost: nothing when it is held, else linear in the graph."""
+        model = self._models.get(graph)
+        if model is None:
+            snapshot, verdicts = await self._store.snapshot(graph), await self._store.verdicts(graph)
+            writer = await asyncio.to_thread(partial(Consolidator.restore, snapshot, verdicts=verdicts))
+            model = WriteModel(writer, max((row.vector.size for row in snapshot.chunks), default=0), partition)
+            self._models[graph] = model
+        self._models.move_to_end(graph)
+        while len(self._models) > self._most:
+            self._models.popitem(last=False)
+        return model
+
+    def peek(self, graph: str) -> WriteModel | None:
+        """The graph's model if it is in memory; does not count as use."""
+        return self._models.get(graph)
+
+    def all(self) -> list[WriteModel]:
+        return list(self._models.values())
+
+    def forget(self, graph: str) -> None:
+        """The store's rows were replaced: the next use restores the model from there."""
+        self._models.pop(graph, None)
+
+    def forget_partition(self, partition: int) -> None:
+        """The partition is somebody else's, or its models ran ahead of what could be committed."""
+        for graph in [graph for graph, model in self._models.items() if model.partition == partition]:
+            del self._models[graph]
