@@ -267,7 +267,9 @@ class EmbeddedApplication:
         if waiting:
             (graph, doc_id), reason = next(iter(waiting.items()))
             parts["extract"] = f"{len(waiting)} documents wait, {doc_id!r} of graph {graph!r} for one: {reason}"
-        return Health(not any(self._runtime.notes.values()), parts)
+        troubles = self._runtime.consolidate.troubles
+        parts |= {"consolidate": reason for reason in troubles.values()}
+        return Health(not any(self._runtime.notes.values()) and not troubles, parts)
 
     async def _view(self, graph: str) -> LiveView:
         await self._known(graph)
