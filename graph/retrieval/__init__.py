@@ -9,6 +9,7 @@ is deterministic: on equal graphs, built in whatever order, with exact indexes, 
     passages.py    mode `passages`: by the graph, for recall
     bridge.py      mode `bridge`: how what the question names is related: recognition.py ─► roads.py ─► steiner.py
     darag/         mode `da-rag`: communities searched for the question, put into words
+    dynagrag/      mode `dynagrag`: ego-graphs, chosen to differ, pruned and put into words: a part each
     paired.py      the course of `local` and `passages`, in these steps, each usable alone:
         seeds.py ─► walk.py ─► candidates.py ─► evidence.py ─► mmr.py
     terms.py, filters.py, dates.py, subgraph.py, explain.py: words, filters, what is shown beside, why
@@ -21,6 +22,7 @@ from types import MappingProxyType
 
 from graph.retrieval.bridge import retrieve_bridge
 from graph.retrieval.darag import retrieve_da_rag
+from graph.retrieval.dynagrag import retrieve_dynagrag
 from graph.retrieval.local import retrieve_local
 from graph.retrieval.passages import retrieve_passages
 from graph.retrieval.request import Filters, Part, Passage, Question, Retrieved, Subgraph, Synthesis, Trace
@@ -36,6 +38,7 @@ MODES: Mapping[str, Method] = MappingProxyType(
         "passages": retrieve_passages,
         "bridge": retrieve_bridge,
         "da-rag": retrieve_da_rag,
+        "dynagrag": retrieve_dynagrag,
     }
 )
 

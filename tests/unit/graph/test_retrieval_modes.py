@@ -10,6 +10,7 @@ import pytest
 
 from graph.retrieval import MODES, Filters, Question, Retrieved, UnknownMode, retrieve
 from graph.view import LiveView
+from tests.model.dynagrag_oracle import slow_dynagrag
 from tests.model.retrieval_oracle import (
     SmallDocument,
     bag_of_words,
@@ -24,6 +25,7 @@ SLOWLY: dict[str, Callable[[LiveView, Question], Retrieved]] = {
     "vector": slow_vector,
     "local": slow_local,
     "passages": slow_passages,
+    "dynagrag": slow_dynagrag,
 }
 CHAIN = [
     SmallDocument(

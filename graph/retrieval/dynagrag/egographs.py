@@ -1,0 +1,114 @@
+"""The ego-graph of an entity: what is within k hops of it, under caps.
+
+Not a ranking, and kept nowhere. Invariant: an ego-graph is a function of the live graph and the filter. Entities come
+in the order of discovery, which weights and canonical names decide; relations in the order of their ends.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from graph.retrieval.dynagrag.settings import Caps
+from graph.retrieval.filters import Admits
+from graph.view import LiveView
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A statement inside an ego-graph: its number, and the places of subject and object among the entities."""
+
+    statement: int
+    subject: int
+    object: int
+
+
+@dataclass(frozen=True, slots=True)
+class EgoGraph:
+    """The centre first, then what is around it, by hops; `nodes` are numbers of the view."""
+
+    nodes: tuple[int, ...]
+    relations: tuple[Relation, ...]
+
+    @property
+    def centre(self) -> int:
+        return self.nodes[0]
+
+
+class EgoGraphs:
+    """The ego-graphs of one question; what several of them share is read once."""
+
+    def __init__(self, view: LiveView, admits: Admits | None, caps: Caps) -> None:
+        self._view = view
+        self._admits = admits
+        self._caps = caps
+        self._strongest: dict[int, list[int]] = {}
+        self._between: dict[tuple[int, int], list[int]] = {}
+
+    def around(self, centre: int) -> EgoGraph:
+        """The ego-graph of an entity (section 3.2), under the caps. Deviation: Thakrar's has none; see `Caps`.
+
+        Under a filter only relations that an admitted passage states lead on, or are part of it.
+        Cost: at most `nodes` entities of at most `hub` neighbours each, and the centre's own.
+        """
+        found, ring = {centre: 0}, [centre]
+        for _ in range(self._caps.hops):
+            ring = list(self._following(ring, found))
+        return EgoGraph(tuple(found), tuple(self._relations(found)))
+
+    def _following(self, ring: list[int], found: dict[int, int]) -> Iterator[int]:
+        """The next hop, in order of discovery; adds it to `found`."""
+        for node in ring:
+            if found[node] and len(self._view.neighbours.get(node, ())) > self._caps.hub:
+                continue
+            for other in self._strongest_of(node):
+                if len(found) == self._caps.nodes:
+                    return
+                if other not in found:
+                    found[other] = len(found)
+                    yield other
+
+    def _strongest_of(self, node: int) -> list[int]:
+        """The other ends of the heaviest relations, equal ones by name."""
+        known = self._strongest.get(node)
+        if known is None:
+            edges, entities = self._view.neighbours.get(node, {}), self._view.entities
+            open_to = edges if self._admits is None else [o for o in edges if self._statements(node, o)]
+            known = heapq.nsmallest(
+                self._caps.fan, open_to, key=lambda other: (-edges[other].weight, entities[other].id)
+            )
+            self._strongest[node] = known
+        return known
+
+    def _relations(self, place: dict[int, int]) -> Iterator[Relation]:
+        pairs = []
+        for node, at in place.items():
+            others = self._view.neighbours.get(node, {}).keys() & place.keys()  # the smaller is looked through
+            pairs += [(at, place[other], node, other) for other in others if place[other] > at]
+        for _, _, node, other in sorted(pairs):
+            for number in self._statements(node, other):
+                subject, object_ = self._view.ends(number)
+                yield Relation(number, place[subject], place[object_])
+
+    def _statements(self, one: int, other: int) -> list[int]:
+        """The admitted statements between two entities, by their words. Cost: those of the one that has fewer."""
+        pair = (one, other) if one < other else (other, one)
+        known = self._between.get(pair)
+        if known is None:
+            labels, entities = self._view.labels, self._view.entities
+            found = {
+                number
+                for mine in entities[one].labels
+                for theirs in entities[other].labels
+                for number in labels[mine].statements & labels[theirs].statements
+            }
+            if self._admits is not None:
+                found = {number for number in found if any(map(self._admits, self._view.statements[number].chunks))}
+            known = self._between[pair] = sorted(found, key=self._words) if len(found) > 1 else list(found)
+        return known
+
+    def _words(self, number: int) -> tuple[str, str, str, str, str]:
+        said, labels = self._view.statements[number], self._view.labels
+        subject, object_ = labels[said.subject], labels[said.object]
+        return subject.name, said.predicate, object_.name, subject.type, object_.type

@@ -1,0 +1,108 @@
+"""Vectors and weights of ego-graphs, and the one vector that stands for each of them.
+
+Pure, on arrays that it gathers once a question. Invariant: rows stand in the order of first use, which is canonical, so
+that sums have one order and equal graphs give equal bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graph.retrieval.dynagrag.egographs import EgoGraph
+from graph.vector_index import Ids, VectorIndex, Vectors
+from graph.view import LiveView
+
+Matrix = NDArray[np.float64]
+Scores = NDArray[np.float64]
+
+AVERAGED = 3  # source, target and relation: n of the weighted edge features
+DECIMALS = 6  # what float32 tells apart: equal similarities must be equal wherever they stand, so that names decide
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Unit vectors (n, d) and weights (n,) of numbered things; `row` says where each number stands.
+
+    What has no vector has a row of zeros and weighs nothing.
+    """
+
+    row: dict[int, int]
+    vectors: Vectors
+    weights: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The entities and the statements of some ego-graphs."""
+
+    entities: Features
+    statements: Features
+
+
+def gather(view: LiveView, egos: Sequence[EgoGraph]) -> Gathered:
+    """Fetch each vector once. An entity weighs how often it is mentioned, a relation how often it is stated."""
+    nodes = dict.fromkeys(node for ego in egos for node in ego.nodes)
+    numbers = dict.fromkeys(relation.statement for ego in egos for relation in ego.relations)
+    mentions = (view.entities[node].mentions for node in nodes)
+    counts = (view.statements[number].count for number in numbers)
+    return Gathered(
+        _features(view.indexes.entities, list(nodes), mentions),
+        _features(view.indexes.statements, list(numbers), counts),
+    )
+
+
+def _features(index: VectorIndex, numbers: list[int], weights: Iterable[int]) -> Features:
+    vectors, held = _held(index, np.array(numbers, np.int64))
+    row = {number: place for place, number in enumerate(numbers)}
+    return Features(row, vectors, np.array(list(weights), np.float64) * held)
+
+
+def _held(index: VectorIndex, numbers: Ids) -> tuple[Vectors, NDArray[np.bool_]]:
+    """The vectors, and which there are. To ask for each whether it is there costs more than to fetch them."""
+    try:
+        return index.vectors(numbers), np.ones(len(numbers), dtype=bool)
+    except KeyError:
+        held = np.array([number in index for number in numbers.tolist()], dtype=bool)
+        vectors = np.zeros((len(numbers), index.dimensions), np.float32)
+        vectors[held] = index.vectors(numbers[held])
+        return vectors, held
+
+
+def total_embeddings(egos: Sequence[EgoGraph], gathered: Gathered) -> Matrix:
+    """The total graph embedding of each ego-graph, (egos, d); not of unit length.
+
+    Section 3.2: weighted node features h_i w_i, weighted edge features (h_i + h_k + r_ik) / 3 * w_ik, both summed and
+    divided by the total weight. It is linear in the vectors, so each vector is fetched once and has one coefficient,
+    a whole number of thirds. Cost O(sum of the ego-graphs' sizes * d).
+    """
+    found = np.zeros((len(egos), gathered.entities.vectors.shape[1]))
+    for at, ego in enumerate(egos):
+        places = np.array([gathered.entities.row[node] for node in ego.nodes])
+        of_nodes = AVERAGED * gathered.entities.weights[places]
+        rows, ends = edge_rows(ego, gathered.statements)
+        of_edges = gathered.statements.weights[rows]
+        of_nodes += np.bincount(ends.ravel(), np.repeat(of_edges, 2), len(places))
+        total = of_nodes.sum() + of_edges.sum()  # three a weight: w_total thrice
+        if total:
+            summed = of_nodes.astype(np.float32) @ gathered.entities.vectors[places]
+            found[at] = (summed + of_edges.astype(np.float32) @ gathered.statements.vectors[rows]) / total
+    return found
+
+
+def edge_rows(ego: EgoGraph, statements: Features) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The rows of an ego-graph's relations (m,), and the places of their two ends among its nodes (m, 2)."""
+    rows = [statements.row[relation.statement] for relation in ego.relations]
+    ends = [(relation.subject, relation.object) for relation in ego.relations]
+    return np.array(rows, np.intp), np.array(ends, np.intp).reshape(-1, 2)
+
+
+def cosines(vectors: Matrix | Vectors, question: Scores) -> Scores:
+    """The cosine of each row (n, d) to a vector (d,), 0 for a row of zeros, rounded so that equals are equal."""
+    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors)) * np.sqrt(question @ question)
+    products = np.einsum("nd,d->n", vectors, question.astype(vectors.dtype)).astype(np.float64)
+    found: Scores = np.round(np.divide(products, lengths, out=np.zeros(len(vectors)), where=lengths > 0), DECIMALS)
+    return found

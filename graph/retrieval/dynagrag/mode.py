@@ -1,0 +1,61 @@
+"""Mode `dynagrag` from a question to its parts and passages; see the package for the steps.
+
+Invariant: it decides on canonical names and on values alone, so equal graphs give equal results on exact indexes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graph.retrieval.candidates import NEAR
+from graph.retrieval.dynagrag import shown
+from graph.retrieval.dynagrag.choosing import Choice, choose
+from graph.retrieval.dynagrag.prompt import ENTITIES, written
+from graph.retrieval.dynagrag.pruning import Pruned, judge, prune, untouched
+from graph.retrieval.dynagrag.ranking import Ranked, rank, supported
+from graph.retrieval.dynagrag.settings import Dynagrag
+from graph.retrieval.dynagrag.traversal import explore
+from graph.retrieval.filters import admitted_chunks
+from graph.retrieval.request import Passage, Question, Retrieved, Subgraph, Synthesis, Trace
+from graph.retrieval.seeds import find_seeds
+from graph.view import LiveView
+
+DEFAULT = Dynagrag()
+
+
+def retrieve_dynagrag(view: LiveView, question: Question, told: Dynagrag = DEFAULT) -> Retrieved:
+    """A part for each chosen subgraph, by similarity; and the `top_k` passages, most of all those the parts rest on.
+
+    Call under `view.lock.read()`. Cost: five searches, some two hundred small ego-graphs, the passages behind five of
+    them: each step is bounded, whatever the graph's size.
+    """
+    admits = admitted_chunks(view, question.filters)
+    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
+    if not np.any(question.vector) or not (seeds.entities or seeds.passages):
+        return Retrieved((), Subgraph(), view.version, "dynagrag", Trace() if question.explain else None)
+    choice = choose(view, question.vector, seeds, admits, told)
+    pruned = pruned_subgraphs(choice, question, told)
+    trees = [explore(one, told.traversal, ENTITIES) for one in pruned]
+    rows = zip(choice.chosen, pruned, trees, strict=True)
+    parts = tuple(written(view, admits, one, tree, candidate.similarity) for candidate, one, tree in rows)
+    ranked = rank(view, question.vector, seeds, supported(view, admits, choice.chosen, pruned), question.top_k)
+    passages = tuple(_passage(view, one) for one in ranked)
+    trace = Trace(shown.steps(view, choice, pruned, trees, ranked)) if question.explain else None
+    subgraph = shown.subgraph(view, pruned)
+    return Retrieved(passages, subgraph, view.version, "dynagrag", trace, parts, Synthesis.BY_PART)
+
+
+def pruned_subgraphs(choice: Choice, question: Question, told: Dynagrag) -> list[Pruned]:
+    asked, gathered = question.vector.astype(np.float64), choice.gathered
+    egos = [candidate.ego for candidate in choice.chosen]
+    if not told.pruning:
+        return [untouched(ego, gathered, asked) for ego in egos]
+    nodes = dict.fromkeys(gathered.entities.row[node] for ego in egos for node in ego.nodes)
+    said = dict.fromkeys(gathered.statements.row[one.statement] for ego in egos for one in ego.relations)
+    judged = judge(gathered, (list(nodes), list(said)), asked)
+    return [prune(ego, gathered, judged, asked) for ego in egos]
+
+
+def _passage(view: LiveView, one: Ranked) -> Passage:
+    chunk = view.chunks[one.number]
+    return Passage(chunk.chunk_id, chunk.doc_id, one.score, chunk.text)

@@ -1,0 +1,111 @@
+"""The hard prompt: a subgraph as an outline that a language model reads (section 3.4).
+
+Not the question, and no instruction: whoever answers adds both. Invariant: every line rests on passages that the
+filter admits, and their ids are the part's sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from graph.retrieval.dynagrag.embedding import DECIMALS
+from graph.retrieval.dynagrag.pruning import Pruned
+from graph.retrieval.dynagrag.traversal import CENTRE, Tree
+from graph.retrieval.filters import Admits
+from graph.retrieval.request import Part
+from graph.view import LiveView
+
+ENTITIES = 24
+BETWEEN = 16
+SAID = 240  # characters of what a passage says of an entity or a relation
+ALONE = 3  # passages of a centre that no relation leads away from
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The passage that a relation is shown by, by number, and what it says of it; may be "" but for the passage."""
+
+    chunk: int
+    said: str
+
+
+def written(view: LiveView, admits: Admits | None, pruned: Pruned, tree: Tree, similarity: float) -> Part:
+    """The subgraph in pre-order: each entity with its summary under the relation that leads to it; then the relations
+    that are not of the tree.
+
+    Weights are the pruned ones: frequency times mask. Cost: the entities of the tree and their relations.
+    """
+    between = list(_between(pruned, tree))[:BETWEEN]
+    shown = [relation for relation, _ in tree.parents.values()] + between
+    evidence = {number: _evidence(view, admits, pruned.ego.relations[number].statement) for number in shown}
+    chunks = {one.chunk for one in evidence.values()} or set(_alone(view, admits, pruned.ego.centre))
+    sources = sorted(chunks, key=lambda chunk: view.chunks[chunk].chunk_id)
+    summaries = _summaries(view, pruned, tree, sources)
+    lines = []
+    for place, depth in tree.pre_order():
+        indent = "  " * depth
+        if place != CENTRE:
+            number = tree.parents[place][0]
+            lines.append(f"{indent[2:]}- {_relation(view, pruned, number, evidence[number].said)}")
+        lines.append(f"{indent}{_entity(view, pruned, place, summaries.get(place, ''))}")
+    if between:
+        lines.append("Also:")
+    lines += [f"- {_relation(view, pruned, number, evidence[number].said)}" for number in between]
+    ids = tuple(view.chunks[chunk].chunk_id for chunk in sources)
+    return Part(view.entities[pruned.ego.centre].name, "\n".join(lines), ids, similarity)
+
+
+def _between(pruned: Pruned, tree: Tree) -> Iterator[int]:
+    """The non-tree edges among what is shown, the greatest mask first."""
+    inside, of_tree = set(tree.order), {relation for relation, _ in tree.parents.values()}
+    masks = pruned.relations.round(DECIMALS).tolist()
+    ranked = sorted(range(len(masks)), key=lambda number: (-masks[number], number))
+    for number in ranked:
+        relation = pruned.ego.relations[number]
+        if number not in of_tree and relation.subject in inside and relation.object in inside:
+            yield number
+
+
+def _evidence(view: LiveView, admits: Admits | None, statement: int) -> Evidence:
+    """The first passage, by id, that states it."""
+    chunks = view.statements[statement].chunks
+    admitted = chunks if admits is None else filter(admits, chunks)
+    chunk = min(admitted, key=lambda number: view.chunks[number].chunk_id)
+    rows = (row for row in view.chunks[chunk].evidence if row.statement == statement)
+    return Evidence(chunk, min((row.sentence or row.description for row in rows), default=""))
+
+
+def _alone(view: LiveView, admits: Admits | None, node: int) -> list[int]:
+    chunks = view.entities[node].chunks
+    admitted = chunks if admits is None else filter(admits, chunks)
+    return sorted(admitted, key=lambda number: view.chunks[number].chunk_id)[:ALONE]
+
+
+def _summaries(view: LiveView, pruned: Pruned, tree: Tree, chunks: list[int]) -> dict[int, str]:
+    """What the shown passages say of each entity: the first description there is, by passage."""
+    places = {pruned.ego.nodes[place]: place for place in tree.order}
+    found: dict[int, str] = {}
+    for chunk in chunks:
+        for row in sorted(view.chunks[chunk].mentions, key=lambda mention: mention.description):
+            place = places.get(view.labels[row.label].node)
+            if place is not None and row.description:
+                found.setdefault(place, row.description)
+    return found
+
+
+def _entity(view: LiveView, pruned: Pruned, place: int, summary: str) -> str:
+    entity = view.entities[pruned.ego.nodes[place]]
+    kind = f" ({entity.type})" if entity.type else ""
+    return _weighed(f"{entity.name}{kind}", entity.mentions * pruned.nodes[place], summary)
+
+
+def _relation(view: LiveView, pruned: Pruned, number: int, said: str) -> str:
+    relation = pruned.ego.relations[number]
+    statement, nodes = view.statements[relation.statement], pruned.ego.nodes
+    subject, object_ = view.entities[nodes[relation.subject]].name, view.entities[nodes[relation.object]].name
+    return _weighed(f"{subject} | {statement.predicate} | {object_}", statement.count * pruned.relations[number], said)
+
+
+def _weighed(name: str, weight: float, said: str) -> str:
+    return f"{name}, {weight:.2f}" + (f": {said[:SAID]}" if said else "")

@@ -1,0 +1,82 @@
+"""The passages behind the chosen subgraphs, best first.
+
+Not in the paper, which answers from prompts alone: passages are what is cited, and what recall is measured by.
+Invariant: the order is by score, and then by chunk id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graph.retrieval.dynagrag.choosing import Candidate
+from graph.retrieval.dynagrag.embedding import DECIMALS, Scores
+from graph.retrieval.dynagrag.pruning import Pruned
+from graph.retrieval.evidence import MIN_SPAN
+from graph.retrieval.filters import Admits
+from graph.retrieval.request import QuestionVector
+from graph.retrieval.seeds import Seeds
+from graph.vector_index import similarities, unit_rows
+from graph.view import LiveView
+
+SPREAD = 64  # a relation that more passages state says nothing of any of them
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A passage by number, its score, and what that is the sum of."""
+
+    number: int
+    score: float
+    nearness: float
+    support: float
+
+
+def rank(
+    view: LiveView, question: QuestionVector, seeds: Seeds, support: Mapping[int, float], count: int
+) -> list[Ranked]:
+    """The `count` best of the nearest passages and of those that the subgraphs rest on.
+
+    Nearness is the cosine from 0 for the last of the nearest passages to 1 for the first. Cost: NEAR passages and those
+    that support the subgraphs.
+    """
+    cosine = {hit.number: hit.cosine for hit in seeds.passages}
+    cosine |= measured(view, question, [number for number in support if number not in cosine])
+    if not cosine:
+        return []
+    low = seeds.passages[-1].cosine if seeds.passages else 0.0
+    span = max((seeds.passages[0].cosine if seeds.passages else 1.0) - low, MIN_SPAN)
+    found = []
+    for number, value in cosine.items():
+        near, held = (value - low) / span, support.get(number, 0.0)
+        found.append(Ranked(number, round(near + held, DECIMALS), near, held))
+    return sorted(found, key=lambda one: (-one.score, view.chunks[one.number].chunk_id))[:count]
+
+
+def supported(
+    view: LiveView, admits: Admits | None, chosen: Sequence[Candidate], pruned: Sequence[Pruned]
+) -> dict[int, float]:
+    """How much of the chosen subgraphs each passage states, from 0 to 1: of the relations that it states, the greatest
+    similarity of the subgraph times mask. The greatest and not the sum, so that a long passage cannot pile it up.
+    """
+    found: dict[int, float] = {}
+    for candidate, kept in zip(chosen, pruned, strict=True):
+        for relation, mask in zip(kept.ego.relations, kept.relations.tolist(), strict=True):
+            chunks = view.statements[relation.statement].chunks
+            if len(chunks) <= SPREAD:
+                for chunk in chunks if admits is None else filter(admits, chunks):
+                    found[chunk] = max(found.get(chunk, 0.0), candidate.similarity * mask)
+    return {chunk: value for chunk, value in found.items() if view.chunks[chunk].vector.size}
+
+
+def measured(view: LiveView, question: QuestionVector, numbers: Sequence[int]) -> dict[int, float]:
+    """The cosine of passages to the question, as an index gives it."""
+    if not numbers:
+        return {}
+    dimensions = view.indexes.chunks.dimensions
+    rows = unit_rows(np.array([view.chunks[number].vector for number in numbers], np.float32), dimensions)
+    asked = unit_rows(question[np.newaxis].astype(np.float32), dimensions)[0]
+    found: Scores = similarities(asked, rows).astype(np.float64)
+    return dict(zip(numbers, found.tolist(), strict=True))

@@ -1,0 +1,225 @@
+"""Mode `dynagrag` as its definition reads: every sum a loop, every vector by itself, every choice over all there is.
+
+What it shares with the project is the view, the request types, the parameters and the scale of `_cosine`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from graph.retrieval import Passage, Question, Retrieved
+from graph.retrieval.candidates import NEAR
+from graph.retrieval.dynagrag import Dynagrag, Traversal
+from graph.retrieval.dynagrag.choosing import ENTITIES, PASSAGES, STATEMENTS
+from graph.retrieval.dynagrag.prompt import ENTITIES as SHOWN
+from graph.retrieval.evidence import MIN_SPAN
+from graph.retrieval.request import Subgraph
+from graph.vector_index import VectorIndex
+from graph.view import LiveView
+
+Values = list[float]
+
+
+@dataclass
+class SlowEgo:
+    """Entities by hop, and (statement, subject, object) among them, by node."""
+
+    nodes: list[int]
+    relations: list[tuple[int, int, int]]
+
+
+@dataclass
+class SlowPruned:
+    """Masks and refined vectors by node, masks by statement."""
+
+    nodes: dict[int, float]
+    relations: dict[int, float]
+    refined: dict[int, Values]
+
+
+def slow_dynagrag(view: LiveView, question: Question, told: Dynagrag | None = None) -> Retrieved:
+    """Mode `dynagrag`, its passages only."""
+    told = told or Dynagrag()
+    chosen = slow_choice(view, question, told)
+    support: dict[int, float] = {}
+    pruned = slow_pruning(view, question, [ego for _, ego in chosen], told)
+    for (similarity, ego), kept in zip(chosen, pruned, strict=True):
+        for statement, _, _ in ego.relations:
+            for chunk in view.statements[statement].chunks:
+                support[chunk] = max(support.get(chunk, 0.0), similarity * kept.relations[statement])
+    near = _nearest(view.indexes.chunks, view.chunks, question, _chunk(view), max(NEAR, question.top_k))
+    if not near:
+        return Retrieved((), Subgraph(), view.version, "dynagrag")
+    low, span = near[-1][0], max(near[0][0] - near[-1][0], MIN_SPAN)
+    score = {n: round((value - low) / span + support.get(n, 0.0), 6) for value, n in near}
+    for n, value in support.items():
+        score[n] = round((_cosine(_vector(view.indexes.chunks, n), question.vector.tolist()) - low) / span + value, 6)
+    order = sorted(score, key=lambda n: (-score[n], view.chunks[n].chunk_id))[: question.top_k]
+    passages = (Passage(view.chunks[n].chunk_id, view.chunks[n].doc_id, score[n], view.chunks[n].text) for n in order)
+    return Retrieved(tuple(passages), Subgraph(), view.version, "dynagrag")
+
+
+def slow_choice(view: LiveView, question: Question, told: Dynagrag) -> list[tuple[float, SlowEgo]]:
+    """The ego-graphs chosen, with their similarity, best first."""
+    asked = question.vector.tolist()
+    centres = {n for _, n in _nearest(view.indexes.entities, view.entities, question, view.entity_id, ENTITIES)}
+    for _, n in _nearest(view.indexes.statements, view.statements, question, _statement(view), STATEMENTS):
+        centres |= set(view.ends(n))
+    for _, n in _nearest(view.indexes.chunks, view.chunks, question, _chunk(view), PASSAGES):
+        centres |= {view.labels[mention.label].node for mention in view.chunks[n].mentions}
+    ranked = []
+    for centre in centres:
+        ego = slow_ego(view, centre, told)
+        ranked.append((-round(_cosine(slow_total(view, ego), asked), 6), view.entity_id(centre), ego))
+    ranked.sort(key=lambda row: row[:2])
+    taken: list[tuple[float, SlowEgo]] = []
+    tops: set[int] = set()
+    for distance, _, ego in ranked:
+        worth = {
+            n: view.entities[n].mentions * max(round(_cosine(_vector(view.indexes.entities, n), asked), 6), 0.0)
+            for n in ego.nodes
+        }
+        top = min(ego.nodes, key=lambda n: (-worth[n], view.entity_id(n)))
+        if len(taken) < told.subgraphs and not (told.diversity and top in tops):
+            taken.append((-distance, ego))
+            tops.add(top)
+    return taken
+
+
+def slow_ego(view: LiveView, centre: int, told: Dynagrag) -> SlowEgo:
+    """Breadth-first by hops, each entity's heaviest relations, and all statements among what was found."""
+    caps, hop, queue = told.caps, {centre: 0}, deque([centre])
+    while queue:
+        node = queue.popleft()
+        edges = view.neighbours.get(node, {})
+        if hop[node] == caps.hops or (node != centre and len(edges) > caps.hub):
+            continue
+        for other in sorted(edges, key=lambda n: (-edges[n].weight, view.entity_id(n)))[: caps.fan]:
+            if other not in hop and len(hop) < caps.nodes:
+                hop[other] = hop[node] + 1
+                queue.append(other)
+    relations = []
+    for number in view.statements:
+        subject, object_ = view.ends(number)
+        if subject != object_ and subject in hop and object_ in hop:
+            relations.append((number, subject, object_))
+    return SlowEgo(list(hop), relations)
+
+
+def slow_total(view: LiveView, ego: SlowEgo) -> Values:
+    """The total graph embedding, section 3.2, term by term."""
+    total = [0.0] * view.indexes.entities.dimensions
+    weight = 0.0
+    for node in ego.nodes:
+        w = view.entities[node].mentions
+        weight += w
+        total = [t + w * h for t, h in zip(total, _vector(view.indexes.entities, node), strict=True)]
+    for statement, subject, object_ in ego.relations:
+        w = view.statements[statement].count
+        weight += w
+        three = (
+            _vector(view.indexes.entities, subject),
+            _vector(view.indexes.entities, object_),
+            _vector(view.indexes.statements, statement),
+        )
+        total = [t + w * (a + b + c) / 3 for t, a, b, c in zip(total, *three, strict=True)]
+    return [t / weight for t in total]
+
+
+def slow_pruning(view: LiveView, question: Question, egos: list[SlowEgo], told: Dynagrag) -> list[SlowPruned]:
+    """Masks of each subgraph, section 3.3, with the stand-ins of `pruning.py`."""
+    entity = {n: _vector(view.indexes.entities, n) for ego in egos for n in ego.nodes}
+    said = {n: _vector(view.indexes.statements, n) for ego in egos for n, _, _ in ego.relations}
+    if not told.pruning:
+        return [
+            SlowPruned(dict.fromkeys(ego.nodes, 1.0), {n: 1.0 for n, _, _ in ego.relations}, entity) for ego in egos
+        ]
+    unit = _unit(question.vector.tolist())
+    far = {("e", n): math.dist(v, unit) for n, v in entity.items()} | {
+        ("s", n): math.dist(v, unit) for n, v in said.items()
+    }
+    mean = sum(far.values()) / max(len(far), 1)
+    deviation = math.sqrt(sum((d - mean) ** 2 for d in far.values()) / max(len(far), 1)) or 1.0
+    weight = {("e", n): view.entities[n].mentions for n in entity} | {("s", n): view.statements[n].count for n in said}
+    prominence = {}
+    for kind in "es":
+        most = max((math.log1p(w) for key, w in weight.items() if key[0] == kind), default=1.0)
+        for key in (key for key in far if key[0] == kind):
+            relevance = 1 / (1 + math.exp((far[key] - mean) / deviation))
+            prominence[key] = relevance * (1 + math.log1p(weight[key]) / most) / 2
+    return [_convolved(ego, prominence, entity) for ego in egos]
+
+
+def _convolved(ego: SlowEgo, prominence: dict[tuple[str, int], float], vectors: dict[int, Values]) -> SlowPruned:
+    link = {(n, n): 1.0 for n in ego.nodes}
+    for statement, subject, object_ in ego.relations:
+        for pair in ((subject, object_), (object_, subject)):
+            link[pair] = link.get(pair, 0.0) + prominence["s", statement]
+    degree = {n: sum(w for (a, _), w in link.items() if a == n) for n in ego.nodes}
+    score, refined = {n: prominence["e", n] for n in ego.nodes}, {n: vectors[n] for n in ego.nodes}
+    for _ in range(2):
+        share = {(a, b): w / math.sqrt(degree[a] * degree[b]) for (a, b), w in link.items()}
+        score = {n: sum(w * score[b] for (a, b), w in share.items() if a == n) for n in ego.nodes}
+        refined = {n: _summed((w, refined[b]) for (a, b), w in share.items() if a == n) for n in ego.nodes}
+    nodes = {n: value / max(score.values()) for n, value in score.items()}
+    relations = {s: (prominence["s", s] + (nodes[a] + nodes[b]) / 2) / 2 for s, a, b in ego.relations}
+    return SlowPruned(nodes, relations, refined)
+
+
+def slow_order(view: LiveView, question: Question, ego: SlowEgo, pruned: SlowPruned, told: Dynagrag) -> list[int]:
+    """Nodes in the order of exploration, by looking through everything discovered at each step."""
+    asked = question.vector.tolist()
+    beside = {
+        n: {b for _, a, b in ego.relations if a == n} | {a for _, a, b in ego.relations if b == n} for n in ego.nodes
+    }
+    discovered, order = [ego.nodes[0]], list[int]()
+    while len(order) < min(SHOWN, len(ego.nodes)):
+        left = [n for n in discovered if n not in order]
+        if told.traversal is Traversal.SIMILARITY:
+            left.sort(key=lambda n: -round(pruned.nodes[n] * (1 + round(_cosine(pruned.refined[n], asked), 6)) / 2, 6))
+        order.append(left[0])
+        discovered += [n for n in ego.nodes if n in beside[left[0]] and n not in discovered]
+    return order
+
+
+def _nearest(
+    index: VectorIndex, numbers: Iterable[int], question: Question, name: Callable[[int], str], count: int
+) -> list[tuple[float, int]]:
+    found = [(_cosine(_vector(index, n), question.vector.tolist()), n) for n in numbers]
+    return sorted(found, key=lambda row: (-row[0], name(row[1])))[:count]
+
+
+def _chunk(view: LiveView) -> Callable[[int], str]:
+    return lambda n: view.chunks[n].chunk_id
+
+
+def _statement(view: LiveView) -> Callable[[int], str]:
+    def name(number: int) -> str:
+        said = view.statements[number]
+        return f"{view.labels[said.subject].name}|{said.predicate}|{view.labels[said.object].name}"
+
+    return name
+
+
+def _vector(index: VectorIndex, number: int) -> Values:
+    held: Values = index.vectors(np.array([number]))[0].astype(np.float64).tolist()
+    return held
+
+
+def _summed(terms: Iterable[tuple[float, Values]]) -> Values:
+    rows = [[weight * x for x in vector] for weight, vector in terms]
+    return [sum(column) for column in zip(*rows, strict=True)]
+
+
+def _unit(vector: Values) -> Values:
+    length = math.sqrt(sum(x * x for x in vector))
+    return [x / length for x in vector] if length else vector
+
+
+def _cosine(one: Values, other: Values) -> float:
+    return sum(a * b for a, b in zip(_unit(one), _unit(other), strict=True))
