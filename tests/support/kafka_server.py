@@ -1,7 +1,7 @@
 """A real Apache Kafka broker for tests: one node, KRaft, started and stopped as the tests like.
 
-It comes from Maven where Java is there, else from Docker, else from the address in GRAPHTIDE_TEST_KAFKA (which wins when
-it is set; such a broker cannot be stopped). GRAPHTIDE_TEST_KAFKA_VERSION chooses: 3.9 and 4 are short names.
+GRAPHTIDE_TEST_KAFKA names one that runs already (it cannot be stopped, then). Otherwise it comes from Maven where Java
+is there, else from Docker. GRAPHTIDE_TEST_KAFKA_VERSION chooses the version: 3.9 and 4 are short names.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def kafka() -> Iterator[KafkaServer]:
 
 
 async def _answers(address: str) -> bool:
-    host, _, port = address.split(",")[0].rpartition(":")
+    host, _, port = address.split(",", maxsplit=1)[0].rpartition(":")
     try:  # the client would log each refusal
         _, writer = await asyncio.open_connection(host, int(port))
     except OSError:

@@ -21,7 +21,7 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 _DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
 
 
-class Unavailable(Exception):
+class Unavailable(Exception):  # noqa: N818 -- says what is the case, as the errors of the project do
     """What a test needs is not on this machine; the message says in one line what is missing."""
 
 

@@ -1,0 +1,244 @@
+"""The Consumer port on aiokafka: a member of a group, or a reader of all partitions.
+
+What the driver does behind one's back (rebalancing, between any two awaits) is let in at one point only: in `poll`,
+which shows a changed assignment by returning empty. A partition that is kept through a rebalance goes on where it was,
+although the driver would go back to what was committed.
+
+Invariant: `_reached[p]` is one past the last record of p that was taken from the driver; what was taken and not yet
+delivered is in `_taken`, and only of partitions that are held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+from aiokafka.errors import (
+    CommitFailedError,
+    IllegalGenerationError,
+    IllegalStateError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from aiokafka.structs import ConsumerRecord
+
+from infra.kafka.failures import DRIVER_ERRORS, failure
+from streams.ports import Delivered, Position, Record
+
+log = logging.getLogger("graphtide.kafka")
+
+FETCH_MS = 5_000
+COMMIT_S = 10.0
+BEYOND_END_S = 0.1
+"""How long to wait before looking again at a partition that is to be read from behind its end."""
+_REASSIGNED = (
+    CommitFailedError,
+    IllegalGenerationError,
+    IllegalStateError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+    TimeoutError,
+)
+
+Exists = Callable[[str], Awaitable[frozenset[int]]]
+
+
+class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
+    """See Consumer. With `offsets`, a reader of all partitions from there; else a member of the driver's group."""
+
+    def __init__(
+        self, driver: AIOKafkaConsumer, topic: str, exists: Exists, offsets: Mapping[int, int] | None = None
+    ) -> None:
+        self._driver = driver
+        self._topic = topic
+        self._exists = exists
+        self._offsets = offsets
+        self._started = False
+        self._held: frozenset[int] = frozenset()
+        self._shown: frozenset[int] = frozenset()
+        self._moved = asyncio.Event()
+        self._fetching: asyncio.Task[Mapping[TopicPartition, Sequence[ConsumerRecord]]] | None = None
+        self._taken: deque[ConsumerRecord] = deque()
+        self._reached: dict[int, int] = {}
+        self._to_commit: dict[int, int] = {}
+
+    # -- Consumer ------------------------------------------------------------------------------------------------------
+
+    def assigned(self) -> frozenset[int]:
+        """See Consumer.assigned."""
+        return self._shown
+
+    async def poll(self, limit: int, timeout_s: float) -> Sequence[Delivered]:
+        """See Consumer.poll. While the broker is away, nothing comes; when it is back, it goes on."""
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        while True:
+            if self._shows_change():
+                return ()
+            if self._to_commit:
+                await self._flush()
+            if self._taken:
+                return [_delivered(self._taken.popleft()) for _ in range(min(limit, len(self._taken)))]
+            left_s = deadline - asyncio.get_running_loop().time()
+            if not await self._fetch(limit, max(0.0, left_s)) and left_s <= 0:
+                return () if self._shows_change() or not self._taken else await self.poll(limit, 0)
+
+    async def commit(self, position: Position) -> None:
+        """See Consumer.commit. What a rebalance or a broker that is away gets in the way of is committed later."""
+        if position.partition in self._held and self._offsets is None:
+            self._to_commit[position.partition] = position.offset + 1
+            await self._flush()
+
+    async def seek(self, position: Position) -> None:
+        """See Consumer.seek."""
+        if position.partition not in self._held:
+            return
+        await self._stop_fetching()
+        self._taken = deque(one for one in self._taken if one.partition != position.partition)
+        self._go_to(position.partition, position.offset)
+
+    async def close(self) -> None:
+        """Leave the group."""
+        await self._stop_fetching()
+        if self._to_commit:
+            await self._flush()
+        try:
+            async with asyncio.timeout(COMMIT_S):
+                await self._driver.stop()
+        except DRIVER_ERRORS as error:
+            log.warning("a consumer of %s could not leave in order: %s", self._topic, error)
+        self._held = frozenset()
+
+    # -- what the driver tells -----------------------------------------------------------------------------------------
+
+    def on_partitions_revoked(self, revoked: object) -> None:
+        """Nothing is lost before something else is assigned; the driver delivers nothing in between."""
+
+    def on_partitions_assigned(self, assigned: Sequence[TopicPartition]) -> None:
+        """Keep the place in what is kept, forget what is lost. Called by the driver's own task."""
+        self._harvest()
+        now = frozenset(one.partition for one in assigned)
+        kept, self._held = now & self._held, now
+        self._taken = deque(one for one in self._taken if one.partition in kept)
+        self._reached = {number: offset for number, offset in self._reached.items() if number in kept}
+        self._to_commit = {number: offset for number, offset in self._to_commit.items() if number in kept}
+        for number, offset in self._reached.items():
+            self._driver.seek(TopicPartition(self._topic, number), offset)
+        if now != self._shown:
+            self._moved.set()
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def _shows_change(self) -> bool:
+        self._moved.clear()
+        if self._held == self._shown:
+            return False
+        self._shown = self._held
+        return True
+
+    async def _fetch(self, limit: int, timeout_s: float) -> bool:
+        """Take what the driver has, waiting for it at most so long; whether anything came, or changed."""
+        if self._fetching is None:
+            self._fetching = asyncio.create_task(self._from_driver(limit))
+        moved = asyncio.create_task(self._moved.wait())
+        try:
+            await asyncio.wait((self._fetching, moved), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            moved.cancel()
+        if self._fetching is None or not self._fetching.done():
+            return self._moved.is_set()
+        error = self._fetching.exception()
+        if isinstance(error, NoOffsetForPartitionError | OffsetOutOfRangeError):
+            self._fetching = None
+            await self._find_place(error)
+            return False
+        if isinstance(error, DRIVER_ERRORS):
+            self._fetching = None
+            raise failure(error, f"reading {self._topic}") from error
+        return self._harvest()
+
+    async def _from_driver(self, limit: int) -> Mapping[TopicPartition, Sequence[ConsumerRecord]]:
+        if not self._started:
+            await self._start()
+        found: Mapping[TopicPartition, Sequence[ConsumerRecord]] = await self._driver.getmany(
+            timeout_ms=FETCH_MS, max_records=limit
+        )
+        return found
+
+    async def _start(self) -> None:
+        partitions = await self._exists(self._topic)
+        if self._offsets is None:
+            self._driver.subscribe([self._topic], listener=self)
+            await self._driver.start()
+        else:
+            await self._driver.start()
+            self._driver.assign([TopicPartition(self._topic, number) for number in sorted(partitions)])
+            self._held = partitions
+            self._moved.set()
+            for number, offset in self._offsets.items():
+                if number in partitions:
+                    self._go_to(number, offset)
+        self._started = True
+
+    def _harvest(self) -> bool:
+        """Move what the driver has handed out to `_taken`."""
+        done = self._fetching
+        if done is None or not done.done() or done.cancelled() or done.exception() is not None:
+            return False
+        self._fetching = None
+        before = len(self._taken)
+        for found in done.result().values():
+            for one in found:
+                if one.offset >= self._reached.get(one.partition, 0):
+                    self._taken.append(one)
+                    self._reached[one.partition] = one.offset + 1
+        return len(self._taken) > before
+
+    async def _stop_fetching(self) -> None:
+        if self._fetching is not None:
+            self._fetching.cancel()
+            await asyncio.gather(self._fetching, return_exceptions=True)
+            self._harvest()
+            self._fetching = None
+
+    async def _find_place(self, error: NoOffsetForPartitionError | OffsetOutOfRangeError) -> None:
+        """Where to read when there is nothing at the offset: the first record that is left, or wait for one to come."""
+        said = error.args[0]
+        wanted: Mapping[TopicPartition, int] = said if isinstance(said, dict) else {said: 0}
+        try:
+            starts = await self._driver.beginning_offsets(list(wanted))
+            for one, offset in wanted.items():
+                if one.partition in self._held:
+                    self._go_to(one.partition, max(starts[one], self._reached.get(one.partition, offset)))
+        except DRIVER_ERRORS as failed:
+            raise failure(failed, f"finding the place in {self._topic}") from failed
+        if isinstance(error, OffsetOutOfRangeError):
+            await asyncio.sleep(BEYOND_END_S)
+
+    def _go_to(self, partition: int, offset: int) -> None:
+        self._reached[partition] = offset
+        self._driver.seek(TopicPartition(self._topic, partition), offset)
+
+    async def _flush(self) -> None:
+        wanted = dict(self._to_commit)
+        try:
+            async with asyncio.timeout(COMMIT_S):
+                await self._driver.commit({TopicPartition(self._topic, n): at for n, at in wanted.items()})
+        except _REASSIGNED as error:
+            log.info("a commit to %s waits: %s", self._topic, error)
+            return
+        except DRIVER_ERRORS as error:
+            raise failure(error, f"committing to {self._topic}") from error
+        for number, offset in wanted.items():
+            if self._to_commit.get(number) == offset:
+                del self._to_commit[number]
+
+
+def _delivered(one: ConsumerRecord) -> Delivered:
+    """A key that is no UTF-8 keeps its bytes visible as escapes; the stages reject it by that name."""
+    key = (one.key or b"").decode(errors="backslashreplace")
+    return Delivered(Position(one.partition, one.offset), one.timestamp, Record(key, one.value, tuple(one.headers)))

@@ -1,0 +1,245 @@
+"""The Log port on Apache Kafka.
+
+Producing is idempotent with acks=all; readers see committed records only. Keys choose partitions by murmur2, as Java's
+clients do, so that whoever produces to `documents` directly keeps a document's revisions in one partition, too.
+
+No topic is made here: a missing one is Broken, and the message names the command. Invariant: while the outcome of an
+append is not known, nothing new is handed to the driver, so a broker that is away costs one copy of each record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.structs import RecordMetadata
+
+from infra.kafka.address import KafkaAddress
+from infra.kafka.consumer import KafkaConsumer
+from infra.kafka.failures import DRIVER_ERRORS, failure
+from streams.errors import Broken, Rejected, Retryable
+from streams.ports import Position, Record
+from streams.topics import BY_NAME, LARGEST_BYTES
+
+MISSING = "the topic {!r} is not on the Kafka cluster; make it with: graphtide topics apply"
+BATCH_BYTES = 256 << 10
+OVERHEAD_BYTES = 1024
+"""What a record may weigh beside its key, value and headers."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTuning:
+    """`patience_s` bounds how long an append waits for a broker that is away, `session_timeout_s` how long a member
+    of a group may be silent before its partitions go to others.
+    """
+
+    patience_s: float = 30.0
+    session_timeout_s: float = 30.0
+    compression: str | None = "zstd"
+
+
+class KafkaLog:
+    """See Log. Made in the event loop that uses it, connects when it is first used, ends with `close`."""
+
+    def __init__(self, address: KafkaAddress, tuning: KafkaTuning | None = None) -> None:
+        self._address = address
+        self._tuning = tuning or KafkaTuning()
+        self._producer: AIOKafkaProducer | None = None
+        self._scout: AIOKafkaConsumer | None = None
+        self._admin: AIOKafkaAdminClient | None = None
+        self._connecting = asyncio.Lock()
+        self._known: set[str] = set()
+        self._unsettled: set[asyncio.Future[RecordMetadata]] = set()
+
+    # -- Log -----------------------------------------------------------------------------------------------------------
+
+    async def append(self, topic: str, records: Sequence[Record]) -> Sequence[Position]:
+        """See Log.append; how much of "all or none" Kafka can give:
+
+        1. What can be known beforehand (keys, sizes, the topic) is checked before the first record is sent: Rejected
+           and Broken leave nothing behind.
+        2. Then each record is acknowledged by all in-sync replicas. If the broker or this process is lost in between,
+           a part may be there: Retryable, outcome unknown.
+
+        The caller tries again, with all of it. A record that is there twice is harmless: twice the same revision of an
+        extraction is one (its standing says so), and a document twice is a newer revision that says the same.
+        """
+        wire = [self._wire(topic, record) for record in records]
+        if not wire:
+            return []
+        producer = await self._ready(topic)
+        await self._settle()
+        name = self._address.topic(topic)
+        try:
+            async with asyncio.timeout(self._tuning.patience_s):
+                sent = [await producer.send(name, value, key=key, headers=headers) for key, value, headers in wire]
+        except DRIVER_ERRORS as error:
+            raise failure(error, f"appending to {topic}") from error
+        await asyncio.wait(sent, timeout=self._tuning.patience_s)
+        return [self._position(topic, one) for one in sent if self._is_settled(one, sent)]
+
+    def consumer(self, topic: str, group: str) -> KafkaConsumer:
+        """See Log.consumer."""
+        return KafkaConsumer(self._new_consumer(self._address.group(group)), self._address.topic(topic), self._exists)
+
+    def reader(self, topic: str, offsets: Mapping[int, int]) -> KafkaConsumer:
+        """See Log.reader."""
+        return KafkaConsumer(self._new_consumer(None), self._address.topic(topic), self._exists, offsets)
+
+    async def start(self, topic: str) -> Mapping[int, int]:
+        """See Log.start."""
+        scout, partitions = await self._partitions(topic)
+        try:
+            found = await scout.beginning_offsets(partitions)
+        except DRIVER_ERRORS as error:
+            raise failure(error, f"asking where {topic} starts") from error
+        return {one.partition: offset for one, offset in found.items()}
+
+    async def end(self, topic: str) -> Mapping[int, int]:
+        """See Log.end."""
+        scout, partitions = await self._partitions(topic)
+        try:
+            found = await scout.end_offsets(partitions)
+        except DRIVER_ERRORS as error:
+            raise failure(error, f"asking where {topic} ends") from error
+        return {one.partition: offset for one, offset in found.items()}
+
+    async def committed(self, topic: str, group: str) -> Mapping[int, int]:
+        """See Log.committed."""
+        _, partitions = await self._partitions(topic)
+        try:
+            kept = await (await self._asking()).list_consumer_group_offsets(self._address.group(group))
+        except DRIVER_ERRORS as error:
+            raise failure(error, f"asking how far {group} has read {topic}") from error
+        return {one.partition: max(0, kept[one].offset) if one in kept else 0 for one in partitions}
+
+    async def trim(self, topic: str, before: Position) -> None:
+        """See Log.trim: nothing is done, the topic's retention forgets (and others may read `documents`, too)."""
+
+    async def close(self) -> None:
+        """Let go of every connection. What is unsettled stays so."""
+        producer, self._producer = self._producer, None
+        scout, self._scout = self._scout, None
+        admin, self._admin = self._admin, None
+        if producer is not None:
+            for one in self._unsettled:
+                one.cancel()
+            # With a broker away the driver would flush for ever.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(producer.stop(), 0.5 if self._unsettled else self._tuning.patience_s)
+        if scout is not None:
+            await scout.stop()
+        if admin is not None:
+            await admin.close()
+
+    # -- records -------------------------------------------------------------------------------------------------------
+
+    def _wire(self, topic: str, record: Record) -> tuple[bytes, bytes | None, list[tuple[str, bytes]]]:
+        try:
+            key = record.key.encode()
+        except UnicodeEncodeError as error:
+            raise Rejected(f"a record's key cannot be stored: {error.reason}") from error
+        size = len(key) + len(record.value or b"") + sum(len(name) + len(value) for name, value in record.headers)
+        limit = BY_NAME[topic].max_message_bytes if topic in BY_NAME else LARGEST_BYTES
+        if size + OVERHEAD_BYTES > limit:
+            raise Rejected(f"a record for {topic} has {size} bytes, and at most {limit} are taken: split it up")
+        return key, record.value, list(record.headers)
+
+    def _is_settled(self, one: asyncio.Future[RecordMetadata], all_: Sequence[asyncio.Future[RecordMetadata]]) -> bool:
+        if not one.done():
+            self._unsettled |= {each for each in all_ if not each.done()}
+            raise Retryable("Kafka did not acknowledge in time; it goes on when the broker is back")
+        return True
+
+    def _position(self, topic: str, one: asyncio.Future[RecordMetadata]) -> Position:
+        try:
+            said = one.result()
+        except (*DRIVER_ERRORS, asyncio.CancelledError) as error:
+            raise failure(error, f"appending to {topic}") from error
+        if said.offset < 0:  # the driver learnt that it is there, from a repetition, but not where
+            raise Retryable(f"Kafka: where the record went in {topic} is not known")
+        return Position(said.partition, said.offset)
+
+    async def _settle(self) -> None:
+        if not self._unsettled:
+            return
+        _, waiting = await asyncio.wait(self._unsettled, timeout=self._tuning.patience_s)
+        self._unsettled = set(waiting)
+        if waiting:
+            raise Retryable("Kafka is away: what was appended before is not acknowledged yet")
+
+    # -- connections ---------------------------------------------------------------------------------------------------
+
+    async def _ready(self, topic: str) -> AIOKafkaProducer:
+        await self._exists(self._address.topic(topic))
+        async with self._connecting:
+            if self._producer is None:
+                made = AIOKafkaProducer(
+                    **self._address.client_options(),
+                    acks="all",
+                    enable_idempotence=True,
+                    compression_type=self._tuning.compression,
+                    max_request_size=LARGEST_BYTES,
+                    max_batch_size=BATCH_BYTES,
+                )
+                self._producer = await self._started(made)
+            return self._producer
+
+    async def _partitions(self, topic: str) -> tuple[AIOKafkaConsumer, list[TopicPartition]]:
+        """A consumer to ask with, and the partitions of the topic as the cluster has them now."""
+        name = self._address.topic(topic)
+        partitions = await self._exists(name)
+        async with self._connecting:
+            if self._scout is None:
+                self._scout = await self._started(self._new_consumer(None))
+        return self._scout, [TopicPartition(name, number) for number in sorted(partitions)]
+
+    async def _exists(self, name: str) -> frozenset[int]:
+        """The partitions of a topic, by its name on the cluster. Raises Broken when there is none.
+
+        All topics are asked for: to ask for one makes it, where the brokers are set so.
+        """
+        try:
+            described = await (await self._asking()).describe_topics(None)
+        except DRIVER_ERRORS as error:
+            raise failure(error, "asking for the topics") from error
+        for one in described:
+            if one["topic"] == name:
+                return frozenset(each["partition"] for each in one["partitions"])
+        raise Broken(MISSING.format(name))
+
+    async def _asking(self) -> AIOKafkaAdminClient:
+        async with self._connecting:
+            if self._admin is None:
+                self._admin = await self._started(AIOKafkaAdminClient(**self._address.client_options()))
+            return self._admin
+
+    async def _started(self, client: Any) -> Any:
+        try:
+            async with asyncio.timeout(self._tuning.patience_s):
+                await client.start()
+        except DRIVER_ERRORS as error:
+            await (client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())
+            raise failure(error, f"connecting to {self._address.bootstrap}") from error
+        return client
+
+    def _new_consumer(self, group: str | None) -> AIOKafkaConsumer:
+        session_ms = int(self._tuning.session_timeout_s * 1000)
+        return AIOKafkaConsumer(
+            **self._address.client_options(),
+            group_id=group,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            isolation_level="read_committed",
+            session_timeout_ms=session_ms,
+            heartbeat_interval_ms=max(100, session_ms // 10),
+            # A stage that waits for a model does not poll, for hours if need be; its heartbeat says that it lives.
+            max_poll_interval_ms=24 * 3600 * 1000,
+            max_partition_fetch_bytes=4 << 20,
+            fetch_max_wait_ms=250,
+        )

@@ -1,0 +1,139 @@
+"""Topics on a cluster, compared with the table in `streams/topics.py`, and made so where that is safe.
+
+A topic is made, given more partitions, or given other settings. What only a person can decide is said instead:
+partitions are never taken away, records are never deleted, nothing else in the cluster is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import for_code
+
+from infra.kafka.address import KafkaAddress
+from infra.kafka.failures import DRIVER_ERRORS, failure
+from streams.topics import TOPICS, Topic
+
+REPLICAS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """How a topic stands: what the cluster has, what is done about it, and what a person has to do by hand."""
+
+    name: str
+    partitions: int
+    replicas: int
+    settings: Mapping[str, str]
+    changes: tuple[str, ...] = ()
+    by_hand: tuple[str, ...] = ()
+
+
+@asynccontextmanager
+async def opened(address: KafkaAddress) -> AsyncIterator[AIOKafkaAdminClient]:
+    """An administrator's connection. Errors of the driver inside the block leave it as errors of Graphtide."""
+    admin = AIOKafkaAdminClient(**address.client_options())
+    try:
+        await admin.start()
+        yield admin
+    except DRIVER_ERRORS as error:
+        raise failure(error, "administering topics") from error
+    finally:
+        await admin.close()
+
+
+async def compare(address: KafkaAddress, partitions: int | None = None) -> Sequence[TopicState]:
+    """How each topic of the table stands, and what `apply` would do. `partitions` overrides those of the table."""
+    async with opened(address) as admin:
+        return [(await _compared(admin, address, topic, partitions))[0] for topic in TOPICS]
+
+
+async def apply(address: KafkaAddress, partitions: int | None = None) -> Sequence[TopicState]:
+    """Make the topics what the table says, and say what was done. Applied again, it changes nothing."""
+    async with opened(address) as admin:
+        states = []
+        for topic in TOPICS:
+            state, wanted = await _compared(admin, address, topic, partitions)
+            if state.changes:
+                await _change(admin, address, topic, state, wanted)
+            states.append(state)
+        return states
+
+
+async def _compared(
+    admin: AIOKafkaAdminClient, address: KafkaAddress, topic: Topic, partitions: int | None
+) -> tuple[TopicState, int]:
+    name, wanted = address.topic(topic.name), _wanted(topic, partitions)
+    described = {one["topic"]: one for one in await admin.describe_topics(None)}
+    if name not in described:
+        brokers = len((await admin.describe_cluster())["brokers"])
+        replicas = min(REPLICAS, brokers)
+        return TopicState(name, 0, replicas, {}, (f"make it, with {wanted} partitions",)), wanted
+    has = described[name]["partitions"]
+    settings = await _settings(admin, name)
+    changes = [
+        f"set {setting} to {value} (it is {settings.get(setting)})"
+        for setting, value in topic.settings.items()
+        if settings.get(setting) != value
+    ]
+    by_hand = []
+    if len(has) < wanted:
+        changes.append(f"add partitions: {wanted} (it has {len(has)}); keys move, so let what is under way end first")
+    if len(has) > wanted:
+        by_hand.append(f"it has {len(has)} partitions, not {wanted}: Kafka takes none away; leave it, or make it anew")
+    replicas = min(len(one["replicas"]) for one in has)
+    return TopicState(name, len(has), replicas, settings, tuple(changes), tuple(by_hand)), wanted
+
+
+def _wanted(topic: Topic, partitions: int | None) -> int:
+    """Dead letters are few, and read whole: one partition is enough."""
+    return topic.partitions if partitions is None or topic.partitions == 1 else partitions
+
+
+async def _settings(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]:
+    [response] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
+    [(code, message, _, _, entries)] = response.resources
+    _check(code, message)
+    return {entry[0]: str(entry[1]) for entry in entries}
+
+
+async def _change(
+    admin: AIOKafkaAdminClient, address: KafkaAddress, topic: Topic, state: TopicState, wanted: int
+) -> None:
+    name = address.topic(topic.name)
+    if not state.partitions:
+        made = await admin.create_topics([NewTopic(name, wanted, state.replicas, topic_configs=topic.settings)])
+        for _, code, message in made.topic_errors:
+            _check(code, message)
+        return
+    if state.partitions < wanted:
+        await admin.create_partitions({name: NewPartitions(wanted)})
+    if any(change.startswith("set ") for change in state.changes):
+        # The call replaces all settings of the topic: what somebody else set is sent along.
+        own = await _own_settings(admin, name)
+        resource = ConfigResource(ConfigResourceType.TOPIC, name, {**own, **topic.settings})
+        for response in await admin.alter_configs([resource]):
+            for code, message, *_ in response.resources:
+                _check(code, message)
+
+
+async def _own_settings(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]:
+    """What was set on the topic itself, as opposed to what it has from the brokers."""
+    [response] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
+    [(code, message, _, _, entries)] = response.resources
+    _check(code, message)
+    return {entry[0]: str(entry[1]) for entry in entries if not _is_default(entry)}
+
+
+def _is_default(entry: Sequence[object]) -> bool:
+    """The fourth field is `is_default` in version 0 of the answer, and the source of the value (1: the topic) later."""
+    return entry[3] is True or (not isinstance(entry[3], bool) and entry[3] != 1)
+
+
+def _check(code: int, message: str | None) -> None:
+    if code:
+        raise for_code(code)(message or "")
