@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX = "GRAPHTIDE_"
@@ -21,6 +21,24 @@ FILE = "graphtide.toml"
 
 class SettingsError(Exception):
     """A setting is wrong; the message names it, where it stands, and what would be right."""
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PriceSetting(_Table):
+    """Of a million tokens of one model, in a currency that is the same for all."""
+
+    prompt: float = Field(ge=0, allow_inf_nan=False)
+    completion: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+
+
+class BudgetSetting(_Table):
+    """What one graph may spend in a day. 0: no bound."""
+
+    tokens: int = Field(default=0, ge=0)
+    cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
 
 
 class Settings(BaseSettings):
@@ -39,6 +57,11 @@ class Settings(BaseSettings):
     llm_timeout_s: float = Field(default=120.0, gt=0)
     llm_max_output_tokens: int = Field(default=8192, ge=64)
     llm_judge: bool = False
+    prices: dict[str, PriceSetting] = {}
+    budget_tokens_per_day: int = Field(default=0, ge=0)
+    budget_cost_per_day: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    budgets: dict[str, BudgetSetting] = {}
+    budget_stops_questions: bool = False
     embedding_base_url: str = ""
     embedding_api_key: SecretStr = SecretStr("")
     embedding_model: str = ""

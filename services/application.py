@@ -68,7 +68,8 @@ class StatedFact:
 class DocumentStatus:
     """The newest revision of a document: where it stands, why if it failed, and what the graph has from it.
 
-    `facts` are those of the live revision, which is an older one as long as `state` is "accepted" or "failed".
+    `facts` are those of the live revision, which is an older one as long as `state` is "accepted" or "failed". `usage`
+    is what all its revisions together took of the models.
     """
 
     graph: str
@@ -84,6 +85,7 @@ class DocumentStatus:
     metadata: Mapping[str, object]
     text: str
     facts: tuple[StatedFact, ...]
+    usage: Usage = field(default_factory=lambda: Usage())  # noqa: PLW0108 - it is defined below
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +119,12 @@ class RankedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
+    """Calls and tokens of the language model; `cost` is that of all models, None without prices."""
+
     llm_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +159,8 @@ class GraphStats:
     kernels: Mapping[str, str]
     models: Mapping[str, str]
     indexes: Mapping[str, Mapping[str, object]]
+    spending: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """By stage, what models took since the beginning; "today"; and "budget", with the reason if it pauses the graph."""
 
 
 @dataclass(frozen=True, slots=True)

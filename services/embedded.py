@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graph.consolidation.netting import repeats
 from graph.digest import digest as digest_of
@@ -20,6 +20,7 @@ from graph.records import Extraction, GraphDelta, Unit
 from graph.retrieval import MODES, Question, Retrieved, retrieve
 from graph.view import LiveView
 from infra.metrics import Metrics
+from infra.models.accounting import Accounts
 from services.answering import answer, material
 from services.application import (
     Answer,
@@ -34,9 +35,11 @@ from services.application import (
     Rebuilt,
     Receipt,
     StatedFact,
+    Usage,
     Verification,
 )
 from services.explaining import explain_entity
+from services.spending import spending, usage
 from services.synthesis import Material, Written, write, written
 from streams import recounting
 from streams.consolidate import ConsolidateStage
@@ -47,6 +50,7 @@ from streams.messages import DELTAS, DeltaNotice, DocumentMessage, decode_extrac
 from streams.models import Embedder, Generator
 from streams.ports import GraphStore, Ledger, LedgerEntry, Log, Record, ReportRow, Standing, State
 from streams.progress import Progress, token
+from streams.spending import Bill, Payer, paid_by
 from streams.summarize import current
 
 
@@ -67,6 +71,7 @@ class Runtime:
     notes: dict[str, str]
     """What each stage is waiting for, in plain words; "" while it runs."""
     models: Mapping[str, str]
+    accounts: Accounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,8 @@ class EmbeddedApplication:
     async def document(self, graph: str, doc_id: str) -> DocumentStatus:
         latest = await self._latest(graph, doc_id)
         standings = await self._runtime.store.standings(graph, [doc_id])
-        return self._status(latest, standings.get(doc_id))
+        spent = await self._runtime.accounts.spending.document(graph, doc_id)
+        return self._status(latest, standings.get(doc_id), usage(spent, self._runtime.accounts))
 
     async def _latest(self, graph: str, doc_id: str) -> LedgerEntry:
         latest = await self._runtime.ledger.latest(graph, doc_id)
@@ -122,7 +128,7 @@ class EmbeddedApplication:
         if pending >= self._limits.pending_revisions:
             raise Overloaded(f"{pending} revisions of graph {graph!r} are waiting; publish slower", 5.0)
 
-    def _status(self, latest: LedgerEntry, standing: Standing | None) -> DocumentStatus:
+    def _status(self, latest: LedgerEntry, standing: Standing | None, used: Usage) -> DocumentStatus:
         live = decode_extraction(standing.extraction).extraction if standing and standing.extraction else None
         key = (latest.graph, latest.doc_id)
         waiting = self._runtime.extract.waiting.get(key, "") if latest.state is State.ACCEPTED else ""
@@ -139,33 +145,41 @@ class EmbeddedApplication:
             {name: json.loads(value) for name, value in live.info.metadata} if live else {},
             live.text if live else "",
             tuple(_stated(self._runtime.views.get(latest.graph), live)) if live else (),
+            used,
         )
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
     async def query(self, graph: str, ask: Ask) -> Answer:
-        async with self._slot(), _deadline(ask, self._until(ask)):
-            retrieved, found = await self._retrieve(graph, ask)
-            return answer(
-                retrieved, await written(self._runtime.generator, ask.question, found) if ask.generate else None
-            )
+        who = _asker(graph)
+        with paid_by(who):
+            async with self._slot(), _deadline(ask, self._until(ask)):
+                retrieved, found = await self._retrieve(graph, ask)
+                whole = await written(self._runtime.generator, ask.question, found) if ask.generate else None
+        return self._billed(answer(retrieved, whole), who)
 
     async def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
-        until, whole = self._until(ask), None
+        until, whole, who = self._until(ask), None, _asker(graph)
         async with self._slot():
-            async with _deadline(ask, until):
-                retrieved, found = await self._retrieve(graph, ask)
-            yield answer(retrieved, None)
+            with paid_by(who):
+                async with _deadline(ask, until):
+                    retrieved, found = await self._retrieve(graph, ask)
+            yield self._billed(answer(retrieved, None), who)
             async with aclosing(write(self._runtime.generator, ask.question, found)) as pieces:
                 while ask.generate and whole is None:
                     # Not one deadline around the loop: it would also run while the reader of this stream is busy.
-                    async with _deadline(ask, until):
-                        piece = await anext(pieces)
+                    with paid_by(who):
+                        async with _deadline(ask, until):
+                            piece = await anext(pieces)
                     if isinstance(piece, Written):
                         whole = piece
                     else:
                         yield Piece(piece)
-            yield answer(retrieved, whole)
+            yield self._billed(answer(retrieved, whole), who)
+
+    def _billed(self, given: Answer, who: Payer) -> Answer:
+        """The answer with what the calls on its behalf came to, whoever made them."""
+        return replace(given, usage=usage(who.bill.llm, self._runtime.accounts)) if who.bill else given
 
     async def _retrieve(self, graph: str, ask: Ask) -> tuple[Retrieved, Material]:
         if ask.mode not in MODES:
@@ -219,6 +233,7 @@ class EmbeddedApplication:
             {**runtime.consolidate.kernels, **({"pagerank": view.walk.name} if view else {})},
             runtime.models,
             _indexes(view) if view else {},
+            await spending(graph, runtime.accounts),
         )
 
     async def entity(self, graph: str, entity_id: str) -> EntityStatus:
@@ -287,6 +302,10 @@ async def _deadline(ask: Ask, until: float) -> AsyncIterator[None]:
             yield
     except TimeoutError as error:
         raise DeadlineExceeded(f"the answer was not ready within {ask.timeout_s:g} s") from error
+
+
+def _asker(graph: str) -> Payer:
+    return Payer(graph, question=True, bill=Bill())
 
 
 def _read(view: LiveView, question: Question) -> tuple[Retrieved, Material]:

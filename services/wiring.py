@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 from graph.records import GraphDelta
 from infra.index_folder import IndexFolder
 from infra.metrics import Metrics
+from infra.models.accounting import Accounts, Price, Rules
 from infra.models.chunking import SemanticChunker
 from infra.models.extraction_memo import MemoisedExtractor
 from infra.models.hashing_embeddings import HashingEmbedder
@@ -27,7 +28,7 @@ from infra.models.offline_extraction import OfflineExtractor
 from infra.models.offline_reports import ExtractiveReporter
 from infra.models.tally import Tally
 from infra.settings import Settings
-from infra.sqlite import SqliteBackend, SqliteVectorStore
+from infra.sqlite import SqliteBackend, SqliteSpending, SqliteVectorStore
 from services.application import Application
 from services.embedded import EmbeddedApplication, Runtime
 from streams.consolidate import ConsolidateStage
@@ -39,6 +40,7 @@ from streams.models import Embedder, Extractor, Generator
 from streams.ports import State
 from streams.progress import Progress
 from streams.retrying import supervise
+from streams.spending import NANO, Budget
 from streams.summarize import SummarizeStage
 
 if TYPE_CHECKING:
@@ -65,18 +67,22 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
     """
     if settings.kafka or settings.bolt:
         raise Broken("GRAPHTIDE_KAFKA and GRAPHTIDE_BOLT are not supported by this version; unset them")
+    rules = _rules(settings)
+    _check_endpoints(settings)
     async with AsyncExitStack() as stack:
-        embedder = await _embedder(settings, stack)
-        chat = await _chat(settings, stack)
         backend = await SqliteBackend.open(settings.data)
         stack.push_async_callback(backend.close)
+        registry = registry or CollectorRegistry()
+        tally = Tally(registry)
+        accounts = Accounts(await SqliteSpending.open(backend.database), rules, tally)
+        embedder = await _embedder(settings, accounts, stack)
+        chat = await _chat(settings, accounts, stack)
         _check_model(settings.data / MODEL_FILE, embedder.name)
         views = Views(IndexFolder(settings.data / "indexes"))
         stack.push_async_callback(views.close)
         await views.open(backend.store)
-        registry = registry or CollectorRegistry()
-        readers = await _readers(chat, backend, registry, stack)
-        runtime = _runtime(backend, views, embedder, readers, registry)
+        readers = await _readers(chat, backend, tally, stack)
+        runtime = _runtime(backend, views, embedder, readers, registry, accounts)
         reports = SummarizeStage(backend.log, backend.store, views, ExtractiveReporter(), runtime.metrics)
         stages = {
             "extract": runtime.extract.run,
@@ -100,6 +106,7 @@ def _runtime(
     embedder: Embedder,
     readers: tuple[Extractor, Generator],
     registry: CollectorRegistry,
+    accounts: Accounts,
 ) -> Runtime:
     progress = Progress(backend.log, backend.ledger, backend.store, views)
     metrics = _Announcing(registry, progress)
@@ -124,15 +131,41 @@ def _runtime(
         metrics,
         {},
         {"extraction": extractor.name, "embedding": embedder.name, "answers": generator.name},
+        accounts,
     )
 
 
-async def _embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:
+def _check_endpoints(settings: Settings) -> None:
+    """Raise Broken when half of an endpoint is named."""
+    if settings.embedding_base_url and not settings.embedding_model:
+        raise Broken("GRAPHTIDE_EMBEDDING_BASE_URL is set, GRAPHTIDE_EMBEDDING_MODEL is not: name the model to ask for")
+    if bool(settings.llm_base_url) != bool(settings.llm_model):
+        raise Broken(
+            "a language model needs both GRAPHTIDE_LLM_BASE_URL (https://api.openai.com/v1 for OpenAI) "
+            "and GRAPHTIDE_LLM_MODEL: set the other one, too"
+        )
+
+
+def _rules(settings: Settings) -> Rules:
+    """Prices and budgets. Raises Broken when money is to be counted and a model has no price."""
+    rules = Rules(
+        {model: Price(price.prompt, price.completion) for model, price in settings.prices.items()},
+        _budget(settings.budget_tokens_per_day, settings.budget_cost_per_day),
+        {graph: _budget(one.tokens, one.cost) for graph, one in settings.budgets.items()},
+        settings.budget_stops_questions,
+    )
+    rules.check({"language": settings.llm_model, "embedding": settings.embedding_model})
+    return rules
+
+
+def _budget(tokens: int, cost: float) -> Budget:
+    return Budget(tokens, round(cost * NANO))
+
+
+async def _embedder(settings: Settings, accounts: Accounts, stack: AsyncExitStack) -> Embedder:
     if not settings.embedding_base_url:
         log.warning("no embedding endpoint is configured: hashing embeddings stand in, for trying out")
         return HashingEmbedder()
-    if not settings.embedding_model:
-        raise Broken("GRAPHTIDE_EMBEDDING_BASE_URL is set, GRAPHTIDE_EMBEDDING_MODEL is not: name the model to ask for")
     from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
 
     key = settings.embedding_api_key.get_secret_value()
@@ -149,22 +182,18 @@ async def _embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:
             key,
             timeout_s=settings.embedding_timeout_s,
             limits=limits,
-        )
+        ),
+        accounts,
     )
     stack.push_async_callback(endpoint.close)
     return endpoint
 
 
-async def _chat(settings: Settings, stack: AsyncExitStack) -> OpenAIChat | None:
+async def _chat(settings: Settings, accounts: Accounts, stack: AsyncExitStack) -> OpenAIChat | None:
     """The language model, one for extraction and answers so that both keep to its limits; None without one."""
-    if not settings.llm_base_url and not settings.llm_model:
+    if not settings.llm_base_url:
         log.warning("no language model is configured: rules extract and answers are quotations, for trying out")
         return None
-    if not settings.llm_base_url or not settings.llm_model:
-        raise Broken(
-            "a language model needs both GRAPHTIDE_LLM_BASE_URL (https://api.openai.com/v1 for OpenAI) "
-            "and GRAPHTIDE_LLM_MODEL: set the other one, too"
-        )
     from infra.models.openai_chat import ChatEndpoint, OpenAIChat
 
     limits = Limits(
@@ -181,14 +210,15 @@ async def _chat(settings: Settings, stack: AsyncExitStack) -> OpenAIChat | None:
             settings.llm_timeout_s,
             settings.llm_max_output_tokens,
             limits,
-        )
+        ),
+        accounts,
     )
     stack.push_async_callback(chat.close)
     return chat
 
 
 async def _readers(
-    chat: OpenAIChat | None, backend: SqliteBackend, registry: CollectorRegistry, stack: AsyncExitStack
+    chat: OpenAIChat | None, backend: SqliteBackend, tally: Tally, stack: AsyncExitStack
 ) -> tuple[Extractor, Generator]:
     """What reads documents and what answers questions: by the language model, or by rules and quotations."""
     if chat is None:
@@ -196,12 +226,11 @@ async def _readers(
     from infra.models.openai_answers import OpenAIGenerator
     from infra.models.openai_extraction import OpenAIExtractor
 
-    tally = Tally(registry)
     remembered = SqliteVectorStore(backend.database, table="extraction_memo")
     await remembered.create()
     extractor = MemoisedExtractor(OpenAIExtractor(chat, tally), remembered, tally)
     stack.push_async_callback(extractor.close)
-    return extractor, OpenAIGenerator(chat, tally)
+    return extractor, OpenAIGenerator(chat)
 
 
 def _check_model(file: Path, name: str) -> None:

@@ -31,6 +31,7 @@ from streams.partition_writer import Announce, Following, PartitionWriter, Tools
 from streams.ports import Consumer, Delivered, GraphCommit, GraphStore, Log, Outbox, Position
 from streams.relay import Relay
 from streams.retrying import supervise
+from streams.spending import Payer, paid_by
 from streams.write_models import MOST_HELD, WriteModel, WriteModels
 
 __all__ = ["STAGE", "Ask", "ConsolidateSettings", "ConsolidateStage"]
@@ -304,7 +305,8 @@ class ConsolidateStage:
         for owner, model in self._held():
             async with owner.writing:
                 pairs = model.writer.borderline(most)
-            answers = await asyncio.gather(*(ask(*pair) for pair in pairs))
+            with paid_by(Payer(model.writer.graph)):
+                answers = await asyncio.gather(*(ask(*pair) for pair in pairs))
             for pair, same in zip(pairs, answers, strict=True):
                 if same is not None:
                     async with owner.writing:

@@ -2,6 +2,7 @@
 
     GraphtideError
     ├── Retryable          wait (retry_after_s, or a back-off when None), try again, do not advance
+    │   └── Exhausted          a graph's budget is used up: likewise, and leave the place to others meanwhile
     ├── Rejected           will never work as it stands: dead-letter the record, then advance
     ├── Broken             nothing can go on safely: stop and raise an alarm
     │   └── Fenced             another writer has taken over: drop what is in memory, claim again or leave
@@ -28,6 +29,10 @@ class Retryable(GraphtideError):
     def __init__(self, message: str, retry_after_s: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class Exhausted(Retryable):
+    """A graph has spent what it may spend in a day. Nothing is wrong with the work, nor with the model."""
 
 
 class Rejected(GraphtideError):

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from streams.dead_letters import bury
-from streams.errors import GraphtideError, Rejected, Retryable
+from streams.errors import Exhausted, GraphtideError, Rejected, Retryable
 from streams.extraction import Caps, Models, extract
 from streams.messages import (
     DOCUMENTS,
@@ -35,6 +35,7 @@ from streams.messages import (
 from streams.observing import Observer
 from streams.ports import Consumer, Delivered, Ledger, Log, Outcome, Position, Record, State
 from streams.retrying import Backoff
+from streams.spending import Payer, paid_by
 from streams.under_way import Reading, UnderWay, Work
 
 log = logging.getLogger("graphtide.streams")
@@ -43,6 +44,8 @@ STAGE = "extract"
 HELD_A_SLOT = 8
 """Records that may be decoded and wait, for each slot: behind slots that wait for a model, bad records still end."""
 EVER = 1 << 62
+LONGEST_PAUSE_S = 60.0
+"""After so long a document that waits for its graph's budget looks again: the clock of a machine may be set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,21 +215,34 @@ class ExtractStage:
             return ExtractionMessage(graph, doc_id, revision, None, accepted_ms).encode()
         document = decode_document(record.key, record.value)
         backoff, attempt = Backoff(), 0
-        async with slots:
+        await slots.acquire()
+        holds = True
+        try:
             while True:
                 try:
-                    extraction = await extract(document, revision, self._models, self._settings.caps)
+                    with paid_by(Payer(graph, doc_id)):
+                        extraction = await extract(document, revision, self._models, self._settings.caps)
                     return ExtractionMessage(graph, doc_id, revision, extraction, accepted_ms).encode()
                 except Retryable as error:
                     self.waiting[graph, doc_id] = str(error)
                     self._observer.retried(STAGE)
                     wait_s = backoff.wait_s(attempt, error)
+                    if isinstance(error, Exhausted):  # the models are well: others may have them
+                        slots.release()
+                        holds = False
+                        wait_s = min(wait_s, LONGEST_PAUSE_S)
                 work.be_calm()
                 attempt += 1
                 # Waiting is no fault of the record's, whatever becomes of the process meanwhile.
                 await self._ledger.spare(graph, doc_id, revision)
                 await asyncio.sleep(wait_s)
+                if not holds:
+                    await slots.acquire()
+                    holds = True
                 await self._ledger.begin(graph, doc_id, revision)
+        finally:
+            if holds:
+                slots.release()
 
 
 def _is_named(delivered: Delivered) -> bool:

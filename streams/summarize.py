@@ -23,6 +23,7 @@ from streams.followers import Views
 from streams.messages import DELTAS, decode_notice
 from streams.observing import Observer
 from streams.ports import Delivered, GraphStore, Log, Position, ReportRow
+from streams.spending import Payer, paid_by
 
 log = logging.getLogger("graphtide.streams")
 
@@ -110,7 +111,8 @@ class SummarizeStage:
         stale, gone, version = await asyncio.to_thread(_stale, view, nodes, held)
         rows = []
         for one in stale:
-            title, summary = await self._reporter.report(one)
+            with paid_by(Payer(view.graph)):
+                title, summary = await self._reporter.report(one)
             sources = tuple(dict.fromkeys(finding.chunk_id for finding in one.findings))
             rows.append(ReportRow(one.community, one.level, one.fingerprint, version, title, summary, sources))
         if rows or gone:

@@ -21,6 +21,15 @@ _MISCONFIGURED_RETRY_S = 60.0
 _TRANSIENT = frozenset({408, 409, 425, 429})
 
 
+_NOT_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
+"""By name: the client brings a transport library of its own along, whose classes are not httpx's."""
+
+
+def costs_nothing(error: openai.OpenAIError) -> bool:
+    """Whether the call was refused or never sent. Of any other failure nobody knows what it will be charged."""
+    return isinstance(error, openai.APIStatusError) or type(error.__cause__).__name__ in _NOT_SENT
+
+
 class EndpointErrors:
     """Translates the client's errors for one endpoint; ``where`` names it for people."""
 

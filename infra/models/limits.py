@@ -2,8 +2,12 @@
 
 Not a retry: who is refused gets Retryable with the time to wait, and comes again by itself. Invariants: never more than
 ``concurrent_calls`` are under way; what was let through in any minute is at most a minute's allowance and what was left
-over from before; who came first goes first, but a question goes in front of documents; a call that ends in any way
-gives its place back.
+over from before; a question goes in front of documents; a call that ends in any way gives its place back.
+
+Among calls of equal standing the graphs take turns, each by what its calls take of the endpoint, and in a graph who
+came first goes first (start-time fair queueing: Goyal, Vin and Cheng 1996, section 2; the share that is dominant
+counts: Ghodsi et al. 2011, section 4). So a call of a graph that had nothing waiting has at most one call of each other
+graph in front of it, however many they have waiting; with n graphs that all have, each gets an n-th of the endpoint.
 
     the endpoint                          the gate (when ``failures_to_open`` is not 0)
     says how long to wait                 shuts for as long
@@ -20,7 +24,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
-from streams.errors import Retryable
+from streams.errors import Exhausted, Retryable
+
+_MOST_REMEMBERED = 1_000
+_UNLIMITED = 6_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,7 @@ class Allowance:
 @dataclass(order=True, slots=True)
 class _Waiting:
     behind: bool
+    start: float
     number: int
     tokens: int = field(compare=False)
     turn: asyncio.Future[None] = field(compare=False)
@@ -96,29 +104,36 @@ class Gate:
         self._requests = Allowance(limits.requests_per_minute, self._timing.now())
         self._tokens = Allowance(limits.tokens_per_minute, self._timing.now())
         self._waiting: list[_Waiting] = []
+        self._order = _Order(limits)
         self._numbers = count()
         self._call_off: Callable[[], None] | None = None
         self._quiet = _Quiet(limits)
 
     @asynccontextmanager
-    async def call(self, tokens: int = 0, *, urgent: bool = False) -> AsyncIterator[Call]:
+    async def call(self, tokens: int = 0, *, urgent: bool = False, graph: str = "") -> AsyncIterator[Call]:
         """A place for one call of about ``tokens``, when there is one. Raises Retryable while the endpoint is shut.
 
-        What the block raises tells how the endpoint does: Retryable is its failure, anything else is not.
+        What the block raises tells how the endpoint does: Retryable is its failure, anything else is not, nor is a
+        budget that is used up.
         """
         self._refuse()
-        await self._turn(tokens, urgent)
+        await self._turn(tokens, urgent, graph)
         call = Call(tokens)
         try:
             self._refuse()  # it may have been shut while this call waited
             probing = self._quiet.probe()
             try:
                 yield call
-            except Retryable as error:
-                self._quiet.failed(error, self._timing.now())
+            except Exhausted:
+                self._quiet.gave_up(probing)
+                self._requests.take(-1)
+                call.cost(0)
                 raise
             except asyncio.CancelledError:
                 self._quiet.gave_up(probing)
+                raise
+            except Retryable as error:
+                self._quiet.failed(error, self._timing.now())
                 raise
             except BaseException:
                 self._quiet.worked()
@@ -133,8 +148,10 @@ class Gate:
         if left_s > 0:
             raise Retryable(f"{self._where} is left alone for {left_s:.0f} s: {reason}", left_s)
 
-    async def _turn(self, tokens: int, urgent: bool) -> None:
-        waiting = _Waiting(not urgent, next(self._numbers), tokens, asyncio.get_running_loop().create_future())
+    async def _turn(self, tokens: int, urgent: bool, graph: str) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        start = self._order.start((not urgent, graph), tokens)
+        waiting = _Waiting(not urgent, start, next(self._numbers), tokens, turn)
         heapq.heappush(self._waiting, waiting)
         self._admit()
         try:
@@ -157,6 +174,7 @@ class Gate:
                 self._requests.take(1)
                 self._tokens.take(first.tokens)
                 self._places -= 1
+                self._order.served(first.behind, first.start)
                 first.turn.set_result(None)
             heapq.heappop(self._waiting)
 
@@ -168,6 +186,31 @@ class Gate:
     def _leave(self) -> None:
         self._places += 1
         self._admit()
+
+
+class _Order:
+    """When each graph's next call is due, in shares of a minute taken; see the module."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._ends: dict[tuple[bool, str], float] = {}
+        self._reached = {False: 0.0, True: 0.0}
+
+    def start(self, whose: tuple[bool, str], tokens: int) -> float:
+        """The time at which a call begins that comes in now: when its graph's last one ends, or at once."""
+        if len(self._ends) > _MOST_REMEMBERED:
+            self._ends = {one: end for one, end in self._ends.items() if end > self._reached[one[0]]}
+        start = max(self._reached[whose[0]], self._ends.get(whose, 0.0))
+        self._ends[whose] = start + self._share(tokens)
+        return start
+
+    def served(self, behind: bool, start: float) -> None:
+        self._reached[behind] = max(self._reached[behind], start)
+
+    def _share(self, tokens: int) -> float:
+        """What a call takes of a minute, of what is scarcer for it."""
+        of_requests = 1 / (self._limits.requests_per_minute or _UNLIMITED)
+        return max(of_requests, tokens / self._limits.tokens_per_minute if self._limits.tokens_per_minute else 0.0)
 
 
 class _Quiet:

@@ -14,14 +14,12 @@ from collections.abc import AsyncIterator, Sequence
 from infra.models.citations import CheckedAnswer, renumbered
 from infra.models.openai_chat import Message, OpenAIChat, Reply, Schema
 from infra.models.prompts import code_for, load
-from infra.models.tally import Tally
 from streams.errors import Rejected
 from streams.models import ContextPart, ContextPassage, Generated, PartAnswer, citable
+from streams.spending import Stage
 
 PROMPT = "answer-2"
 PART_PROMPT = "answer-part-1"
-PURPOSE = "answer"
-PART_PURPOSE = "answer-part"
 PART_SCHEMA = Schema(
     "part_answer",
     {
@@ -40,9 +38,8 @@ _MOST_SOURCES = 20
 class OpenAIGenerator:
     """The Generator on a language model (see the module). ``chat`` stays its owner's to close."""
 
-    def __init__(self, chat: OpenAIChat, tally: Tally | None = None) -> None:
+    def __init__(self, chat: OpenAIChat) -> None:
         self._chat = chat
-        self._tally = tally or Tally()
         self._prompt = load(PROMPT, {"nothing": NOTHING_FITS})
         self._part_prompt = load(PART_PROMPT, {})
 
@@ -69,9 +66,9 @@ class OpenAIGenerator:
             return
         checked, given, held, began = CheckedAnswer(len(citable(context, parts))), "", "", False
         async for item in self._chat.stream(self._messages(question, context, parts)):
-            if isinstance(item, Reply):
+            if isinstance(item, Reply):  # the last one; the iterator is left to end, and so the call
                 last = item
-                break
+                continue
             held += item
             if not began and NOTHING_FITS.startswith(held.strip()):
                 continue  # it may be about to say that nothing fits, which claims nothing and needs no mark
@@ -80,7 +77,6 @@ class OpenAIGenerator:
                 given += piece
                 yield piece
             held = ""
-        self._tally.called(PURPOSE, last.prompt_tokens, last.completion_tokens)
         rest = _rest(checked, held, last) if began else _whole(checked, held, last)
         if rest:
             yield rest
@@ -94,10 +90,9 @@ class OpenAIGenerator:
         asked = f"{_marked_text(part, range(1, len(part.sources) + 1), code)}\n\nQuestion: {question}"
         messages = [Message("system", self._part_prompt.text), Message("user", asked)]
         try:
-            reply = await self._chat.complete(messages, PART_SCHEMA, urgent=True)
+            reply = await self._chat.complete(messages, PART_SCHEMA, Stage.RATE, urgent=True)
         except Rejected:
             return PartAnswer("", 0)
-        self._tally.called(PART_PURPOSE, reply.prompt_tokens, reply.completion_tokens)
         text, rating = _read(reply.text)
         checked = CheckedAnswer(len(part.sources))
         said = checked.take(text) + checked.end()

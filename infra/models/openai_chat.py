@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -21,9 +22,11 @@ import openai
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from graph.tokens import count_tokens
-from infra.models.endpoint_errors import EndpointErrors
-from infra.models.limits import Gate, Limits
+from infra.models.accounting import Accounts, Entry, Tokens
+from infra.models.endpoint_errors import EndpointErrors, costs_nothing
+from infra.models.limits import Call, Gate, Limits
 from streams.errors import Retryable
+from streams.spending import Stage, payer
 
 Body = dict[str, Any]
 _EXPECTED_ANSWER_TOKENS = 400  # until the endpoint says what an answer cost
@@ -96,8 +99,9 @@ class _Dialect:
 class OpenAIChat:
     """See the module. Owns its connections: ``close`` it. May be shared by whoever asks the same model."""
 
-    def __init__(self, endpoint: ChatEndpoint) -> None:
+    def __init__(self, endpoint: ChatEndpoint, accounts: Accounts | None = None) -> None:
         self._endpoint = endpoint
+        self._accounts = accounts or Accounts()
         self._errors = EndpointErrors("language model", endpoint.base_url, endpoint.api_key, endpoint.timeout_s)
         self._gate = Gate(endpoint.limits, self._errors.where)
         self._dialect = _Dialect()
@@ -124,7 +128,9 @@ class OpenAIChat:
         """Closes the connections. The client is of no use afterwards."""
         await self._client.close()
 
-    async def complete(self, messages: Sequence[Message], schema: Schema, *, urgent: bool = False) -> Reply:
+    async def complete(
+        self, messages: Sequence[Message], schema: Schema, stage: Stage = Stage.OTHER, *, urgent: bool = False
+    ) -> Reply:
         """One answer of the given schema, as far as the endpoint can be held to one: check it.
 
         An urgent one, for which someone waits, goes in front of those that are not.
@@ -135,9 +141,9 @@ class OpenAIChat:
             dialect = self._dialect
             body = self._body(messages, dialect) | _format(schema, dialect)
             try:
-                async with self._gate.call(_expected(messages), urgent=urgent) as call:
-                    reply = await self._completion(body, dialect)
-                    call.cost(reply.prompt_tokens + reply.completion_tokens)
+                async with self._paid(messages, stage, urgent) as paid:
+                    reply = await self._completion(body, dialect, paid)
+                    paid.cost(reply)
                     return reply
             except _Unknown as refusal:
                 self._learn(dialect, refusal)
@@ -147,7 +153,19 @@ class OpenAIChat:
         if self._dialect == dialect:
             self._dialect = refusal.instead
 
-    async def _completion(self, body: Body, dialect: _Dialect) -> Reply:
+    @asynccontextmanager
+    async def _paid(self, messages: Sequence[Message], stage: Stage, urgent: bool = False) -> AsyncIterator[_Paid]:
+        """Around one call: its turn, and its place in the books."""
+        expected = Tokens(sum(count_tokens(message.text) for message in messages), _EXPECTED_ANSWER_TOKENS)
+        self._accounts.check()
+        tokens = expected.prompt + expected.completion
+        async with (
+            self._gate.call(tokens, urgent=urgent, graph=payer().graph) as call,
+            self._accounts.call(stage, self._endpoint.model, expected) as entry,
+        ):
+            yield _Paid(call, entry)
+
+    async def _completion(self, body: Body, dialect: _Dialect, paid: _Paid) -> Reply:
         try:
             async with asyncio.timeout(self._endpoint.timeout_s):  # the client's own runs anew with every byte
                 answer = await self._client.chat.completions.create(**body)
@@ -156,10 +174,10 @@ class OpenAIChat:
         except ValueError as error:  # what the client could not read as JSON
             raise Retryable(f"{self.where} gave an answer that is not JSON ({type(error).__name__})") from None
         except openai.OpenAIError as error:
-            raise self._refused(error, dialect) from None  # the client's message may quote the key
-        return self._reply(answer)
+            raise self._refused(error, dialect, paid) from None  # the client's message may quote the key
+        return self._reply(answer, paid.entry.spent.prompt_tokens)
 
-    def _reply(self, answer: object) -> Reply:
+    def _reply(self, answer: object, sent_tokens: int) -> Reply:
         """The checked answer: the client takes any JSON for one."""
         try:
             completion = cast(ChatCompletion, answer)
@@ -167,12 +185,13 @@ class OpenAIChat:
             text, refusal = choice.message.content or "", choice.message.refusal or ""
             finish = choice.finish_reason or "stop"
             spent = completion.usage
-            tokens = (int(spent.prompt_tokens), int(spent.completion_tokens)) if spent else (0, count_tokens(text))
+            counted = (sent_tokens, count_tokens(text))
+            tokens = (int(spent.prompt_tokens), int(spent.completion_tokens)) if spent else counted
             return Reply(text + "", finish + "", *tokens, refusal + "")
         except (AttributeError, IndexError, TypeError, ValueError) as error:
             raise Retryable(f"{self.where} gave an answer that is not one ({type(error).__name__})") from None
 
-    async def stream(self, messages: Sequence[Message]) -> AsyncIterator[str | Reply]:
+    async def stream(self, messages: Sequence[Message], stage: Stage = Stage.ANSWER) -> AsyncIterator[str | Reply]:
         """The answer's text in pieces as they come, then the whole as a Reply. In front of any call of ``complete``.
 
         Raises as ``complete`` does, also in the middle. Closing the iterator early ends the call.
@@ -180,16 +199,16 @@ class OpenAIChat:
         while True:
             dialect = self._dialect
             try:
-                async with self._gate.call(_expected(messages), urgent=True) as call:
-                    async for item in self._streamed(self._body(messages, dialect), messages, dialect):
+                async with self._paid(messages, stage, urgent=True) as paid:
+                    async for item in self._streamed(self._body(messages, dialect), paid, dialect):
                         if isinstance(item, Reply):
-                            call.cost(item.prompt_tokens + item.completion_tokens)
+                            paid.cost(item)
                         yield item
                 return
             except _Unknown as refusal:
                 self._learn(dialect, refusal)
 
-    async def _streamed(self, body: Body, messages: Sequence[Message], dialect: _Dialect) -> AsyncIterator[str | Reply]:
+    async def _streamed(self, body: Body, paid: _Paid, dialect: _Dialect) -> AsyncIterator[str | Reply]:
         body = body | {"stream": True} | ({"stream_options": {"include_usage": True}} if dialect.usage else {})
         pieces: list[str] = []
         finish, tokens = "", (0, 0)
@@ -207,11 +226,11 @@ class OpenAIChat:
         except (ValueError, TypeError, AttributeError, IndexError) as error:
             raise Retryable(f"{self.where} streamed what is not an answer ({type(error).__name__})") from None
         except openai.OpenAIError as error:
-            raise self._refused(error, dialect) from None
+            raise self._refused(error, dialect, paid) from None
         if not finish:
             raise Retryable(f"{self.where} broke off in the middle of its answer")
         text = "".join(pieces)
-        counted = (sum(count_tokens(message.text) for message in messages), count_tokens(text))
+        counted = (paid.entry.spent.prompt_tokens, count_tokens(text))
         yield Reply(text, finish, *(tokens if any(tokens) else counted))
 
     def _body(self, messages: Sequence[Message], dialect: _Dialect) -> Body:
@@ -222,13 +241,27 @@ class OpenAIChat:
             body["temperature"] = 0
         return body
 
-    def _refused(self, error: openai.OpenAIError, dialect: _Dialect) -> Exception:
+    def _refused(self, error: openai.OpenAIError, dialect: _Dialect, paid: _Paid) -> Exception:
         """The translated error, or what to try instead when the endpoint does not know a parameter."""
+        if costs_nothing(error):
+            paid.entry.free()
         if isinstance(error, openai.APIStatusError) and error.status_code in _REFUSED:
             instead = dialect.without(f"{self._errors.message(error)} {error.param or ''}")
             if instead is not None:
                 return _Unknown(instead)
         return self._errors.translated(error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Paid:
+    """A call that has its turn, and is in the books."""
+
+    call: Call
+    entry: Entry
+
+    def cost(self, reply: Reply) -> None:
+        self.call.cost(reply.prompt_tokens + reply.completion_tokens)
+        self.entry.cost(reply.prompt_tokens, reply.completion_tokens)
 
 
 class _Unknown(Exception):  # noqa: N818 - not an error of a caller's: it never leaves this module
@@ -242,10 +275,6 @@ class _Unknown(Exception):  # noqa: N818 - not an error of a caller's: it never 
 def sendable(text: str) -> str:
     """Valid UTF-8: half a surrogate pair becomes a question mark, in place, so that no position moves."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _expected(messages: Sequence[Message]) -> int:
-    return sum(count_tokens(message.text) for message in messages) + _EXPECTED_ANSWER_TOKENS
 
 
 def _format(schema: Schema, dialect: _Dialect) -> Body:

@@ -21,9 +21,11 @@ import openai
 from numpy.typing import NDArray
 
 from graph.tokens import count_tokens
-from infra.models.endpoint_errors import EndpointErrors
+from infra.models.accounting import Accounts, Tokens
+from infra.models.endpoint_errors import EndpointErrors, costs_nothing
 from infra.models.limits import Gate, Limits
 from streams.errors import Broken, Retryable
+from streams.spending import Stage, payer
 
 _PROBE = "dimension"
 
@@ -45,8 +47,9 @@ class EmbeddingEndpoint:
 class OpenAIEmbedder:
     """The Embedder on an OpenAI-compatible endpoint (see the module). Owns its connections: ``close`` it."""
 
-    def __init__(self, endpoint: EmbeddingEndpoint) -> None:
+    def __init__(self, endpoint: EmbeddingEndpoint, accounts: Accounts | None = None) -> None:
         self._endpoint = endpoint
+        self._accounts = accounts or Accounts()
         self._dimensions = endpoint.dimensions or 0
         self._errors = EndpointErrors("embedding", endpoint.base_url, endpoint.api_key, endpoint.timeout_s)
         self._gate = Gate(endpoint.limits, self._errors.where)
@@ -105,19 +108,27 @@ class OpenAIEmbedder:
         body: dict[str, object] = {"model": self._endpoint.model, "input": texts, "encoding_format": "base64"}
         if self._endpoint.dimensions is not None:
             body["dimensions"] = self._endpoint.dimensions
-        tokens = sum(map(count_tokens, texts)) if self._endpoint.limits.tokens_per_minute else 0
-        async with self._gate.call(tokens):
+        tokens = sum(map(count_tokens, texts))
+        self._accounts.check()
+        async with (
+            self._gate.call(tokens, graph=payer().graph),
+            self._accounts.call(Stage.EMBED, self._endpoint.model, Tokens(tokens)) as entry,
+        ):
             try:
                 # Not embeddings.create: it walks every text and builds an object for every vector, which costs as much
                 # CPU time as the rest of the call.
                 response = await self._client.post("/embeddings", cast_to=httpx.Response, body=body)
             except openai.OpenAIError as error:
+                if costs_nothing(error):
+                    entry.free()
                 raise self._errors.translated(error) from None  # the driver's message may quote the key
-            return self._checked(response.content, len(texts))
+            answer = _loaded(response.content)
+            entry.cost(_usage(answer, tokens), 0)
+            return self._checked(answer, len(texts))
 
-    def _checked(self, content: bytes, count: int) -> NDArray[np.float32]:
+    def _checked(self, answer: object, count: int) -> NDArray[np.float32]:
         try:
-            rows = _rows(content, count)
+            rows = _rows(answer, count)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise Retryable(f"{self._errors.where} gave an answer that is not one: {_short(error)}") from error
         width = rows.shape[1]
@@ -136,9 +147,26 @@ def _sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode() if text.strip() else " "
 
 
-def _rows(content: bytes, count: int) -> NDArray[np.float64]:
+def _loaded(content: bytes) -> object:
+    """The answer's JSON, or what is wrong with it."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        return error
+
+
+def _usage(answer: object, counted: int) -> int:
+    """The tokens an answer says it took; what was counted where it says none."""
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    said = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return said if isinstance(said, int) and said >= 0 else counted
+
+
+def _rows(answer: object, count: int) -> NDArray[np.float64]:
     """The vectors of an answer as ``(count, d) float64``, by their index. Raises ValueError and its like."""
-    data = cast(list[dict[str, Any]], json.loads(content)["data"])
+    if isinstance(answer, Exception):
+        raise answer
+    data = cast(list[dict[str, Any]], cast(dict[str, Any], answer)["data"])
     if len(data) != count:
         raise ValueError(f"{len(data)} vectors for {count} texts")
     by_index = {int(item.get("index", place)): item["embedding"] for place, item in enumerate(data)}

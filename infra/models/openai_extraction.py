@@ -15,9 +15,9 @@ from infra.models.prompts import code_for, load
 from infra.models.tally import Tally
 from streams.errors import Rejected
 from streams.models import Found
+from streams.spending import Stage
 
 PROMPT = "extraction-1"
-PURPOSE = "extraction"
 _SHOWN_AGAIN_CHARS = 4_000
 
 
@@ -51,8 +51,7 @@ class OpenAIExtractor:
             raise Rejected(f"{self._chat.where} gave no extraction, asked twice: {cause}; then: {error}") from None
 
     async def _ask(self, messages: list[Message]) -> Reply:
-        reply = await self._chat.complete(messages, SCHEMA)
-        self._tally.called(PURPOSE, reply.prompt_tokens, reply.completion_tokens)
+        reply = await self._chat.complete(messages, SCHEMA, Stage.EXTRACT)
         if reply.refusal or reply.finish == "content_filter":
             said = " ".join(reply.refusal.split())[:200] or "its content filter stopped the answer"
             raise Rejected(f"{self._chat.where} declined to read the text: {said}")

@@ -12,6 +12,7 @@ from graph.resolution import LabelKey
 from infra.models.openai_chat import Message, OpenAIChat, Schema
 from infra.models.prompts import code_for, load
 from streams.errors import Rejected, Retryable
+from streams.spending import Stage
 
 PROMPT = "same-as-1"
 SCHEMA = Schema(
@@ -46,7 +47,7 @@ class OpenAIJudge:
         first, second = sorted((a, b))
         messages = [Message("system", self._prompt.text), Message("user", _marked(first, second))]
         try:
-            reply = await self._chat.complete(messages, SCHEMA)
+            reply = await self._chat.complete(messages, SCHEMA, Stage.JUDGE)
         except Retryable:
             return None
         except Rejected:

@@ -1,23 +1,26 @@
-"""What language models were asked and what it cost, counted for Prometheus. Labels are bounded by the code.
+"""What models were asked and what it cost, counted for Prometheus. Labels are bounded: by the graphs, and by the code.
 
-Not the bill: an endpoint that reports no usage is counted roughly, and what it refused is not counted.
+Not the bill, which lasts (`streams/spending.py`): these start at 0 with the process.
 """
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter
 
+from streams.spending import Spent
+
 
 class Tally:
-    """Counters of calls, tokens and of what was found in answers and left out."""
+    """Counters of calls, tokens, money, and of what was found in answers and left out."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         registry = registry or CollectorRegistry()
-        self._calls = Counter(
-            "graphtide_llm_calls", "Answered calls of a language model", ["purpose"], registry=registry
-        )
-        self._tokens = Counter(
-            "graphtide_llm_tokens", "Tokens sent and received", ["purpose", "kind"], registry=registry
+        whose = ["graph", "stage"]
+        self._calls = Counter("graphtide_llm_calls", "Calls of models that were paid for", whose, registry=registry)
+        self._tokens = Counter("graphtide_llm_tokens", "Tokens sent and received", [*whose, "kind"], registry=registry)
+        self._cost = Counter("graphtide_llm_cost", "Money, in the currency of the prices", whose, registry=registry)
+        self._paused = Counter(
+            "graphtide_budget_paused", "Times a graph's budget was found used up", ["graph"], registry=registry
         )
         self._remembered = Counter(
             "graphtide_llm_remembered", "Extractions that needed no call: asked before", registry=registry
@@ -26,10 +29,16 @@ class Tally:
             "graphtide_llm_dropped", "Parts of extractions that were left out, by why", ["reason"], registry=registry
         )
 
-    def called(self, purpose: str, prompt_tokens: int, completion_tokens: int) -> None:
-        self._calls.labels(purpose).inc()
-        self._tokens.labels(purpose, "prompt").inc(prompt_tokens)
-        self._tokens.labels(purpose, "completion").inc(completion_tokens)
+    def called(self, graph: str, stage: str, spent: Spent) -> None:
+        """A call was settled."""
+        self._calls.labels(graph, stage).inc(spent.calls)
+        self._tokens.labels(graph, stage, "prompt").inc(spent.prompt_tokens)
+        self._tokens.labels(graph, stage, "completion").inc(spent.completion_tokens)
+        self._cost.labels(graph, stage).inc(spent.cost)
+
+    def paused(self, graph: str) -> None:
+        """A graph's budget is used up."""
+        self._paused.labels(graph).inc()
 
     def remembered(self) -> None:
         self._remembered.inc()

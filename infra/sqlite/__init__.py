@@ -5,6 +5,15 @@ from infra.sqlite.database import Database
 from infra.sqlite.ledger import SqliteLedger
 from infra.sqlite.log import SqliteLog
 from infra.sqlite.memo import SqliteVectorStore
+from infra.sqlite.spending import SqliteSpending
 from infra.sqlite.store import SqliteGraphStore
 
-__all__ = ["Database", "SqliteBackend", "SqliteGraphStore", "SqliteLedger", "SqliteLog", "SqliteVectorStore"]
+__all__ = [
+    "Database",
+    "SqliteBackend",
+    "SqliteGraphStore",
+    "SqliteLedger",
+    "SqliteLog",
+    "SqliteSpending",
+    "SqliteVectorStore",
+]

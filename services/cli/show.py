@@ -26,6 +26,7 @@ def answer(console: Console, body: Json, with_text: bool) -> None:
     usage = body["usage"]
     tokens = usage["prompt_tokens"] + usage["completion_tokens"]
     said = f"\nmode {body['mode']}, version {body['version']}, {usage['llm_calls']} model calls, {tokens} tokens"
+    said += f", cost {usage['cost']:.6f}" if "cost" in usage else ""
     console.print(Text(said, "dim"))
     for step in body.get("trace") or ():
         _step(console, step)

@@ -56,6 +56,13 @@ class StatedFactBody(_Said):
     chunk_id: str
 
 
+class UsageBody(_Said):
+    llm_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None = Field(default=None, description="of all models, in the currency of the prices in the settings")
+
+
 class DocumentStatusBody(_Said):
     """`facts` are those of the live revision, an older one as long as the newest is accepted only, or failed."""
 
@@ -72,6 +79,7 @@ class DocumentStatusBody(_Said):
     metadata: dict[str, Any]
     text: str
     facts: list[StatedFactBody]
+    usage: UsageBody = Field(description="what all its revisions together took of the models")
 
 
 class CitationBody(_Said):
@@ -102,12 +110,6 @@ class EdgeBody(_Said):
 class SubgraphBody(_Said):
     nodes: list[NodeBody]
     edges: list[EdgeBody]
-
-
-class UsageBody(_Said):
-    llm_calls: int
-    prompt_tokens: int
-    completion_tokens: int
 
 
 class AnswerBody(_Said):
@@ -141,6 +143,7 @@ class StatsBody(_Said):
     kernels: dict[str, str]
     models: dict[str, str]
     indexes: dict[str, dict[str, Any]]
+    spending: dict[str, dict[str, Any]] = Field(description="by stage; today; and the budget of a day")
 
 
 class LabelBody(_Said):

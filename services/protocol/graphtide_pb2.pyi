@@ -146,7 +146,7 @@ class StatedFact(_message.Message):
     def __init__(self, subject: _Optional[str] = ..., predicate: _Optional[str] = ..., object: _Optional[str] = ..., description: _Optional[str] = ..., weight: _Optional[float] = ..., evidence: _Optional[str] = ..., chunk_id: _Optional[str] = ...) -> None: ...
 
 class DocumentStatus(_message.Message):
-    __slots__ = ("graph", "doc_id", "state", "revision", "reason", "token", "live_revision", "title", "source", "occurred_at", "metadata", "text", "facts")
+    __slots__ = ("graph", "doc_id", "state", "revision", "reason", "token", "live_revision", "title", "source", "occurred_at", "metadata", "text", "facts", "usage")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     DOC_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -160,6 +160,7 @@ class DocumentStatus(_message.Message):
     METADATA_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     FACTS_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
     graph: str
     doc_id: str
     state: str
@@ -173,7 +174,8 @@ class DocumentStatus(_message.Message):
     metadata: _struct_pb2.Struct
     text: str
     facts: _containers.RepeatedCompositeFieldContainer[StatedFact]
-    def __init__(self, graph: _Optional[str] = ..., doc_id: _Optional[str] = ..., state: _Optional[str] = ..., revision: _Optional[int] = ..., reason: _Optional[str] = ..., token: _Optional[str] = ..., live_revision: _Optional[int] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., occurred_at: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., text: _Optional[str] = ..., facts: _Optional[_Iterable[_Union[StatedFact, _Mapping]]] = ...) -> None: ...
+    usage: Usage
+    def __init__(self, graph: _Optional[str] = ..., doc_id: _Optional[str] = ..., state: _Optional[str] = ..., revision: _Optional[int] = ..., reason: _Optional[str] = ..., token: _Optional[str] = ..., live_revision: _Optional[int] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., occurred_at: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., text: _Optional[str] = ..., facts: _Optional[_Iterable[_Union[StatedFact, _Mapping]]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ...) -> None: ...
 
 class Filters(_message.Message):
     __slots__ = ("doc_ids", "sources", "metadata", "occurred_from", "occurred_to")
@@ -266,14 +268,16 @@ class Subgraph(_message.Message):
     def __init__(self, nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., edges: _Optional[_Iterable[_Union[Edge, _Mapping]]] = ...) -> None: ...
 
 class Usage(_message.Message):
-    __slots__ = ("llm_calls", "prompt_tokens", "completion_tokens")
+    __slots__ = ("llm_calls", "prompt_tokens", "completion_tokens", "cost")
     LLM_CALLS_FIELD_NUMBER: _ClassVar[int]
     PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     COMPLETION_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    COST_FIELD_NUMBER: _ClassVar[int]
     llm_calls: int
     prompt_tokens: int
     completion_tokens: int
-    def __init__(self, llm_calls: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., completion_tokens: _Optional[int] = ...) -> None: ...
+    cost: float
+    def __init__(self, llm_calls: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., completion_tokens: _Optional[int] = ..., cost: _Optional[float] = ...) -> None: ...
 
 class Answer(_message.Message):
     __slots__ = ("answer", "citations", "passages", "subgraph", "version", "mode", "usage", "trace")
@@ -306,7 +310,7 @@ class AnswerEvent(_message.Message):
     def __init__(self, context: _Optional[_Union[Answer, _Mapping]] = ..., token: _Optional[str] = ..., answer: _Optional[_Union[Answer, _Mapping]] = ...) -> None: ...
 
 class GraphStats(_message.Message):
-    __slots__ = ("graph", "version", "counts", "revisions", "lag", "freshness_s", "event_to_queryable_ms", "kernels", "models", "indexes")
+    __slots__ = ("graph", "version", "counts", "revisions", "lag", "freshness_s", "event_to_queryable_ms", "kernels", "models", "indexes", "spending")
     class CountsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -349,6 +353,13 @@ class GraphStats(_message.Message):
         key: str
         value: _struct_pb2.Struct
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
+    class SpendingEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _struct_pb2.Struct
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ...) -> None: ...
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]
@@ -359,6 +370,7 @@ class GraphStats(_message.Message):
     KERNELS_FIELD_NUMBER: _ClassVar[int]
     MODELS_FIELD_NUMBER: _ClassVar[int]
     INDEXES_FIELD_NUMBER: _ClassVar[int]
+    SPENDING_FIELD_NUMBER: _ClassVar[int]
     graph: str
     version: int
     counts: _containers.ScalarMap[str, int]
@@ -369,7 +381,8 @@ class GraphStats(_message.Message):
     kernels: _containers.ScalarMap[str, str]
     models: _containers.ScalarMap[str, str]
     indexes: _containers.MessageMap[str, _struct_pb2.Struct]
-    def __init__(self, graph: _Optional[str] = ..., version: _Optional[int] = ..., counts: _Optional[_Mapping[str, int]] = ..., revisions: _Optional[_Mapping[str, int]] = ..., lag: _Optional[int] = ..., freshness_s: _Optional[float] = ..., event_to_queryable_ms: _Optional[_Mapping[str, float]] = ..., kernels: _Optional[_Mapping[str, str]] = ..., models: _Optional[_Mapping[str, str]] = ..., indexes: _Optional[_Mapping[str, _struct_pb2.Struct]] = ...) -> None: ...
+    spending: _containers.MessageMap[str, _struct_pb2.Struct]
+    def __init__(self, graph: _Optional[str] = ..., version: _Optional[int] = ..., counts: _Optional[_Mapping[str, int]] = ..., revisions: _Optional[_Mapping[str, int]] = ..., lag: _Optional[int] = ..., freshness_s: _Optional[float] = ..., event_to_queryable_ms: _Optional[_Mapping[str, float]] = ..., kernels: _Optional[_Mapping[str, str]] = ..., models: _Optional[_Mapping[str, str]] = ..., indexes: _Optional[_Mapping[str, _struct_pb2.Struct]] = ..., spending: _Optional[_Mapping[str, _struct_pb2.Struct]] = ...) -> None: ...
 
 class GraphDigest(_message.Message):
     __slots__ = ("version", "digest")

@@ -18,6 +18,7 @@ from services.application import (
     GraphStats,
     Health,
     Rebuilt,
+    Usage,
     Verification,
 )
 
@@ -65,10 +66,15 @@ def reports_json(reports: Sequence[CommunityReport]) -> Json:
     return {"reports": _plain(list(reports))}
 
 
+def _is_said(value: object, name: str) -> bool:
+    """A cost that nobody knows is left out."""
+    return not (isinstance(value, Usage) and getattr(value, name) is None)
+
+
 def _plain(value: object) -> object:
     """Dataclasses and mappings as dicts, sequences as lists, all the way down."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value) if _is_said(value, each.name)}
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

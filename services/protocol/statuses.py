@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from streams.errors import (
     Broken,
     DeadlineExceeded,
+    Exhausted,
     Fenced,
     GraphtideError,
     Invalid,
@@ -74,6 +75,7 @@ class Status:
 STATUSES: dict[type[GraphtideError], Status] = {
     GraphtideError: Status("internal", 500, "INTERNAL"),
     Retryable: Status("unavailable", 503, "UNAVAILABLE"),
+    Exhausted: Status("budget", 429, "RESOURCE_EXHAUSTED"),
     Rejected: Status("rejected", 422, "INVALID_ARGUMENT"),
     Broken: Status("broken", 500, "INTERNAL"),
     Fenced: Status("fenced", 503, "ABORTED"),

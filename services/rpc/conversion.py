@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from google.protobuf.json_format import ParseDict
 from google.protobuf.struct_pb2 import Struct, Value
 
-from services.application import Answer, CommunityReport, DocumentStatus, EntityStatus, GraphStats
+from services.application import Answer, CommunityReport, DocumentStatus, EntityStatus, GraphStats, Usage
 from services.protocol import graphtide_pb2 as pb
 from services.protocol.shapes import Json, fields_json, reports_json
 from services.protocol.statuses import Rejection
@@ -116,6 +116,7 @@ def status_message(status: DocumentStatus) -> pb.DocumentStatus:
         metadata=_struct(status.metadata),
         text=status.text,
         facts=facts,
+        usage=_usage(status.usage),
     )
 
 
@@ -130,13 +131,14 @@ def answer_message(answer: Answer) -> pb.Answer:
         subgraph=_subgraph(answer),
         version=answer.version,
         mode=answer.mode,
-        usage=pb.Usage(
-            llm_calls=answer.usage.llm_calls,
-            prompt_tokens=answer.usage.prompt_tokens,
-            completion_tokens=answer.usage.completion_tokens,
-        ),
+        usage=_usage(answer.usage),
         trace=[_struct(step) for step in answer.trace or ()],
     )
+
+
+def _usage(usage: Usage) -> pb.Usage:
+    tokens = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+    return pb.Usage(llm_calls=usage.llm_calls, **tokens, cost=usage.cost)
 
 
 def entity_message(status: EntityStatus) -> pb.EntityStatus:
@@ -174,4 +176,5 @@ def stats_message(stats: GraphStats) -> pb.GraphStats:
         kernels=dict(stats.kernels),
         models=dict(stats.models),
         indexes={name: _struct(index) for name, index in stats.indexes.items()},
+        spending={name: _struct(spent) for name, spent in stats.spending.items()},
     )

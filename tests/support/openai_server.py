@@ -105,6 +105,7 @@ class OpenAIServer:
 
     dimensions: int = DIMENSIONS
     gives_base64: bool = True
+    usage: int = 1
     faults: deque[Fault] = field(default_factory=deque)
     seen: list[Seen] = field(default_factory=list)
     most_at_once: int = 0
@@ -154,7 +155,7 @@ class OpenAIServer:
             vector = vector_of(text, self.dimensions)
             value = base64.b64encode(vector.tobytes()).decode() if packed else vector.tolist()
             data.append({"object": "embedding", "index": index, "embedding": value})
-        return {"object": "list", "model": seen.body["model"], "data": data, "usage": {"prompt_tokens": 1}}
+        return {"object": "list", "model": seen.body["model"], "data": data, "usage": {"prompt_tokens": self.usage}}
 
 
 def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:

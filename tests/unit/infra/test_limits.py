@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from infra.models.limits import Allowance, Gate, Limits, Timing
-from streams.errors import Rejected, Retryable
+from streams.errors import Exhausted, Rejected, Retryable
 
 
 class Time:
@@ -222,6 +222,74 @@ async def test_gate_stays_open_for_refusals_of_single_texts() -> None:
     for _ in range(9):
         await fail(gate, Rejected("too long"))
     await works(gate)
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(3), Limits(3, 60), Limits(3, 600, 10_000)], ids=["none", "requests", "tokens"]
+)
+async def test_gate_gives_graphs_turns_however_many_calls_one_has_waiting(limits: Limits) -> None:
+    """A greedy graph with 300 calls waiting, three modest ones with a few now and then: a modest call never has more
+    than the calls that are under way, those of its own graph, and one of each other graph in front of it."""
+    seed = 5
+    print(f"seed {seed}")
+    rng, time = random.Random(seed), Time()
+    gate, through, waited = Gate(limits, "x", time.timing()), [], []
+
+    async def call(graph: str, tokens: int) -> None:
+        before, own = len(through), sum(one == graph for one in waiting)
+        waiting.append(graph)
+        async with gate.call(tokens, graph=graph):
+            waiting.remove(graph)
+            through.append(graph)
+            if graph != "greedy":
+                waited.append((len(through) - before - 1, own))
+            await asyncio.sleep(0)
+
+    waiting: list[str] = []
+    tasks = [asyncio.create_task(call("greedy", 200)) for _ in range(300)]
+    await settled()
+    for _ in range(40):
+        tasks += [asyncio.create_task(call(rng.choice("abc"), 200)) for _ in range(rng.randrange(3))]
+        await time.pass_(rng.choice([1, 7]))
+    await time.pass_(100_000)
+    await asyncio.gather(*tasks)
+    assert len(through) == len(tasks) and waited
+    # In front of a call: those of its own graph, and of each of the three others as many and one, and who had a place.
+    assert all(ahead <= own + 3 * (own + 1) + 3 for ahead, own in waited)
+    assert through.index(next(one for one in through if one != "greedy")) < 100
+
+
+async def test_gate_shares_tokens_not_calls_between_graphs() -> None:
+    """Two graphs that always have calls waiting get the same tokens, though one asks for four times as many a call."""
+    time = Time()
+    gate, taken = Gate(Limits(1, tokens_per_minute=1_000), "x", time.timing()), {"big": 0, "small": 0}
+
+    async def call(graph: str, tokens: int) -> None:
+        async with gate.call(tokens, graph=graph):
+            taken[graph] += tokens
+
+    tasks = [asyncio.create_task(call("big", 400)) for _ in range(200)]
+    tasks += [asyncio.create_task(call("small", 100)) for _ in range(800)]
+    await time.pass_(60 * 30)
+    assert sum(taken.values()) > 20_000 and abs(taken["big"] - taken["small"]) <= 400
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_gate_takes_a_used_up_budget_for_no_failure() -> None:
+    """Calls that their graph's budget refuses do not shut the endpoint, and give back what they took of its minute."""
+    time = Time()
+    gate = Gate(Limits(2, requests_per_minute=2, tokens_per_minute=100, failures_to_open=2), "x", time.timing())
+    for _ in range(5):
+        with pytest.raises(Exhausted):
+            async with gate.call(50):
+                raise Exhausted("used up")
+    calls = Calls(gate)
+    for name in "ab":
+        calls.start(name, 50, stays=False)
+    await settled()
+    assert calls.through == ["a", "b"]
 
 
 def test_allowance_never_delays_when_there_is_no_limit() -> None:

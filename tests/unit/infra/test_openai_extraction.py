@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
+from infra.models.accounting import Accounts
 from infra.models.extraction_answer import MOST_ENTITIES, SCHEMA
 from infra.models.extraction_memo import MemoisedExtractor
 from infra.models.memo import MemoryVectorStore
@@ -41,23 +42,29 @@ def server() -> Iterator[LlmServer]:
 
 
 @pytest.fixture
-async def chat(server: LlmServer) -> AsyncIterator[OpenAIChat]:
-    """A client of it."""
-    client = OpenAIChat(ChatEndpoint(server.base_url, "test-model", KEY))
-    yield client
-    await client.close()
-
-
-@pytest.fixture
 def registry() -> CollectorRegistry:
     """Where this test's counters are."""
     return CollectorRegistry()
 
 
 @pytest.fixture
-def extractor(chat: OpenAIChat, registry: CollectorRegistry) -> OpenAIExtractor:
+def tally(registry: CollectorRegistry) -> Tally:
+    """What counts into the registry."""
+    return Tally(registry)
+
+
+@pytest.fixture
+async def chat(server: LlmServer, tally: Tally) -> AsyncIterator[OpenAIChat]:
+    """A client of it."""
+    client = OpenAIChat(ChatEndpoint(server.base_url, "test-model", KEY), Accounts(tally=tally))
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+def extractor(chat: OpenAIChat, tally: Tally) -> OpenAIExtractor:
     """An extractor on the client, counting into the registry."""
-    return OpenAIExtractor(chat, Tally(registry))
+    return OpenAIExtractor(chat, tally)
 
 
 def dropped(registry: CollectorRegistry, reason: str) -> float:
@@ -265,7 +272,7 @@ async def test_extraction_rejects_with_the_cause_when_the_second_answer_is_no_be
     with pytest.raises(Rejected, match=cause):
         await extractor.extract(TEXT, title=TITLE)
     assert len(server.seen) == 2
-    assert registry.get_sample_value("graphtide_llm_calls_total", {"purpose": "extraction"}) == 2
+    assert registry.get_sample_value("graphtide_llm_calls_total", {"graph": "-", "stage": "extract"}) == 2
 
 
 async def test_extraction_takes_an_object_inside_a_list(server: LlmServer, extractor: OpenAIExtractor) -> None:

@@ -1,0 +1,216 @@
+"""The accounts in front of every call: what each ending of a call is settled by, and whose it is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from graph.tokens import count_tokens
+from infra.models.accounting import Accounts, Price, Rules
+from infra.models.limits import Limits
+from infra.models.openai_chat import ChatEndpoint, Message, OpenAIChat, Schema
+from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
+from infra.models.tally import Tally
+from streams.errors import Broken, Exhausted, GraphtideError
+from streams.spending import NANO, Bill, Budget, Payer, Spent, Stage, paid_by
+from tests.support import llm_faults as fake
+from tests.support import openai_server as embedding
+from tests.support.llm_server import LlmServer
+from tests.support.openai_server import DROPPED, NOT_JSON, SLOW, Fault, OpenAIServer, status
+
+SCHEMA = Schema("any", {"type": "object"})
+ASKED = [Message("system", "You read."), Message("user", "Halden Station was founded in 1961 by Ida Moreau.")]
+SENT = sum(count_tokens(one.text) for one in ASKED)
+PRICE = Price(2.0, 8.0)
+EXPECTED = Spent(1, SENT, 400, SENT * 2_000 + 400 * 8_000)
+
+
+@pytest.fixture
+def server() -> Iterator[LlmServer]:
+    """A language model on loopback."""
+    with LlmServer() as running:
+        yield running
+
+
+@contextlib.asynccontextmanager
+async def model(server: LlmServer, accounts: Accounts, base_url: str = "") -> AsyncIterator[OpenAIChat]:
+    endpoint = ChatEndpoint(base_url or server.base_url, "m", timeout_s=0.5, limits=Limits(4))
+    chat = OpenAIChat(endpoint, accounts)
+    yield chat
+    await chat.close()
+
+
+def priced(**rules: object) -> Accounts:
+    return Accounts(rules=Rules({"m": PRICE}, **rules))  # type: ignore[arg-type]
+
+
+def said(server: LlmServer) -> Spent:
+    """What the server said its answers took, at the price."""
+    sent = sum(seen.prompt_tokens for seen in server.seen)
+    got = sum(seen.completion_tokens for seen in server.seen)
+    return Spent(sum(seen.prompt_tokens > 0 for seen in server.seen), sent, got, sent * 2_000 + got * 8_000)
+
+
+async def settled(accounts: Accounts) -> Spent:
+    stages = await accounts.spending.stages("g")
+    assert await accounts.spending.day("g", accounts.today()) == stages, "an entry is left open"
+    return stages.get(Stage.EXTRACT, Spent())
+
+
+KNOWN = {
+    "well": (),
+    "no-usage": (fake.NO_USAGE,),
+    "cut-off": (fake.CUT_OFF,),
+    "malformed": (fake.MALFORMED,),
+    "flood": (fake.FLOOD,),
+    "emptied": (fake.EMPTIED,),
+    "filtered": (fake.FILTERED,),
+}
+
+
+@pytest.mark.parametrize("case", KNOWN)
+async def test_call_that_is_answered_costs_what_the_endpoint_says(server: LlmServer, case: str) -> None:
+    """Whatever the answer is worth, it was paid for: tokens and money are the endpoint's."""
+    accounts = priced()
+    server.misbehave(*KNOWN[case])
+    with paid_by(Payer("g")):
+        async with model(server, accounts) as chat:
+            await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
+    assert await settled(accounts) == said(server) != Spent()
+
+
+@pytest.mark.parametrize("fault", [status(429, retry_after="1"), status(500), status(503), status(401), status(413)])
+async def test_call_that_is_refused_costs_nothing(server: LlmServer, fault: Fault) -> None:
+    """An error status is no answer, and is charged by nobody."""
+    accounts = priced()
+    server.misbehave(fault)
+    with paid_by(Payer("g")):
+        async with model(server, accounts) as chat:
+            with pytest.raises(GraphtideError):
+                await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
+    assert await settled(accounts) == Spent()
+
+
+async def test_call_that_was_never_sent_costs_nothing(server: LlmServer) -> None:
+    """Where nobody listens, nobody charges."""
+    accounts = priced()
+    with paid_by(Payer("g")):
+        async with model(server, accounts, "http://127.0.0.1:9/v1") as chat:
+            with pytest.raises(GraphtideError):
+                await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
+    assert await settled(accounts) == Spent()
+
+
+@pytest.mark.parametrize("fault", [DROPPED, SLOW, NOT_JSON, fake.NO_CHOICES], ids=["dropped", "slow", "html", "hollow"])
+async def test_call_whose_cost_nobody_knows_counts_as_expected(server: LlmServer, fault: Fault) -> None:
+    """It may be charged: the prompt as counted here, and an answer of the usual length."""
+    accounts = priced()
+    server.misbehave(fault)
+    with paid_by(Payer("g")):
+        async with model(server, accounts) as chat:
+            with pytest.raises(GraphtideError):
+                await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
+    assert await settled(accounts) == EXPECTED
+
+
+async def test_call_that_is_given_up_counts_as_expected(server: LlmServer) -> None:
+    """Its caller is gone; the endpoint may go on, and charge."""
+    accounts = priced()
+    server.misbehave(SLOW)
+    async with model(server, accounts) as chat:
+        with paid_by(Payer("g")):
+            task = asyncio.create_task(chat.complete(ASKED, SCHEMA, Stage.EXTRACT))
+        await asyncio.to_thread(server.arrived.get)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert await settled(accounts) == EXPECTED
+
+
+async def test_call_that_takes_learning_the_dialect_is_paid_once() -> None:
+    """The refused attempts are free."""
+    accounts = priced()
+    with LlmServer(refuses=("json_schema", "max_completion_tokens", "temperature")) as server, paid_by(Payer("g")):
+        async with model(server, accounts) as chat:
+            await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
+        assert len(server.seen) == 4 and await settled(accounts) == said(server)
+
+
+@pytest.mark.parametrize(("fault", "usage"), [(None, 7), (embedding.NAN, 7), (embedding.NOT_JSON, 0), (status(500), 0)])
+async def test_embedding_is_charged_whether_its_vectors_are_good_or_not(fault: Fault | None, usage: int) -> None:
+    """By the usage that is said, else by what was sent; an error status is free."""
+    accounts = Accounts(rules=Rules({"e": Price(1.0)}))
+    with OpenAIServer() as server, paid_by(Payer("g", "d")):
+        server.usage = 7
+        server.misbehave(*([fault] if fault else []))
+        embedder = OpenAIEmbedder(EmbeddingEndpoint(server.base_url, "e"), accounts)
+        with contextlib.suppress(GraphtideError):
+            await embedder.embed(["one two three"])
+        await embedder.close()
+    counted = usage or (3 if fault is embedding.NOT_JSON else 0)
+    expected = {Stage.EMBED: Spent(1, counted, 0, counted * 1_000)} if counted else {}
+    assert await accounts.spending.stages("g") == expected
+    assert await accounts.spending.document("g", "d") == Spent(cost_nano=counted * 1_000)
+
+
+async def test_accounts_pause_a_graph_for_the_day_and_no_other(server: LlmServer) -> None:
+    """What would go beyond the budget is not asked; others, and the next day, have their own; questions may go on."""
+    now = [1_000_000.0]
+    accounts = Accounts(rules=Rules({}, budgets={"g": Budget(tokens=SENT + 600)}), now=lambda: now[0])
+    async with model(server, accounts) as chat:
+        with paid_by(Payer("g")):
+            await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
+            for _ in range(3):
+                with pytest.raises(Exhausted, match="budget of graph 'g'") as refused:
+                    await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
+        assert refused.value.retry_after_s == 86_400 - now[0] % 86_400 and accounts.paused("g")
+        with paid_by(Payer("h")):
+            await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
+        with paid_by(Payer("g", question=True)):
+            await chat.complete(ASKED, SCHEMA, Stage.ANSWER)
+        assert len(server.seen) == 3
+        now[0] += 86_400
+        assert not accounts.paused("g")
+        with paid_by(Payer("g")):
+            await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
+    assert len(server.seen) == 4
+
+
+async def test_accounts_stop_questions_when_they_are_told_to(server: LlmServer) -> None:
+    """The same, with the setting: the question is refused, and says why."""
+    accounts = Accounts(rules=Rules({}, Budget(tokens=1), stop_questions=True))
+    async with model(server, accounts) as chat:
+        with paid_by(Payer("g", question=True)), pytest.raises(Exhausted, match="budget"):
+            await chat.complete(ASKED, SCHEMA, Stage.ANSWER)
+    assert server.seen == []
+
+
+async def test_bill_and_counters_have_what_the_books_have(server: LlmServer) -> None:
+    """Of two tasks that work for two payers at once each has its own bill."""
+    registry = CollectorRegistry()
+    accounts = Accounts(rules=Rules({"m": PRICE}), tally=Tally(registry))
+    bills = {"g": Bill(), "h": Bill()}
+    async with model(server, accounts) as chat:
+
+        async def ask(graph: str, times: int) -> None:
+            with paid_by(Payer(graph, bill=bills[graph])):
+                for _ in range(times):
+                    await chat.complete(ASKED, SCHEMA, Stage.ANSWER)
+
+        await asyncio.gather(ask("g", 2), ask("h", 1))
+    for graph, bill in bills.items():
+        assert bill.stages == await accounts.spending.stages(graph)
+        money = registry.get_sample_value("graphtide_llm_cost_total", {"graph": graph, "stage": "answer"})
+        assert money == pytest.approx(bill.llm.cost_nano / NANO)
+    assert bills["g"].llm.calls == 2 and bills["h"].llm.calls == 1
+
+
+def test_rules_refuse_a_budget_in_money_without_a_price() -> None:
+    """What cannot be counted cannot be bounded: that is said at the start."""
+    rules = Rules({"m": PRICE}, budgets={"g": Budget(cost_nano=1)})
+    rules.check({"language": "m", "embedding": ""})
+    with pytest.raises(Broken, match="embedding model 'e' has no price"):
+        rules.check({"language": "m", "embedding": "e"})
