@@ -11,6 +11,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -77,6 +78,25 @@ class Settings(BaseSettings):
     port: int = Field(default=8080, ge=0, le=65535)
     grpc_port: int = Field(default=50051, ge=0, le=65535)
     shutdown_timeout_s: float = Field(default=20.0, gt=0)
+    drain_s: float = Field(default=0.0, ge=0)
+
+    insecure: bool = False
+    api_keys_file: str = ""
+    jwt_key_file: str = ""
+    jwt_algorithm: str = "RS256"
+    jwt_issuer: str = ""
+    jwt_audience: str = ""
+    jwt_leeway_s: float = Field(default=30.0, ge=0, le=600)
+    jwt_claim: str = "graphtide"
+    key_requests_per_second: float = Field(default=0.0, ge=0)
+    tries_per_minute: int = Field(default=60, ge=1)
+    metrics_open: bool = False
+    tls_cert_file: str = ""
+    tls_key_file: str = ""
+    tls_client_ca_file: str = ""
+
+    log_format: Literal["text", "json"] = "text"
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     max_body_bytes: int = Field(default=8 << 20, ge=1024)
     max_batch: int = Field(default=1000, ge=1)

@@ -7,6 +7,7 @@ Not a client library. The invariant: whatever goes wrong becomes a `CommandError
 from __future__ import annotations
 
 import json
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
@@ -15,6 +16,7 @@ from urllib.parse import quote
 
 import httpx
 
+from services.cli.connection import Connection
 from services.cli.exits import FAILED, NOT_FOUND, UNREACHABLE, USAGE, CommandError
 
 DEFAULT_URL = "http://127.0.0.1:8080"
@@ -29,12 +31,20 @@ _LATER = frozenset({429, 503})
 class Client:
     """Calls to one service. `tell` is told when a call has to wait."""
 
-    def __init__(self, url: str, tell: Callable[[str], None], timeout_s: float = 60.0) -> None:
+    def __init__(
+        self, url: str, tell: Callable[[str], None], timeout_s: float = 60.0, connection: Connection | None = None
+    ) -> None:
         if not url.startswith(("http://", "https://")):
             raise CommandError(f"{url} is not a URL; give one such as {DEFAULT_URL}", USAGE)
         self.url = url.rstrip("/")
         self.tell = tell
-        self._http = httpx.Client(base_url=self.url, timeout=httpx.Timeout(timeout_s, connect=5.0))
+        connection = connection or Connection()
+        self._http = httpx.Client(
+            base_url=self.url,
+            timeout=httpx.Timeout(timeout_s, connect=5.0),
+            headers=_credential(connection.api_key),
+            verify=_trusted(connection),
+        )
 
     def __enter__(self) -> Client:
         return self
@@ -110,6 +120,26 @@ class Client:
         return CommandError(f"no service answers at {self.url} ({cause}); {cure}", UNREACHABLE)
 
 
+def _credential(api_key: str) -> dict[str, str]:
+    if not (api_key.isascii() and api_key.isprintable()):
+        raise CommandError("GRAPHTIDE_API_KEY is not a key: it holds characters that no key has", USAGE)
+    return {"authorization": f"Bearer {api_key.strip()}"} if api_key else {}
+
+
+def _trusted(connection: Connection) -> ssl.SSLContext | bool:
+    """Whom to trust, and what to show. The system's CAs, or the one that is named."""
+    if not (connection.ca_file or connection.client_cert):
+        return True
+    try:
+        context = ssl.create_default_context(cafile=connection.ca_file or None)
+        if connection.client_cert:
+            context.load_cert_chain(connection.client_cert)
+    except OSError as error:  # ssl.SSLError is one
+        told = error.strerror or str(error)
+        raise CommandError(f"GRAPHTIDE_CA_FILE or GRAPHTIDE_CLIENT_CERT cannot be used: {told}", USAGE) from error
+    return context
+
+
 def graph_path(graph: str) -> str:
     return f"/v1/graphs/{quote(graph, safe='')}"
 
@@ -122,6 +152,8 @@ def _refused(response: httpx.Response) -> CommandError:
     said = _parsed(response).get("error")
     detail: Mapping[str, Any] = said if isinstance(said, dict) else {}
     message = str(detail.get("message") or f"the service answered {response.status_code}")
+    if response.status_code == 401:
+        message += "; give the service's key in GRAPHTIDE_API_KEY"
     if detail.get("field"):
         message = f"{detail['field']}: {message}"
     code = NOT_FOUND if response.status_code == 404 else USAGE if response.status_code in (400, 422) else FAILED

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from services.cli import key_commands
+from services.cli.connection import CONNECTION, add_connection_options
 from services.cli.exits import DIFFERS, EXPLAINED, FAILED, USAGE, CommandError
 from services.cli.terminal import progress, result, tell
 
@@ -26,6 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(key_commands.app, name="keys")
 
 Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="Where the service is.")]
 Graph = Annotated[str, typer.Option("--graph", "-g", help="The graph's name.")]
@@ -46,6 +49,7 @@ class Stage(StrEnum):
 
 def run() -> None:
     """Run the command line. A `CommandError` becomes one sentence on standard error, and its exit code."""
+    add_connection_options(app)
     try:
         app(prog_name="graphtide")
     except CommandError as error:
@@ -220,4 +224,4 @@ def _client(url: str, patient: bool = False) -> Client:
     """A client of the service; a patient one waits for work that grows with the graph."""
     from services.cli.client import Client
 
-    return Client(url, tell, timeout_s=3600.0 if patient else 60.0)
+    return Client(url, tell, timeout_s=3600.0 if patient else 60.0, connection=CONNECTION)

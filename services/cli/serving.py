@@ -17,7 +17,6 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     import uvicorn
     from prometheus_client import CollectorRegistry
 
+    from services.access.gate import Gate
+    from services.access.tls import TlsFiles
     from services.application import Application
     from services.protocol.limits import Limits
 
@@ -42,11 +43,6 @@ def serve_until_stopped(given: Mapping[str, object], config: Path | None, as_jso
     except SettingsError as error:
         raise CommandError(str(error), USAGE) from error
     _log_to_standard_error()
-    if not _is_loopback(settings.host):
-        tell(
-            f"graphtide: listening on {settings.host}: this version asks for no credentials, so whoever reaches it "
-            "can read, change and delete everything; put a proxy that does in front, or use 127.0.0.1"
-        )
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(settings, as_json))
@@ -66,14 +62,17 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def _serve(settings: Settings, as_json: bool) -> None:
+    from services.access.exposure import gate_of
+    from services.access.tls import tls_files
     from services.wiring import open_application
 
     _stop_at_once_on_signals()
+    guard = Guard(gate_of(settings), tls_files(settings))
     with listen(settings.host, settings.port) as listener:
         registry = _registry()
         async with open_application(settings, registry) as application:
             _spare_the_collector()
-            parts = _Parts(application, settings, registry)
+            parts = _Parts(application, settings, registry, guard)
             await _answer(parts, listener, as_json)
 
 
@@ -88,10 +87,19 @@ def _spare_the_collector() -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Guard:
+    """What stands between the network and the application."""
+
+    gate: Gate
+    tls: TlsFiles | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Parts:
     application: Application
     settings: Settings
     registry: CollectorRegistry
+    guard: Guard
 
 
 def _registry() -> CollectorRegistry:
@@ -110,13 +118,13 @@ async def _answer(parts: _Parts, listener: socket.socket, as_json: bool) -> None
 
     settings = parts.settings
     limits = Limits.of(settings)
-    grpc_server = create_server(parts.application, limits)
-    grpc_port = _bind_grpc(grpc_server, settings.host, settings.grpc_port)
+    grpc_server = create_server(parts.application, limits, parts.guard.gate)
+    grpc_port = _bind_grpc(grpc_server, settings, parts.guard.tls)
     http_server = _http_server(parts, limits)
     await grpc_server.start()
     _end_on_signals(http_server)
     serving = asyncio.create_task(http_server.serve([listener]))
-    _announce(_url(settings.host, listener.getsockname()[1]), f"{settings.host}:{grpc_port}", as_json)
+    _announce(_url(parts, listener.getsockname()[1]), f"{settings.host}:{grpc_port}", as_json)
     await serving
     await grpc_server.stop(settings.shutdown_timeout_s)
     _stop_at_once_on_signals()
@@ -125,12 +133,21 @@ async def _answer(parts: _Parts, listener: socket.socket, as_json: bool) -> None
 def _http_server(parts: _Parts, limits: Limits) -> uvicorn.Server:
     import uvicorn
 
+    from services.access.tls import server_context
     from services.http.app import create_app
 
-    app = create_app(parts.application, limits, parts.registry)
+    app = create_app(parts.application, limits, parts.registry, parts.guard.gate)
     graceful_s = max(1, round(parts.settings.shutdown_timeout_s))
+    files = parts.guard.tls
     return uvicorn.Server(
-        uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=graceful_s)
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=graceful_s,
+            ssl_context_factory=None if files is None else lambda *_: server_context(files),
+        )
     )
 
 
@@ -178,10 +195,15 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _bind_grpc(server: grpc.aio.Server, host: str, port: int) -> int:
+def _bind_grpc(server: grpc.aio.Server, settings: Settings, tls: TlsFiles | None) -> int:
+    host, port = settings.host, settings.grpc_port
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
-        return int(server.add_insecure_port(address))
+        if tls is None:
+            return int(server.add_insecure_port(address))
+        from services.access.tls import grpc_credentials
+
+        return int(server.add_secure_port(address, grpc_credentials(tls)))
     except RuntimeError as error:
         raise _taken(host, port, "grpc-port", "the address is taken or not ours") from error
 
@@ -200,15 +222,9 @@ def _announce(http_url: str, grpc_address: str, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _url(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _url(parts: _Parts, port: int) -> str:
+    scheme, host = "https" if parts.guard.tls else "http", parts.settings.host
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _log_to_standard_error() -> None:

@@ -91,6 +91,16 @@ def graphs(console: Console, body: Json) -> None:
     console.print(table if body["graphs"] else Text("There is no graph yet; publish a document to make one."))
 
 
+def keys(console: Console, body: Json) -> None:
+    """The API keys, and what each may do."""
+    table = Table("name", "graphs", "actions", "expires", "limits", box=None, pad_edge=False)
+    for each in body["keys"]:
+        limits = [f"{each[name]:g} {name}" for name in ("requests_per_second", "max_body_bytes") if name in each]
+        shown = (each["name"], ", ".join(each["graphs"]), ", ".join(each["actions"]), each.get("expires", "never"))
+        table.add_row(*map(Text, (*shown, ", ".join(limits))))
+    console.print(table)
+
+
 def _one_line(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_one_line(inner)}" for name, inner in value.items())

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.openapi.utils import get_openapi
 from prometheus_client import CollectorRegistry
 from pydantic.json_schema import models_json_schema
 
+from services.access.gate import Gate
 from services.application import Application
+from services.http.access import Access, permission
 from services.http.documents import document_routes
 from services.http.errors import handle_errors
 from services.http.graphs import graph_routes
@@ -27,15 +29,22 @@ _SUMMARY = "A knowledge graph that stays current while documents stream in, and 
 
 
 def create_app(
-    application: Application, limits: Limits | None = None, registry: CollectorRegistry | None = None
+    application: Application,
+    limits: Limits | None = None,
+    registry: CollectorRegistry | None = None,
+    gate: Gate | None = None,
 ) -> FastAPI:
-    """The ASGI application over `application`. `registry` is what /metrics shows, with what is in it already."""
-    limits, registry = limits or Limits(), registry or CollectorRegistry()
-    app = FastAPI(title="Graphtide", version="1", summary=_SUMMARY, redirect_slashes=False)
+    """The ASGI application over `application`. `registry` is what /metrics shows, with what is in it already; without
+    a `gate` it is for everybody.
+    """
+    limits, registry, gate = limits or Limits(), registry or CollectorRegistry(), gate or Gate()
+    needed = [Depends(permission(gate))]
+    app = FastAPI(title="Graphtide", version="1", summary=_SUMMARY, redirect_slashes=False, dependencies=needed)
     app.include_router(document_routes(application, limits))
     app.include_router(query_routes(application, limits))
     app.include_router(graph_routes(application))
     app.include_router(operation_routes(application, registry))
+    app.add_middleware(Access, gate=gate)
     app.add_middleware(Observation, registry=registry, limits=limits)
     handle_errors(app)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]

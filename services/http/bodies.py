@@ -9,6 +9,7 @@ import asyncio
 
 from starlette.requests import ClientDisconnect, Request
 
+from services.http.access import caller_of
 from services.protocol.statuses import Malformed, SlowBody, TooLarge, UnsupportedContent
 
 JSON = "application/json"
@@ -31,7 +32,11 @@ def content_type(request: Request, *allowed: str) -> str:
 
 
 async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes:
-    """The whole body. Raises TooLarge as soon as it is known to be, SlowBody, Malformed, ClientDisconnect."""
+    """The whole body. Raises TooLarge as soon as it is known to be, SlowBody, Malformed, ClientDisconnect.
+
+    The caller's own limit counts when it is lower.
+    """
+    max_bytes = min(max_bytes, caller_of(request).who.allowance.max_body_bytes or max_bytes)
     length = request.headers.get("content-length", "0")
     if not length.isdecimal():
         raise Malformed("the Content-Length is not a number")
@@ -65,4 +70,4 @@ def _within(body: bytes | bytearray, max_bytes: int) -> bytes:
 
 
 def _too_large(max_bytes: int) -> TooLarge:
-    return TooLarge(f"the body has more than {max_bytes} bytes; split it, or raise the limit in the settings")
+    return TooLarge(f"the body has more than {max_bytes} bytes; split it, or have the limit raised")

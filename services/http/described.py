@@ -43,6 +43,8 @@ IdPath = Annotated[
 
 _CAUSES = {
     400: "the body, or the path, is not what it says it is",
+    401: "no valid credential",
+    403: "the credential was not given this action, or this graph",
     404: "there is no such graph or document",
     408: "the body did not arrive in time",
     413: "the body is larger than the service accepts",
@@ -56,7 +58,7 @@ _CAUSES = {
 
 def errors(*statuses: int) -> Responses:
     """The error responses of a route, for its description."""
-    return {status: {"model": ErrorBody, "description": _CAUSES[status]} for status in statuses}
+    return {status: {"model": ErrorBody, "description": _CAUSES[status]} for status in (401, 403, *statuses)}
 
 
 def body_of(content: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from starlette.routing import Match
 from starlette.types import Message, Receive, Scope, Send
 
 from services.protocol.shapes import dump
-from services.protocol.statuses import TooLarge, error_body, retry_after_s, status_of
+from services.protocol.statuses import TooLarge, Unauthenticated, error_body, retry_after_s, status_of
 from streams.errors import GraphtideError
 
 LINGER_BYTES = 64 << 20
@@ -59,6 +59,8 @@ def error_response(error: GraphtideError) -> Response:
     wait_s = retry_after_s(error)
     if wait_s is not None:
         headers["retry-after"] = str(max(1, math.ceil(wait_s)))  # the header knows whole seconds only
+    if isinstance(error, Unauthenticated):
+        headers["www-authenticate"] = 'Bearer realm="graphtide"'
     body, status = dump(error_body(error)), status_of(error).http
     if isinstance(error, TooLarge):
         return Refusal(body, status, {**headers, "connection": "close"}, "application/json")

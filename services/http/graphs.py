@@ -6,7 +6,9 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from services.access.policy import visible
 from services.application import Application
+from services.http.access import caller_of
 from services.http.described import GraphPath, errors, graph_in, reply
 from services.http.models import (
     DigestBody,
@@ -32,9 +34,10 @@ def graph_routes(application: Application) -> APIRouter:
 
 def _add_views(router: APIRouter, application: Application) -> None:
     @router.get("/v1/graphs", responses={200: {"model": GraphList}, **errors(429, 503)})
-    async def list_graphs() -> Response:
-        """The graphs with their versions."""
-        return reply(graphs_json(await application.graphs()))
+    async def list_graphs(request: Request) -> Response:
+        """The graphs with their versions, as far as the caller may read them."""
+        versions = await application.graphs()
+        return reply(graphs_json({graph: versions[graph] for graph in visible(caller_of(request).who, versions)}))
 
     @router.get("/v1/graphs/{graph}/stats", responses={200: {"model": StatsBody}, **_ERRORS})
     async def stats(request: Request, graph: GraphPath) -> Response:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from services.access.policy import Action, refusal
 from services.application import Application
+from services.health import in_outline
+from services.http.access import caller_of
 from services.http.described import reply
 from services.http.models import Alive, HealthBody
 from services.protocol.shapes import fields_json
@@ -27,9 +31,11 @@ def operation_routes(application: Application, registry: CollectorRegistry) -> A
         return reply({"status": "alive"})
 
     @router.get("/readyz", responses={200: {"model": HealthBody}, 503: {"model": HealthBody}})
-    async def readyz() -> Response:
-        """Whether every part is ready, and what each is doing or lacking."""
+    async def readyz(request: Request) -> Response:
+        """Whether every part is ready, and what each is doing or lacking: in full for those who may see /metrics."""
         health = await application.health()
+        if refusal(caller_of(request).who, Action.METRICS, None) is not None:
+            health = in_outline(health)
         return reply(fields_json(health), 200 if health.ready else 503)
 
     @router.get("/metrics", responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}})

@@ -41,6 +41,14 @@ class SlowBody(QueryError):
     """The body did not arrive in time."""
 
 
+class Unauthenticated(QueryError):
+    """The request brings no valid credential."""
+
+
+class Forbidden(QueryError):
+    """The credential is valid, and was not given what the request asks for."""
+
+
 class AllRejected(QueryError):
     """No document of a batch is good. `rejected` says why, one by one."""
 
@@ -87,6 +95,8 @@ STATUSES: dict[type[GraphtideError], Status] = {
     Malformed: Status("malformed", 400, "INVALID_ARGUMENT"),
     UnsupportedContent: Status("unsupported_content", 415, "INVALID_ARGUMENT"),
     TooLarge: Status("too_large", 413, "OUT_OF_RANGE"),
+    Unauthenticated: Status("unauthenticated", 401, "UNAUTHENTICATED"),
+    Forbidden: Status("forbidden", 403, "PERMISSION_DENIED"),
     SlowBody: Status("slow_body", 408, "DEADLINE_EXCEEDED"),
     AllRejected: Status("all_rejected", 422, "INVALID_ARGUMENT"),
 }

@@ -7,10 +7,12 @@ from grpc_health.v1 import health_pb2_grpc
 from grpc_health.v1.health import SERVICE_NAME as HEALTH_SERVICE
 from grpc_reflection.v1alpha import reflection
 
+from services.access.gate import Gate
 from services.application import Application
 from services.protocol import graphtide_pb2 as pb
 from services.protocol import graphtide_pb2_grpc
 from services.protocol.limits import Limits
+from services.rpc.access import Access
 from services.rpc.health import ApplicationHealth
 from services.rpc.servicer import Servicer
 
@@ -19,15 +21,19 @@ SERVICE = str(pb.DESCRIPTOR.services_by_name["Graphtide"].full_name)
 _ENVELOPE_BYTES = 1 << 20
 
 
-def create_server(application: Application, limits: Limits | None = None) -> grpc.aio.Server:
-    """A server over `application`, without a port yet. To be called inside the event loop that will run it."""
-    limits = limits or Limits()
+def create_server(application: Application, limits: Limits | None = None, gate: Gate | None = None) -> grpc.aio.Server:
+    """A server over `application`, without a port yet. To be called inside the event loop that will run it.
+
+    Without a `gate` it is for everybody.
+    """
+    limits, interceptors = limits or Limits(), [Access(gate or Gate())]
     options = [
         ("grpc.max_receive_message_length", limits.max_body_bytes + _ENVELOPE_BYTES),
         ("grpc.max_send_message_length", -1),
         ("grpc.so_reuseport", 0),  # a second server on the port must fail, not share it
     ]
-    server = grpc.aio.server(options=options, maximum_concurrent_rpcs=limits.max_in_flight)
+    most = limits.max_in_flight
+    server = grpc.aio.server(options=options, interceptors=interceptors, maximum_concurrent_rpcs=most)
     graphtide_pb2_grpc.add_GraphtideServicer_to_server(Servicer(application, limits), server)  # type: ignore[no-untyped-call]
     health_pb2_grpc.add_HealthServicer_to_server(ApplicationHealth(application, (SERVICE, "")), server)
     reflection.enable_server_reflection((SERVICE, HEALTH_SERVICE, reflection.SERVICE_NAME), server)

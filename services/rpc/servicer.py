@@ -12,6 +12,8 @@ from typing import cast
 
 from grpc.aio import ServicerContext
 
+from services.access.credentials import CALLER
+from services.access.policy import visible
 from services.application import Answer, Application, Ask, Piece
 from services.protocol import graphtide_pb2 as pb
 from services.protocol import graphtide_pb2_grpc
@@ -120,9 +122,8 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
     async def ListGraphs(self, _: pb.ListGraphsRequest, context: ServicerContext) -> pb.GraphList:  # noqa: N802
         async with told_to(context):
             graphs = await self._application.graphs()
-        return pb.GraphList(
-            graphs=[pb.GraphList.Graph(graph=name, version=version) for name, version in sorted(graphs.items())]
-        )
+        shown = visible(CALLER.get().who, sorted(graphs))
+        return pb.GraphList(graphs=[pb.GraphList.Graph(graph=name, version=graphs[name]) for name in shown])
 
     def _ask(self, request: pb.QueryRequest, context: ServicerContext) -> Ask:
         """The question; the caller's own deadline counts when it is nearer than ours."""

@@ -1,0 +1,163 @@
+"""The gate that HTTP and gRPC ask before anything else: who calls, may they, and not too much at once.
+
+Not the policy (`policy.py`) and no protocol. One gate serves both faces, so that a limit is one limit. The invariants:
+without credentials nobody comes past a closed gate; a good credential is never refused for somebody else's bad ones; no
+caller holds more than its share of the places, so that there is always one for who comes next.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from services.access.buckets import Buckets
+from services.access.credentials import CALLER, Caller, Credential, Header, credential_in
+from services.access.keys import KeyRing, looks_like_key
+from services.access.policy import ANYONE, Action, Principal, refusal
+from services.access.tokens import TokenVerifier
+from services.access.watched_file import WatchedFile
+from services.protocol.statuses import Unauthenticated
+from streams.errors import Overloaded
+
+_WRONG = "the credential is not valid"
+_log = logging.getLogger("graphtide.access")
+
+
+@dataclass(frozen=True, slots=True)
+class Fairness:
+    """Limits that hold for every caller that brings none of its own. 0 requests a second: no limit."""
+
+    places: int = 256
+    requests_per_second: float = 0.0
+    tries_per_minute: int = 60
+    """Requests without a valid credential from one address (IPv6: one /64) before they get 429 instead of 401."""
+
+
+class Gate:
+    """Open when there are neither keys nor a verifier: everybody is ANYONE then. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        keys: WatchedFile[KeyRing] | None = None,
+        tokens: TokenVerifier | None = None,
+        fairness: Fairness | None = None,
+        now: Callable[[], float] = time.monotonic,
+        metrics_open: bool = False,
+    ) -> None:
+        self._keys = keys
+        self._tokens = tokens
+        self._fairness = fairness or Fairness()
+        self._now = now
+        self._rates = Buckets()
+        self._tries = Buckets()
+        self._running: Counter[str] = Counter()
+        self.metrics_open = metrics_open
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no credentials are asked for."""
+        return self._keys is None and self._tokens is None
+
+    @property
+    def problem(self) -> str:
+        """Why the newest key file is not in force, "" when it is."""
+        return (self._keys.problem if self._keys else "") or (self._tokens.problem if self._tokens else "")
+
+    def identify(self, headers: Iterable[Header], peer: str) -> Caller:
+        """Who sends these headers from the address `peer`.
+
+        Raises Unauthenticated without a valid credential, and Overloaded when that came too often from there.
+        """
+        try:
+            credential = credential_in(headers)
+            return Caller(ANYONE if self.is_open else self._principal(credential), credential)
+        except Unauthenticated as error:
+            if self.is_open:  # the header is for a proxy in front
+                return Caller(ANYONE)
+            per_second = self._fairness.tries_per_minute / 60
+            wait_s = self._tries.take(network_of(peer), per_second, self._fairness.tries_per_minute, self._now())
+            if wait_s:
+                raise Overloaded("too many requests without a valid credential; come back later", wait_s) from None
+            _log.info("a request from %s was refused: %s", peer, error)
+            raise
+
+    def permit(self, caller: Caller, action: Action, graph: str | None) -> None:
+        """Raises Forbidden when the caller may not."""
+        error = refusal(caller.who, action, graph)
+        if error is not None:
+            raise error
+
+    def charge(self, caller: Caller) -> None:
+        """Count one request of the caller. Raises Overloaded when it was one too many."""
+        allowed = caller.who.allowance
+        per_second = allowed.requests_per_second or self._fairness.requests_per_second
+        if not per_second or self.is_open:
+            return
+        burst = allowed.burst or max(1.0, per_second)
+        wait_s = self._rates.take(caller.who.name, per_second, burst, self._now())
+        if wait_s:
+            raise Overloaded(f"{caller.who.name} may send {per_second:g} requests a second; wait", wait_s)
+
+    def place(self, caller: Caller) -> AbstractContextManager[None]:
+        """One of the caller's places, for as long as its request is served; the block runs as the caller.
+
+        With n callers at work each may hold 1/(n+1) of all places: one share stays free for who comes next. Raises
+        Overloaded.
+        """
+        if not self.is_open:
+            self._refuse_hoarding(caller.who.name)
+        return self._placed(caller)
+
+    @contextmanager
+    def _placed(self, caller: Caller) -> Iterator[None]:
+        name = caller.who.name
+        self._running[name] += 1
+        CALLER.set(caller)  # for this request's own task, so there is nothing to set back
+        try:
+            yield
+        finally:
+            self._running[name] -= 1
+            if not self._running[name]:
+                del self._running[name]
+
+    def _refuse_hoarding(self, name: str) -> None:
+        others = len(self._running) - (name in self._running)
+        share = max(1, self._fairness.places // (others + 2))
+        if self._running[name] >= share:
+            raise Overloaded(f"{share} requests of {name} are in progress already; wait for one to end", 1.0)
+
+    def _principal(self, credential: Credential | None) -> Principal:
+        if credential is None:
+            error = refusal(None, Action.READ, None)
+            raise error if error is not None else AssertionError
+        if looks_like_key(credential.secret) and self._keys is not None:
+            return _holder(self._keys.value(), credential.secret)
+        if self._tokens is not None:
+            return self._tokens.principal(credential.secret)
+        raise Unauthenticated(_WRONG)
+
+
+def _holder(ring: KeyRing, key: str) -> Principal:
+    entry = ring.find(key)
+    if entry is None:
+        raise Unauthenticated(_WRONG)
+    if entry.expires is not None and entry.expires <= datetime.now(UTC):
+        raise Unauthenticated("the key has expired")
+    return entry.who
+
+
+def network_of(peer: str) -> str:
+    """The address, or of an IPv6 address its /64: one household has that many addresses to try from."""
+    try:
+        address = ipaddress.ip_address(peer.partition("%")[0])
+    except ValueError:
+        return peer[:64]
+    if address.version == 4:
+        return str(address)
+    return str(address.ipv4_mapped or ipaddress.ip_network((address, 64), strict=False).network_address)

@@ -1,0 +1,158 @@
+"""API keys: what one looks like, what is kept of it, and the file that keeps them.
+
+A key is `gt_<id>_<secret>`. The file holds, of each, an HMAC-SHA-256 of the whole key under a salt of its own. That is
+enough, and a slow function such as scrypt would be wrong here: keys are only ever made by `new_key`, with 256 random
+bits, so there is nothing to guess, while a tenth of a second of CPU for each request, good or bad, would be a way to
+stop the service. The invariant: a key is found by its public id and compared in constant time, and one that is not
+there costs as much as one that is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from services.access.policy import Action, Allowance, Principal
+from streams.errors import Broken
+
+PREFIX = "gt_"
+GRAPH_PATTERN = re.compile(r"[A-Za-z0-9_.*?-]{1,128}")
+KEY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
+
+_KEY = re.compile(rf"{PREFIX}([a-z2-7]{{16}})_([A-Za-z0-9_-]{{43}})")
+_HASH = re.compile(r"hmac-sha256:([0-9a-f]{32}):([0-9a-f]{64})")
+_ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+_FIELDS = frozenset(
+    {"name", "id", "hash", "graphs", "actions", "created", "expires"}
+    | {"requests_per_second", "burst", "max_body_bytes"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """One key of the file: everything but the key."""
+
+    id: str
+    hash: str
+    who: Principal
+    expires: datetime | None = None
+
+
+def new_key() -> tuple[str, str, str]:
+    """(key, id, hash) of a key that never was."""
+    key_id = "".join(secrets.choice(_ID_ALPHABET) for _ in range(16))
+    key = f"{PREFIX}{key_id}_{secrets.token_urlsafe(32)}"
+    return key, key_id, _hashed(key, secrets.token_bytes(16))
+
+
+def _hashed(key: str, salt: bytes) -> str:
+    return f"hmac-sha256:{salt.hex()}:{hmac.digest(salt, key.encode(), hashlib.sha256).hex()}"
+
+
+_NOBODY = _hashed("", bytes(16))
+
+
+class KeyRing:
+    """The keys of one reading of the file."""
+
+    def __init__(self, keys: Mapping[str, ApiKey]) -> None:
+        self._keys = keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def find(self, key: str) -> ApiKey | None:
+        """The entry of the key, expired or not; None for a key that is not there."""
+        parts = _KEY.fullmatch(key)
+        entry = self._keys.get(parts[1]) if parts else None
+        kept = entry.hash if entry else _NOBODY
+        salt = bytes.fromhex(kept.split(":")[1])
+        same = hmac.compare_digest(_hashed(key, salt), kept)
+        return entry if same else None
+
+
+def looks_like_key(secret: str) -> bool:
+    return secret.startswith(PREFIX)
+
+
+def read_keys(text: str, place: str) -> dict[str, ApiKey]:
+    """The keys of a file, by id. Raises Broken, naming `place` and the key, and never what it holds."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Broken(f"{place} is not TOML: {error}") from None
+    entries = found.pop("key", [])
+    if found or not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
+        raise Broken(f"{place} may hold [[key]] tables only")
+    keys: dict[str, ApiKey] = {}
+    names: set[str] = set()
+    for number, entry in enumerate(entries, start=1):
+        key = _read(entry, f"{place}, key {number}")
+        if key.id in keys or key.who.name in names:
+            raise Broken(f"{place}, key {number}: its name or its id is there twice")
+        keys[key.id] = key
+        names.add(key.who.name)
+    return keys
+
+
+def _read(entry: Mapping[str, object], place: str) -> ApiKey:
+    unknown = sorted(set(entry) - _FIELDS)
+    if unknown:
+        raise Broken(f"{place}: {unknown[0]} is no field of a key; there are {', '.join(sorted(_FIELDS))}")
+    name, key_id, hashed = (_text(entry, field, place) for field in ("name", "id", "hash"))
+    if not KEY_NAME.fullmatch(name) or not re.fullmatch(r"[a-z2-7]{16}", key_id) or not _HASH.fullmatch(hashed):
+        raise Broken(f"{place}: name, id or hash is not as graphtide keys create writes it")
+    allowance = Allowance(
+        _number(entry, "requests_per_second", place),
+        int(_number(entry, "burst", place)),
+        int(_number(entry, "max_body_bytes", place)),
+    )
+    who = Principal(name, graphs_of(entry.get("graphs"), place), actions_of(entry.get("actions"), place), allowance)
+    return ApiKey(key_id, hashed, who, _moment(entry.get("expires"), place))
+
+
+def graphs_of(value: object, place: str) -> tuple[str, ...]:
+    """Graph names and patterns. Raises Broken."""
+    if not isinstance(value, list) or not all(
+        isinstance(each, str) and GRAPH_PATTERN.fullmatch(each) for each in value
+    ):
+        raise Broken(f"{place}: graphs must be a list of graphs' names, * and ? in them standing for any characters")
+    return tuple(value)
+
+
+def actions_of(value: object, place: str) -> frozenset[Action]:
+    """Actions. Raises Broken."""
+    known = {each.value for each in Action}
+    if not isinstance(value, list) or not all(isinstance(each, str) and each in known for each in value):
+        raise Broken(f"{place}: actions must be a list out of {', '.join(Action)}")
+    return frozenset(map(Action, value))
+
+
+def _text(entry: Mapping[str, object], field: str, place: str) -> str:
+    value = entry.get(field)
+    if not isinstance(value, str):
+        raise Broken(f"{place}: {field} must be a string")
+    return value
+
+
+def _number(entry: Mapping[str, object], field: str, place: str) -> float:
+    value = entry.get(field, 0)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
+        raise Broken(f"{place}: {field} must be a number, 0 for no limit")
+    return value
+
+
+def _moment(value: object, place: str) -> datetime | None:
+    if value is None:
+        return None
+    if isinstance(value, datetime):
+        return value if value.tzinfo else value.replace(tzinfo=UTC)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    raise Broken(f"{place}: expires must be a date, such as 2027-01-31")

@@ -1,0 +1,102 @@
+"""Asks the gate before a route runs: who calls, and may they do this to this graph.
+
+Not the policy: `services/access`. What a route needs follows from its method and path, and what is not said below needs
+the most, so a route that is added without a thought is closed, not open. The invariant: no body is read, and no graph
+looked up, for a caller that may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from services.access.credentials import Caller, credentials_sent
+from services.access.gate import Gate
+from services.access.policy import ANYONE, EVERY_GRAPH, STRANGER, Action
+from services.http.errors import error_response
+from streams.errors import QueryError
+
+OPEN = frozenset({"/", "/healthz", "/readyz", "/docs", "/openapi.json"})
+"""Paths for whoever comes: probes, and the description of the interface, which is the same everywhere."""
+
+METRICS = "/metrics"
+LISTING = "/v1/graphs"
+
+_BY_METHOD = {"GET": Action.READ, "PUT": Action.WRITE, "DELETE": Action.WRITE}
+_BY_ROUTE = {
+    ("POST", "/v1/graphs/{graph}/documents"): Action.WRITE,
+    ("POST", "/v1/graphs/{graph}/query"): Action.READ,
+}
+
+CALLER_KEY = "graphtide.caller"
+"""Where the scope of a request names its caller, for the log and the limits."""
+
+
+def action_of(method: str, template: str) -> Action:
+    """What a route needs, by its method and path template. Pure."""
+    if template == METRICS:
+        return Action.METRICS
+    return _BY_ROUTE.get((method, template)) or _BY_METHOD.get(method, Action.ADMIN)
+
+
+def caller_of(request: Request) -> Caller:
+    """Who sent the request."""
+    caller: Caller = request.scope.get(CALLER_KEY, Caller(ANYONE))
+    return caller
+
+
+class Access:
+    """ASGI middleware around the routes, inside of what observes them: authenticates, counts, gives a place."""
+
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+        self._app = app
+        self._gate = gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        gate, path = self._gate, scope["path"]
+        if path in OPEN or (path == METRICS and gate.metrics_open):
+            scope[CALLER_KEY] = self._guest(scope)
+            await self._app(scope, receive, send)
+            return
+        try:
+            caller = scope[CALLER_KEY] = gate.identify(scope["headers"], _peer(scope))
+            gate.charge(caller)
+            place = gate.place(caller)
+        except QueryError as error:
+            await error_response(error)(scope, receive, send)
+            return
+        with place:
+            await self._app(scope, receive, send)
+
+    def _guest(self, scope: Scope) -> Caller:
+        """Who calls an open path: one who is known if it says so and is right, else a stranger. Never a refusal."""
+        if not self._gate.is_open and credentials_sent(scope["headers"]):
+            try:
+                return self._gate.identify(scope["headers"], _peer(scope))
+            except QueryError:
+                return Caller(STRANGER)
+        return Caller(ANYONE if self._gate.is_open else STRANGER)
+
+
+def _peer(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
+
+
+def permission(gate: Gate) -> Callable[[Request], Awaitable[None]]:
+    """A dependency of every route: raises Forbidden for a caller that may not, before the route does anything."""
+
+    async def permitted(request: Request) -> None:
+        template = str(getattr(request.scope["route"], "path", ""))
+        if template in OPEN or (template == METRICS and gate.metrics_open):
+            return
+        graph = request.path_params.get("graph")
+        if graph is None and template not in (LISTING, METRICS):
+            graph = EVERY_GRAPH
+        gate.permit(caller_of(request), action_of(request.method, template), graph)
+
+    return permitted

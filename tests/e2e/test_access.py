@@ -1,0 +1,324 @@
+"""Every route and every call, with every kind of credential: who gets in, and that a refusal gives nothing away.
+
+Routes come from the application's own description and calls from the protocol's descriptor, so that one that is added
+is in the table before anybody thinks of it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import grpc.aio
+import httpx
+import pytest
+import pytest_asyncio
+from google.protobuf.message_factory import GetMessageClass
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from services.access.gate import Fairness, Gate
+from services.access.policy import Action
+from services.http.access import OPEN
+from services.http.access import action_of as http_action
+from services.http.app import create_app
+from services.protocol import graphtide_pb2 as pb
+from services.rpc.access import action_of as rpc_action
+from services.rpc.server import SERVICE, create_server
+from streams.messages import DocumentMessage
+from tests.support.application import InMemoryApplication
+from tests.support.guarded import KeyFile, gate, token
+from tests.support.serving import http_service
+
+METHODS = ("get", "put", "post", "delete")
+ROUTES = [
+    (method.upper(), path)
+    for path, described in create_app(InMemoryApplication()).openapi()["paths"].items()
+    for method in METHODS
+    if method in described and path not in OPEN
+]
+CALLS = list(pb.DESCRIPTOR.services_by_name["Graphtide"].methods)
+SECRET = "notes"  # noqa: S105 -- the name of the graph whose existence is not to be told
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """A guarded service, with two graphs in it."""
+
+    url: str
+    grpc: str
+    keys: KeyFile
+    gate: Gate
+    application: InMemoryApplication
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    """The service behind real sockets."""
+    keys = KeyFile(tmp_path / "keys.toml")
+    keys.add("somebody", "*", "read")
+    application = InMemoryApplication()
+    for graph in ("notes", "other"):
+        await application.publish([DocumentMessage(graph, "curie", "Marie Curie discovered polonium.")])
+    guard = gate(keys, tmp_path)
+    server = create_server(application, None, guard)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    async with http_service(create_app(application, None, None, guard)) as url:
+        yield House(url, f"127.0.0.1:{port}", keys, guard, application)
+    await server.stop(None)
+
+
+def bad_credentials(keys: KeyFile) -> dict[str, dict[str, str]]:
+    """What must be answered with 401, as headers."""
+    good = keys.add("wellknown", "*", "read write admin metrics")
+    head, _, tail = token().rpartition(".")
+    gone = keys.add("gone", "*", "read write admin metrics", expires="2020-01-01")
+    return {
+        "none": {},
+        "wrong key": {"x-api-key": good[:-1] + ("A" if good[-1] != "A" else "B")},
+        "unknown key": {"authorization": f"Bearer gt_{'a' * 16}_{'A' * 43}"},
+        "expired key": {"x-api-key": gone},
+        "expired token": {"authorization": f"Bearer {token(exp=int(time.time()) - 60)}"},
+        "tampered token": {"authorization": f"Bearer {head}.{tail[::-1]}"},
+        "foreign token": {"authorization": f"Bearer {token(stranger=True)}"},
+        "basic": {"authorization": "Basic YTpi"},
+        "two": {"authorization": f"Bearer {good}", "x-api-key": good},
+        "empty": {"x-api-key": ""},
+    }
+
+
+async def requested(
+    http: httpx.AsyncClient, route: tuple[str, str], graph: str, headers: dict[str, str]
+) -> httpx.Response:
+    """The route, called as it wants to be for the graph."""
+    method, template = route
+    path = template.replace("{graph}", graph).replace("{entity_id}", "e1").replace("{id}", "curie")
+    body = {"text": "x"} if method == "PUT" else [{"id": "a", "text": "x"}] if path.endswith("documents") else None
+    if path.endswith("query"):
+        return await http.request(method, path, json={"question": "Who?"}, headers=headers)
+    return await http.request(method, path, json=body, headers=headers)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=" ".join)
+async def test_route_answers_as_the_policy_says_when_credentials_differ(house: House, route: tuple[str, str]) -> None:
+    """401 without a valid credential, 403 with another graph's or for a lesser action, else what the route does."""
+    action = http_action(*route)
+    others = " ".join(each.value for each in Action if each is not action)
+    key, other = house.keys.add("right", SECRET, action.value), house.keys.add("elsewhere", "other", action.value)
+    lesser, bearer = house.keys.add("lesser", "*", others), token(graphs=[SECRET], actions=[action.value])
+    every = house.keys.add("everywhere", "*", action.value)
+    async with httpx.AsyncClient(base_url=house.url) as http:
+        for name, headers in bad_credentials(house.keys).items():
+            response = await requested(http, route, SECRET, headers)
+            assert (response.status_code, response.json()["error"]["code"]) == (401, "unauthenticated"), name
+            assert response.headers["www-authenticate"].startswith("Bearer")
+        assert (await requested(http, route, SECRET, {"x-api-key": lesser})).status_code == 403
+        if "{graph}" in route[1]:
+            assert (await requested(http, route, SECRET, {"x-api-key": other})).status_code == 403
+            assert (await requested(http, route, SECRET, {"x-api-key": key})).status_code not in (401, 403)
+            authorised = {"authorization": f"bearer {bearer}"}
+            assert (await requested(http, route, SECRET, authorised)).status_code not in (401, 403)
+        assert (await requested(http, route, SECRET, {"x-api-key": every})).status_code not in (401, 403)
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if "{graph}" in route[1]], ids=" ".join)
+async def test_refusal_is_the_same_when_the_graph_is_not_there(house: House, route: tuple[str, str]) -> None:
+    """Whoever may not, cannot find out by asking: the answers differ in nothing but the name that was asked for."""
+    key = house.keys.add("elsewhere", "other", "read write admin metrics")
+    async with httpx.AsyncClient(base_url=house.url) as http:
+        for headers in ({}, {"x-api-key": key}):
+            there = await requested(http, route, SECRET, headers)
+            nowhere = await requested(http, route, "ghost", headers)
+            assert there.status_code == nowhere.status_code
+            assert there.text.replace(SECRET, "ghost") == nowhere.text
+    assert ("ghost", "curie") not in house.application.documents
+
+
+def request_for(call: object, graph: str) -> object:
+    """A request of the call's own kind, with what every call needs."""
+    message = GetMessageClass(call.input_type)()  # type: ignore[attr-defined]
+    values = {"graph": graph, "id": "curie", "text": "x", "question": "Who?"}
+    for name, value in values.items():
+        if name in message.DESCRIPTOR.fields_by_name:
+            setattr(message, name, value)
+    return message
+
+
+async def called(channel: grpc.aio.Channel, call: object, graph: str, headers: dict[str, str]) -> tuple[str, str]:
+    """(status, error body) of the call."""
+    kind = ("stream" if call.client_streaming else "unary") + ("_stream" if call.server_streaming else "_unary")  # type: ignore[attr-defined]
+    output = GetMessageClass(call.output_type)  # type: ignore[attr-defined]
+    start = getattr(channel, kind)(
+        f"/{SERVICE}/{call.name}",  # type: ignore[attr-defined]
+        request_serializer=lambda message: message.SerializeToString(),
+        response_deserializer=output.FromString,
+    )
+    request = request_for(call, graph)
+    rpc = start(iter([request]) if call.client_streaming else request, metadata=tuple(headers.items()))  # type: ignore[attr-defined]
+    try:
+        if call.server_streaming:  # type: ignore[attr-defined]
+            async for _ in rpc:
+                pass
+        else:
+            await rpc
+    except grpc.aio.AioRpcError as error:
+        body = dict(error.trailing_metadata()).get("graphtide-error-bin", b"{}")
+        return error.code().name, body.decode()
+    return "OK", "{}"
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
+async def test_call_answers_as_the_policy_says_when_credentials_differ(house: House, call: object) -> None:
+    """The table of the routes, over gRPC: UNAUTHENTICATED, PERMISSION_DENIED, or what the call does."""
+    action = rpc_action(call.name)  # type: ignore[attr-defined]
+    others = " ".join(each.value for each in Action if each is not action)
+    key, other = house.keys.add("right", SECRET, action.value), house.keys.add("elsewhere", "other", action.value)
+    lesser, bearer = house.keys.add("lesser", "*", others), token(graphs=[SECRET], actions=[action.value])
+    denied = ("UNAUTHENTICATED", "PERMISSION_DENIED")
+    async with grpc.aio.insecure_channel(house.grpc) as channel:
+        for name, headers in bad_credentials(house.keys).items():
+            status, body = await called(channel, call, SECRET, headers)
+            assert (status, json.loads(body)["error"]["code"]) == ("UNAUTHENTICATED", "unauthenticated"), name
+        assert (await called(channel, call, SECRET, {"x-api-key": lesser}))[0] == "PERMISSION_DENIED"
+        assert (await called(channel, call, SECRET, {"x-api-key": key}))[0] not in denied
+        assert (await called(channel, call, SECRET, {"authorization": f"Bearer {bearer}"}))[0] not in denied
+        if "graph" in call.input_type.fields_by_name:  # type: ignore[attr-defined]
+            refused = await called(channel, call, SECRET, {"x-api-key": other})
+            nowhere = await called(channel, call, "ghost", {"x-api-key": other})
+            assert (refused[0], refused[1].replace(SECRET, "ghost")) == nowhere
+            assert refused[0] == "PERMISSION_DENIED"
+
+
+async def test_stream_stops_when_a_later_document_is_for_another_graph(house: House) -> None:
+    """Each document of a stream is judged, not only the first."""
+    key = house.keys.add("writer", SECRET, "write")
+    requests = [pb.PublishRequest(graph=graph, id="new", text="x") for graph in (SECRET, "other")]
+    async with grpc.aio.insecure_channel(house.grpc) as channel:
+        publish = channel.stream_unary(
+            f"/{SERVICE}/PublishStream", pb.PublishRequest.SerializeToString, pb.PublishSummary.FromString
+        )
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await publish(iter(requests), metadata=(("x-api-key", key),))
+    assert refused.value.code() is grpc.StatusCode.PERMISSION_DENIED
+    assert ("other", "new") not in house.application.documents
+
+
+async def test_listing_shows_what_the_key_may_read_when_there_is_more(house: House) -> None:
+    """Over HTTP and over gRPC."""
+    key = house.keys.add("reader", "no*", "read")
+    async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}) as http:
+        assert [each["graph"] for each in (await http.get("/v1/graphs")).json()["graphs"]] == ["notes"]
+    async with grpc.aio.insecure_channel(house.grpc) as channel:
+        listing = channel.unary_unary(
+            f"/{SERVICE}/ListGraphs", pb.ListGraphsRequest.SerializeToString, pb.GraphList.FromString
+        )
+        shown = await listing(pb.ListGraphsRequest(), metadata=(("authorization", f"Bearer {key}"),))
+    assert [each.graph for each in shown.graphs] == ["notes"]
+
+
+async def test_probes_answer_when_nobody_is_known(house: House) -> None:
+    """Health needs no credential and says no names; the description is open; reflection needs a credential."""
+    house.application.ready = False
+    async with httpx.AsyncClient(base_url=house.url) as http:
+        assert (await http.get("/healthz")).status_code == 200
+        unready = await http.get("/readyz")
+        assert (unready.status_code, unready.json()) == (503, {"ready": False, "parts": {"store": "see its log"}})
+        key = house.keys.add("prometheus", "*", "metrics")
+        known = await http.get("/readyz", headers={"x-api-key": key})
+        assert known.json()["parts"] == {"store": "the store is replaying"}
+        assert (await http.get("/openapi.json")).status_code == 200
+        assert (await http.get("/nowhere")).status_code == 401
+    async with grpc.aio.insecure_channel(house.grpc) as channel:
+        health = await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
+        assert health.status == health_pb2.HealthCheckResponse.NOT_SERVING
+        reflect = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo
+        asked = reflection_pb2.ServerReflectionRequest(list_services="")
+        with pytest.raises(grpc.aio.AioRpcError, match="UNAUTHENTICATED"):
+            async for _ in reflect(iter([asked])):
+                pass
+        answers = [each async for each in reflect(iter([asked]), metadata=(("x-api-key", key),))]
+        assert SERVICE in {each.name for each in answers[0].list_services_response.service}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [(b"x-api-key", b"k" * 100_000)],
+        [(b"authorization", b"Bearer " + b"a." * 30_000)],
+        [(b"x-api-key", "schlüssel".encode())],
+        [(b"authorization", b"Bearer \xff\xfe")],
+        [(b"x-api-key", b"a"), (b"x-api-key", b"b")],
+        [(b"authorization", b"Bearer")],
+        [(b"authorization", b"Bearer a b c")],
+        [(b"authorization", b"Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.")],
+        [(b"authorization", b"Bearer e30.e30.e30")],
+    ],
+    ids=["huge key", "huge token", "not ascii", "not utf-8", "twice", "no token", "spaces", "none", "no header"],
+)
+async def test_hostile_header_is_refused_like_any_other(house: House, headers: list[tuple[bytes, bytes]]) -> None:
+    """401, no 500, and the service goes on."""
+    async with httpx.AsyncClient(base_url=house.url) as http:
+        response = await http.get("/v1/graphs", headers=headers)
+        assert response.status_code == 401, response.text
+        assert (await http.get("/healthz")).status_code == 200
+
+
+async def test_key_stops_working_when_it_is_taken_out_of_the_file(house: House) -> None:
+    """Without a restart; a file that is damaged leaves the last good one in force."""
+    key = house.keys.add("leaver", "*", "read")
+    async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}) as http:
+        assert (await http.get("/v1/graphs")).status_code == 200
+        house.keys.path.write_text("[[key]]\nname = 3\n")
+        assert (await http.get("/v1/graphs")).status_code == 200
+        assert "must be a string" in house.gate.problem
+        house.keys.path.write_text("# nobody\n")
+        assert (await http.get("/v1/graphs")).status_code == 401
+        assert not house.gate.problem
+
+
+async def test_key_is_held_to_its_limits_and_another_is_not(house: House) -> None:
+    """429 with Retry-After, 413, and neither touches the other key."""
+    slow = house.keys.add("slow", "*", "read write", requests_per_second=0.01, burst=2, max_body_bytes=200)
+    free = house.keys.add("free", "*", "read write")
+    async with httpx.AsyncClient(base_url=house.url) as http:
+        path = "/v1/graphs/notes/documents/big"
+        large = {"text": "x" * 500}
+        assert (await http.put(path, json=large, headers={"x-api-key": slow})).status_code == 413
+        assert (await http.put(path, json=large, headers={"x-api-key": free})).status_code == 202
+        assert (await http.get("/v1/graphs", headers={"x-api-key": slow})).status_code == 200
+        refused = await http.get("/v1/graphs", headers={"x-api-key": slow})
+        assert (refused.status_code, 1 <= int(refused.headers["retry-after"]) <= 100) == (429, True)
+        assert (await http.get("/v1/graphs", headers={"x-api-key": free})).status_code == 200
+    async with grpc.aio.insecure_channel(house.grpc) as channel:  # the same bucket
+        assert (await called(channel, CALLS[-1], "notes", {"x-api-key": slow}))[0] == "RESOURCE_EXHAUSTED"
+        big = pb.PublishRequest(graph="notes", id="big", text="x" * 500)
+        other = house.keys.add("small", "*", "write", max_body_bytes=200)
+        publish = channel.unary_unary(f"/{SERVICE}/Publish", pb.PublishRequest.SerializeToString, pb.Receipt.FromString)
+        with pytest.raises(grpc.aio.AioRpcError, match="OUT_OF_RANGE"):
+            await publish(big, metadata=(("x-api-key", other),))
+
+
+async def test_tries_are_limited_and_a_good_key_is_not_when_they_come_from_one_address(tmp_path: Path) -> None:
+    """Guessing turns into 429; whoever shares the address and has a key is served."""
+    keys = KeyFile(tmp_path / "keys.toml")
+    good = keys.add("good", "*", "read")
+    guard = gate(keys, tmp_path, Fairness(tries_per_minute=3))
+    app = create_app(InMemoryApplication(), None, None, guard)
+    async with http_service(app) as url, httpx.AsyncClient(base_url=url) as http:
+        tried = [await http.get("/v1/graphs", headers={"x-api-key": "x"}) for _ in range(5)]
+        assert [each.status_code for each in tried] == [401, 401, 401, 429, 429]
+        assert int(tried[-1].headers["retry-after"]) >= 1
+        assert (await http.get("/v1/graphs", headers={"x-api-key": good})).status_code == 200
+
+
+async def test_metrics_need_a_key_unless_the_settings_say_otherwise(house: House) -> None:
+    """`metrics_open` is the switch; the names of graphs are in them."""
+    async with httpx.AsyncClient(base_url=house.url) as http:
+        assert (await http.get("/metrics")).status_code == 401
+        house.gate.metrics_open = True
+        assert (await http.get("/metrics")).status_code == 200

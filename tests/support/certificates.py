@@ -1,0 +1,60 @@
+"""A certificate authority for the length of a test."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+_DAY = datetime.timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """A CA whose files are in `folder`."""
+
+    folder: Path
+    name: str
+    key: ec.EllipticCurvePrivateKey
+    certificate: x509.Certificate
+
+    @property
+    def file(self) -> Path:
+        """The CA's certificate."""
+        return self.folder / f"{self.name}.pem"
+
+    def issue(self, name: str) -> tuple[Path, Path, Path]:
+        """(certificate, key, both in one file) for 127.0.0.1 and localhost."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1")), x509.DNSName("localhost")])
+        issued = _builder(name, self.name, key).add_extension(names, critical=False).sign(self.key, hashes.SHA256())
+        paths = tuple(self.folder / f"{name}.{kind}" for kind in ("crt", "key", "both.pem"))
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        parts = (issued.public_bytes(Encoding.PEM), pem, issued.public_bytes(Encoding.PEM) + pem)
+        for path, part in zip(paths, parts, strict=True):
+            path.write_bytes(part)
+        return paths[0], paths[1], paths[2]
+
+
+def authority(folder: Path, name: str = "ca") -> Authority:
+    """A new CA."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    constraint = x509.BasicConstraints(ca=True, path_length=None)
+    certificate = _builder(name, name, key).add_extension(constraint, critical=True).sign(key, hashes.SHA256())
+    made = Authority(folder, name, key, certificate)
+    made.file.write_bytes(certificate.public_bytes(Encoding.PEM))
+    return made
+
+
+def _builder(name: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    named, issued_by = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (name, issuer))
+    builder = x509.CertificateBuilder().subject_name(named).issuer_name(issued_by).public_key(key.public_key())
+    return builder.serial_number(x509.random_serial_number()).not_valid_before(now - _DAY).not_valid_after(now + _DAY)

@@ -1,0 +1,65 @@
+"""Gates, keys and tokens for tests: made for the run, valid for the run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from services.access.exposure import key_file
+from services.access.gate import Fairness, Gate
+from services.access.keys import new_key
+from services.access.tokens import TokenRules, TokenVerifier
+
+ISSUER, AUDIENCE = "https://issuer.example", "graphtide"
+_SIGNER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+_STRANGER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+def public_pem() -> str:
+    """The key that tokens of `token` are checked with."""
+    return _SIGNER.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+def token(*, graphs: object = ("notes",), actions: object = ("read",), stranger: bool = False, **claims: object) -> str:
+    """A token, good unless `claims` or `stranger` say otherwise. A claim of None is left out."""
+    now = int(time.time())
+    said: dict[str, object] = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "iat": now, "exp": now + 600}
+    said |= {"graphtide": {"graphs": graphs, "actions": actions}, **claims}
+    kept = {name: value for name, value in said.items() if value is not None}
+    return jwt.encode(kept, _STRANGER if stranger else _SIGNER, "RS256")
+
+
+def rules(folder: Path, algorithm: str = "RS256", key: str = "") -> TokenRules:
+    """Rules for `token`, with the key file in `folder`."""
+    file = folder / "jwt.key"
+    file.write_text(key or public_pem())
+    return TokenRules(file, algorithm, ISSUER, AUDIENCE, 5.0, "graphtide")
+
+
+@dataclass(slots=True)
+class KeyFile:
+    """A file of keys that grows: `add` returns the key."""
+
+    path: Path
+    tables: list[str] = field(default_factory=list)
+
+    def add(self, name: str, graphs: str, actions: str, **more: object) -> str:
+        """A key for the graphs and actions, both divided by spaces; `more` as it stands in TOML."""
+        key, key_id, hashed = new_key()
+        lines = [f'name = "{name}"', f'id = "{key_id}"', f'hash = "{hashed}"']
+        lines += [f"graphs = {graphs.split()}", f"actions = {actions.split()}"]
+        lines += [f"{field} = {value}" for field, value in more.items()]
+        self.tables.append("[[key]]\n" + "\n".join(lines).replace("'", '"') + "\n")
+        self.path.write_text("\n".join(self.tables))
+        return key
+
+
+def gate(keys: KeyFile, folder: Path, fairness: Fairness | None = None) -> Gate:
+    """A gate that knows the keys, and tokens of `token`."""
+    verifier = TokenVerifier(rules(folder))
+    return Gate(key_file(str(keys.path)), verifier, fairness or Fairness(tries_per_minute=100_000))

@@ -1,0 +1,118 @@
+"""API keys: made, kept, found, changed; and the file that they are kept in."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from services.access.exposure import key_file
+from services.access.keys import KeyRing, new_key, read_keys
+from services.cli import keys
+from services.cli.exits import CommandError
+from streams.errors import Broken
+from tests.support.guarded import KeyFile
+
+WANTED = keys.Wanted("ingest", ("notes", "team-*"), ("read", "write"), 30.0, 5.0, 1000)
+
+
+def test_new_key_is_found_and_nothing_near_it_is() -> None:
+    """Every single change of one character misses; the file holds no part of the secret."""
+    key, key_id, hashed = new_key()
+    text = f'[[key]]\nname = "a"\nid = "{key_id}"\nhash = "{hashed}"\ngraphs = ["*"]\nactions = ["read"]\n'
+    ring = KeyRing(read_keys(text, "file"))
+    found = ring.find(key)
+    assert found is not None
+    assert found.who.name == "a"
+    seed = 7
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    for place in range(len(key)):
+        other = chance.choice([char for char in "abcXYZ234_-" if char != key[place]])
+        assert ring.find(key[:place] + other + key[place + 1 :]) is None
+    for near in ("", key[:-1], key + "a", f" {key}", key.upper()):
+        assert ring.find(near) is None
+    assert key.rpartition("_")[2][:12] not in text
+
+
+def test_keys_are_all_different_when_many_are_made() -> None:
+    """Ids and salts, too: two files cannot be compared for equal keys."""
+    made = [new_key() for _ in range(200)]
+    for part in range(3):
+        assert len({each[part] for each in made}) == 200
+
+
+def test_create_list_and_revoke_change_the_file_that_the_service_reads(tmp_path: Path) -> None:
+    """What create gives out is found until revoke; comments and other keys stay as they are."""
+    file = tmp_path / "deep" / "keys.toml"
+    key = str(keys.create(file, WANTED)["key"])
+    assert file.stat().st_mode & 0o077 == 0
+    file.write_text(file.read_text() + "\n# by hand\n")
+    other = str(keys.create(file, keys.Wanted("other", ("*",), ("read",)))["key"])
+    watched = key_file(str(file))
+    found = watched.value().find(key)
+    assert found is not None
+    assert (found.who.graphs, found.who.allowance.max_body_bytes) == (("notes", "team-*"), 1000)
+    shown = keys.listed(file)["keys"]
+    assert [each["name"] for each in shown] == ["ingest", "other"]
+    assert key not in str(shown)
+    keys.revoke(file, "ingest")
+    assert watched.value().find(key) is None
+    assert watched.value().find(other) is not None
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_create_refuses_a_name_that_is_taken_and_revoke_one_that_is_not(tmp_path: Path) -> None:
+    """In words that say what to do."""
+    file = tmp_path / "keys.toml"
+    keys.create(file, WANTED)
+    with pytest.raises(CommandError, match="revoke it first"):
+        keys.create(file, WANTED)
+    with pytest.raises(CommandError, match="graphtide keys list"):
+        keys.revoke(file, "nobody")
+    with pytest.raises(CommandError, match="cannot be read"):
+        keys.listed(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "said"),
+    [
+        (("[[key]]", "[[keys]]"), "tables only"),
+        (("[[key]]", "[[key]"), "not TOML"),
+        (('name = "a"', 'name = "a b"'), "keys create"),
+        (('name = "a"', ""), "name must be"),
+        (("hmac-sha256", "sha1"), "keys create"),
+        (('actions = ["read"]', 'actions = ["all"]'), "must be a list out of"),
+        (('graphs = ["*"]', 'graphs = "*"'), "graphs must be a list"),
+        (('graphs = ["*"]', 'graphs = ["[a-z]"]'), "graphs must be a list"),
+        (('graphs = ["*"]', 'graphs = ["*"]\nrate = 1'), "rate is no field"),
+        (('graphs = ["*"]', 'graphs = ["*"]\nrequests_per_second = -1'), "must be a number"),
+        (('graphs = ["*"]', 'graphs = ["*"]\nexpires = "soon"'), "expires must be a date"),
+    ],
+)
+def test_damaged_file_is_refused_and_not_quoted(tmp_path: Path, spoiled: tuple[str, str], said: str) -> None:
+    """Each mistake by its name, and no hash in the message."""
+    file = KeyFile(tmp_path / "keys.toml")
+    file.add("a", "*", "read")
+    text = file.path.read_text()
+    assert spoiled[0] in text
+    with pytest.raises(Broken, match=said) as refused:
+        read_keys(text.replace(*spoiled), "keys.toml")
+    hashed = text.partition("hmac-sha256:")[2].partition('"')[0]
+    assert hashed not in str(refused.value)
+
+
+def test_file_that_goes_away_leaves_its_keys_in_force_and_says_so(tmp_path: Path) -> None:
+    """An editor that takes a file away for a moment locks nobody out; the problem is told until it is gone."""
+    file = KeyFile(tmp_path / "keys.toml")
+    key = file.add("a", "*", "read")
+    watched = key_file(str(file.path))
+    file.path.unlink()
+    assert watched.value().find(key) is not None
+    assert "cannot be read" in watched.problem
+    file.path.write_text("\n".join(file.tables))
+    assert watched.value().find(key) is not None
+    assert not watched.problem
+    with pytest.raises(Broken, match="cannot be read"):
+        key_file(str(tmp_path / "none.toml"))
