@@ -1,32 +1,65 @@
-"""What a community is about: its entities, what is said among them, and where. Input to reports, pure reading.
+"""What a community's report is written from, and how a report reads as a piece of context. Pure reading.
 
-Cost: the members of the community and their statements; call it for a community whose report is to be written.
+Bounded whatever the community's size: a small one gives its entities and what is stated among them; a large one of the
+finest level its most mentioned entities and what is stated among these; any other the reports of its largest children
+(without one, the child's own short subject). Order and ties go by counts and canonical names, so on equal communities
+the same comes out in whatever order they were built.
+
+After "GraphRAG: Improving global search via dynamic community selection" (reports of communities at every level of a
+hierarchy). Deviation: a parent reads its children's reports only where its own content is too large, so that a small
+one is reported from what the documents say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 
-from graph.identity import short_digest
+from graph.identity import relation_id
+from graph.shelf import ReportFinding, ReportRow
+from graph.tables import Edge
 from graph.view import LiveView
+
+WHOLE = 40
+"""Entities up to which a community is read from the graph."""
+CHILDREN = 12
+PAIRS = 30
+CITED = 3
+"""Chunks that a statement is shown with, when more of them state it."""
+_MOST_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One statement inside a community: readable, with a sentence that says so and the chunk it stands in."""
+    """One statement inside a community: readable, with a sentence that says so and the chunk that one stands in.
+
+    `chunks` are some of those that state it, that one first; `count` how often it is stated; `relation` its id.
+    """
 
     text: str
     sentence: str
     chunk_id: str
     count: int
+    chunks: tuple[str, ...] = ()
+    relation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildReport:
+    """What a community below says: its report, or the beginnings of one."""
+
+    title: str
+    summary: str
+    size: int
+    findings: tuple[ReportFinding, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A community as a report needs it, the most mentioned entities and the most stated findings first.
 
-    `fingerprint` is equal as long as members, statements and their support are.
+    `fingerprint` names the whole content (`graph.contents`), also what is not shown here. `size` counts its entities.
     """
 
     community: int
@@ -35,6 +68,22 @@ class Subject:
     entities: tuple[str, ...]
     findings: tuple[Finding, ...]
     size: int
+    children: tuple[ChildReport, ...] = ()
+
+    @property
+    def material(self) -> tuple[object, ...]:
+        """What a report may depend on: equal for communities that read the same, whatever they are called inside."""
+        return (self.level, self.entities, self.findings, self.size, self.children)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report as it is written. `rating` is how much the community matters, 0 to 10."""
+
+    title: str
+    summary: str
+    findings: tuple[ReportFinding, ...]
+    rating: float
 
 
 def members(view: LiveView, community: int) -> Iterator[int]:
@@ -47,29 +96,150 @@ def members(view: LiveView, community: int) -> Iterator[int]:
 
 
 def subject(view: LiveView, community: int, most: int = 10) -> Subject:
-    """Read a community. Call under `view.lock.read()`. Raises KeyError when it is no longer there."""
-    nodes = set(members(view, community))
-    names = sorted((-view.entities[node].mentions, view.entities[node].name, view.entity_id(node)) for node in nodes)
-    inside = {
-        number
-        for node in nodes
-        for number in view.statements_of(node)
-        if all(end in nodes for end in view.ends(number))
-    }
-    findings = sorted(
-        (_finding(view, number) for number in inside), key=lambda one: (-one.count, one.text, one.chunk_id)
-    )
-    fingerprint = short_digest(*(name for _, _, name in names), *(repr(one) for one in findings))
-    shown = tuple(name for _, name, _ in names[:most])
+    """Read a community. Call under `view.lock.read()`. Raises KeyError when it is no longer there.
+
+    Cost: its entities for one of the finest level, its children for any other, and what is shown of them.
+    """
     level = view.hierarchy.level(community)
-    return Subject(community, level, fingerprint, shown, tuple(findings[:most]), len(nodes))
+    size = view.contents.entities(community)
+    held = view.contents.fingerprint(community)
+    fingerprint = held.encode() if held else ""
+    if size > WHOLE and level > 0:
+        children = _children(view, community)
+        names = dict.fromkeys(name for child in children for name in child.title.split(", "))
+        return Subject(community, level, fingerprint, tuple(names)[:most], (), size, children)
+    nodes = nsmallest(WHOLE, members(view, community), key=lambda node: _by_mentions(view, node))
+    findings = sorted(
+        (_finding(view, number) for number in _inside(view, nodes)),
+        key=lambda one: (-one.count, one.text, one.chunk_id),
+    )
+    names_ = tuple(view.entities[node].name for node in nodes[:most])
+    return Subject(community, level, fingerprint, names_, tuple(findings[:most]), size)
+
+
+def extractive(subject: Subject, most: int = 8) -> Report:
+    """The report that quotes: titled by its first entities, each finding a sentence of a document, or a statement.
+
+    Nothing in it was written by anyone but the sources. The rating is log2 of the size, at most 10.
+    """
+    if subject.children:
+        firsts = [child.findings[place : place + 1] for place in range(most) for child in subject.children]
+        findings = tuple(one for first in firsts for one in first)[:most]
+        title = ", ".join(dict.fromkeys(child.title.split(", ")[0] for child in subject.children[:3]))
+    else:
+        findings = tuple(_quoted(subject.findings)[:most])
+        title = ", ".join(subject.entities[:3])
+    rating = min(10.0, float(subject.size.bit_length()))
+    return Report(title, " ".join(one.text for one in findings[:3]), findings, rating)
+
+
+def row(subject: Subject, report: Report, version: int) -> ReportRow:
+    """The report as it is kept."""
+    sources = tuple(dict.fromkeys(chunk for finding in report.findings for chunk in finding.chunks))
+    return ReportRow(
+        subject.community,
+        subject.level,
+        subject.fingerprint,
+        version,
+        report.title,
+        report.summary,
+        sources,
+        report.findings,
+        report.rating,
+    )
+
+
+def as_text(report: Report | ReportRow, sources: Sequence[str]) -> str:
+    """A report as a generator reads it: each finding with the numbers of its chunks among `sources` (from 1).
+
+    Findings none of whose chunks is among them are left out. A summary that says more than the findings stands in
+    front, and rests on all that is cited behind it.
+    """
+    numbers = {chunk: number for number, chunk in enumerate(sources, 1)}
+    lines, cited = [], dict[int, None]()
+    for finding in report.findings:
+        named = [numbers[chunk] for chunk in finding.chunks if chunk in numbers]
+        if named:
+            cited.update(dict.fromkeys(named))
+            lines.append(f"{finding.text} {''.join(f'[{number}]' for number in named)}")
+    said = " ".join(finding.text for finding in report.findings)
+    if lines and report.summary and report.summary not in said and all(chunk in numbers for chunk in _all(report)):
+        lines.insert(0, f"{report.summary} {''.join(f'[{number}]' for number in list(cited)[:8])}")
+    return "\n".join(lines)
+
+
+def _all(report: Report | ReportRow) -> Iterator[str]:
+    return (chunk for finding in report.findings for chunk in finding.chunks)
+
+
+def _by_mentions(view: LiveView, node: int) -> tuple[int, str, str]:
+    entity = view.entities[node]
+    return -entity.mentions, entity.name, entity.id
+
+
+def _inside(view: LiveView, nodes: Sequence[int]) -> set[int]:
+    """The statements of the heaviest edges among some entities. Cost: the smaller end of each pair, and its statements.
+
+    A hub is not read whole: what it states with another entity is found from that one's side.
+    """
+    among = set(nodes)
+    pairs = [
+        (-edge.weight, *sorted((view.entity_id(u), view.entity_id(v))), u, v)
+        for u in nodes
+        for v, edge in _edges(view, u, among)
+        if u < v
+    ]
+    found: set[int] = set()
+    for *_, u, v in nsmallest(PAIRS, pairs):
+        few, other = sorted(
+            (u, v), key=lambda node: sum(len(view.labels[n].statements) for n in view.entities[node].labels)
+        )
+        found.update(number for number in view.statements_of(few) if other in view.ends(number))
+    return found
+
+
+def _edges(view: LiveView, node: int, among: set[int]) -> Iterator[tuple[int, Edge]]:
+    ends = view.neighbours.get(node, {})
+    few: Iterable[int] = ends if len(ends) < len(among) else among
+    return ((end, ends[end]) for end in few if end in ends and end in among)
 
 
 def _finding(view: LiveView, number: int) -> Finding:
     """A statement with the first sentence (by chunk id) that supports it."""
     said = view.statements[number]
-    subject_node, object_node = view.ends(number)
-    chunk = min(said.chunks, key=lambda chunk: view.chunks[chunk].chunk_id)
-    sentence = next((row.sentence for row in view.chunks[chunk].evidence if row.statement == number), "")
-    text = f"{view.entities[subject_node].name} {said.predicate} {view.entities[object_node].name}"
-    return Finding(text, sentence, view.chunks[chunk].chunk_id, said.count)
+    ends = [view.entities[node] for node in view.ends(number)]
+    chunks = nsmallest(CITED, said.chunks, key=lambda chunk: view.chunks[chunk].chunk_id)
+    sentence = next((row.sentence for row in view.chunks[chunks[0]].evidence if row.statement == number), "")
+    ids = tuple(view.chunks[chunk].chunk_id for chunk in chunks)
+    text = f"{ends[0].name} {said.predicate} {ends[1].name}"
+    relation = relation_id(ends[0].id, said.predicate, ends[1].id)
+    return Finding(text[:_MOST_CHARS], sentence[:_MOST_CHARS], ids[0], said.count, ids, relation)
+
+
+def _quoted(findings: Sequence[Finding]) -> list[ReportFinding]:
+    """A finding for each sentence: statements that one sentence makes are one finding."""
+    said: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for one in findings:
+        chunks, relations = said.setdefault(one.sentence or f"{one.text}.", ({}, {}))
+        # The sentence stands in the first chunk; a statement without one is made by all of them.
+        chunks.update(dict.fromkeys(one.chunks[:1] if one.sentence else one.chunks))
+        relations[one.relation] = None
+    return [ReportFinding(text, tuple(chunks), tuple(relations)) for text, (chunks, relations) in said.items()]
+
+
+def _children(view: LiveView, community: int) -> tuple[ChildReport, ...]:
+    """The largest children, as their reports have it."""
+    below = view.hierarchy.members(community).tolist()
+    largest = nsmallest(
+        CHILDREN, below, key=lambda child: (-view.contents.entities(child), view.contents.digest(child))
+    )
+    return tuple(_child(view, child) for child in largest)
+
+
+def _child(view: LiveView, community: int) -> ChildReport:
+    held = view.reports.report(view, community)
+    size = view.contents.entities(community)
+    if held is not None:
+        return ChildReport(held.title, held.summary, size, held.findings)
+    short = extractive(subject(view, community, most=5), most=3)
+    return ChildReport(short.title, short.summary, size, short.findings)

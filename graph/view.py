@@ -15,7 +15,8 @@ from typing import TypeVar
 import numpy as np
 
 from graph import pagerank
-from graph.communities import Hierarchy, MirroredHierarchy
+from graph.communities import CommunityChange, Hierarchy, MirroredHierarchy
+from graph.contents import Contents
 from graph.identity import entity_id
 from graph.indexes import Indexed, Indexes, follow, stale
 from graph.locking import ReadersWriterLock
@@ -33,6 +34,7 @@ from graph.records import (
     StatementRow,
     Vector,
 )
+from graph.shelf import ReportShelf
 from graph.tables import Chunk, Edge, Entity, Label, Statement, walk_chunk, walk_entity
 
 __all__ = ["Edge", "Indexed", "Indexes", "LiveView", "walk_chunk", "walk_entity"]
@@ -52,6 +54,8 @@ class LiveView:
         self.indexes = indexes
         self.walk = pagerank.build()
         self.hierarchy = MirroredHierarchy()
+        self.contents = Contents()
+        self.reports = ReportShelf()
         self.documents: dict[str, DocumentRow] = {}
         self.chunks: dict[int, Chunk] = {}
         self.chunk_numbers: dict[str, int] = {}
@@ -117,6 +121,9 @@ class LiveView:
             self.hierarchy = MirroredHierarchy(delta.communities)
         elif delta.communities is not None:
             self.hierarchy.apply(delta.communities)
+        self.contents.follow(self, delta)
+        if isinstance(delta.communities, CommunityChange):
+            self.reports.drop(delta.communities.removed.tolist())
         self._index(delta, indexed or Indexed())
         self._walk()
         self.version = delta.version
@@ -127,7 +134,9 @@ class LiveView:
             self.documents.pop(doc_id, None)
         for chunk in gone.chunks:
             self._forget_contents(chunk)
-            del self.chunk_numbers[self.chunks.pop(chunk).chunk_id]
+            gone_id = self.chunks.pop(chunk).chunk_id
+            del self.chunk_numbers[gone_id]
+            self.reports.withdraw(gone_id)
         for pair in gone.same_as:
             self.same_as.pop(pair, None)
             for end in pair:
@@ -184,6 +193,8 @@ class LiveView:
                 self.chunks[row.chunk] = Chunk(row.chunk_id, row.doc_id, row.ordinal, row.text, row.vector)
             else:
                 del self.chunk_numbers[held.chunk_id]
+                if held.chunk_id != row.chunk_id:
+                    self.reports.withdraw(held.chunk_id)
                 held.chunk_id, held.ordinal = row.chunk_id, row.ordinal
         for row in chunks:
             self.chunk_numbers[row.chunk_id] = row.chunk
@@ -193,6 +204,7 @@ class LiveView:
             self._take_mentions(chunk, seen)
         for chunk, shown in _by_chunk(evidence, lambda support: support.chunk).items():
             self.chunks[chunk].evidence = tuple(shown)
+            self.contents.count(self, self.chunks[chunk], 1)
             for support in shown:
                 self.statements[support.statement].chunks.add(chunk)
 
@@ -218,6 +230,7 @@ class LiveView:
             label = self.labels[row.label]
             label.chunks.discard(number)
             self._count(label.node, self._entity(label.node), number, -row.count)
+        self.contents.count(self, chunk, -1)
         for support in chunk.evidence:
             self.statements[support.statement].chunks.discard(number)
 
