@@ -183,19 +183,21 @@ def _inside(view: LiveView, nodes: Sequence[int]) -> set[int]:
     A hub is not read whole: what it states with another entity is found from that one's side.
     """
     among = set(nodes)
-    pairs = [
-        (-edge.weight, *sorted((view.entity_id(u), view.entity_id(v))), u, v)
+    pairs: list[tuple[int, list[str], int, int]] = [
+        (-edge.weight, sorted((view.entity_id(u), view.entity_id(v))), u, v)
         for u in nodes
         for v, edge in _edges(view, u, among)
         if u < v
     ]
     found: set[int] = set()
-    for *_, u, v in nsmallest(PAIRS, pairs):
-        few, other = sorted(
-            (u, v), key=lambda node: sum(len(view.labels[n].statements) for n in view.entities[node].labels)
-        )
+    for _, _, u, v in nsmallest(PAIRS, pairs):
+        few, other = (u, v) if _degree(view, u) <= _degree(view, v) else (v, u)
         found.update(number for number in view.statements_of(few) if other in view.ends(number))
     return found
+
+
+def _degree(view: LiveView, node: int) -> int:
+    return sum(len(view.labels[label].statements) for label in view.entities[node].labels)
 
 
 def _edges(view: LiveView, node: int, among: set[int]) -> Iterator[tuple[int, Edge]]:

@@ -67,6 +67,10 @@ class ReportShelf:
         row = self._rows.get(community)
         return None if row is None or self.changed(view, community) > self.tolerance else row
 
+    def held(self, community: int) -> bool:
+        """Whether there is a report of the community, which may be out of date. O(1)."""
+        return community in self._rows
+
     def changed(self, view: LiveView, community: int) -> float:
         """The share of the community's content that is not what its report was written from; 1 without a report."""
         written, now = self._written.get(community), view.contents.fingerprint(community)

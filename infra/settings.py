@@ -63,6 +63,9 @@ class Settings(BaseSettings):
     budget_cost_per_day: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     budgets: dict[str, BudgetSetting] = {}
     budget_stops_questions: bool = False
+    llm_rating_model: str = ""
+    reports_lazy: bool = False
+    reports_least_change: float = Field(default=0.2, ge=0, le=1)
     embedding_base_url: str = ""
     embedding_api_key: SecretStr = SecretStr("")
     embedding_model: str = ""

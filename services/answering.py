@@ -57,6 +57,8 @@ def answer(retrieved: Retrieved, written: Written | None) -> Answer:
         retrieved.mode,
         given.usage,
         None if retrieved.trace is None else tuple(_step(step) for step in retrieved.trace.steps),
+        retrieved.parts,
+        retrieved.chosen,
     )
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from graph.retrieval.request import Edge as SubgraphEdge
-from graph.retrieval.request import Filters
+from graph.retrieval.request import Filters, Part
 from graph.retrieval.request import Node as SubgraphNode
 from streams.messages import DocumentMessage
-from streams.ports import State
+from streams.ports import ReportFinding, State
 
 __all__ = [
     "Answer",
@@ -31,10 +31,12 @@ __all__ = [
     "Health",
     "LabelStatus",
     "Merge",
+    "Part",
     "Piece",
     "RankedPassage",
     "Rebuilt",
     "Receipt",
+    "ReportFinding",
     "StatedFact",
     "SubgraphEdge",
     "SubgraphNode",
@@ -90,7 +92,10 @@ class DocumentStatus:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question. `timeout_s` bounds the wait for `after` and the answer together."""
+    """A question. `timeout_s` bounds the wait for `after` and the answer together.
+
+    `level` is of the hierarchy of communities, 0 the finest, for the modes that read reports; None leaves it to them.
+    """
 
     question: str
     mode: str = "local"
@@ -100,6 +105,7 @@ class Ask:
     generate: bool = True
     explain: bool = False
     timeout_s: float = 30.0
+    level: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +135,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`answer` is empty when only the context was asked for. `trace` is there under `explain`: steps with figures."""
+    """`answer` is empty when only the context was asked for. `trace` is there under `explain`: steps with figures.
+
+    `parts` are what the mode has beside passages; `chosen` says why mode `auto` took `mode`.
+    """
 
     answer: str
     citations: tuple[Citation, ...]
@@ -140,6 +149,8 @@ class Answer:
     mode: str
     usage: Usage
     trace: tuple[Mapping[str, object], ...] | None = None
+    parts: tuple[Part, ...] = ()
+    chosen: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +212,10 @@ class EntityStatus:
 
 @dataclass(frozen=True, slots=True)
 class CommunityReport:
-    """A community's report and the chunks it rests on, all of which are in the graph."""
+    """A community's report and the chunks it rests on, all of which are in the graph.
+
+    `rating` is how much the community matters, 0 to 10.
+    """
 
     community: int
     level: int
@@ -209,6 +223,8 @@ class CommunityReport:
     summary: str
     sources: tuple[str, ...]
     version: int
+    findings: tuple[ReportFinding, ...] = ()
+    rating: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

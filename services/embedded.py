@@ -48,10 +48,10 @@ from streams.extract import ExtractStage
 from streams.followers import Views
 from streams.messages import DELTAS, DeltaNotice, DocumentMessage, decode_extraction, document_key
 from streams.models import Embedder, Generator
-from streams.ports import GraphStore, Ledger, LedgerEntry, Log, Record, ReportRow, Standing, State
+from streams.ports import GraphStore, Ledger, LedgerEntry, Log, Record, Standing, State
 from streams.progress import Progress, token
+from streams.reports import Shelves
 from streams.spending import Bill, Payer, paid_by
-from streams.summarize import current
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,7 @@ class Runtime:
     metrics: Metrics
     notes: dict[str, str]
     """What each stage is waiting for, in plain words; "" while it runs."""
+    shelves: Shelves
     models: Mapping[str, str]
     accounts: Accounts
 
@@ -194,7 +195,7 @@ class EmbeddedApplication:
                     raise Retryable(f"the first documents of graph {graph!r} wait: {reason}", 5.0)
             raise NotFound(f"graph {graph!r} has no document applied yet; pass `after` to wait for one")
         vector = (await self._runtime.embedder.embed([ask.question]))[0]
-        question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain)
+        question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain, ask.level)
         return await asyncio.to_thread(_read, view, question)
 
     @asynccontextmanager
@@ -245,7 +246,8 @@ class EmbeddedApplication:
 
     async def reports(self, graph: str) -> Sequence[CommunityReport]:
         view = await self._view(graph)
-        return await asyncio.to_thread(_reports, view, await self._runtime.store.reports(graph))
+        await self._runtime.shelves.fill(view)
+        return await asyncio.to_thread(_reports, view)
 
     async def digest(self, graph: str) -> Digest:
         view = await self._view(graph)
@@ -320,10 +322,15 @@ def _entity(view: LiveView, entity_id: str) -> EntityStatus | None:
         return None if node is None else explain_entity(view, node)
 
 
-def _reports(view: LiveView, rows: Sequence[ReportRow]) -> list[CommunityReport]:
+def _reports(view: LiveView) -> list[CommunityReport]:
     with view.lock.read():
-        held = sorted(current(view, rows), key=lambda row: (-row.level, row.community))
-    return [CommunityReport(row.community, row.level, row.title, row.summary, row.sources, row.version) for row in held]
+        held = sorted(view.reports.reports(view), key=lambda row: (-row.level, row.community))
+    return [
+        CommunityReport(
+            row.community, row.level, row.title, row.summary, row.sources, row.version, row.findings, row.rating
+        )
+        for row in held
+    ]
 
 
 def _rows(view: LiveView) -> tuple[int, GraphDelta]:

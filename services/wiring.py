@@ -39,6 +39,7 @@ from streams.followers import Views
 from streams.models import Embedder, Extractor, Generator
 from streams.ports import State
 from streams.progress import Progress
+from streams.reports import Due, ReportWriter, Shelves
 from streams.retrying import supervise
 from streams.spending import NANO, Budget
 from streams.summarize import SummarizeStage
@@ -83,7 +84,9 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
         await views.open(backend.store)
         readers = await _readers(chat, backend, tally, stack)
         runtime = _runtime(backend, views, embedder, readers, registry, accounts)
-        reports = SummarizeStage(backend.log, backend.store, views, ExtractiveReporter(), runtime.metrics)
+        due = Due(settings.reports_least_change, settings.reports_lazy)
+        writer = ReportWriter(backend.store, ExtractiveReporter(), due)
+        reports = SummarizeStage(backend.log, views, writer, runtime.metrics)
         stages = {
             "extract": runtime.extract.run,
             "consolidate": runtime.consolidate.run,
@@ -130,6 +133,7 @@ def _runtime(
         generator,
         metrics,
         {},
+        Shelves(backend.store),
         {"extraction": extractor.name, "embedding": embedder.name, "answers": generator.name},
         accounts,
     )

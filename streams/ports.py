@@ -16,6 +16,8 @@ from typing import Protocol
 
 from graph.records import GraphDelta
 from graph.resolution import PairKey
+from graph.shelf import ReportFinding as ReportFinding  # noqa: PLC0414 - handed on: adapters know rows from here
+from graph.shelf import ReportRow as ReportRow  # noqa: PLC0414 - likewise
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,19 +235,6 @@ class Commit:
     graphs: tuple[GraphCommit, ...]
     outcomes: tuple[Outcome, ...]
     notices: tuple[Record, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ReportRow:
-    """A community's report, with the chunks it rests on. `fingerprint` tells whether it is still true."""
-
-    community: int
-    level: int
-    fingerprint: str
-    version: int
-    title: str
-    summary: str
-    sources: tuple[str, ...]
 
 
 class Outbox(Protocol):

@@ -1,46 +1,30 @@
 """The summarize stage: keeps the reports of communities true, and pays for none that did not change.
 
-It follows `deltas`, notes which communities each version touched, and writes reports once a burst is over. A
-community whose fingerprint is the one its report was written from is passed over. Reports are never read from here:
-`current` leaves out those whose sources are gone, so no report outlives what it cites.
+It follows `deltas`, notes which entities each version touched, and has what is due written once a burst is over
+(`streams.reports` says what is). Reports are read from the view's shelf, which gives out none whose sources are gone.
 
 A burst that does not end is cut after a while: a stream that never pauses gets its reports, too.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from graph.reporting import Subject, subject
-from graph.view import LiveView
 from streams.errors import Rejected
 from streams.followers import Views
 from streams.messages import DELTAS, decode_notice
 from streams.observing import Observer
-from streams.ports import Delivered, GraphStore, Log, Position, ReportRow
-from streams.spending import Payer, paid_by
+from streams.ports import Delivered, Log, Position
+from streams.reports import ReportWriter
 
 log = logging.getLogger("graphtide.streams")
 
 STAGE = "summarize"
-LEAST_SIZE = 3
-"""Entities from which a community is worth a report."""
-
-
-class Reporter(Protocol):
-    """Writes a community's report."""
-
-    @property
-    def name(self) -> str: ...
-
-    async def report(self, subject: Subject) -> tuple[str, str]:
-        """(title, summary) that rest on the subject alone. Raises Retryable when a model is away."""
-        ...
+LOOK_S = 5.0
+"""How often it is looked whether a question wants a report, while nothing changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +47,11 @@ class SummarizeStage:
     """See the module."""
 
     def __init__(
-        self,
-        log: Log,
-        store: GraphStore,
-        views: Views,
-        reporter: Reporter,
-        observer: Observer,
-        pace: Pace | None = None,
+        self, log: Log, views: Views, writer: ReportWriter, observer: Observer, pace: Pace | None = None
     ) -> None:
         self._log = log
-        self._store = store
         self._views = views
-        self._reporter = reporter
+        self._writer = writer
         self._observer = observer
         self._pace = pace or Pace()
 
@@ -86,7 +63,7 @@ class SummarizeStage:
         due = 0.0
         try:
             while True:
-                delivered = await consumer.poll(256, self._pace.quiet_s if last else 60.0)
+                delivered = await consumer.poll(256, self._pace.quiet_s if last else LOOK_S)
                 if delivered:
                     due = due if last else time.monotonic() + self._pace.longest_s
                     last = delivered[-1].position
@@ -97,26 +74,23 @@ class SummarizeStage:
                     await consumer.commit(last)
                     await self._log.trim(DELTAS, last)
                     last = None
+                if not delivered:
+                    await self._write_wanted()
         finally:
             await consumer.close()
 
     async def _write_all(self, touched: Mapping[str, _Touched]) -> None:
         started = time.monotonic()
         for graph, one in touched.items():
-            await self._write(await self._views.reach(graph, one.version), one.nodes)
+            await self._writer.write(await self._views.reach(graph, one.version), one.nodes)
         self._observer.worked(STAGE, time.monotonic() - started)
 
-    async def _write(self, view: LiveView, nodes: set[int]) -> None:
-        held = {row.community: row for row in await self._store.reports(view.graph)}
-        stale, gone, version = await asyncio.to_thread(_stale, view, nodes, held)
-        rows = []
-        for one in stale:
-            with paid_by(Payer(view.graph)):
-                title, summary = await self._reporter.report(one)
-            sources = tuple(dict.fromkeys(finding.chunk_id for finding in one.findings))
-            rows.append(ReportRow(one.community, one.level, one.fingerprint, version, title, summary, sources))
-        if rows or gone:
-            await self._store.save_reports(view.graph, rows, gone)
+    async def _write_wanted(self) -> None:
+        """Write what questions asked for meanwhile."""
+        for graph in self._views.versions():
+            view = self._views.get(graph)
+            if view is not None and view.reports.has_wishes():
+                await self._writer.write(view, ())
 
 
 def _note(delivered: Sequence[Delivered], touched: dict[str, _Touched]) -> None:
@@ -129,35 +103,3 @@ def _note(delivered: Sequence[Delivered], touched: dict[str, _Touched]) -> None:
         graph = touched.setdefault(notice.graph, _Touched())
         graph.nodes.update(notice.nodes)
         graph.version = max(graph.version, notice.version)
-
-
-def current(view: LiveView, rows: Sequence[ReportRow]) -> list[ReportRow]:
-    """The reports all of whose sources are still in the graph. Call under `view.lock.read()`."""
-    return [row for row in rows if all(source in view.chunk_numbers for source in row.sources)]
-
-
-def _stale(view: LiveView, nodes: set[int], held: dict[int, ReportRow]) -> tuple[list[Subject], list[int], int]:
-    """Communities above the touched nodes whose report is missing or out of date, and reports to drop."""
-    with view.lock.read():
-        communities: set[int] = set()
-        for node in nodes:
-            community = view.hierarchy.community(node)
-            while community:
-                communities.add(community)
-                community = view.hierarchy.parent(community)
-        alive = {row.community for row in current(view, list(held.values())) if _exists(view, row.community)}
-        subjects = [subject(view, community) for community in sorted(communities)]
-        stale = [one for one in subjects if one.size >= LEAST_SIZE and _changed(one, held.get(one.community))]
-        return stale, [community for community in held if community not in alive], view.version
-
-
-def _changed(one: Subject, row: ReportRow | None) -> bool:
-    return row is None or row.fingerprint != one.fingerprint
-
-
-def _exists(view: LiveView, community: int) -> bool:
-    try:
-        view.hierarchy.level(community)
-    except KeyError:
-        return False
-    return True

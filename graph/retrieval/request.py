@@ -42,6 +42,8 @@ class Question:
     mode: str = "local"
     filters: Filters = field(default_factory=Filters)
     explain: bool = False
+    level: int | None = None
+    """Of the hierarchy of communities, 0 the finest: for the modes that read reports. None: the mode's own choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ class Part:
 class Retrieved:
     """The answer of a mode at one version of the graph. `trace` is there when the question asked to explain.
 
-    `parts` are what the mode has beyond passages, best first. `synthesis` says how an answer is made of both.
+    `parts` are what the mode has beyond passages, best first. `synthesis` says how an answer is made of both. `chosen`
+    says in plain words why this mode was taken, where mode `auto` took it.
     """
 
     passages: tuple[Passage, ...]
@@ -144,3 +147,4 @@ class Retrieved:
     trace: Trace | None = None
     parts: tuple[Part, ...] = ()
     synthesis: Synthesis = Synthesis.AT_ONCE
+    chosen: str = ""

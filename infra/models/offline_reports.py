@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graph.reporting import Subject
+from graph.reporting import Report, Subject, extractive
 
 
 class ExtractiveReporter:
@@ -10,8 +10,8 @@ class ExtractiveReporter:
 
     @property
     def name(self) -> str:
-        return "offline/extractive-1"
+        return "offline/extractive-2"
 
-    async def report(self, subject: Subject) -> tuple[str, str]:
-        said = dict.fromkeys(finding.sentence or finding.text for finding in subject.findings)
-        return ", ".join(subject.entities[:3]), " ".join(said)
+    async def report(self, subject: Subject) -> Report:
+        """See `streams.reports.Reporter`."""
+        return extractive(subject)

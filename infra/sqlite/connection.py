@@ -11,7 +11,14 @@ from pathlib import Path
 
 from streams.errors import Broken
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+_STEPS = {
+    1: (
+        "ALTER TABLE reports ADD COLUMN findings TEXT NOT NULL DEFAULT '[]';"
+        "ALTER TABLE reports ADD COLUMN rating REAL NOT NULL DEFAULT 0;"
+    )
+}
+"""What leads from a schema to the next."""
 APPLICATION_ID = 0x47544445
 """Stands in the file's header, so that `file` and we can tell whose it is."""
 
@@ -37,6 +44,8 @@ def open_writer(path: Path, max_pages: int | None = None) -> sqlite3.Connection:
         if not _has_schema(connection):
             schema = files("infra.sqlite").joinpath("schema.sql").read_text()
             connection.executescript(f"BEGIN; {schema}; PRAGMA application_id = {APPLICATION_ID}; COMMIT;")
+        else:
+            _upgrade(connection)
         if max_pages is not None:
             connection.execute(f"PRAGMA max_page_count = {max_pages}")
     except (sqlite3.Error, Broken):
@@ -67,6 +76,15 @@ def _connect(path: Path, cache_kib: int) -> sqlite3.Connection:
 
 def _has_schema(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Bring an older file to this version's schema, whole or not at all."""
+    version = connection.execute("SELECT max(version) FROM schema_version").fetchone()[0]
+    steps = [_STEPS[step] for step in range(version, SCHEMA_VERSION)]
+    if steps:
+        said = f"UPDATE schema_version SET version = {SCHEMA_VERSION};"  # noqa: S608 - a number of the code's own
+        connection.executescript("".join(("BEGIN;", *steps, said, "COMMIT;")))
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:

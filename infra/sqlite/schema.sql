@@ -1,4 +1,4 @@
--- graphtide.sqlite, schema 1: the log, the ledger and the graphs of one data folder.
+-- graphtide.sqlite, schema 2: the log, the ledger and the graphs of one data folder.
 --
 -- A graph's name stands once, in `graphs`; everywhere else `graph` is its number. Rows that carry vectors are keyed by
 -- one integer, graph << 32 | id, because that is a plain B-tree of whole rows; `graph` and the id can be read from it
@@ -226,6 +226,8 @@ CREATE TABLE reports (
     title       TEXT    NOT NULL,
     summary     TEXT    NOT NULL,
     sources     TEXT    NOT NULL,               -- JSON [chunk_id, ...]
+    findings    TEXT    NOT NULL DEFAULT '[]',  -- JSON [[text, [chunk_id, ...], [relation_id, ...]], ...]
+    rating      REAL    NOT NULL DEFAULT 0,
     PRIMARY KEY (graph, community)
 ) WITHOUT ROWID;
 
@@ -250,4 +252,4 @@ JOIN labels   AS other    ON other.key    = (statements.graph << 32 | statements
 JOIN entities AS subjects ON subjects.key = (statements.graph << 32 | one.node)
 JOIN entities AS objects  ON objects.key  = (statements.graph << 32 | other.node);
 
-INSERT INTO schema_version VALUES (1);
+INSERT INTO schema_version VALUES (2);

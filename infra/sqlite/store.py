@@ -19,7 +19,7 @@ from infra.sqlite.many import delete, insert, portions
 from streams.memory.ledger import check_ends
 from streams.memory.store import check_next, check_replacement, check_watermark
 from streams.messages import DELTAS
-from streams.ports import Commit, GraphCommit, ReportRow, Standing, Watermark
+from streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, Standing, Watermark
 
 NOBODY = Watermark(0, 0)
 PAGE_ROWS = 64
@@ -108,13 +108,15 @@ class SqliteGraphStore:
     async def reports(self, graph: str) -> Sequence[ReportRow]:
         """See GraphStore.reports. By community."""
         query = (
-            "SELECT community, level, fingerprint, reports.version, title, summary, sources"
+            "SELECT community, level, fingerprint, reports.version, title, summary, sources, findings, rating"
             " FROM reports JOIN graphs USING (graph) WHERE name = ? ORDER BY community"
         )
-        found = await self._database.read(lambda connection: connection.execute(query, (graph,)).fetchall())
+        rows = await self._database.read(lambda connection: connection.execute(query, (graph,)).fetchall())
         return [
-            ReportRow(community, level, fingerprint, version, title, summary, tuple(json.loads(sources)))
-            for community, level, fingerprint, version, title, summary, sources in found
+            ReportRow(
+                community, level, mark, version, title, said, tuple(json.loads(sources)), _findings(found), rating
+            )
+            for community, level, mark, version, title, said, sources, found, rating in rows
         ]
 
     async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
@@ -186,4 +188,10 @@ def _extractions(connection: sqlite3.Connection, graph: str, after: str) -> list
 
 def _report(graph: int, row: ReportRow) -> tuple[object, ...]:
     said = (row.community, row.level, row.fingerprint, row.version, row.title, row.summary)
-    return graph, *said, json.dumps(row.sources, ensure_ascii=False)
+    findings = [[one.text, one.chunks, one.relations] for one in row.findings]
+    return graph, *said, json.dumps(row.sources), json.dumps(findings), row.rating
+
+
+def _findings(text: str) -> tuple[ReportFinding, ...]:
+    rows = json.loads(text)
+    return tuple(ReportFinding(said, tuple(chunks), tuple(relations)) for said, chunks, relations in rows)

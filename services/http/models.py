@@ -112,6 +112,13 @@ class SubgraphBody(_Said):
     edges: list[EdgeBody]
 
 
+class PartBody(_Said):
+    title: str
+    text: str = Field(description="`[n]` in it is the n-th of `sources`")
+    sources: list[str] = Field(description="the chunks it rests on")
+    score: float
+
+
 class AnswerBody(_Said):
     answer: str = Field(description="`[n]` in it is the n-th of `passages`")
     citations: list[CitationBody] = Field(description="the passages that the answer names")
@@ -120,6 +127,8 @@ class AnswerBody(_Said):
     version: int
     mode: str
     usage: UsageBody
+    parts: list[PartBody] | None = Field(default=None, description="texts beside the passages: reports, subgraphs")
+    chosen: str | None = Field(default=None, description="why `auto` took this mode")
     trace: list[dict[str, Any]] | None = None
 
 
@@ -173,6 +182,12 @@ class EntityBody(_Said):
     version: int
 
 
+class FindingBody(_Said):
+    text: str
+    chunks: list[str] = Field(description="the chunks it rests on")
+    relations: list[str] = Field(description="the relations it states, if it states any")
+
+
 class ReportBody(_Said):
     community: int
     level: int
@@ -180,6 +195,8 @@ class ReportBody(_Said):
     summary: str
     sources: list[str]
     version: int
+    findings: list[FindingBody]
+    rating: float = Field(description="how much the community matters, 0 to 10")
 
 
 class ReportList(_Said):

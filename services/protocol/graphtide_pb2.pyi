@@ -192,7 +192,7 @@ class Filters(_message.Message):
     def __init__(self, doc_ids: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., occurred_from: _Optional[str] = ..., occurred_to: _Optional[str] = ...) -> None: ...
 
 class QueryRequest(_message.Message):
-    __slots__ = ("graph", "question", "mode", "top_k", "after", "filters", "generate", "explain")
+    __slots__ = ("graph", "question", "mode", "top_k", "after", "filters", "generate", "explain", "level")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
@@ -201,6 +201,7 @@ class QueryRequest(_message.Message):
     FILTERS_FIELD_NUMBER: _ClassVar[int]
     GENERATE_FIELD_NUMBER: _ClassVar[int]
     EXPLAIN_FIELD_NUMBER: _ClassVar[int]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
     graph: str
     question: str
     mode: str
@@ -209,7 +210,8 @@ class QueryRequest(_message.Message):
     filters: Filters
     generate: bool
     explain: bool
-    def __init__(self, graph: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., after: _Optional[str] = ..., filters: _Optional[_Union[Filters, _Mapping]] = ..., generate: _Optional[bool] = ..., explain: _Optional[bool] = ...) -> None: ...
+    level: int
+    def __init__(self, graph: _Optional[str] = ..., question: _Optional[str] = ..., mode: _Optional[str] = ..., top_k: _Optional[int] = ..., after: _Optional[str] = ..., filters: _Optional[_Union[Filters, _Mapping]] = ..., generate: _Optional[bool] = ..., explain: _Optional[bool] = ..., level: _Optional[int] = ...) -> None: ...
 
 class Citation(_message.Message):
     __slots__ = ("doc_id", "chunk_id", "text")
@@ -280,7 +282,7 @@ class Usage(_message.Message):
     def __init__(self, llm_calls: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., completion_tokens: _Optional[int] = ..., cost: _Optional[float] = ...) -> None: ...
 
 class Answer(_message.Message):
-    __slots__ = ("answer", "citations", "passages", "subgraph", "version", "mode", "usage", "trace")
+    __slots__ = ("answer", "citations", "passages", "subgraph", "version", "mode", "usage", "trace", "parts", "chosen")
     ANSWER_FIELD_NUMBER: _ClassVar[int]
     CITATIONS_FIELD_NUMBER: _ClassVar[int]
     PASSAGES_FIELD_NUMBER: _ClassVar[int]
@@ -289,6 +291,8 @@ class Answer(_message.Message):
     MODE_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
     TRACE_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    CHOSEN_FIELD_NUMBER: _ClassVar[int]
     answer: str
     citations: _containers.RepeatedCompositeFieldContainer[Citation]
     passages: _containers.RepeatedCompositeFieldContainer[Passage]
@@ -297,7 +301,21 @@ class Answer(_message.Message):
     mode: str
     usage: Usage
     trace: _containers.RepeatedCompositeFieldContainer[_struct_pb2.Struct]
-    def __init__(self, answer: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., passages: _Optional[_Iterable[_Union[Passage, _Mapping]]] = ..., subgraph: _Optional[_Union[Subgraph, _Mapping]] = ..., version: _Optional[int] = ..., mode: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., trace: _Optional[_Iterable[_Union[_struct_pb2.Struct, _Mapping]]] = ...) -> None: ...
+    parts: _containers.RepeatedCompositeFieldContainer[Part]
+    chosen: str
+    def __init__(self, answer: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., passages: _Optional[_Iterable[_Union[Passage, _Mapping]]] = ..., subgraph: _Optional[_Union[Subgraph, _Mapping]] = ..., version: _Optional[int] = ..., mode: _Optional[str] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ..., trace: _Optional[_Iterable[_Union[_struct_pb2.Struct, _Mapping]]] = ..., parts: _Optional[_Iterable[_Union[Part, _Mapping]]] = ..., chosen: _Optional[str] = ...) -> None: ...
+
+class Part(_message.Message):
+    __slots__ = ("title", "text", "sources", "score")
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    title: str
+    text: str
+    sources: _containers.RepeatedScalarFieldContainer[str]
+    score: float
+    def __init__(self, title: _Optional[str] = ..., text: _Optional[str] = ..., sources: _Optional[_Iterable[str]] = ..., score: _Optional[float] = ...) -> None: ...
 
 class AnswerEvent(_message.Message):
     __slots__ = ("context", "token", "answer")
@@ -484,20 +502,33 @@ class EntityStatus(_message.Message):
     def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., mentions: _Optional[int] = ..., labels: _Optional[_Iterable[_Union[EntityStatus.Label, _Mapping]]] = ..., merges: _Optional[_Iterable[_Union[EntityStatus.Merge, _Mapping]]] = ..., relations: _Optional[_Iterable[_Union[Edge, _Mapping]]] = ..., communities: _Optional[_Iterable[int]] = ..., version: _Optional[int] = ...) -> None: ...
 
 class CommunityReport(_message.Message):
-    __slots__ = ("community", "level", "title", "summary", "sources", "version")
+    __slots__ = ("community", "level", "title", "summary", "sources", "version", "findings", "rating")
+    class Finding(_message.Message):
+        __slots__ = ("text", "chunks", "relations")
+        TEXT_FIELD_NUMBER: _ClassVar[int]
+        CHUNKS_FIELD_NUMBER: _ClassVar[int]
+        RELATIONS_FIELD_NUMBER: _ClassVar[int]
+        text: str
+        chunks: _containers.RepeatedScalarFieldContainer[str]
+        relations: _containers.RepeatedScalarFieldContainer[str]
+        def __init__(self, text: _Optional[str] = ..., chunks: _Optional[_Iterable[str]] = ..., relations: _Optional[_Iterable[str]] = ...) -> None: ...
     COMMUNITY_FIELD_NUMBER: _ClassVar[int]
     LEVEL_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    FINDINGS_FIELD_NUMBER: _ClassVar[int]
+    RATING_FIELD_NUMBER: _ClassVar[int]
     community: int
     level: int
     title: str
     summary: str
     sources: _containers.RepeatedScalarFieldContainer[str]
     version: int
-    def __init__(self, community: _Optional[int] = ..., level: _Optional[int] = ..., title: _Optional[str] = ..., summary: _Optional[str] = ..., sources: _Optional[_Iterable[str]] = ..., version: _Optional[int] = ...) -> None: ...
+    findings: _containers.RepeatedCompositeFieldContainer[CommunityReport.Finding]
+    rating: float
+    def __init__(self, community: _Optional[int] = ..., level: _Optional[int] = ..., title: _Optional[str] = ..., summary: _Optional[str] = ..., sources: _Optional[_Iterable[str]] = ..., version: _Optional[int] = ..., findings: _Optional[_Iterable[_Union[CommunityReport.Finding, _Mapping]]] = ..., rating: _Optional[float] = ...) -> None: ...
 
 class ReportList(_message.Message):
     __slots__ = ("reports",)

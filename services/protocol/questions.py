@@ -48,6 +48,7 @@ class QueryBody(StrictModel):
     after: Description | None = Field(default=None, description="a token: wait until the graph includes it")
     filters: FiltersBody | None = None
     generate: bool | None = Field(default=None, description="false: the context only, no answer is written")
+    level: int | None = Field(default=None, ge=0, le=2, description="for mode global: 0 is the finest level of reports")
     explain: bool | None = Field(default=None, description="true: say step by step how the passages were found")
 
 
@@ -73,6 +74,7 @@ def _ask(body: QueryBody, limits: Limits) -> Ask:
         generate=body.generate is not False,
         explain=body.explain is True,
         timeout_s=limits.query_timeout_s,
+        level=body.level,
     )
 
 

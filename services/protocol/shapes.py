@@ -31,7 +31,7 @@ def dump(body: object) -> bytes:
 
 
 def answer_json(answer: Answer) -> Json:
-    """The answer; `trace` is there only when it was asked for."""
+    """The answer; `trace` is there only when it was asked for, `parts` and `chosen` only where the mode has them."""
     body: Json = {
         "answer": answer.answer,
         "citations": _plain(answer.citations),
@@ -41,6 +41,10 @@ def answer_json(answer: Answer) -> Json:
         "mode": answer.mode,
         "usage": _plain(answer.usage),
     }
+    if answer.parts:
+        body["parts"] = _plain(answer.parts)
+    if answer.chosen:
+        body["chosen"] = answer.chosen
     if answer.trace is not None:
         body["trace"] = _plain(answer.trace)
     return body

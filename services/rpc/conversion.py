@@ -47,7 +47,7 @@ def _fact_value(fact: pb.Fact) -> Json:
 def question_value(request: pb.QueryRequest) -> Json:
     """The question as HTTP would have sent it."""
     body: Json = {"question": request.question, "explain": request.explain, **_filled(request, "mode", "after")}
-    body |= {name: getattr(request, name) for name in ("top_k", "generate") if request.HasField(name)}
+    body |= {name: getattr(request, name) for name in ("top_k", "generate", "level") if request.HasField(name)}
     if request.HasField("filters"):
         filters = request.filters
         chosen: Json = _filled(filters, "occurred_from", "occurred_to")
@@ -133,6 +133,8 @@ def answer_message(answer: Answer) -> pb.Answer:
         mode=answer.mode,
         usage=_usage(answer.usage),
         trace=[_struct(step) for step in answer.trace or ()],
+        parts=[pb.Part(title=p.title, text=p.text, sources=p.sources, score=p.score) for p in answer.parts],
+        chosen=answer.chosen,
     )
 
 

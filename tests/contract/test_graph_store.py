@@ -17,7 +17,7 @@ from streams.errors import Broken, Fenced, Rejected
 from streams.memory import MemoryBackend
 from streams.memory.rows import Rows
 from streams.messages import DELTAS
-from streams.ports import Commit, GraphCommit, Outcome, Record, ReportRow, Standing, State, Watermark
+from streams.ports import Commit, GraphCommit, Outcome, Record, ReportFinding, ReportRow, Standing, State, Watermark
 from tests.support.backends import NAMES, Backend, Clock, opened
 from tests.support.records import Walk, plain
 
@@ -278,7 +278,8 @@ async def test_communities_go_on_from_a_snapshot(backend: Backend) -> None:
 
 async def test_reports_are_kept_by_community(backend: Backend) -> None:
     """Saving again replaces, `gone` drops, graphs do not mix."""
-    rows = [ReportRow(i, i % 2, f"f{i}", 3, "Title \0", "Summary é", ("d#1", "d#2")) for i in (2, 1, 7)]
+    said = (ReportFinding("Found \0", ("d#1",), ("r-1", "r-2")), ReportFinding("é", ("d#2",)))
+    rows = [ReportRow(i, i % 2, f"f{i}", 3, "Title \0", "Summary é", ("d#1", "d#2"), said, i / 4) for i in (2, 1, 7)]
     await backend.store.save_reports("g", rows, [])
     await backend.store.save_reports("h", rows[:1], [])
     newer = replace(rows[0], fingerprint="new", sources=())

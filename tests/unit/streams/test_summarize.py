@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from graph.reporting import Subject
+from graph.reporting import Report, Subject, extractive
 from streams.consolidate import ConsolidateStage
 from streams.errors import Retryable
 from streams.followers import Views
 from streams.messages import DELTAS, DocumentMessage, GivenFact
 from streams.ports import Record, ReportRow
-from streams.summarize import STAGE, Pace, SummarizeStage, current
+from streams.reports import ReportWriter
+from streams.summarize import STAGE, Pace, SummarizeStage
 from tests.support.backends import NAMES, Backend, Clock, opened
 from tests.support.stages import ExactKeeper, Seen, committed, eventually, extract_stage, running
+from tests.support.worlds import empty_view
 
 AT_ONCE = Pace(quiet_s=0.02)
 
@@ -32,12 +34,12 @@ class Counting:
     def name(self) -> str:
         return "counting"
 
-    async def report(self, subject: Subject) -> tuple[str, str]:
+    async def report(self, subject: Subject) -> Report:
         if self.failures:
             self.failures -= 1
             raise Retryable("the model is away")
         self.asked.append(subject)
-        return ", ".join(subject.entities), " ".join(finding.text for finding in subject.findings)
+        return extractive(subject)
 
 
 @dataclass
@@ -69,7 +71,7 @@ class Pipeline:
         """What is served."""
         view = self.views.get("g")
         assert view is not None
-        return current(view, await self.backend.store.reports("g"))
+        return view.reports.reports(view)
 
 
 @pytest.fixture(params=NAMES)
@@ -78,7 +80,7 @@ async def pipeline(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
     async with opened(request.param, tmp_path, Clock()) as backend:
         views, seen, reporter = Views(ExactKeeper()), Seen(), Counting()
         consolidate = ConsolidateStage(backend.log, backend.store, views.follow, seen)
-        summarize = SummarizeStage(backend.log, backend.store, views, reporter, seen, AT_ONCE)
+        summarize = SummarizeStage(backend.log, views, ReportWriter(backend.store, reporter), seen, AT_ONCE)
         async with running(extract_stage(backend).run), running(consolidate.run), running(summarize.run):
             yield Pipeline(backend, views, reporter)
 
@@ -112,33 +114,28 @@ async def test_summarize_writes_a_report_again_when_its_community_changed(pipeli
 async def test_report_is_never_served_once_a_source_is_deleted(pipeline: Pipeline) -> None:
     """From the moment the view has the deletion the report is left out, and soon it is dropped from the store."""
     await pipeline.send("a", *CIRCLE)
-    held = await pipeline.backend.store.reports("g")
     view = pipeline.views.get("g")
-    assert held and view is not None
+    assert await pipeline.reports() and view is not None
     await pipeline.backend.ledger.accept([Record("g|a", None)])
     await eventually(lambda: _is(not view.documents))
-    assert not current(view, held)
+    assert not await pipeline.reports()
     await eventually(pipeline.written)
     assert not await pipeline.backend.store.reports("g")
 
 
 async def test_summarize_waits_and_loses_no_community_when_the_model_is_away(pipeline: Pipeline) -> None:
-    """The run ends with Retryable; the next one writes what the notices asked for."""
-    views, reporter = pipeline.views, Counting(failures=1)
+    """The run ends with Retryable; the next one writes what was owed, though nothing touches it again."""
     await pipeline.send("a", *CIRCLE)
-    await pipeline.backend.store.save_reports("g", (), [row.community for row in await pipeline.reports()])
-    other = SummarizeStage(pipeline.backend.log, pipeline.backend.store, views, reporter, Seen(), AT_ONCE)
-    await pipeline.send("a", *ENGINE)
-    await pipeline.send("a", *CIRCLE)
-    view = views.get("g")
+    view = pipeline.views.get("g")
     assert view is not None
-    nodes = set(view.entities)
+    fresh = empty_view(view.indexes.chunks.dimensions)
+    fresh.apply(await pipeline.backend.store.snapshot("g"))
     await pipeline.backend.store.save_reports("g", (), [row.community for row in await pipeline.reports()])
+    writer = ReportWriter(pipeline.backend.store, Counting(failures=1))
     with pytest.raises(Retryable):
-        await other._write(view, nodes)
-    assert not await pipeline.reports()
-    await other._write(view, nodes)
-    assert await pipeline.reports() and reporter.asked
+        await writer.write(fresh, set(fresh.entities))
+    assert await writer.write(fresh, ())
+    assert fresh.reports.reports(fresh)
 
 
 async def test_summarize_passes_over_a_notice_it_cannot_read(pipeline: Pipeline) -> None:
@@ -154,7 +151,7 @@ async def test_summarize_writes_reports_although_the_burst_does_not_end(tmp_path
         views, seen, reporter = Views(ExactKeeper()), Seen(), Counting()
         consolidate = ConsolidateStage(backend.log, backend.store, views.follow, seen)
         pace = Pace(quiet_s=1000.0, longest_s=0.0)
-        summarize = SummarizeStage(backend.log, backend.store, views, reporter, seen, pace)
+        summarize = SummarizeStage(backend.log, views, ReportWriter(backend.store, reporter), seen, pace)
         async with running(extract_stage(backend).run), running(consolidate.run), running(summarize.run):
             one = Pipeline(backend, views, reporter)
             await one.send("a", *CIRCLE)
@@ -169,7 +166,7 @@ async def test_reports_survive_a_restart(tmp_path: Path) -> None:
             views, seen, reporter = Views(ExactKeeper()), Seen(), Counting()
             await views.open(backend.store)
             consolidate = ConsolidateStage(backend.log, backend.store, views.follow, seen)
-            summarize = SummarizeStage(backend.log, backend.store, views, reporter, seen, AT_ONCE)
+            summarize = SummarizeStage(backend.log, views, ReportWriter(backend.store, reporter), seen, AT_ONCE)
             async with running(extract_stage(backend).run), running(consolidate.run), running(summarize.run):
                 one = Pipeline(backend, views, reporter)
                 await one.send("a", *CIRCLE)
