@@ -8,6 +8,7 @@ is deterministic: on equal graphs, built in whatever order, with exact indexes, 
     local.py       mode `local`: by the graph, for a context
     passages.py    mode `passages`: by the graph, for recall
     bridge.py      mode `bridge`: how what the question names is related: recognition.py ─► roads.py ─► steiner.py
+    pipeline.py    mode `pipeline`: breadth.py, phse.py, regions.py, walk, bridge and MMR, one after the other
     darag/         mode `da-rag`: communities searched for the question, put into words
     dynagrag/      mode `dynagrag`: ego-graphs, chosen to differ, pruned and put into words: a part each
     paired.py      the course of `local` and `passages`, in these steps, each usable alone:
@@ -25,6 +26,7 @@ from graph.retrieval.darag import retrieve_da_rag
 from graph.retrieval.dynagrag import retrieve_dynagrag
 from graph.retrieval.local import retrieve_local
 from graph.retrieval.passages import retrieve_passages
+from graph.retrieval.pipeline import retrieve_pipeline
 from graph.retrieval.request import Filters, Part, Passage, Question, Retrieved, Subgraph, Synthesis, Trace
 from graph.retrieval.vector import retrieve_vector
 from graph.view import LiveView
@@ -39,6 +41,7 @@ MODES: Mapping[str, Method] = MappingProxyType(
         "bridge": retrieve_bridge,
         "da-rag": retrieve_da_rag,
         "dynagrag": retrieve_dynagrag,
+        "pipeline": retrieve_pipeline,
     }
 )
 

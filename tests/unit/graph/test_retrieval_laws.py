@@ -12,7 +12,7 @@ from graph.records import DocumentInfo
 from graph.retrieval import MODES, Filters, Question, Retrieved, retrieve
 from tests.model.retrieval_oracle import DIMENSIONS, SmallDocument, bag_of_words, random_documents, small_view
 
-EVERY_PASSAGE = {"vector", "local", "passages", "bridge", "dynagrag"}
+EVERY_PASSAGE = {"vector", "local", "passages", "bridge", "pipeline", "dynagrag"}
 """Modes that rank whatever there is; the others hand out what they found, or what fits their budget."""
 
 
