@@ -285,7 +285,8 @@ class EmbeddedApplication:
             (graph, doc_id), reason = next(iter(waiting.items()))
             parts["extract"] = f"{len(waiting)} documents wait, {doc_id!r} of graph {graph!r} for one: {reason}"
         troubles = self._runtime.consolidate.troubles
-        parts |= {"consolidate": reason for reason in troubles.values()}
+        if troubles:
+            parts["consolidate"] = next(iter(troubles.values()))
         return Health(not any(self._runtime.notes.values()) and not troubles, parts)
 
     async def _view(self, graph: str) -> LiveView:

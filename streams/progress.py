@@ -34,7 +34,11 @@ def positions(token: str) -> tuple[Position, ...]:
 class Progress:
     """Lets any number of readers wait until a graph includes a token."""
 
-    def __init__(self, log: Log, ledger: Ledger, store: GraphStore, views: Views) -> None:
+    def __init__(
+        self, log: Log, ledger: Ledger, store: GraphStore, views: Views, look_every_s: float | None = None
+    ) -> None:
+        """`look_every_s`: where revisions end in other processes, nobody calls `moved` for them, so waiting looks."""
+        self._look_every_s = look_every_s
         self._log = log
         self._ledger = ledger
         self._store = store
@@ -49,6 +53,8 @@ class Progress:
     async def reach(self, graph: str, after: str, timeout_s: float) -> None:
         """Return once every revision of the graph up to the token has its end, and the view shows it.
 
+        An end and the version that has it are one commit, so what the store has, once none is pending, is enough.
+
         Raises Invalid for a token that was never given out, DeadlineExceeded after `timeout_s`.
         """
         wanted = positions(after)
@@ -59,16 +65,26 @@ class Progress:
             )
         try:
             async with asyncio.timeout(timeout_s):
-                while True:
-                    moved = self._moved
-                    if await self._reached(graph, wanted):
-                        return
-                    await moved.wait()
+                while await self._pending(graph, wanted):
+                    pass
+                stands = (await self._store.graphs()).get(graph, 0)
+                while self._views.version(graph) < stands:
+                    await self._wait(self._moved)
         except TimeoutError as error:
             raise DeadlineExceeded(f"the graph did not include token {after[:80]} within {timeout_s:g} s") from error
 
-    async def _reached(self, graph: str, wanted: Sequence[Position]) -> bool:
+    async def _pending(self, graph: str, wanted: Sequence[Position]) -> bool:
+        """Whether a revision up to there has no end yet; if so, returns when it is time to look again."""
+        moved = self._moved
         for position in wanted:
             if await self._ledger.pending(graph, position):
-                return False
-        return self._views.version(graph) >= (await self._store.graphs()).get(graph, 0)
+                await self._wait(moved)
+                return True
+        return False
+
+    async def _wait(self, moved: asyncio.Event) -> None:
+        try:
+            async with asyncio.timeout(self._look_every_s):
+                await moved.wait()
+        except TimeoutError:
+            return

@@ -1,0 +1,266 @@
+"""Followers of graphs that are written elsewhere: whatever becomes of `deltas`, the view is the store's graph."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from graph.consolidation import Consolidator
+from graph.digest import canonical_lines
+from graph.records import GraphDelta
+from streams import announcing, delta_follower, recounting
+from streams.announcing import briefly, wholly
+from streams.delta_follower import DeltaFollower
+from streams.followers import Views
+from streams.memory import MemoryBackend, MemoryOutbox
+from streams.messages import DELTAS
+from streams.ports import Commit, GraphCommit, Position, Record
+from streams.upkeep import Kind, Reply
+from tests.support.stages import ExactKeeper, eventually, running
+from tests.support.worlds import RandomWorld
+
+SMALL = 4096
+"""Bytes of a part, so that deltas take several."""
+
+
+@dataclass
+class Writer:
+    """A graph that is written elsewhere, and what it says of it."""
+
+    backend: MemoryBackend
+    world: RandomWorld
+    offset: int = 0
+
+    async def commit(self, delta: GraphDelta) -> list[Record]:
+        """Make the delta durable; returns what is to be announced."""
+        store = self.backend.store
+        await store.commit(Commit(0, await store.claim(0), 0, (GraphCommit(delta, {}),), ()))
+        return list(wholly(delta, SMALL))
+
+    async def step(self) -> list[Record]:
+        return await self.commit(self.world.step())
+
+    async def rebuild(self) -> list[Record]:
+        """The same rows under other inner numbers, at the next version, as a rebuild gives them."""
+        old = self.world.writer
+        changes = [
+            recounting.Change(doc_id, None, one) for doc_id, one in sorted(self.world.live.items(), reverse=True)
+        ]
+        self.world.writer = fresh = Consolidator("world")
+        fresh.version = old.version
+        delta = replace(fresh.apply(changes), snapshot=True, communities=fresh.hierarchy())
+        return await self.commit(delta)
+
+    async def announce(self, *records: Record) -> None:
+        await self.backend.log.append(DELTAS, records)
+
+
+@dataclass
+class Rig:
+    """A writer and a follower with its views."""
+
+    writer: Writer
+    views: Views
+    follower: DeltaFollower
+    replies: list[Reply] = field(default_factory=list)
+
+    async def caught_up(self) -> bool:
+        stands = await self.writer.backend.store.graphs()
+        return all(self.views.version(graph) == version for graph, version in stands.items())
+
+    async def check(self) -> None:
+        """The view becomes the store's graph, to the line, vectors and indexes included."""
+        await eventually(self.caught_up)
+        view, stored = self.views.get("world"), await self.writer.backend.store.snapshot("world")
+        assert view is not None
+        assert sorted(canonical_lines(view.rows())) == sorted(canonical_lines(stored))
+        assert {row.chunk for row in stored.chunks if row.vector.size} == set(view.indexes.chunks.live_ids().tolist())
+        assert {row.node for row in stored.entities if row.vector.size} == set(
+            view.indexes.entities.live_ids().tolist()
+        )
+
+
+@asynccontextmanager
+async def rig(seed: int) -> AsyncIterator[Rig]:
+    """A follower that follows."""
+    print(f"seed {seed}")
+    backend = MemoryBackend(3, outbox=MemoryOutbox())
+    writer, views = Writer(backend, RandomWorld(random.Random(seed))), Views(ExactKeeper())
+    replies: list[Reply] = []
+
+    async def replied(reply: Reply) -> None:
+        replies.append(reply)
+
+    follower = DeltaFollower(backend.log, backend.store, views, lambda: None, replied)
+    for _ in range(3):
+        await writer.step()
+    await follower.start()
+    async with running(follower.run):
+        yield Rig(writer, views, follower, replies)
+
+
+async def test_follower_applies_what_is_announced_and_reads_no_snapshot_again() -> None:
+    """Thirty commits in parts, each announced twice: the view is at the last one, without a reload."""
+    async with rig(1) as one:
+        for _ in range(30):
+            said = await one.writer.step()
+            await one.writer.announce(*said, *said)
+        await one.check()
+        assert not one.follower.reloads
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_follower_heals_whatever_becomes_of_the_announcements(seed: int) -> None:
+    """Notices and parts are lost, repeated, swapped, garbled, kept back and replayed late; graphs are rebuilt."""
+    async with rig(seed) as one:
+        rng = one.writer.world.rng
+        kept: list[Record] = []
+        for _ in range(60):
+            said = await (one.writer.rebuild() if rng.random() < 0.1 else one.writer.step())
+            kept += said
+            for record in list(said):
+                spoilt = rng.random()
+                if spoilt < 0.05:
+                    said.remove(record)
+                elif spoilt < 0.1:
+                    said.insert(rng.randrange(len(said)), rng.choice(kept))
+                elif spoilt < 0.15:
+                    said[said.index(record)] = replace(record, value=(record.value or b"")[:-7] + b"garbage")
+            if rng.random() < 0.1:
+                rng.shuffle(said)
+            await one.writer.announce(*said)
+            for _ in range(rng.randint(0, 5)):
+                await asyncio.sleep(0)
+        await one.writer.announce(*await one.writer.step())
+        await one.check()
+        assert one.follower.reloads
+
+
+async def test_follower_takes_the_snapshot_when_a_delta_was_too_large_to_send() -> None:
+    """The notice has no parts: the store is asked, and the deltas after it are applied as they come."""
+    async with rig(3) as one:
+        delta = one.writer.world.step()
+        await one.writer.commit(delta)
+        await one.writer.announce(*wholly(delta, SMALL, most_bytes=10))
+        await one.check()
+        assert one.follower.reloads == 1
+        await one.writer.announce(*await one.writer.step())
+        await one.check()
+        assert one.follower.reloads == 1
+
+
+async def test_follower_sees_a_graph_that_is_new_and_one_whose_beginning_it_missed() -> None:
+    """A first version needs no snapshot; a later one of an unknown graph does."""
+    async with rig(4) as one:
+        store = one.writer.backend.store
+        for graph, missed in (("new", 0), ("known elsewhere", 2)):
+            world = RandomWorld(random.Random(7))
+            world.writer = Consolidator(graph)
+            for number in range(3):
+                delta = world.step()
+                await store.commit(Commit(1, await store.claim(1), 0, (GraphCommit(delta, {}),), ()))
+                if number >= missed:
+                    await one.writer.announce(*wholly(delta))
+            await eventually(one.caught_up)
+            assert one.follower.reloads == (1 if missed else 0)
+
+
+async def test_follower_is_not_made_to_reload_by_what_anybody_wrote() -> None:
+    """Garbage under a known key, an unknown key, light notices of old versions: nothing is loaded, nothing stops."""
+    async with rig(5) as one:
+        garbage = [Record("world", b"\xff"), Record("nowhere", b"{}"), Record("world", None)]
+        garbage += [Record("world", b"x", (("part", b"1:2"),)), Record("world", b"x", (("part", b"9:1/1"),))]
+        garbage += [Record("world", b"[]", (("upkeep-reply", b"x"),))]
+        for graph in ("world", "nowhere"):
+            garbage.append(Reply(graph, Kind.VERIFY, "the last one").record())
+        await one.writer.announce(*garbage, *briefly(GraphDelta("world", 1)))
+        await eventually(lambda: _is(len(one.replies) == 2))
+        await one.writer.announce(*await one.writer.step())
+        await one.check()
+        assert not one.follower.reloads
+
+
+async def test_follower_notices_what_was_never_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last commit's notice is lost and nothing follows: a look at the store brings the view up to date."""
+    for name in ("LOOK_EVERY_S", "PATIENCE_S"):
+        monkeypatch.setattr(delta_follower, name, 0.02)
+    async with rig(6) as one:
+        await one.writer.step()
+        await one.check()
+        assert one.follower.reloads == 1 and one.follower.behind()["world"] == (0, 0.0)
+
+
+async def test_follower_says_how_far_it_is_behind_and_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stops, versions are committed, it runs again: it is behind by as many, then by none, and reloads nothing."""
+    monkeypatch.setattr(delta_follower, "LOOK_EVERY_S", 0.02)
+    backend = MemoryBackend(3, outbox=MemoryOutbox())
+    writer, views = Writer(backend, RandomWorld(random.Random(8))), Views(ExactKeeper())
+    await writer.step()
+    follower = DeltaFollower(backend.log, backend.store, views, lambda: None)
+    async with running(follower.run):
+        await eventually(lambda: _is(views.version("world") == 1))
+    held = [await writer.step() for _ in range(4)]
+    async with running(follower.run):
+        await eventually(lambda: _is(follower.behind().get("world", (0, 0.0))[0] == 4))
+        for said in held:
+            await writer.announce(*said)
+        await Rig(writer, views, follower).check()
+        assert not follower.reloads
+
+
+async def test_follower_misses_nothing_that_is_committed_while_it_loads() -> None:
+    """Between noting the ends and reading the rows a commit is announced, and another after: both are in the view."""
+    backend = MemoryBackend(3, outbox=MemoryOutbox())
+    writer, views = Writer(backend, RandomWorld(random.Random(9))), Views(ExactKeeper())
+    await writer.step()
+    graphs, done = backend.store.graphs, threading.Event()
+
+    async def busy() -> dict[str, int]:
+        if not done.is_set():
+            done.set()
+            await writer.announce(*await writer.step())
+        return dict(await graphs())
+
+    backend.store.graphs = busy  # type: ignore[method-assign]
+    follower = DeltaFollower(backend.log, backend.store, views, lambda: None)
+    async with running(follower.run):
+        await eventually(lambda: _is(done.is_set()))
+        await writer.announce(*await writer.step())
+        await Rig(writer, views, follower).check()
+        assert not follower.reloads
+
+
+async def test_replies_reach_whoever_follows() -> None:
+    """A reply in `deltas` is handed over, as it was written."""
+    async with rig(10) as one:
+        reply = Reply("world", Kind.VERIFY, "id", 3, "a", "b", ("one line",), {"chunks": 2})
+        await one.writer.announce(reply.record())
+        await eventually(lambda: _is(bool(one.replies)))
+        assert one.replies == [reply]
+
+
+def test_parts_put_together_are_the_delta() -> None:
+    """Cut small, and put together: what the view needs is there to the bit; a part too few is Rejected."""
+    delta = RandomWorld(random.Random(11)).step()
+    records = wholly(delta, 1000)
+    parts = [
+        announcing.heard(announcing.Delivered(Position(0, number), 0, record))
+        for number, record in enumerate(records[1:])
+    ]
+    slices = [one for one in parts if isinstance(one, announcing.Part)]
+    assert len(slices) == len(records) - 1 > 2
+    rebuilt = announcing.together(slices)
+    assert sorted(canonical_lines(rebuilt)) == sorted(canonical_lines(delta))
+    assert [row.vector.tobytes() for row in rebuilt.chunks] == [row.vector.tobytes() for row in delta.chunks]
+    with pytest.raises(announcing.Rejected, match="cut off"):
+        announcing.together(slices[:-1])
+
+
+async def _is(value: bool) -> bool:
+    return value
