@@ -19,6 +19,7 @@ from streams import deltas
 from streams.errors import Rejected
 from streams.messages import DeltaNotice, decode_notice
 from streams.ports import Delivered, Record
+from streams.upkeep import REPLY
 
 PART = "part"
 PART_BYTES = 512 << 10
@@ -82,6 +83,11 @@ def heard(delivered: Delivered) -> DeltaNotice | Part:
         raise Rejected(f"the record says it is part {label[:40]!r} of a delta, and is none")
     version, number, count = map(int, found.groups())
     return Part(record.key, version, number, count, record.value)
+
+
+def is_notice(delivered: Delivered) -> bool:
+    """Whether the record is meant as a notice: no part of a delta, and no reply."""
+    return not {PART, REPLY} & dict(delivered.record.headers).keys()
 
 
 def part_label(delivered: Delivered) -> bytes | None:

@@ -8,39 +8,48 @@ A burst that does not end is cut after a while: a stream that never pauses gets 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from graph.view import LiveView
+from streams.announcing import is_notice
 from streams.errors import Rejected
 from streams.followers import Views
 from streams.messages import DELTAS, decode_notice
 from streams.observing import Observer
-from streams.ports import Delivered, Log, Position
+from streams.ports import Consumer, Delivered, Log, Position
 from streams.reports import ReportWriter
 
 log = logging.getLogger("graphtide.streams")
 
 STAGE = "summarize"
+PATIENCE_S = 300.0
 LOOK_S = 5.0
 """How often it is looked whether a question wants a report, while nothing changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Reports are written when no version came for `quiet_s`, and at the latest `longest_s` after the first."""
+    """Reports are written when no version came for `quiet_s`, and at the latest `longest_s` after the first.
+
+    `trims`: the log may forget what was read, because nobody else reads it.
+    """
 
     quiet_s: float = 2.0
     longest_s: float = 60.0
+    trims: bool = True
 
 
 @dataclass(slots=True)
 class _Touched:
-    """What notices said of one graph: the entities that changed, and the version that has all of it."""
+    """What notices said of one graph: the entities that changed (`whole`: all), and the version that has all of it."""
 
     nodes: set[int] = field(default_factory=set)
     version: int = 0
+    whole: bool = False
 
 
 class SummarizeStage:
@@ -59,30 +68,41 @@ class SummarizeStage:
         """Follow until cancelled. A position is committed once the reports it asks for are written."""
         consumer = self._log.consumer(DELTAS, STAGE)
         touched: dict[str, _Touched] = {}
-        last: Position | None = None
+        last: dict[int, Position] = {}
         due = 0.0
         try:
             while True:
                 delivered = await consumer.poll(256, self._pace.quiet_s if last else LOOK_S)
                 if delivered:
                     due = due if last else time.monotonic() + self._pace.longest_s
-                    last = delivered[-1].position
+                    last.update((one.position.partition, one.position) for one in delivered)
                     _note(delivered, touched)
                 if last and (not delivered or time.monotonic() >= due):
                     await self._write_all(touched)
                     touched.clear()
-                    await consumer.commit(last)
-                    await self._log.trim(DELTAS, last)
-                    last = None
+                    await self._done(consumer, last.values())
+                    last.clear()
                 if not delivered:
                     await self._write_wanted()
         finally:
             await consumer.close()
 
+    async def _done(self, consumer: Consumer, positions: Iterable[Position]) -> None:
+        for position in positions:
+            await consumer.commit(position)
+            if self._pace.trims:
+                await self._log.trim(DELTAS, position)
+
     async def _write_all(self, touched: Mapping[str, _Touched]) -> None:
         started = time.monotonic()
         for graph, one in touched.items():
-            await self._writer.write(await self._views.reach(graph, one.version), one.nodes)
+            try:
+                async with asyncio.timeout(PATIENCE_S):
+                    view = await self._views.reach(graph, one.version)
+            except TimeoutError:  # anybody may write to a topic
+                log.error("graph %s: version %d, of which a notice speaks, does not come", graph[:80], one.version)
+                continue
+            await self._writer.write(view, await asyncio.to_thread(_nodes, view) if one.whole else one.nodes)
         self._observer.worked(STAGE, time.monotonic() - started)
 
     async def _write_wanted(self) -> None:
@@ -96,6 +116,8 @@ class SummarizeStage:
 def _note(delivered: Sequence[Delivered], touched: dict[str, _Touched]) -> None:
     for one in delivered:
         try:
+            if not is_notice(one):
+                continue
             notice = decode_notice(one.record.value or b"")
         except Rejected as error:
             log.error("notice at %s is passed over: %s", one.position, error)
@@ -103,3 +125,9 @@ def _note(delivered: Sequence[Delivered], touched: dict[str, _Touched]) -> None:
         graph = touched.setdefault(notice.graph, _Touched())
         graph.nodes.update(notice.nodes)
         graph.version = max(graph.version, notice.version)
+        graph.whole = graph.whole or notice.replaced
+
+
+def _nodes(view: LiveView) -> set[int]:
+    with view.lock.read():
+        return set(view.entities)
