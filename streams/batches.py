@@ -33,9 +33,10 @@ class Batch:
     def fail(self, one: Delivered, error: Exception) -> None:
         """Bury a record, and end the revision it is of, if it says so much."""
         value = one.record.value or b""
-        log.error("extraction at %s cannot be applied", one.position, exc_info=error)
-        reason = str(error) if isinstance(error, Rejected) else f"{type(error).__name__}: {error}"
         graph, doc_id, revision = extraction_of(value) or (one.record.key, "?", one.position.offset)
+        about = {"graph": graph, "doc_id": doc_id, "revision": revision}
+        log.error("extraction at %s cannot be applied", one.position, exc_info=error, extra=about)
+        reason = str(error) if isinstance(error, Rejected) else f"{type(error).__name__}: {error}"
         said = reason[:1000].encode(errors="backslashreplace").decode()
         self.letters.append(DeadLetter(graph, doc_id, revision, STAGE, said, 1, value))
         self.outcomes.append(Outcome(graph, doc_id, revision, State.FAILED, said))

@@ -199,8 +199,11 @@ class ExtractStage:
                 raise Rejected(f"its extraction was started {attempts - 1} times and never came to an end ({last})")
             value = await self._outcome(graph, doc_id, work, slots)
             await self._log.append(EXTRACTIONS, [Record(graph, value, record.headers)])
+            log.debug("extracted", extra={"graph": graph, "doc_id": doc_id, "revision": revision})
         except Rejected as error:
             reason = str(error).encode(errors="backslashreplace").decode()
+            about = {"graph": graph, "doc_id": doc_id, "revision": revision}
+            log.warning("a document cannot be taken; its state says why", extra=about)
             await bury(self._log, DeadLetter(graph, doc_id, revision, STAGE, reason, attempts, record.value or b""))
             await self._ledger.conclude([Outcome(graph, doc_id, revision, State.FAILED, reason)])
             self._observer.ended(graph, State.FAILED)

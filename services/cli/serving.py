@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import gc
 import json
-import logging
 import signal
 import socket
 import sys
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from infra.logs import configure
 from infra.settings import Settings, SettingsError, load_settings
 from services.cli.exits import USAGE, CommandError
 from services.cli.terminal import tell
@@ -42,7 +42,7 @@ def serve_until_stopped(given: Mapping[str, object], config: Path | None, as_jso
         settings = load_settings(given, config)
     except SettingsError as error:
         raise CommandError(str(error), USAGE) from error
-    _log_to_standard_error()
+    configure(settings)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(settings, as_json))
@@ -225,12 +225,3 @@ def _announce(http_url: str, grpc_address: str, as_json: bool) -> None:
 def _url(parts: _Parts, port: int) -> str:
     scheme, host = "https" if parts.guard.tls else "http", parts.settings.host
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
-
-
-def _log_to_standard_error() -> None:
-    """Warnings of everything, and one line of each request, with the time. What libraries say in passing stays out."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(message)s", force=True)
-    requests = logging.getLogger("graphtide.access")  # lines of JSON, which hold the time themselves
-    requests.propagate = False
-    requests.handlers = [logging.StreamHandler(sys.stderr)]
-    logging.getLogger("graphtide").setLevel(logging.INFO)

@@ -6,14 +6,13 @@ headers are logged.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
-from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from services.http.access import CALLER_KEY
 from services.http.errors import error_response
 from services.protocol.limits import Limits
 from streams.errors import Overloaded
@@ -73,8 +72,7 @@ class Observation:
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
         if _access.isEnabledFor(logging.INFO):
-            client = (scope.get("client") or ("",))[0]
-            now = datetime.now(UTC).isoformat(timespec="milliseconds")
-            line = {"at": now, "event": "request", "method": scope["method"][:16], "path": scope["path"][:600]}
-            line["route"] = route
-            _access.info(json.dumps(line | {"status": status, "ms": round(seconds * 1000, 2), "client": client}))
+            client, caller = (scope.get("client") or ("",))[0], scope.get(CALLER_KEY)
+            told = {"method": scope["method"][:16], "path": scope["path"][:600], "route": route, "status": status}
+            told |= {"ms": round(seconds * 1000, 2), "client": client, "key": caller.who.name if caller else ""}
+            _access.info("request", extra=told)

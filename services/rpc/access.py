@@ -59,18 +59,19 @@ class Access(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         if handler is None or method.startswith(HEALTH):
             return handler
         guarded = _Guarded(self._gate, method, handler)
-        codecs = (handler.request_deserializer, handler.response_serializer)
+        return wrapped(handler, guarded.answer, guarded.pieces)
+
+
+def wrapped(handler: Any, answer: Callable[..., Any], pieces: Callable[..., Any]) -> Any:
+    """A handler like `handler`, with `answer` or `pieces` in its place."""
+    codecs = (handler.request_deserializer, handler.response_serializer)
+    if handler.request_streaming:
         if handler.response_streaming:
-            make = (
-                grpc.stream_stream_rpc_method_handler
-                if handler.request_streaming
-                else grpc.unary_stream_rpc_method_handler
-            )
-            return make(guarded.pieces, *codecs)
-        make = (
-            grpc.stream_unary_rpc_method_handler if handler.request_streaming else grpc.unary_unary_rpc_method_handler
-        )
-        return make(guarded.answer, *codecs)
+            return grpc.stream_stream_rpc_method_handler(pieces, *codecs)
+        return grpc.stream_unary_rpc_method_handler(answer, *codecs)
+    if handler.response_streaming:
+        return grpc.unary_stream_rpc_method_handler(pieces, *codecs)
+    return grpc.unary_unary_rpc_method_handler(answer, *codecs)
 
 
 class _Guarded:

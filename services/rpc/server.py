@@ -14,6 +14,7 @@ from services.protocol import graphtide_pb2_grpc
 from services.protocol.limits import Limits
 from services.rpc.access import Access
 from services.rpc.health import ApplicationHealth
+from services.rpc.observation import Observation
 from services.rpc.servicer import Servicer
 
 SERVICE = str(pb.DESCRIPTOR.services_by_name["Graphtide"].full_name)
@@ -26,7 +27,7 @@ def create_server(application: Application, limits: Limits | None = None, gate: 
 
     Without a `gate` it is for everybody.
     """
-    limits, interceptors = limits or Limits(), [Access(gate or Gate())]
+    limits, interceptors = limits or Limits(), [Observation(), Access(gate or Gate())]
     options = [
         ("grpc.max_receive_message_length", limits.max_body_bytes + _ENVELOPE_BYTES),
         ("grpc.max_send_message_length", -1),

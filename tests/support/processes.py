@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,8 +54,8 @@ class Service:
         return code
 
 
-def start_service(data: Path, settings: Mapping[str, str] | None = None) -> Service:
-    """Start the service on free ports and wait until it says where it listens."""
+def start_service(data: Path, settings: Mapping[str, str] | None = None, log: Path | None = None) -> Service:
+    """Start the service on free ports and wait until it says where it listens. Its log goes to the file `log`."""
     command = [
         sys.executable,
         "-c",
@@ -68,9 +68,14 @@ def start_service(data: Path, settings: Mapping[str, str] | None = None) -> Serv
         "0",
     ]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
-    process = subprocess.Popen(
-        [*command, "--data", str(data)], env={**environment, **(settings or {})}, stdout=subprocess.PIPE, text=True
-    )
+    with open(log, "ab") if log else nullcontext() as kept:  # noqa: PTH123 -- a Path has no way to be no file
+        process = subprocess.Popen(
+            [*command, "--data", str(data)],
+            env={**environment, **(settings or {})},
+            stdout=subprocess.PIPE,
+            stderr=kept,
+            text=True,
+        )
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
@@ -80,9 +85,9 @@ def start_service(data: Path, settings: Mapping[str, str] | None = None) -> Serv
 
 
 @contextmanager
-def service(data: Path, settings: Mapping[str, str] | None = None) -> Iterator[Service]:
+def service(data: Path, settings: Mapping[str, str] | None = None, log: Path | None = None) -> Iterator[Service]:
     """A service for the length of a block; it is stopped however the block ends."""
-    running = start_service(data, settings)
+    running = start_service(data, settings, log)
     try:
         yield running
     finally:
