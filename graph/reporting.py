@@ -21,6 +21,8 @@ from graph.shelf import ReportFinding, ReportRow
 from graph.tables import Edge
 from graph.view import LiveView
 
+LEAST_SIZE = 3
+"""Entities from which a community is worth a report."""
 WHOLE = 40
 """Entities up to which a community is read from the graph."""
 CHILDREN = 12

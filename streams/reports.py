@@ -17,14 +17,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from graph.reporting import Report, Subject, row, subject
+from graph.reporting import LEAST_SIZE, Report, Subject, row, subject
 from graph.shelf import TOLERANCE, ReportRow
 from graph.view import LiveView
 from streams.ports import GraphStore
 from streams.spending import Payer, paid_by
 
-LEAST_SIZE = 3
-"""Entities from which a community is worth a report."""
 AT_ONCE = 16
 
 

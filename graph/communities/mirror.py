@@ -17,6 +17,7 @@ class MirroredHierarchy:
         self._community: dict[int, int] = {}
         self._tree: dict[int, tuple[int, int]] = {}  # community -> (level, parent)
         self._members: dict[int, set[int]] = {}
+        self._roots: set[int] = set()
         if snapshot is not None:
             none = np.zeros(0, dtype=np.int64)
             self.apply(
@@ -34,6 +35,9 @@ class MirroredHierarchy:
             self._members.setdefault(child, set())
             if parent:
                 self._members.setdefault(parent, set()).add(child)
+                self._roots.discard(child)
+            else:
+                self._roots.add(child)
         for node, community in zip(change.nodes.tolist(), change.communities.tolist(), strict=True):
             self._leave(node, self._community.pop(node, 0))
             if community:
@@ -42,6 +46,7 @@ class MirroredHierarchy:
         for ident in change.removed.tolist():
             self._leave(ident, self._tree.pop(ident)[1])
             del self._members[ident]
+            self._roots.discard(ident)
 
     def _leave(self, member: int, community: int) -> None:
         if community in self._members:
@@ -69,6 +74,10 @@ class MirroredHierarchy:
     def members(self, community: int) -> Int64:
         """Sorted nodes (level 0) or child communities; raises KeyError for an id that is not in use."""
         return np.array(sorted(self._members[community]), dtype=np.int64)
+
+    def roots(self) -> list[int]:
+        """The coarsest communities, sorted."""
+        return sorted(self._roots)
 
     def hierarchy(self) -> Hierarchy:
         """The copy as a snapshot, with the smallest ``next_id`` it can vouch for; O(n log n)."""

@@ -11,6 +11,8 @@ is deterministic: on equal graphs, built in whatever order, with exact indexes, 
     pipeline.py    mode `pipeline`: breadth.py, phse.py, regions.py, walk, bridge and MMR, one after the other
     darag/         mode `da-rag`: communities searched for the question, put into words
     dynagrag/      mode `dynagrag`: ego-graphs, chosen to differ, pruned and put into words: a part each
+    global_static.py, global_dynamic.py
+                   modes `global`, `global-dynamic`: reports of communities, all of a level or what is rated relevant
     paired.py      the course of `local` and `passages`, in these steps, each usable alone:
         seeds.py ─► walk.py ─► candidates.py ─► evidence.py ─► mmr.py
     terms.py, filters.py, dates.py, subgraph.py, explain.py: words, filters, what is shown beside, why
@@ -24,6 +26,8 @@ from types import MappingProxyType
 from graph.retrieval.bridge import retrieve_bridge
 from graph.retrieval.darag import retrieve_da_rag
 from graph.retrieval.dynagrag import retrieve_dynagrag
+from graph.retrieval.global_dynamic import retrieve_global_dynamic
+from graph.retrieval.global_static import retrieve_global
 from graph.retrieval.local import retrieve_local
 from graph.retrieval.passages import retrieve_passages
 from graph.retrieval.pipeline import retrieve_pipeline
@@ -42,6 +46,8 @@ MODES: Mapping[str, Method] = MappingProxyType(
         "da-rag": retrieve_da_rag,
         "dynagrag": retrieve_dynagrag,
         "pipeline": retrieve_pipeline,
+        "global": retrieve_global,
+        "global-dynamic": retrieve_global_dynamic,
     }
 )
 

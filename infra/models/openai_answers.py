@@ -90,7 +90,7 @@ class OpenAIGenerator:
         asked = f"{_marked_text(part, range(1, len(part.sources) + 1), code)}\n\nQuestion: {question}"
         messages = [Message("system", self._part_prompt.text), Message("user", asked)]
         try:
-            reply = await self._chat.complete(messages, PART_SCHEMA, Stage.RATE, urgent=True)
+            reply = await self._chat.complete(messages, PART_SCHEMA, Stage.ANSWER, urgent=True)
         except Rejected:
             return PartAnswer("", 0)
         text, rating = _read(reply.text)

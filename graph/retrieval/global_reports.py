@@ -1,0 +1,112 @@
+"""Reports as a question reads them: what both global modes have in common.
+
+A community without a report that holds (none yet, or out of date) is read through a short one that quotes, made on
+the spot, so that no answer waits for a report and none shows a stale one; it is noted on the shelf that a question
+would have read it. A filter leaves of a report the findings that an admitted passage supports.
+
+Communities are found heuristically and in the order of arrival, so these modes are as independent of that order as the
+communities are: on equal communities the same comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from graph.reporting import LEAST_SIZE, Report, as_text, extractive, subject
+from graph.retrieval.filters import Admits
+from graph.retrieval.request import Part, Passage, Question, Retrieved, Step, Synthesis, Trace
+from graph.retrieval.subgraph import stated_by
+from graph.retrieval.vector import retrieve_vector
+from graph.shelf import ReportRow
+from graph.view import LiveView
+
+LEVEL = 1
+"""Between the finest, 0, and the coarsest: about as many reports as the source's level 1 has for a corpus its size."""
+_RATED_FINDINGS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A community's report for one question. `text` is what a rater sees, `part` what an answer is made from."""
+
+    community: int
+    size: int
+    text: str
+    part: Part
+    rating: float
+
+
+def level_of(view: LiveView, question: Question) -> int:
+    """The level a question reads, or goes down to. Raises ValueError for one that the hierarchy does not have."""
+    if question.level is None:
+        return LEVEL
+    if not 0 <= question.level < view.hierarchy.levels():
+        raise ValueError(f"level {question.level} is none of 0 to {view.hierarchy.levels() - 1}")
+    return question.level
+
+
+def readable(view: LiveView, community: int, admits: Admits | None) -> Readable | None:
+    """The community's report; None when no passage that it rests on is admitted. Bounded cost."""
+    held = view.reports.report(view, community)
+    if held is None:
+        view.reports.want((community,))
+    report: Report | ReportRow = extractive(subject(view, community)) if held is None else held
+    chunks = dict.fromkeys(chunk for finding in report.findings for chunk in finding.chunks)
+    sources = tuple(one for one in chunks if admits is None or admits(view.chunk_numbers[one]))
+    text = as_text(report, sources)
+    if not text:
+        return None
+    shown = "\n".join([report.summary, *(one.text for one in report.findings[:_RATED_FINDINGS])])
+    rated = shown if admits is None else text
+    title = report.title if admits is None else text.partition(" [")[0][:80]
+    part = Part(title, text, sources, report.rating)
+    return Readable(community, view.contents.entities(community), f"{title}\n{rated}", part, report.rating)
+
+
+def worth_reading(view: LiveView, communities: Iterable[int], admits: Admits | None) -> list[Readable]:
+    """The reports of communities that are worth one, by size and then by content, whatever they are called inside."""
+    large = [one for one in communities if view.contents.entities(one) >= LEAST_SIZE]
+    large.sort(key=lambda one: (-view.contents.entities(one), view.contents.digest(one)))
+    return [found for one in large if (found := readable(view, one, admits)) is not None]
+
+
+def at_level(view: LiveView, level: int) -> list[int]:
+    """The communities of a level. Cost: those above it, and they."""
+    found = list(view.hierarchy.roots())
+    for _ in range(view.hierarchy.levels() - 1 - level):
+        found = [child for one in found for child in view.hierarchy.members(one).tolist()]
+    return found
+
+
+def handed_out(
+    view: LiveView, question: Question, mode: str, parts: Sequence[Part], steps: Sequence[Step]
+) -> Retrieved:
+    """The parts, and the passages they rest on: each part's first, then each one's second, up to `top_k`.
+
+    Without any part, as in a graph too small for communities, the nearest passages.
+    """
+    if not parts:
+        return _nearest(view, question, mode, steps)
+    places = range(max(len(part.sources) for part in parts))
+    order = [(part, place) for place in places for part in parts if place < len(part.sources)]
+    scores: dict[str, float] = {}
+    for part, place in order:
+        scores.setdefault(part.sources[place], part.score / (1 + place))
+    best = sorted(scores, key=lambda chunk: (-scores[chunk], chunk))[: question.top_k]
+    numbers = [view.chunk_numbers[chunk] for chunk in best]
+    passages = tuple(
+        Passage(view.chunks[n].chunk_id, view.chunks[n].doc_id, scores[view.chunks[n].chunk_id], view.chunks[n].text)
+        for n in numbers
+    )
+    trace = Trace(tuple(steps)) if question.explain else None
+    shown = stated_by(view, numbers)
+    return Retrieved(passages, shown, view.version, mode, trace, tuple(parts), Synthesis.BY_PART)
+
+
+def _nearest(view: LiveView, question: Question, mode: str, steps: Sequence[Step]) -> Retrieved:
+    found = retrieve_vector(view, question)
+    said = Step("no reports", "There is no community to read a report of: the nearest passages instead.")
+    rest = found.trace.steps if found.trace else ()
+    trace = Trace((*steps, said, *rest)) if question.explain else None
+    return Retrieved(found.passages, found.subgraph, found.version, mode, trace)
