@@ -58,6 +58,9 @@ class Settings(BaseSettings):
     llm_timeout_s: float = Field(default=120.0, gt=0)
     llm_max_output_tokens: int = Field(default=8192, ge=64)
     llm_judge: bool = False
+    llm_gleaning: bool = False
+    chunk_tokens: int = Field(default=300, ge=8, le=16_000)
+    prompts: str = ""
     prices: dict[str, PriceSetting] = {}
     budget_tokens_per_day: int = Field(default=0, ge=0)
     budget_cost_per_day: float = Field(default=0.0, ge=0, allow_inf_nan=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class Models:
     chunker: Chunker
     extractor: Extractor
     embedder: Embedder
+    extractors: Mapping[str, Extractor] = field(default_factory=dict)
+    """Of the graphs that are read otherwise than the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ async def extract(document: DocumentMessage, revision: int, models: Models, caps
     passages = await _split(document.text, models.chunker)
     if len(passages) > caps.chunks:
         raise Rejected(f"the document has {len(passages)} passages, and {caps.chunks} are taken at most: split it up")
-    found = await _found(document, passages, models.extractor)
+    found = await _found(document, passages, models.extractors.get(document.graph, models.extractor))
     for place, one in enumerate(found):
         if len(one.entities) + len(one.relations) > caps.found_per_chunk:
             raise Rejected(f"passage {place} states more than {caps.found_per_chunk} entities and relations")

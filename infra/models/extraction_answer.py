@@ -83,6 +83,19 @@ def read(answer: str, text: str) -> Reading:
     return Reading(reader.found(), dict(reader.dropped))
 
 
+def joined(first: Found, second: Found) -> Found:
+    """What either found; where both found the same, as the first has it. Ends of relations are entities again."""
+    entities = {(one.name, one.type): one for one in (*second.entities, *first.entities)}
+    order = dict.fromkeys((one.name, one.type) for one in (*first.entities, *second.entities))
+    relations = {_states(one): one for one in (*second.relations, *first.relations)}
+    said = dict.fromkeys(map(_states, (*first.relations, *second.relations)))
+    return Found(tuple(entities[key] for key in order), tuple(relations[key] for key in said))
+
+
+def _states(one: FoundRelation) -> tuple[object, ...]:
+    return one.subject, one.predicate, one.object, one.valid_from, one.valid_to
+
+
 def _lists(answer: str) -> tuple[list[object], list[object]]:
     try:
         body = json.loads(_braced(answer))

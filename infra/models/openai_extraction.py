@@ -9,49 +9,70 @@ then the text is Rejected, with the cause.
 from __future__ import annotations
 
 from infra.models import extraction_answer
-from infra.models.extraction_answer import MOST_ENTITIES, MOST_RELATIONS, SCHEMA, Malformed, Reading
+from infra.models.extraction_answer import SCHEMA, Malformed, Reading, joined
+from infra.models.graph_prompts import load_prompts
 from infra.models.openai_chat import Message, OpenAIChat, Reply
-from infra.models.prompts import code_for, load
+from infra.models.prompts import Prompt, code_for, load
 from infra.models.tally import Tally
 from streams.errors import Rejected
 from streams.models import Found
 from streams.spending import Stage
 
-PROMPT = "extraction-1"
+GLEANING = "gleaning-1"
 _SHOWN_AGAIN_CHARS = 4_000
 
 
 class OpenAIExtractor:
     """The Extractor on a language model (see the module). ``chat`` stays its owner's to close."""
 
-    def __init__(self, chat: OpenAIChat, tally: Tally | None = None) -> None:
+    def __init__(
+        self, chat: OpenAIChat, tally: Tally | None = None, prompt: Prompt | None = None, *, glean: bool = False
+    ) -> None:
         self._chat = chat
         self._tally = tally or Tally()
-        self._prompt = load(PROMPT, {"most_entities": MOST_ENTITIES, "most_relations": MOST_RELATIONS})
+        self._prompt = prompt or load_prompts(None)[0]
+        self._gleaning = load(GLEANING, {}) if glean else None
 
     @property
     def name(self) -> str:
         """Model, prompt and schema: what decides the answer. Not the address, which may change."""
-        return f"openai/{self._chat.model} {self._prompt.version} schema-{extraction_answer.VERSION}"
+        gleaned = f" {self._gleaning.version}" if self._gleaning else ""
+        return f"openai/{self._chat.model} {self._prompt.version}{gleaned} schema-{extraction_answer.VERSION}"
 
     async def extract(self, text: str, *, title: str) -> Found:
-        """See ``streams.models.Extractor``. One call, two when the first answer cannot be used; none without words."""
+        """See ``streams.models.Extractor``. One call, two when the first answer cannot be used; none without words.
+
+        Gleaning adds one: what it finds is joined to what was found; when it gives nothing of use, nothing is lost.
+        """
         if not any(char.isalnum() for char in text):
             return Found()
         messages = [Message("system", self._prompt.text), Message("user", _marked(text, title))]
+        found, last = await self._found(messages, text)
+        if self._gleaning is None:
+            return found
+        return joined(found, await self._gleaned([*messages, _said(last), Message("user", self._gleaning.text)], text))
+
+    async def _found(self, messages: list[Message], text: str) -> tuple[Found, Reply]:
         first = await self._ask(messages)
         try:
-            return self._read(first, text)
+            return self._read(first, text), first
         except Malformed as error:
             cause = error
         second = await self._ask([*messages, *_again(first, cause)])
         try:
-            return self._read(second, text)
+            return self._read(second, text), second
         except Malformed as error:
             raise Rejected(f"{self._chat.where} gave no extraction, asked twice: {cause}; then: {error}") from None
 
-    async def _ask(self, messages: list[Message]) -> Reply:
-        reply = await self._chat.complete(messages, SCHEMA, Stage.EXTRACT)
+    async def _gleaned(self, messages: list[Message], text: str) -> Found:
+        try:
+            return self._read(await self._ask(messages, Stage.GLEAN), text)
+        except (Malformed, Rejected):
+            self._tally.dropped("gleaning")
+            return Found()
+
+    async def _ask(self, messages: list[Message], stage: Stage = Stage.EXTRACT) -> Reply:
+        reply = await self._chat.complete(messages, SCHEMA, stage)
         if reply.refusal or reply.finish == "content_filter":
             said = " ".join(reply.refusal.split())[:200] or "its content filter stopped the answer"
             raise Rejected(f"{self._chat.where} declined to read the text: {said}")
@@ -73,4 +94,8 @@ def _marked(text: str, title: str) -> str:
 
 def _again(reply: Reply, cause: Malformed) -> list[Message]:
     asked = f"That answer cannot be used: {cause}. Answer anew, with the one JSON object asked for and nothing else."
-    return [Message("assistant", reply.text[:_SHOWN_AGAIN_CHARS] or "{}"), Message("user", asked)]
+    return [_said(reply), Message("user", asked)]
+
+
+def _said(reply: Reply) -> Message:
+    return Message("assistant", reply.text[:_SHOWN_AGAIN_CHARS] or "{}")

@@ -22,7 +22,16 @@ class Prompt:
 
 def load(name: str, given: Mapping[str, object]) -> Prompt:
     """The prompt of that name, with ``{key}`` replaced by the value for each of ``given``."""
-    text = (files("infra") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+    return filled(name, words_of(name), given)
+
+
+def words_of(name: str) -> str:
+    """The words of the built-in prompt of that name, nothing filled in."""
+    return (files("infra") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def filled(name: str, text: str, given: Mapping[str, object]) -> Prompt:
+    """The prompt of these words, likewise."""
     for key, value in given.items():
         text = text.replace("{" + key + "}", str(value))
     return Prompt(f"{name}-{sha256(text.encode()).hexdigest()[:8]}", text)

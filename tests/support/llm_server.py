@@ -145,6 +145,8 @@ class LlmServer:
             return _part_answer(seen.asked)
         if seen.asked.startswith(("<passage-", "<text-")):
             return _answer(seen.asked)
+        if str(seen.body["messages"][-1]["content"]).startswith("Look at the passage once more"):
+            return json.dumps({"entities": [], "relations": []})  # recordings miss nothing
         marked = _DOCUMENT.search(seen.asked)
         title, text = (marked[2], marked[3]) if marked else ("", seen.asked)
         recorded = self.recordings.find(text) if self.recordings else None

@@ -26,7 +26,7 @@ from streams.errors import Rejected, Retryable
 from streams.models import Found, FoundEntity, FoundRelation
 from tests.support import llm_faults as fake
 from tests.support.bench_data import ROOT
-from tests.support.llm_server import LlmServer
+from tests.support.llm_server import LlmServer, Seen
 from tests.support.openai_server import DROPPED, NOT_JSON, SLOW, Fault, status
 
 KEY = "sk-very-secret-0123456789"
@@ -151,6 +151,44 @@ async def test_extraction_name_tells_model_prompt_and_schema_apart(chat: OpenAIC
     """It keys the memo: another prompt or model must not find what this one said."""
     name = OpenAIExtractor(chat).name
     assert "test-model" in name and "extraction-1-" in name and "schema-" in name and KEY not in name + repr(chat)
+
+
+# gleaning
+
+
+def gleaned(seen: Seen) -> str | None:
+    """A second look finds one relation more, one again, and one that the passage does not bear out."""
+    if len(seen.body["messages"]) < 4:
+        return None
+    new = {"subject": "Aurora", "predicate": "sailed to", "object": "Skarv Island", "description": "", "strength": 1}
+    new |= {"evidence": "Aurora carried", "valid_from": "", "valid_to": ""}
+    known = json.loads(seen.body["messages"][2]["content"])["relations"][0]
+    return json.dumps({"entities": [], "relations": [new, known, {**new, "evidence": "Not written."}]})
+
+
+async def test_extraction_gleans_what_it_missed_by_one_call_more(server: LlmServer, chat: OpenAIChat) -> None:
+    """What the second look finds is joined to the first, each thing once, as the first has it; its name differs."""
+    once, twice = OpenAIExtractor(chat), OpenAIExtractor(chat, glean=True)
+    first = await once.extract(TEXT, title=TITLE)
+    assert len(server.seen) == 1
+    server.says = gleaned
+    found = await twice.extract(TEXT, title=TITLE)
+    assert len(server.seen) == 3 and once.name != twice.name
+    assert found.relations[: len(first.relations)] == first.relations
+    assert [one.predicate for one in found.relations[len(first.relations) :]] == ["sailed to"]
+    names = [(one.name, one.type) for one in found.entities]
+    assert len(set(names)) == len(names) and {"Aurora", "Skarv Island"} <= {name for name, _ in names}
+
+
+async def test_extraction_keeps_the_first_answer_when_gleaning_gives_nothing(
+    server: LlmServer, chat: OpenAIChat, registry: CollectorRegistry, tally: Tally
+) -> None:
+    """A second look that comes back as no extraction loses nothing, costs no further call, and is counted."""
+    first = await OpenAIExtractor(chat).extract(TEXT, title=TITLE)
+    server.says = lambda seen: "I see nothing more." if len(seen.body["messages"]) > 2 else None
+    assert await OpenAIExtractor(chat, tally, glean=True).extract(TEXT, title=TITLE) == first
+    assert len(server.seen) == 3 and dropped(registry, "gleaning") == 1
+    assert registry.get_sample_value("graphtide_llm_calls_total", {"graph": "-", "stage": "glean"}) == 1
 
 
 # what is taken

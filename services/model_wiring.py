@@ -1,0 +1,165 @@
+"""From settings to models: endpoints, extraction, answers, with the accounts in front of all of them.
+
+Part of the wiring (`services/wiring.py`), on its own because several processes build it, and for no storage of its own:
+the books and the memos are given. Without endpoints, rules and quotations stand in.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infra.models.accounting import Accounts, Price, Rules
+from infra.models.chunking import SemanticChunker
+from infra.models.extraction_memo import MemoisedExtractor
+from infra.models.graph_prompts import load_prompts
+from infra.models.hashing_embeddings import HashingEmbedder
+from infra.models.limits import Limits
+from infra.models.memo import MemoisedEmbedder, VectorStore
+from infra.models.offline_answers import ExtractiveGenerator
+from infra.models.offline_extraction import OfflineExtractor
+from infra.models.prompts import Prompt
+from infra.models.tally import Tally
+from infra.settings import Settings
+from streams.errors import Broken
+from streams.extraction import Models
+from streams.models import Embedder, Extractor, Generator
+from streams.spending import NANO, Budget
+
+if TYPE_CHECKING:
+    from infra.models.openai_chat import OpenAIChat
+
+log = logging.getLogger("graphtide")
+
+FAILURES_TO_OPEN = 5
+"""Failures of an endpoint in a row after which it is left alone for a while."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the settings say of models, checked before anything is opened."""
+
+    settings: Settings
+    rules: Rules
+    prompt: Prompt
+    prompts: Mapping[str, Prompt]
+
+
+@dataclass(frozen=True, slots=True)
+class Memos:
+    """Where what models said is kept."""
+
+    vectors: VectorStore
+    extractions: VectorStore
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSet:
+    """What reads documents, what answers questions, and the two endpoints behind them (`chat` None: there is none)."""
+
+    reading: Models
+    generator: Generator
+    embedder: Embedder
+    chat: OpenAIChat | None
+
+
+def plan(settings: Settings) -> Plan:
+    """Raises Broken for half an endpoint, a bad prompt, a budget in money without prices."""
+    if settings.embedding_base_url and not settings.embedding_model:
+        raise Broken("GRAPHTIDE_EMBEDDING_BASE_URL is set, GRAPHTIDE_EMBEDDING_MODEL is not: name the model to ask for")
+    if bool(settings.llm_base_url) != bool(settings.llm_model):
+        raise Broken(
+            "a language model needs both GRAPHTIDE_LLM_BASE_URL (https://api.openai.com/v1 for OpenAI) "
+            "and GRAPHTIDE_LLM_MODEL: set the other one, too"
+        )
+    return Plan(settings, _rules(settings), *load_prompts(Path(settings.prompts) if settings.prompts else None))
+
+
+def _rules(settings: Settings) -> Rules:
+    rules = Rules(
+        {model: Price(price.prompt, price.completion) for model, price in settings.prices.items()},
+        _budget(settings.budget_tokens_per_day, settings.budget_cost_per_day),
+        {graph: _budget(one.tokens, one.cost) for graph, one in settings.budgets.items()},
+        settings.budget_stops_questions,
+    )
+    rules.check({"language": settings.llm_model, "embedding": settings.embedding_model})
+    return rules
+
+
+def _budget(tokens: int, cost: float) -> Budget:
+    return Budget(tokens, round(cost * NANO))
+
+
+def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, stack: AsyncExitStack) -> ModelSet:
+    """The models; what they hold is closed with the stack. No call is made."""
+    embedder = _embedder(chosen.settings, accounts, stack)
+    chat = _chat(chosen.settings, accounts, stack)
+    chunker = SemanticChunker(chosen.settings.chunk_tokens)
+    remembered = MemoisedEmbedder(embedder, memos.vectors)
+    if chat is None:
+        reading = Models(chunker, OfflineExtractor(), remembered)
+        return ModelSet(reading, ExtractiveGenerator(HashingEmbedder()), embedder, None)
+
+    from infra.models.openai_answers import OpenAIGenerator
+    from infra.models.openai_extraction import OpenAIExtractor
+
+    def extractor(prompt: Prompt) -> Extractor:
+        asked = OpenAIExtractor(chat, tally, prompt, glean=chosen.settings.llm_gleaning)
+        memoised = MemoisedExtractor(asked, memos.extractions, tally)
+        stack.push_async_callback(memoised.close)
+        return memoised
+
+    own = {graph: extractor(prompt) for graph, prompt in chosen.prompts.items()}
+    return ModelSet(Models(chunker, extractor(chosen.prompt), remembered, own), OpenAIGenerator(chat), embedder, chat)
+
+
+def _embedder(settings: Settings, accounts: Accounts, stack: AsyncExitStack) -> Embedder:
+    if not settings.embedding_base_url:
+        log.warning("no embedding endpoint is configured: hashing embeddings stand in, for trying out")
+        return HashingEmbedder()
+    from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
+
+    endpoint = EmbeddingEndpoint(
+        settings.embedding_base_url,
+        settings.embedding_model,
+        settings.embedding_api_key.get_secret_value(),
+        timeout_s=settings.embedding_timeout_s,
+        limits=Limits(
+            settings.embedding_concurrency,
+            settings.embedding_requests_per_minute,
+            settings.embedding_tokens_per_minute,
+            FAILURES_TO_OPEN,
+        ),
+    )
+    embedder = OpenAIEmbedder(endpoint, accounts)
+    stack.push_async_callback(embedder.close)
+    return embedder
+
+
+def _chat(settings: Settings, accounts: Accounts, stack: AsyncExitStack) -> OpenAIChat | None:
+    """The language model, one for extraction and answers so that both keep to its limits; None without one."""
+    if not settings.llm_base_url:
+        log.warning("no language model is configured: rules extract and answers are quotations, for trying out")
+        return None
+    from infra.models.openai_chat import ChatEndpoint, OpenAIChat
+
+    endpoint = ChatEndpoint(
+        settings.llm_base_url,
+        settings.llm_model,
+        settings.llm_api_key.get_secret_value(),
+        settings.llm_timeout_s,
+        settings.llm_max_output_tokens,
+        Limits(
+            settings.llm_concurrency,
+            settings.llm_requests_per_minute,
+            settings.llm_tokens_per_minute,
+            FAILURES_TO_OPEN,
+        ),
+    )
+    chat = OpenAIChat(endpoint, accounts)
+    stack.push_async_callback(chat.close)
+    return chat

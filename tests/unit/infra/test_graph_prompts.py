@@ -1,0 +1,78 @@
+"""Prompts by graph: what a folder changes, that a change is a new version, and that a bad file is said at the start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.models.graph_prompts import load_prompts
+from infra.models.prompts import words_of
+from streams.errors import Broken
+
+OWN = "Read what stands in <document-…>. Give entities and relations with evidence, at most {most_entities}.{guidance}"
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_prompts_are_the_built_in_one_without_a_folder() -> None:
+    """All names are filled in, and nothing is added."""
+    prompt, own = load_prompts(None)
+    assert own == {} and "150" in prompt.text and "{most_" not in prompt.text and "{guidance}" not in prompt.text
+    assert prompt.text.startswith(words_of("extraction-1")[:200])
+
+
+def test_prompts_of_a_graph_are_its_own_and_have_a_version_of_their_own(tmp_path: Path) -> None:
+    """Types, domain and language are put in; a whole template replaces the built-in one; others are as they were."""
+    guidance = 'entity_types = ["vessel", "port"]\ndomain = "polar shipping"\nlanguage = "German"\n'
+    files = {"ships/extraction.toml": guidance, "law/extraction.md": OWN, "both/extraction.md": OWN}
+    folder = write(tmp_path, files | {"both/extraction.toml": guidance, "empty/notes.txt": "x"})
+    prompt, own = load_prompts(folder)
+    assert prompt == load_prompts(None)[0] == own["empty"]
+    assert all(word in own["ships"].text for word in ("vessel, port", "polar shipping", "German", "<document-"))
+    assert own["law"].text == OWN.replace("{most_entities}", "150").replace("{guidance}", "")
+    assert "vessel, port" in own["both"].text and own["both"].text.startswith("Read what stands")
+    assert len({one.version for one in (prompt, own["ships"], own["law"], own["both"])}) == 4
+
+
+def test_prompts_for_all_graphs_stand_behind_those_of_one(tmp_path: Path) -> None:
+    """Files of the folder itself hold for every graph, each as long as the graph has none of that name."""
+    folder = write(tmp_path, {"extraction.md": OWN, "extraction.toml": 'domain = "law"', "a/extraction.toml": ""})
+    prompt, own = load_prompts(folder)
+    assert prompt.text.startswith("Read what stands") and "about law" in prompt.text
+    assert own["a"].text.startswith("Read what stands") and "about law" not in own["a"].text
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "cause"),
+    [
+        ("a/extraction.md", OWN + "{title}", r"\{title\} is not filled"),
+        ("a/extraction.md", OWN.replace("evidence", "proof"), "does not speak of 'evidence'"),
+        ("a/extraction.md", OWN.replace("<document-…>", "it"), "does not speak of '<document-'"),
+        ("a/extraction.md", OWN + "x" * 20_000, "at most"),
+        ("a/extraction.toml", "domain = ", "is not TOML"),
+        ("a/extraction.toml", 'domian = "x"', "domian is not known"),
+        ("a/extraction.toml", "domain = 7", "domain is one line"),
+        ("a/extraction.toml", 'entity_types = ["a", 7]', "list of words"),
+        ("a b/extraction.toml", "", "is named for its graph"),
+    ],
+)
+def test_prompts_refuse_a_bad_file_by_its_name(tmp_path: Path, file: str, text: str, cause: str) -> None:
+    """One sentence that names the file and what is wrong with it."""
+    with pytest.raises(Broken, match=cause) as refused:
+        load_prompts(write(tmp_path, {file: text}))
+    assert str(tmp_path / file).rsplit("/", 1)[0] in str(refused.value)
+
+
+def test_prompts_refuse_what_cannot_be_read(tmp_path: Path) -> None:
+    """No folder, no UTF-8."""
+    with pytest.raises(Broken, match="is not there"):
+        load_prompts(tmp_path / "none")
+    (tmp_path / "extraction.md").write_bytes(b"\xff\xfe")
+    with pytest.raises(Broken, match="cannot be read"):
+        load_prompts(tmp_path)
