@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
+
 from streams.errors import Rejected
 from streams.messages import DEAD_LETTERS, DeadLetter, decode_dead_letter, document_key
-from streams.ports import Log, Position, Record
+from streams.ports import Log, Record
+from streams.reading import read_up_to_end
 
 LOOK_BACK = 256
 """Dead letters that a process may have written between its last durable step and its death; far fewer are."""
@@ -20,16 +23,12 @@ async def bury(log: Log, letter: DeadLetter) -> None:
 
 
 async def _is_buried(log: Log, letter: DeadLetter) -> bool:
-    consumer = log.consumer(DEAD_LETTERS, "burying")
-    try:
-        for partition, end in (await log.end(DEAD_LETTERS)).items():
-            await consumer.seek(Position(partition, max(0, end - LOOK_BACK)))
-        while delivered := await consumer.poll(LOOK_BACK, 0):
-            if any(_identity(one.record.value or b"") == _named(letter) for one in delivered):
+    starts = {number: max(0, end - LOOK_BACK) for number, end in (await log.end(DEAD_LETTERS)).items()}
+    async with aclosing(read_up_to_end(log, DEAD_LETTERS, starts)) as found:
+        async for one in found:
+            if _identity(one.record.value or b"") == _named(letter):
                 return True
-        return False
-    finally:
-        await consumer.close()
+    return False
 
 
 def _named(letter: DeadLetter) -> tuple[str, str, int, str]:

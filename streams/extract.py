@@ -11,6 +11,9 @@ downstream. A crash between 3 and 4 repeats 2 and 3, which the consolidate stage
 
 After a crash the records that were under way are done again one by one, each alone until it is through or waits for
 a model: so that only the one that killed the process is counted again when it does so again.
+
+A partition that goes to another process takes its records along: what is under way of it is given up here, and the
+attempt is not counted. The same is done with everything by `hand_back`, when a process leaves in order.
 """
 
 from __future__ import annotations
@@ -75,13 +78,16 @@ class ExtractStage:
         self._settings = settings or ExtractSettings()
         self._suspects: set[Position] | None = None
         self._spared: dict[Position, int] = {}
+        self._held: frozenset[int] = frozenset()
+        self._given_up: set[tuple[str, str, Position]] = set()
         self._faults: dict[Position, tuple[int, str]] = {}
         self.waiting: dict[tuple[str, str], str] = {}
 
-    async def run(self) -> None:
-        """Work until cancelled. Unfinished records are read again by the next run."""
+    async def run(self, consumer: Consumer | None = None) -> None:
+        """Work until cancelled. Unfinished records are read again by the next run. The consumer is closed."""
         self.waiting.clear()
-        consumer = self._log.consumer(DOCUMENTS, STAGE)
+        consumer = consumer or self._log.consumer(DOCUMENTS, STAGE)
+        self._held = consumer.assigned()
         course = UnderWay(asyncio.Semaphore(self._settings.concurrency))
         reading: Reading | None = None
         try:
@@ -95,10 +101,44 @@ class ExtractStage:
                 await self._settle(consumer, course)
                 if reading is not None and reading.done():
                     batch, reading = reading.result(), None
+                    if consumer.assigned() != self._held:
+                        await self._reassign(consumer.assigned(), course)
                     await self._take(batch, course)
         finally:
+            self._note_given_up(course, self._held)
             await course.end(reading)
             await consumer.close()
+
+    async def redo(self, delivered: Delivered) -> None:
+        """Do one record that was read and lost sight of, beside those of `run`. It is not counted if it ends."""
+        work = Work(delivered, asyncio.get_running_loop().create_future())
+        await self._record(work, asyncio.Semaphore(1), 0.0)
+        if _is_named(delivered):
+            await self._ledger.spare(*split_document_key(delivered.record.key), delivered.position.offset)
+
+    async def hand_back(self) -> None:
+        """Take back the attempts that were given up, not failed: to be called when the process leaves in order."""
+        while self._given_up:
+            graph, doc_id, position = self._given_up.pop()
+            if self._spared.pop(position, 0):
+                await self._ledger.spare(graph, doc_id, position.offset)
+
+    async def _reassign(self, held: frozenset[int], course: UnderWay) -> None:
+        """Give up what other processes do now, and suspect what others may have died of."""
+        lost, gained = self._held - held, held - self._held
+        self._held = held
+        if lost:
+            self._note_given_up(course, lost)
+            await course.give_up(lost)
+            await self.hand_back()
+        if gained:
+            self._suspects = (self._suspects or set()) | await self._under_way_at_a_crash()
+
+    def _note_given_up(self, course: UnderWay, partitions: frozenset[int]) -> None:
+        works = [work.delivered for task, work in course.running.items() if not task.done()]
+        for one in works:
+            if one.position.partition in partitions and _is_named(one):
+                self._given_up.add((*split_document_key(one.record.key), one.position))
 
     async def _under_way_at_a_crash(self) -> set[Position]:
         entries = await self._ledger.unfinished(EVER, self._settings.read_ahead)

@@ -149,6 +149,10 @@ class LedgerEntry:
     accepted_ms: int
     ended_ms: int | None
 
+    @property
+    def revision(self) -> int:
+        return self.position.offset
+
 
 class Ledger(Protocol):
     """Every accepted revision and its end. Ends are final: a second outcome for a revision is ignored."""

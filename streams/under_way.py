@@ -53,6 +53,17 @@ class UnderWay:
             awaited.add(self.alone)
         await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
 
+    async def give_up(self, partitions: frozenset[int]) -> None:
+        """Forget what is of these partitions: others do it now."""
+        tasks = [task for task, work in self.running.items() if work.delivered.position.partition in partitions]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for task in tasks:
+            del self.running[task]
+        self.queue = deque(one for one in self.queue if one.position.partition not in partitions)
+        self.window.forget(partitions)
+
     async def end(self, reading: Reading | None) -> None:
         """Cancel everything, and wait until it has ended."""
         tasks: list[asyncio.Task[Any]] = [*self.running]

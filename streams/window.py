@@ -27,6 +27,12 @@ class Window:
         self._open.setdefault(position.partition, deque()).append(position.offset)
         self._ended.setdefault(position.partition, set())
 
+    def forget(self, partitions: frozenset[int]) -> None:
+        """These partitions are not ours to commit any more."""
+        for number in partitions:
+            self._open.pop(number, None)
+            self._ended.pop(number, None)
+
     def ended(self, position: Position) -> Position | None:
         """A record came to its end: the position to commit now, if it is a new one. Cost: O(1), amortised."""
         waiting, ended = self._open[position.partition], self._ended[position.partition]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import (
@@ -62,6 +62,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self._held: frozenset[int] = frozenset()
         self._shown: frozenset[int] = frozenset()
         self._moved = asyncio.Event()
+        self._fetched: frozenset[int] | None = None
         self._fetching: asyncio.Task[Mapping[TopicPartition, Sequence[ConsumerRecord]]] | None = None
         self._taken: deque[ConsumerRecord] = deque()
         self._reached: dict[int, int] = {}
@@ -73,19 +74,20 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         """See Consumer.assigned."""
         return self._shown
 
-    async def poll(self, limit: int, timeout_s: float) -> Sequence[Delivered]:
+    async def poll(self, limit: int, timeout_s: float, among: Collection[int] | None = None) -> Sequence[Delivered]:
         """See Consumer.poll. While the broker is away, nothing comes; when it is back, it goes on."""
-        deadline = asyncio.get_running_loop().time() + timeout_s
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
         while True:
             if self._shows_change():
                 return ()
             if self._to_commit:
                 await self._flush()
-            if self._taken:
-                return [_delivered(self._taken.popleft()) for _ in range(min(limit, len(self._taken)))]
-            left_s = deadline - asyncio.get_running_loop().time()
-            if not await self._fetch(limit, max(0.0, left_s)) and left_s <= 0:
-                return () if self._shows_change() or not self._taken else await self.poll(limit, 0)
+            delivered = self._deliver(limit, among)
+            left_s = deadline - loop.time()
+            if delivered or left_s <= 0:
+                return delivered
+            await self._fetch(limit, left_s, among)
 
     async def commit(self, position: Position) -> None:
         """See Consumer.commit. What a rebalance or a broker that is away gets in the way of is committed later."""
@@ -140,32 +142,48 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self._shown = self._held
         return True
 
-    async def _fetch(self, limit: int, timeout_s: float) -> bool:
-        """Take what the driver has, waiting for it at most so long; whether anything came, or changed."""
-        if self._fetching is None:
-            self._fetching = asyncio.create_task(self._from_driver(limit))
+    def _deliver(self, limit: int, among: Collection[int] | None) -> list[Delivered]:
+        wanted = [one for one in self._taken if among is None or one.partition in among][:limit]
+        if wanted:
+            gone = {(one.partition, one.offset) for one in wanted}
+            self._taken = deque(one for one in self._taken if (one.partition, one.offset) not in gone)
+        return [_delivered(one) for one in wanted]
+
+    async def _fetch(self, limit: int, timeout_s: float, among: Collection[int] | None) -> None:
+        """Take what the driver has of these partitions, waiting at most so long for it, or for a change."""
+        wanted = None if among is None or not self._started else self._held & frozenset(among)
+        if self._fetching is not None and wanted != self._fetched:
+            await self._stop_fetching()
+        if self._fetching is None and wanted != frozenset():
+            self._fetched = wanted
+            self._fetching = asyncio.create_task(self._from_driver(limit, wanted or ()))
         moved = asyncio.create_task(self._moved.wait())
         try:
-            await asyncio.wait((self._fetching, moved), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            awaited = {moved} if self._fetching is None else {moved, self._fetching}
+            await asyncio.wait(awaited, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
             moved.cancel()
         if self._fetching is None or not self._fetching.done():
-            return self._moved.is_set()
+            return
         error = self._fetching.exception()
+        if error is None:
+            self._harvest()
+            return
+        self._fetching = None
         if isinstance(error, NoOffsetForPartitionError | OffsetOutOfRangeError):
-            self._fetching = None
             await self._find_place(error)
-            return False
-        if isinstance(error, DRIVER_ERRORS):
-            self._fetching = None
+        elif isinstance(error, DRIVER_ERRORS):
             raise failure(error, f"reading {self._topic}") from error
-        return self._harvest()
+        else:
+            raise error
 
-    async def _from_driver(self, limit: int) -> Mapping[TopicPartition, Sequence[ConsumerRecord]]:
+    async def _from_driver(
+        self, limit: int, partitions: Collection[int]
+    ) -> Mapping[TopicPartition, Sequence[ConsumerRecord]]:
         if not self._started:
             await self._start()
         found: Mapping[TopicPartition, Sequence[ConsumerRecord]] = await self._driver.getmany(
-            timeout_ms=FETCH_MS, max_records=limit
+            *(TopicPartition(self._topic, number) for number in partitions), timeout_ms=FETCH_MS, max_records=limit
         )
         return found
 
@@ -184,19 +202,17 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
                     self._go_to(number, offset)
         self._started = True
 
-    def _harvest(self) -> bool:
+    def _harvest(self) -> None:
         """Move what the driver has handed out to `_taken`."""
         done = self._fetching
         if done is None or not done.done() or done.cancelled() or done.exception() is not None:
-            return False
+            return
         self._fetching = None
-        before = len(self._taken)
         for found in done.result().values():
             for one in found:
                 if one.offset >= self._reached.get(one.partition, 0):
                     self._taken.append(one)
                     self._reached[one.partition] = one.offset + 1
-        return len(self._taken) > before
 
     async def _stop_fetching(self) -> None:
         if self._fetching is not None:

@@ -112,10 +112,16 @@ class KafkaLog:
     async def committed(self, topic: str, group: str) -> Mapping[int, int]:
         """See Log.committed."""
         _, partitions = await self._partitions(topic)
-        try:
-            kept = await (await self._asking()).list_consumer_group_offsets(self._address.group(group))
-        except DRIVER_ERRORS as error:
-            raise failure(error, f"asking how far {group} has read {topic}") from error
+        deadline = asyncio.get_running_loop().time() + self._tuning.patience_s
+        while True:
+            try:
+                kept = await (await self._asking()).list_consumer_group_offsets(self._address.group(group))
+                break
+            except DRIVER_ERRORS as error:
+                # A cluster that never had a group makes its coordinator at the first question.
+                if not getattr(error, "retriable", False) or asyncio.get_running_loop().time() > deadline:
+                    raise failure(error, f"asking how far {group} has read {topic}") from error
+            await asyncio.sleep(0.1)
         return {one.partition: max(0, kept[one].offset) if one in kept else 0 for one in partitions}
 
     async def trim(self, topic: str, before: Position) -> None:

@@ -1,0 +1,157 @@
+"""The Consumer port on a Faust stream: so that the extract stage runs on Faust as it runs on any log.
+
+The agent fills a bounded inbox, `poll` empties it: while the stage has no room, Faust stops taking from the partitions.
+Invariant: `_next[p]` is one past the last record of p that was delivered. After a rebalance Faust goes back to what is
+committed; of a partition that was kept, what is under way is not delivered a second time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import faust
+from faust.types import TP, EventT
+
+from infra.faust.app import hand_over_to, start
+from infra.kafka.failures import DRIVER_ERRORS, failure
+from streams.errors import Broken, Retryable
+from streams.ports import Delivered, Position, Record
+
+log = logging.getLogger("graphtide.kafka")
+
+INBOX = 16
+LOOK_S = 0.5
+"""How often a poll that waits looks whether Faust has given up."""
+STOP_S = 20.0
+
+
+class FaustConsumer:
+    """See Consumer. Made in the event loop that uses it; `open` starts the application, `close` stops it."""
+
+    def __init__(self, app: faust.App, topic: str) -> None:
+        self._app = app
+        self._topic = topic
+        self._inbox: deque[EventT[Any]] = deque()
+        self._arrived, self._room = asyncio.Event(), asyncio.Event()
+        self._held: frozenset[int] = frozenset()
+        self._shown: frozenset[int] = frozenset()
+        self._rebalancing = True
+        self._next: dict[int, int] = {}
+        self._to_commit: dict[int, int] = {}
+        hand_over_to(app, topic, self._hand_over)
+        app.on_partitions_revoked.connect(self._on_revoked, weak=False)
+        app.on_partitions_assigned.connect(self._on_assigned, weak=False)
+
+    async def open(self) -> None:
+        """Join the group. Raises Retryable while the cluster is away."""
+        try:
+            await start(self._app)
+        except DRIVER_ERRORS as error:
+            raise failure(error, "starting the extraction worker") from error
+
+    def assigned(self) -> frozenset[int]:
+        """See Consumer.assigned."""
+        return self._shown
+
+    async def poll(self, limit: int, timeout_s: float, among: Collection[int] | None = None) -> Sequence[Delivered]:
+        """See Consumer.poll. Raises Retryable when Faust has given up: everything must be made anew then.
+
+        There is one stream: to read `among` some partitions only is Broken.
+        """
+        if among is not None:
+            raise Broken("a Faust worker reads all of its partitions")
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        while True:
+            if self._app.crashed:
+                raise Retryable(f"the Faust worker gave up: {self._app._crash_reason!r:.300}")
+            if self._shown != self._held:
+                self._shown = self._held
+                return ()
+            taken = [] if self._rebalancing else self._take(limit)
+            left_s = deadline - loop.time()
+            if taken or left_s <= 0:
+                return taken
+            await self._something(min(left_s, LOOK_S))
+
+    async def commit(self, position: Position) -> None:
+        """See Consumer.commit. What a rebalance gets in the way of is committed with the next."""
+        if position.partition not in self._held:
+            return
+        self._to_commit[position.partition] = position.offset + 1
+        if self._rebalancing or self._app.crashed:
+            return
+        wanted = dict(self._to_commit)
+        offsets = {TP(self._topic, number): offset for number, offset in wanted.items()}
+        consumer: Any = self._app.consumer
+        if await consumer._commit_offsets(offsets):  # there is no other way to commit what Faust does not count
+            for number, offset in wanted.items():
+                if self._to_commit.get(number) == offset:
+                    del self._to_commit[number]
+
+    async def seek(self, position: Position) -> None:
+        """Nobody needs it here: the extract stage goes on where its group was."""
+        raise Broken(f"a Faust worker reads on, and cannot be sent to {position}")
+
+    async def close(self) -> None:
+        """Leave the group. What was not committed is delivered to whoever comes next."""
+        try:
+            async with asyncio.timeout(STOP_S):
+                self._room.set()
+                await self._app.stop()
+        except DRIVER_ERRORS as error:
+            log.warning("the Faust worker could not leave in order: %s", error)
+        self._held = frozenset()
+
+    async def _hand_over(self, event: EventT[Any]) -> None:
+        while len(self._inbox) >= INBOX:
+            self._room.clear()
+            await self._room.wait()
+        self._inbox.append(event)
+        self._arrived.set()
+
+    def _take(self, limit: int) -> list[Delivered]:
+        taken: list[Delivered] = []
+        while self._inbox and len(taken) < limit:
+            message = self._inbox.popleft().message
+            number, offset = message.partition, message.offset
+            is_stale = message.generation_id != self._app.consumer_generation_id or number not in self._held
+            if is_stale or offset < self._next.get(number, 0):
+                continue
+            self._next[number] = offset + 1
+            taken.append(_delivered(message))
+        self._room.set()
+        return taken
+
+    async def _something(self, timeout_s: float) -> None:
+        """Wait until there is an event to look at, or so long."""
+        if self._rebalancing or not self._inbox:
+            self._arrived.clear()
+        try:
+            await asyncio.wait_for(self._arrived.wait(), timeout_s)
+        except TimeoutError:
+            return
+
+    async def _on_revoked(self, app: Any, *revoked: Any, signal: Any, **_: Any) -> None:
+        self._rebalancing = True
+
+    async def _on_assigned(self, app: Any, *given: Any, signal: Any, **_: Any) -> None:
+        assigned: set[TP] = given[0]
+        now = frozenset(tp.partition for tp in assigned if tp.topic == self._topic)
+        kept, self._held = now & self._held, now
+        self._next = {number: offset for number, offset in self._next.items() if number in kept}
+        self._to_commit = {number: offset for number, offset in self._to_commit.items() if number in kept}
+        self._rebalancing = False
+        self._arrived.set()
+
+
+def _delivered(message: Any) -> Delivered:
+    key = (message.key or b"").decode(errors="backslashreplace")
+    headers = message.headers.items() if isinstance(message.headers, dict) else message.headers or ()
+    said = tuple((name, value) for name, value in headers)
+    timestamp_ms = round(message.timestamp * 1000)
+    return Delivered(Position(message.partition, message.offset), timestamp_ms, Record(key, message.value, said))

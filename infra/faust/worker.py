@@ -1,0 +1,51 @@
+"""An extraction worker: the extract stage on a Faust stream, and the sweeper behind it. One process runs one."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from infra.faust.app import extraction_app
+from infra.faust.consumer import FaustConsumer
+from infra.kafka.address import KafkaAddress
+from streams.errors import Broken
+from streams.extract import STAGE, ExtractStage
+from streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS
+from streams.ports import Ledger, Log
+from streams.sweep import Sweeper, SweepSettings
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """`session_timeout_s` is how long a worker may be silent before its partitions go to others."""
+
+    session_timeout_s: float = 30.0
+    sweep: SweepSettings = field(default_factory=SweepSettings)
+
+
+async def run_extraction(
+    address: KafkaAddress, stage: ExtractStage, log: Log, ledger: Ledger, settings: WorkerSettings | None = None
+) -> None:
+    """Extract until cancelled; then leave the group in order, with no attempt counted for what was not finished.
+
+    To be run under `streams.retrying.supervise`, which starts it over: raises Retryable while the cluster is away or
+    when Faust gave up, Broken when a topic is missing. What is done is committed; all else is delivered again.
+    """
+    settings = settings or WorkerSettings()
+    for topic in (DOCUMENTS, EXTRACTIONS, DEAD_LETTERS):
+        await log.end(topic)  # Broken, with the cure, when it is missing
+    app = extraction_app(address, STAGE, settings.session_timeout_s)
+    consumer = FaustConsumer(app, address.topic(DOCUMENTS))
+    sweeper = Sweeper(log, ledger, stage, consumer.assigned, settings.sweep)
+    await consumer.open()
+    tasks = [asyncio.create_task(stage.run(consumer), name=STAGE), asyncio.create_task(sweeper.run(), name="sweep")]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+        raise Broken("the extraction worker ended by itself")
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await stage.hand_back()
