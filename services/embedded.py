@@ -39,6 +39,7 @@ from services.application import (
     Verification,
 )
 from services.explaining import explain_entity
+from services.health import Dependency, with_dependencies
 from services.spending import spending, usage
 from services.synthesis import Material, Written, write, written
 from streams import recounting
@@ -73,6 +74,8 @@ class Runtime:
     shelves: Shelves
     models: Mapping[str, str]
     accounts: Accounts
+    dependencies: tuple[Dependency, ...] = ()
+    """What is asked when somebody asks how it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +290,8 @@ class EmbeddedApplication:
         troubles = self._runtime.consolidate.troubles
         if troubles:
             parts["consolidate"] = next(iter(troubles.values()))
-        return Health(not any(self._runtime.notes.values()) and not troubles, parts)
+        health = Health(not any(self._runtime.notes.values()) and not troubles, parts)
+        return await with_dependencies(health, self._runtime.dependencies)
 
     async def _view(self, graph: str) -> LiveView:
         await self._known(graph)

@@ -1,19 +1,100 @@
 """What a process depends on, and how that adds up to ready or not.
 
-Not the checks themselves: whoever owns a dependency fills a `Dependency`. The invariant: a process is ready exactly
-when every dependency that it needs is well; what it can do without is named all the same.
+A runtime fills in its dependencies; both faces and `graphtide status` tell what comes of it. The invariants: a process
+is ready exactly when every dependency that it needs is well; one it can do without is named all the same; and a check
+that hangs is a dependency that is unwell, not a probe that hangs.
+
+An embedding or language endpoint is one to do without: while it is away, publishing, looking up and questions that were
+asked before still work, documents wait and lose nothing, and no other process could do better: all ask the same one.
 """
 
 from __future__ import annotations
 
-from services.application import Health
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from services.access.gate import Gate
+from services.application import Application, Health
+from streams.errors import GraphtideError
+
+PATIENCE_S = 2.0
+LEAST_FREE_BYTES = 64 << 20
+WELL = "well"
+_PLAIN = frozenset({WELL, "running", "open", "draining"})
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """Something outside of this process's memory. `trouble` says in plain words what is wrong, "" when nothing is."""
+
+    name: str
+    trouble: Callable[[], Awaitable[str]]
+    needed: bool = True
+    """Whether the process cannot do its work without it."""
+
+
+async def with_dependencies(health: Health, dependencies: Sequence[Dependency]) -> Health:
+    """`health` and what the dependencies say, all asked at once. Takes at most PATIENCE_S."""
+    said = await asyncio.gather(*(_trouble(each) for each in dependencies))
+    parts = {each.name: trouble or WELL for each, trouble in zip(dependencies, said, strict=True)}
+    missing = any(trouble for each, trouble in zip(dependencies, said, strict=True) if each.needed)
+    return Health(health.ready and not missing, {**health.parts, **parts})
+
+
+async def _trouble(dependency: Dependency) -> str:
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            return await dependency.trouble()
+    except TimeoutError:
+        return f"did not answer within {PATIENCE_S:g} s"
+    except GraphtideError as error:
+        return str(error)
+
+
+def disk(folder: Path, least_bytes: int = LEAST_FREE_BYTES) -> Dependency:
+    """Room in the data folder. Not needed for readiness: with a full disk everything can still be asked."""
+
+    async def trouble() -> str:
+        try:
+            free = shutil.disk_usage(folder).free
+        except OSError as error:
+            return f"{folder} cannot be looked at: {error.strerror}"
+        return "" if free >= least_bytes else f"{folder} has {free >> 20} MB left: make room, or publishing stops"
+
+    return Dependency("disk", trouble, needed=False)
+
+
+def storage(read: Callable[[], Awaitable[object]]) -> Dependency:
+    """The store, by a small read of it. Needed."""
+
+    async def trouble() -> str:
+        await read()
+        return ""
+
+    return Dependency("storage", trouble)
+
+
+def endpoint(name: str, trouble: Callable[[], str]) -> Dependency:
+    """A model endpoint, by how the latest calls of it went: it is not called for a probe, which would cost money."""
+
+    async def told() -> str:
+        return trouble()
+
+    return Dependency(name, told, needed=False)
+
+
+async def readiness(application: Application, gate: Gate) -> Health:
+    """What /readyz and gRPC health say. A process that is about to end says so first of all."""
+    if gate.draining:
+        return Health(False, {"service": "draining"})
+    health = await application.health()
+    return Health(health.ready, {**health.parts, "credentials": gate.problem}) if gate.problem else health
 
 
 def in_outline(health: Health) -> Health:
     """The same without what names graphs, documents or addresses: for probes, which bring no credential."""
-    return Health(
-        health.ready, {name: said if said in _PLAIN else "see its log" for name, said in health.parts.items()}
-    )
-
-
-_PLAIN = frozenset({"running", "open"})
+    parts = {name: said if said in _PLAIN else "see its log" for name, said in health.parts.items()}
+    return Health(health.ready, parts)

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from infra.settings import Settings
 from infra.sqlite import SqliteBackend, SqliteSpending, SqliteVectorStore
 from services.application import Application
 from services.embedded import EmbeddedApplication, Runtime
+from services.health import Dependency, disk, endpoint, storage
 from services.model_wiring import Memos, ModelSet, open_models, plan
 from streams.consolidate import ConsolidateStage
 from streams.errors import Broken
@@ -71,6 +73,7 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
         stack.push_async_callback(views.close)
         await views.open(backend.store)
         runtime = _runtime(backend, views, models, registry, accounts)
+        runtime = replace(runtime, dependencies=_dependencies(settings.data, backend, models))
         due = Due(settings.reports_least_change, settings.reports_lazy)
         writer = ReportWriter(backend.store, ExtractiveReporter(), due)
         reports = SummarizeStage(backend.log, views, writer, runtime.metrics)
@@ -88,6 +91,17 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
             stages["pair-judge"] = lambda: _judge_now_and_then(runtime.consolidate, judge)
         stack.push_async_callback(_stop, [_start(name, run, runtime.notes) for name, run in stages.items()])
         yield EmbeddedApplication(runtime)
+
+
+def _dependencies(folder: Path, backend: SqliteBackend, models: ModelSet) -> tuple[Dependency, ...]:
+    """What a service in one process depends on: its file, the disk, and the endpoints that the settings name."""
+    found = [storage(lambda: backend.ledger.unfinished(0, 1)), disk(folder)]
+    trouble = getattr(models.embedder, "trouble", None)  # only an endpoint can have any
+    if trouble is not None:
+        found.append(endpoint("embedding endpoint", trouble))
+    if models.chat is not None:
+        found.append(endpoint("language endpoint", models.chat.trouble))
+    return tuple(found)
 
 
 def _runtime(

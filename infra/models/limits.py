@@ -143,6 +143,10 @@ class Gate:
             self._tokens.take(call.tokens - tokens)
             self._leave()
 
+    def trouble(self) -> str:
+        """Why the latest call failed, "" when it did not, or there was none."""
+        return self._quiet.trouble
+
     def _refuse(self) -> None:
         left_s, reason = self._quiet.left(self._timing.now())
         if left_s > 0:
@@ -223,6 +227,7 @@ class _Quiet:
         self._failures = 0
         self._openings = 0
         self._probing = False
+        self.trouble = ""
 
     def left(self, now: float) -> tuple[float, str]:
         """Seconds it is still left alone, and why. While one call tries, the others wait a little longer."""
@@ -238,11 +243,13 @@ class _Quiet:
     def worked(self) -> None:
         self._failures = self._openings = 0
         self._probing = False
+        self.trouble = ""
 
     def gave_up(self, probing: bool) -> None:
         self._probing = self._probing and not probing
 
     def failed(self, error: Retryable, now: float) -> None:
+        self.trouble = str(error)
         if not self._limits.failures_to_open:
             return
         self._failures += 1

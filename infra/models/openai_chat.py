@@ -121,6 +121,10 @@ class OpenAIChat:
         """The endpoint, for people."""
         return self._errors.where
 
+    def trouble(self) -> str:
+        """Why the latest call failed, "" when it did not."""
+        return self._gate.trouble()
+
     def __repr__(self) -> str:
         return f"OpenAIChat({self._endpoint.model!r} at {self.where})"
 

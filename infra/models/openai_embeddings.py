@@ -69,6 +69,10 @@ class OpenAIEmbedder:
     def dimensions(self) -> int:
         return self._dimensions
 
+    def trouble(self) -> str:
+        """Why the latest call failed, "" when it did not."""
+        return self._gate.trouble()
+
     def __repr__(self) -> str:
         return f"OpenAIEmbedder({self._endpoint.model!r} at {self._errors.where})"
 

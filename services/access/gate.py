@@ -58,6 +58,8 @@ class Gate:
         self._tries = Buckets()
         self._running: Counter[str] = Counter()
         self.metrics_open = metrics_open
+        self.draining = False
+        """Whether the process is about to end: nobody new is to be sent here, whoever comes is still served."""
 
     @property
     def is_open(self) -> bool:

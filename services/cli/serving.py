@@ -122,7 +122,7 @@ async def _answer(parts: _Parts, listener: socket.socket, as_json: bool) -> None
     grpc_port = _bind_grpc(grpc_server, settings, parts.guard.tls)
     http_server = _http_server(parts, limits)
     await grpc_server.start()
-    _end_on_signals(http_server)
+    _end_on_signals(http_server, parts.guard.gate, settings.drain_s)
     serving = asyncio.create_task(http_server.serve([listener]))
     _announce(_url(parts, listener.getsockname()[1]), f"{settings.host}:{grpc_port}", as_json)
     await serving
@@ -163,12 +163,22 @@ def _stop_at_once_on_signals() -> None:
         _on_signals(task.cancel)
 
 
-def _end_on_signals(server: uvicorn.Server) -> None:
-    """The first signal lets the requests in progress end, the second does not."""
+def _end_on_signals(server: uvicorn.Server, gate: Gate, drain_s: float) -> None:
+    """The first signal lets the requests in progress end, the second does not.
+
+    Between saying "not ready" and taking no more there are `drain_s`: whoever sends requests here has to hear of it.
+    """
+
+    def leave() -> None:
+        server.should_exit = True
 
     def end() -> None:
-        server.force_exit = server.should_exit
-        server.should_exit = True
+        server.force_exit = gate.draining
+        if gate.draining or not drain_s:
+            leave()
+        else:
+            asyncio.get_running_loop().call_later(drain_s, leave)
+        gate.draining = True
 
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
     _on_signals(end)

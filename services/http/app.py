@@ -11,6 +11,7 @@ from fastapi import Depends, FastAPI
 from fastapi.openapi.utils import get_openapi
 from prometheus_client import CollectorRegistry
 from pydantic.json_schema import models_json_schema
+from starlette.responses import Response
 
 from services.access.gate import Gate
 from services.application import Application
@@ -20,6 +21,7 @@ from services.http.errors import handle_errors
 from services.http.graphs import graph_routes
 from services.http.observation import Observation
 from services.http.operations import operation_routes
+from services.http.page import HEADERS, page
 from services.http.queries import query_routes
 from services.protocol.documents import BatchDocument, DocumentBody
 from services.protocol.limits import Limits
@@ -38,17 +40,32 @@ def create_app(
     a `gate` it is for everybody.
     """
     limits, registry, gate = limits or Limits(), registry or CollectorRegistry(), gate or Gate()
-    needed = [Depends(permission(gate))]
-    app = FastAPI(title="Graphtide", version="1", summary=_SUMMARY, redirect_slashes=False, dependencies=needed)
+    app = FastAPI(
+        title="Graphtide",
+        version="1",
+        summary=_SUMMARY,
+        redirect_slashes=False,
+        dependencies=[Depends(permission(gate))],
+        docs_url=None,
+        redoc_url=None,
+    )
     app.include_router(document_routes(application, limits))
     app.include_router(query_routes(application, limits))
     app.include_router(graph_routes(application))
-    app.include_router(operation_routes(application, registry))
+    app.include_router(operation_routes(application, registry, gate))
     app.add_middleware(Access, gate=gate)
     app.add_middleware(Observation, registry=registry, limits=limits)
     handle_errors(app)
+    _add_page(app)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app
+
+
+def _add_page(app: FastAPI) -> None:
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        """The page for people."""
+        return Response(page(app.openapi()), headers=HEADERS, media_type="text/html")
 
 
 def _described(app: FastAPI) -> dict[str, Any]:

@@ -99,11 +99,12 @@ async def _frameworks(request: Request, error: Exception) -> Response:
 
 def _allowed(request: Request) -> str:
     """The methods that some route takes on this path; the framework names those of the first route only."""
-    return ", ".join(
+    found = [
         method
         for method in ("DELETE", "GET", "POST", "PUT")
         if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
-    )
+    ]
+    return ", ".join(sorted([*found, "HEAD"] if "GET" in found else found))
 
 
 async def _gone(_: Request, __: Exception) -> Response:

@@ -49,11 +49,13 @@ class Observation:
             await send(message)
 
         self._count_running(1)
+        # HEAD is GET without the body, which the server leaves out; the routes need not know.
+        asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         try:
-            await self._admit(scope, receive, watched)
+            await self._admit(asked, receive, watched)
         finally:
             self._count_running(-1)
-            self._note(scope, status, time.perf_counter() - started)
+            self._note({**asked, "method": scope["method"]}, status, time.perf_counter() - started)
 
     def _count_running(self, change: int) -> None:
         self._running += change

@@ -7,16 +7,17 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from services.access.gate import Gate
 from services.access.policy import Action, refusal
 from services.application import Application
-from services.health import in_outline
+from services.health import in_outline, readiness
 from services.http.access import caller_of
 from services.http.described import reply
 from services.http.models import Alive, HealthBody
 from services.protocol.shapes import fields_json
 
 
-def operation_routes(application: Application, registry: CollectorRegistry) -> APIRouter:
+def operation_routes(application: Application, registry: CollectorRegistry, gate: Gate) -> APIRouter:
     """Routes over `application` and the metrics in `registry`."""
     router = APIRouter(tags=["operation"])
 
@@ -33,7 +34,7 @@ def operation_routes(application: Application, registry: CollectorRegistry) -> A
     @router.get("/readyz", responses={200: {"model": HealthBody}, 503: {"model": HealthBody}})
     async def readyz(request: Request) -> Response:
         """Whether every part is ready, and what each is doing or lacking: in full for those who may see /metrics."""
-        health = await application.health()
+        health = await readiness(application, gate)
         if refusal(caller_of(request).who, Action.METRICS, None) is not None:
             health = in_outline(health)
         return reply(fields_json(health), 200 if health.ready else 503)

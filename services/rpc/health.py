@@ -9,7 +9,9 @@ import grpc
 from grpc.aio import ServicerContext
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from services.access.gate import Gate
 from services.application import Application
+from services.health import readiness
 from streams.errors import GraphtideError
 
 _WATCH_S = 1.0
@@ -18,9 +20,10 @@ _WATCH_S = 1.0
 class ApplicationHealth(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     """Asks the application each time, so that it cannot be out of date."""
 
-    def __init__(self, application: Application, services: tuple[str, ...]) -> None:
+    def __init__(self, application: Application, services: tuple[str, ...], gate: Gate) -> None:
         self._application = application
         self._services = services
+        self._gate = gate
 
     async def Check(  # noqa: N802
         self, request: health_pb2.HealthCheckRequest, context: ServicerContext
@@ -45,7 +48,7 @@ class ApplicationHealth(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
 
     async def _response(self) -> health_pb2.HealthCheckResponse:
         try:
-            ready = (await self._application.health()).ready
+            ready = (await readiness(self._application, self._gate)).ready
         except GraphtideError:
             ready = False
         known = health_pb2.HealthCheckResponse

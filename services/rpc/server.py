@@ -27,7 +27,8 @@ def create_server(application: Application, limits: Limits | None = None, gate: 
 
     Without a `gate` it is for everybody.
     """
-    limits, interceptors = limits or Limits(), [Observation(), Access(gate or Gate())]
+    limits, gate = limits or Limits(), gate or Gate()
+    interceptors = [Observation(), Access(gate)]
     options = [
         ("grpc.max_receive_message_length", limits.max_body_bytes + _ENVELOPE_BYTES),
         ("grpc.max_send_message_length", -1),
@@ -36,6 +37,6 @@ def create_server(application: Application, limits: Limits | None = None, gate: 
     most = limits.max_in_flight
     server = grpc.aio.server(options=options, interceptors=interceptors, maximum_concurrent_rpcs=most)
     graphtide_pb2_grpc.add_GraphtideServicer_to_server(Servicer(application, limits), server)  # type: ignore[no-untyped-call]
-    health_pb2_grpc.add_HealthServicer_to_server(ApplicationHealth(application, (SERVICE, "")), server)
+    health_pb2_grpc.add_HealthServicer_to_server(ApplicationHealth(application, (SERVICE, ""), gate), server)
     reflection.enable_server_reflection((SERVICE, HEALTH_SERVICE, reflection.SERVICE_NAME), server)
     return server

@@ -1,0 +1,133 @@
+"""Ready or not, per dependency, as probes and people see it: over HTTP and gRPC, and while the service ends."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from pathlib import Path
+
+import grpc
+import httpx
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from services.access.gate import Gate
+from services.application import Health
+from services.health import Dependency, disk, readiness, with_dependencies
+from services.http.app import create_app
+from streams.errors import Broken
+from tests.support.application import InMemoryApplication
+from tests.support.openai_server import OpenAIServer
+from tests.support.processes import service
+from tests.support.serving import http_service
+
+
+async def well() -> str:
+    return ""
+
+
+async def ill() -> str:
+    return "the cable is out"
+
+
+async def stuck() -> str:
+    await asyncio.Event().wait()
+    return ""
+
+
+async def broken() -> str:
+    raise Broken("the database is closed")
+
+
+async def test_process_is_ready_exactly_when_what_it_needs_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One it can do without is named only; one that hangs or raises is unwell."""
+    monkeypatch.setattr("services.health.PATIENCE_S", 0.05)
+    stage = Health(True, {"extract": "running"})
+    optional = await with_dependencies(stage, [Dependency("a", well), Dependency("b", ill, needed=False)])
+    assert optional == Health(True, {"extract": "running", "a": "well", "b": "the cable is out"})
+    for check, said in ((ill, "the cable is out"), (stuck, "did not answer"), (broken, "the database is closed")):
+        needed = await with_dependencies(stage, [Dependency("a", well), Dependency("b", check)])
+        assert (needed.ready, said in needed.parts["b"]) == (False, True)
+    assert not (await with_dependencies(Health(False, {}), [Dependency("a", well)])).ready
+
+
+async def test_disk_is_named_when_it_is_nearly_full(tmp_path: Path) -> None:
+    """And a folder that is gone, too."""
+    assert await disk(tmp_path).trouble() == ""
+    assert "make room" in await disk(tmp_path, least_bytes=1 << 62).trouble()
+    assert "cannot be looked at" in await disk(tmp_path / "none").trouble()
+
+
+async def test_head_is_answered_like_get_without_a_body() -> None:
+    """Every route that has GET; where there is none it is 405, and Allow says so."""
+    app = create_app(InMemoryApplication())
+    async with http_service(app) as url, httpx.AsyncClient(base_url=url) as http:
+        for path in ("/healthz", "/readyz", "/metrics", "/v1/graphs", "/docs"):
+            head, get = await http.head(path), await http.get(path)
+            assert (head.status_code, head.content) == (200, b"")
+            assert head.headers["content-type"] == get.headers["content-type"]
+        refused = await http.head("/v1/graphs/notes/query")
+        assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
+        assert (await http.patch("/healthz")).headers["allow"] == "GET, HEAD"
+        metrics = (await http.get("/metrics")).text
+        assert 'graphtide_http_requests_total{method="HEAD",route="/healthz",status="200"}' in metrics
+
+
+async def test_draining_process_is_not_ready_and_still_serves() -> None:
+    """Whoever was sent here before is answered."""
+    application, gate = InMemoryApplication(), Gate()
+    gate.draining = True
+    assert await readiness(application, gate) == Health(False, {"service": "draining"})
+    app = create_app(application, None, None, gate)
+    async with http_service(app) as url, httpx.AsyncClient(base_url=url) as http:
+        assert (await http.get("/readyz")).status_code == 503
+        assert (await http.get("/v1/graphs")).status_code == 200
+
+
+def test_service_says_it_drains_before_it_ends(tmp_path: Path) -> None:
+    """SIGTERM: first /readyz and gRPC health, then, after `drain_s` or a second signal, the end; with exit code 0."""
+    with service(tmp_path / "data", {"GRAPHTIDE_DRAIN_S": "600"}) as running:
+        with grpc.insecure_channel(running.grpc) as channel:
+            health = health_pb2_grpc.HealthStub(channel)
+            assert health.Check(health_pb2.HealthCheckRequest()).status == health_pb2.HealthCheckResponse.SERVING
+            running.process.send_signal(signal.SIGTERM)
+            deadline = time.monotonic() + 30
+            while httpx.get(f"{running.url}/readyz").status_code == 200:
+                assert time.monotonic() < deadline
+            assert httpx.get(f"{running.url}/readyz").json()["parts"] == {"service": "draining"}
+            assert health.Check(health_pb2.HealthCheckRequest()).status == health_pb2.HealthCheckResponse.NOT_SERVING
+            assert httpx.get(f"{running.url}/v1/graphs").status_code == 200
+        assert running.stop() == 0
+
+
+def test_service_stays_ready_while_an_endpoint_is_away_and_names_it(tmp_path: Path) -> None:
+    """The storage and the disk are well; the endpoint is named after the first call that failed, and is well again."""
+    server = OpenAIServer()
+    with server:
+        address = server.base_url
+        settings = {"GRAPHTIDE_EMBEDDING_BASE_URL": address, "GRAPHTIDE_EMBEDDING_MODEL": "e"}
+        with service(tmp_path / "data", settings) as running:
+            http = httpx.Client(base_url=running.url, timeout=60)
+            with http:
+                parts = http.get("/readyz").json()["parts"]
+                assert (parts["storage"], parts["disk"], parts["embedding endpoint"]) == ("well", "well", "well")
+                server.__exit__(None, None, None)
+                http.put("/v1/graphs/notes/documents/a", json={"text": "Ada met Bob."})
+                deadline = time.monotonic() + 30
+                while (said := http.get("/readyz")).json()["parts"]["embedding endpoint"] == "well":
+                    assert time.monotonic() < deadline
+                assert said.status_code == 200
+                assert address.rpartition("/")[0] in said.json()["parts"]["embedding endpoint"]
+
+
+async def test_docs_page_lists_every_route_and_loads_nothing() -> None:
+    """No script, no style and no picture from anywhere; what the description holds is text."""
+    app = create_app(InMemoryApplication())
+    async with http_service(app) as url, httpx.AsyncClient(base_url=url) as http:
+        shown, described = await http.get("/docs"), (await http.get("/openapi.json")).json()
+    assert "default-src 'none'" in shown.headers["content-security-policy"]
+    for path in described["paths"]:
+        assert f"</span> {path}</code>" in shown.text
+    for loading in ("<script", "src=", "//", "<link", "@import", "url("):
+        assert loading not in shown.text
