@@ -1,256 +1,191 @@
-"""What retrieval finds and costs on multi-hop questions: `python -m tests.bench.retrieval [--times 10]`.
+"""What retrieval finds and costs on multi-hop questions: `make bench-retrieval`, or
 
-Prints recall of BM25 and of every mode, beside vector search; what each part of mode `passages` contributes, and what
-two parts that were left out would; mode `local` with approximate indexes; the walk's precision against what is found;
-and latency, also on a graph `--times` as large. It asserts nothing.
+    python -m tests.bench.retrieval [--times 10] [--quick]
+
+Every registered mode beside BM25 and plain PageRank: recall, context tokens, latency with the indexes a service has,
+the same on a graph `--times` as large, what an approximate index changes, and every ablation there is. The tables go
+between the markers of `docs/retrieval.md`; `--quick` leaves out the large graph and the page. It asserts nothing.
 
 Recall@k is the share of a question's supporting passages among the first k. An interval is 95 %, from resampled
-questions in pairs. Latency is CPU of the asking thread with indexes as a service has them; compare ratios.
+questions in pairs. Latency is CPU of the asking thread, without the question's embedding; compare ratios.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
+import os
+import platform
 import sys
-import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from rank_bm25 import BM25Okapi  # type: ignore[import-untyped]
 
-from graph.retrieval import MODES, Question, candidates, paired, retrieve, walk
-from graph.retrieval.candidates import Pool, bridge_strength, entities_of
-from graph.retrieval.evidence import WEIGHTING, Scores, Weighting, inclusion
-from graph.retrieval.seeds import Seeds, find_seeds, restart
+from graph.retrieval import MODES, Retrieved
 from graph.vector_index import ExactIndex
 from graph.view import LiveView
 from infra.hnsw import HnswIndex
-from tests.bench.retrieval_graph import DIMENSIONS, Shipped, build, copies, extractions
-from tests.support.bench_data import (
-    MultiHop,
-    Passage,
-    bench_data,
-    corpus,
-    embedder_script,
-    lexical_words,
-    questions,
-    recall,
+from tests.bench.retrieval_ablations import VARIANTS, mode
+from tests.bench.retrieval_asking import (
+    DEPTHS,
+    Asked,
+    Method,
+    answered,
+    change,
+    documents,
+    latencies_ms,
+    overlap,
 )
+from tests.bench.retrieval_baselines import baselines
+from tests.bench.retrieval_graph import DIMENSIONS, Shipped, build, copies, extractions
+from tests.support.bench_data import ROOT, bench_data, corpus, embedder_script, questions
 
-DEPTHS = (2, 5, 10, 20)
-RESAMPLES = 10_000
-EPSILONS = (1e-9, 1e-7, 1e-6, 1e-5, 1e-4)
-WITHOUT = {
-    "no bridge": replace(WEIGHTING, bridge=0.0),
-    "no coverage": replace(WEIGHTING, coverage=0.0),
-    "no redundancy": replace(WEIGHTING, redundancy=0.0),
-    "no walk": replace(WEIGHTING, walk=0.0),
-    "nearness and walk": replace(WEIGHTING, bridge=0.0, coverage=0.0, redundancy=0.0),
-}
+PAGE = ROOT / "docs" / "retrieval.md"
+BEGIN, END = "<!-- bench-retrieval: begin -->", "<!-- bench-retrieval: end -->"
 
-Ranking = list[str]
-Recalls = NDArray[np.float64]
-Extra = Callable[[LiveView, Seeds, Pool], Scores]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The questions with their vectors."""
-
-    questions: Sequence[MultiHop]
-    vectors: Sequence[NDArray[np.float32]]
-
-    def each(self, mode: str, top_k: int = DEPTHS[-1]) -> Iterable[Question]:
-        for one, vector in zip(self.questions, self.vectors, strict=True):
-            yield Question(one.question, vector, top_k, mode)
-
-    def recalls(self, rankings: Sequence[Ranking]) -> Recalls:
-        """(questions, depths)."""
-        rows = zip(rankings, self.questions, strict=True)
-        return np.array([[recall(ranking, one.supporting, k) for k in DEPTHS] for ranking, one in rows])
+Table = list[list[str]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--times", type=int, default=1, help="measure latency on so many times the corpus, too")
-    times = parser.parse_args().times
+    parser.add_argument("--times", type=int, default=10, help="measure latency on so many times the corpus, too")
+    parser.add_argument("--quick", action="store_true", help="no larger graph, and the page is left as it is")
+    told = parser.parse_args()
     if not (bench_data() / "musique").exists() or not (embedder_script().parent / "vectors.npy").exists():
         sys.exit(f"No bench data in {bench_data()}: set GRAPHTIDE_BENCH_DATA to the folder that holds musique/.")
+    lines = []
+    for line in tables(0 if told.quick else told.times):
+        print(line, flush=True)
+        lines.append(line)
+    if not told.quick:
+        write("\n".join(lines))
+
+
+def tables(times: int) -> Iterator[str]:
+    """The page's tables as Markdown, line by line as they are measured."""
     shipped, passages, asked = Shipped.read(), corpus(), questions()
     ask = Asked(asked, [shipped.vectors[shipped.rows[one.question]] for one in asked])
-    documents = extractions(passages, shipped)
-    view = build(copies(documents, 1), lambda: ExactIndex(DIMENSIONS))
-    modes_table(ask, passages, view)
-    ablation_table(ask, view)
-    precision_table(ask, view)
-    approximate_tables(ask, lambda size: build(copies(documents, size), lambda: HnswIndex(DIMENSIONS)), times)
+    originals = extractions(passages, shipped)
+    exact = build(copies(originals, 1), lambda: ExactIndex(DIMENSIONS))
+    methods: dict[str, Method] = {**baselines(passages), **{name: mode(name) for name in MODES}}
+    found = {name: answered(exact, ask, method) for name, method in methods.items()}
+    yield f"One run on {platform.machine()}, {os.cpu_count()} shared cores, Python {platform.python_version()}:"
+    yield f"{len(asked)} questions of 2 to 4 hops to {len(exact.chunks):,} passages (MuSiQue), MiniLM vectors."
+    yield from section("Recall", "Exact indexes. Beneath the recall, the difference to vector search.")
+    yield from markdown(recall_table(ask, found, found["vector"], "mode"))
+    yield from section("Cost", cost_note(exact, times))
+    tokens = {name: context_tokens(exact, ask, method) for name, method in methods.items()}
+    sizes = [1, times] if times > 1 else [1]
+    costs = [cost(build(copies(originals, size), hnsw), ask, methods, found) for size in sizes]
+    yield from markdown(cost_table(tokens, costs))
+    for name, variants in VARIANTS.items():
+        results = {variant: answered(exact, ask, method) for variant, method in variants.items()}
+        yield from section(f"Ablation of {name}", "Beneath the recall, the difference to the whole.")
+        yield from markdown(recall_table(ask, results, results["whole"], "variant", parts=True))
 
 
-# -- rankings ----------------------------------------------------------------------------------------------------------
+def hnsw() -> HnswIndex:
+    return HnswIndex(DIMENSIONS)
 
 
-def ranked(view: LiveView, ask: Asked, mode: str) -> list[Ranking]:
-    """Documents in the order of their best passage."""
-    found = (retrieve(view, question) for question in ask.each(mode))
-    return [list(dict.fromkeys(passage.doc_id for passage in result.passages)) for result in found]
-
-
-def by_words(ask: Asked, passages: Sequence[Passage]) -> list[Ranking]:
-    """Okapi BM25 over titles and texts."""
-    index = BM25Okapi([lexical_words(f"{one.title} {one.text}") for one in passages])
-    rankings = []
-    for one in ask.questions:
-        order = np.argsort(-index.get_scores(lexical_words(one.question)), kind="stable")[: DEPTHS[-1]]
-        rankings.append([passages[place].doc_id for place in order])
-    return rankings
-
-
-def by_pairs(view: LiveView, ask: Asked, weighting: Weighting, extra: Extra | None = None) -> list[Ranking]:
-    """Mode `passages` with other weights, and with a further term of the pairs' scores."""
-    rankings = []
-    for question in ask.each("passages"):
-        seeds = find_seeds(view, question.vector, None, candidates.NEAR)
-        mass = walk.walk(view.walk, restart(view, seeds))
-        pool = candidates.gather(view, question, seeds, mass, weighting=weighting)
-        if pool is None:
-            rankings.append(Ranking())
-            continue
-        scores = paired.pair_scores(pool, weighting) + (extra(view, seeds, pool) if extra else 0.0)
-        relevance = inclusion(scores, pool.firsts, pool.worth, weighting.temperature)
-        best = candidates.best_first(relevance, DEPTHS[-1]).tolist()
-        rankings.append(list(dict.fromkeys(view.chunks[pool.numbers[place]].doc_id for place in best)))
-    return rankings
-
-
-# -- parts that were left out ------------------------------------------------------------------------------------------
-
-
-def trussness(view: LiveView, _: Seeds, pool: Pool) -> Scores:
-    """The strongest relation between the two passages' entities: log2 of trussness - 1, 0 outside of triangles."""
-    holders = _holders(view, pool)
-    found = np.zeros(pool.bridges.shape)
-    for row, first in enumerate(pool.firsts.tolist()):
-        for node in entities_of(view, pool.numbers[first]):
-            for other, edge in view.neighbours.get(node, {}).items():
-                if edge.trussness > 2 and len(view.entities[other].chunks) <= candidates.HUB:
-                    places = holders.get(other, [])
-                    found[row, places] = np.maximum(found[row, places], math.log2(edge.trussness - 1))
-    return found
-
-
-def path_from_seed(view: LiveView, seeds: Seeds, pool: Pool) -> Scores:
-    """The strength of the best shared entity that the question names, or that is one relation away from one."""
-    named = {hit.number for hit in seeds.entities} | {end for hit in seeds.statements for end in view.ends(hit.number)}
-    near = named.union(*(view.neighbours.get(node, {}) for node in named))
-    holders = _holders(view, pool)
-    found = np.zeros(pool.bridges.shape)
-    for row, first in enumerate(pool.firsts.tolist()):
-        for node in entities_of(view, pool.numbers[first]) & near:
-            places = holders[node]
-            found[row, places] = np.maximum(found[row, places], bridge_strength(view, node))
-    return found
-
-
-def _holders(view: LiveView, pool: Pool) -> dict[int, list[int]]:
-    """The candidates that mention each entity."""
-    holders: dict[int, list[int]] = {}
-    for place, number in enumerate(pool.numbers):
-        for node in entities_of(view, number):
-            holders.setdefault(node, []).append(place)
-    return holders
-
-
-# -- tables ------------------------------------------------------------------------------------------------------------
-
-
-def modes_table(ask: Asked, passages: Sequence[Passage], view: LiveView) -> None:
-    print(
-        f"\n{len(ask.questions)} questions to {len(view.chunks)} passages, exact indexes; difference to vector search"
-    )
-    base = ask.recalls(ranked(view, ask, "vector"))
-    rows = {"BM25": ask.recalls(by_words(ask, passages)), "vector": base}
-    rows |= {mode: ask.recalls(ranked(view, ask, mode)) for mode in MODES if mode != "vector"}
-    print_rows(rows, base)
-
-
-def ablation_table(ask: Asked, view: LiveView) -> None:
-    print("\nMode passages, by what is left out or added; difference to the whole")
-    base = ask.recalls(by_pairs(view, ask, WEIGHTING))
-    rows = {"whole": base}
-    rows |= {name: ask.recalls(by_pairs(view, ask, weighting)) for name, weighting in WITHOUT.items()}
-    for extra in (trussness, path_from_seed):
-        for weight in (0.25, 0.5, 1.0):
-            rows[f"{weight} {extra.__name__}"] = ask.recalls(by_pairs(view, ask, WEIGHTING, times(weight, extra)))
-    print_rows(rows, base)
-
-
-def times(weight: float, extra: Extra) -> Extra:
-    """The term, weighed."""
-    return lambda view, seeds, pool: weight * extra(view, seeds, pool)
-
-
-def precision_table(ask: Asked, view: LiveView) -> None:
-    print("\nMode passages by the walk's epsilon: nodes reached, CPU of a walk, recall")
-    starts = [restart(view, find_seeds(view, vector, None, candidates.NEAR)) for vector in ask.vectors]
-    chosen, rows = walk.EPSILON, {}
-    for epsilon in EPSILONS:
-        walk.EPSILON = epsilon
-        taken_ms, reached = [], []
-        for start in starts:
-            before = time.thread_time()
-            reached.append(len(walk.walk(view.walk, start)))
-            taken_ms.append(1000 * (time.thread_time() - before))
-        label = f"{epsilon:.0e} {np.mean(reached):6.0f} {np.median(taken_ms):6.2f} ms"
-        rows[label] = ask.recalls(by_pairs(view, ask, WEIGHTING))
-    walk.EPSILON = chosen
-    print_rows(rows, next(iter(rows.values())))
-
-
-def approximate_tables(ask: Asked, built: Callable[[int], LiveView], largest: int) -> None:
-    for size in sorted({1, largest}):
-        view = built(size)
-        indexes = (view.indexes.chunks, view.indexes.entities, view.indexes.statements)
-        for index in indexes:
-            if isinstance(index, HnswIndex):
-                index.settle()
-        print(f"\n{len(view.chunks)} passages, {len(view.entities)} entities, HNSW; milliseconds of CPU, top_k 5")
-        for mode in MODES:
-            taken = latencies_ms(view, ask, mode)
-            print(f"{mode:26} p50 {np.median(taken):6.1f}   p95 {np.quantile(taken, 0.95):6.1f}")
-        if size == 1:
-            base = ask.recalls(ranked(view, ask, "vector"))
-            print_rows({"local": ask.recalls(ranked(view, ask, "local"))}, base)
-        for index in indexes:
-            if isinstance(index, HnswIndex):
-                index.close()
-
-
-def latencies_ms(view: LiveView, ask: Asked, mode: str) -> list[float]:
-    """CPU of each question, the second time all are asked."""
-    taken: list[float] = []
-    for _ in range(2):
-        taken.clear()
-        for question in ask.each(mode, top_k=5):
-            before = time.thread_time()
-            retrieve(view, question)
-            taken.append(1000 * (time.thread_time() - before))
-    return taken
-
-
-def print_rows(rows: dict[str, Recalls], base: Recalls) -> None:
-    draws = np.random.default_rng(0).integers(0, len(base), (RESAMPLES, len(base)))
-    print(" " * 26 + "".join(f"{f'recall@{k}':>26}" for k in DEPTHS))
-    for name, recalls in rows.items():
-        cells = []
+def recall_table(
+    ask: Asked, found: Mapping[str, Sequence[Retrieved]], base: Sequence[Retrieved], what: str, *, parts: bool = False
+) -> Table:
+    """A row a method: recall at each depth, and the difference to the base with its interval."""
+    reference = ask.recalls(map(documents, base))
+    last = ["in parts", "parts"] if parts else []
+    table = [[what, *(f"recall@{depth}" for depth in DEPTHS), *last]]
+    for name, results in found.items():
+        recalls = ask.recalls(map(documents, results))
+        row = [name]
         for column in range(len(DEPTHS)):
-            change = (recalls - base)[:, column]
-            low, high = np.quantile(change[draws].mean(axis=1), (0.025, 0.975))
-            beside = "" if recalls is base else f"{change.mean():+.3f} [{low:+.2f},{high:+.2f}]"
-            cells.append(f"{recalls[:, column].mean():6.3f} {beside:19}")
-        print(f"{name:26}" + "".join(cells))
+            mean, low, high = change(recalls, reference, column)
+            beside = "" if results is base else f"<br>{mean:+.2f} [{low:+.2f}, {high:+.2f}]"
+            row.append(f"{recalls[:, column].mean():.3f}{beside}")
+        if parts:
+            row += [f"{ask.supported(results):.2f}", f"{np.mean([len(one.parts) for one in results]):.1f}"]
+        table.append(row)
+    return table
+
+
+def cost_note(exact: LiveView, times: int) -> str:
+    larger = f"; larger is {times} times the documents, with fresh names" if times > 1 else ""
+    return (
+        f"HNSW indexes, milliseconds of CPU without the embedding call, top_k 5, {len(exact.entities):,} entities"
+        f"{larger}. Overlap: the share of the first ten passages that exact indexes give too. Tokens: of passages and "
+        "parts together."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of one graph with approximate indexes: p50 and p95 by mode, and the overlap with what was found exactly."""
+
+    quantiles_ms: dict[str, tuple[float, float]]
+    overlaps: dict[str, float]
+
+
+def cost(view: LiveView, ask: Asked, methods: Mapping[str, Method], found: Mapping[str, Sequence[Retrieved]]) -> Cost:
+    """Measure, and give the graph's indexes back."""
+    settle(view)
+    timed = {name: method for name, method in methods.items() if name != "BM25"}
+    taken = {name: quantiles(latencies_ms(view, ask, method)) for name, method in timed.items()}
+    near = {name: overlap(found[name], answered(view, ask, method)) for name, method in timed.items()}
+    close(view)
+    return Cost(taken, near)
+
+
+def cost_table(tokens: Mapping[str, float], costs: Sequence[Cost]) -> Table:
+    """The first graph's costs, and of the larger one, if there is one, how much more they are."""
+    head = ["mode", "tokens", "overlap", "p50", "p95"]
+    table = [[*head, *(["p50, larger", "p95, larger", "p50 ratio", "p95 ratio"] if len(costs) > 1 else [])]]
+    for name, near in costs[0].overlaps.items():
+        times = [one.quantiles_ms[name] for one in costs]
+        row = [name, f"{tokens[name]:,.0f}", f"{near:.2f}", *(f"{value:.1f}" for one in times for value in one)]
+        if len(times) > 1:
+            row += [f"{large / small:.2f}" for small, large in zip(*times, strict=True)]
+        table.append(row)
+    return table
+
+
+def quantiles(taken: Sequence[float]) -> tuple[float, float]:
+    return float(np.median(taken)), float(np.quantile(taken, 0.95))
+
+
+def settle(view: LiveView) -> None:
+    """Wait for rebuilds that run beside."""
+    for index in (view.indexes.chunks, view.indexes.entities, view.indexes.statements):
+        if isinstance(index, HnswIndex):
+            index.settle()
+
+
+def close(view: LiveView) -> None:
+    for index in (view.indexes.chunks, view.indexes.entities, view.indexes.statements):
+        if isinstance(index, HnswIndex):
+            index.close()
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def section(title: str, note: str) -> Iterator[str]:
+    yield from ("", f"### {title}", "", note, "")
+
+
+def markdown(table: Table) -> Iterator[str]:
+    for number, row in enumerate(table):
+        yield "| " + " | ".join(row) + " |"
+        if number == 0:
+            yield "| --- |" + " ---: |" * (len(row) - 1)
+
+
+def write(text: str) -> None:
+    """Put the tables between the page's markers. Raises ValueError when it has none."""
+    before, begin, rest = PAGE.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{PAGE.name} lacks the markers {BEGIN} and {END}")
+    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
 
 
 if __name__ == "__main__":

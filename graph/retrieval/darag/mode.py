@@ -21,13 +21,17 @@ from graph.retrieval.walk import walk
 from graph.tokens import count_tokens
 from graph.view import LiveView, walk_entity
 
+SHARE = 0.25
+"""The paper hands out no passages, only communities: how much being in one counts beside similarity is ours."""
+
 
 def retrieve_da_rag(view: LiveView, question: Question, course: Course = COURSE) -> Retrieved:
     """Reports within `course.report_tokens`, and up to `top_k` passages within what `context_tokens` leaves.
 
-    A passage's `score` is its cosine, plus 2 in a community of the chunk layer, plus 1 where a report rests on it.
-    There is at least one passage, if any is near. Call under `view.lock.read()`. Cost: four searches and one for each
-    working entity, one walk, and matrices of COARSE and WORKING rows: bounded, whatever the graph's size.
+    A passage's `score` is its cosine, and SHARE of the relevance of the best community of passages that it is in, and
+    of the best that has a report resting on it. There is at least one passage, if any is near. Call under
+    `view.lock.read()`. Cost: four searches and one for each working entity, one walk, and matrices of COARSE and
+    WORKING rows: bounded, whatever the graph's size.
     """
     admits = admitted_chunks(view, question.filters)
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
@@ -53,11 +57,15 @@ def _scores(
     view: LiveView, question: Question, near: set[int], coarse: Sequence[Community], chosen: Sequence[Rated]
 ) -> dict[int, float]:
     """Every passage that may be handed out with its score, best first, equal ones by name."""
-    anchors = {number for one in coarse for number in one.members}
-    resting = {view.chunk_numbers[chunk_id] for one in chosen for chunk_id in one.report.sources}
-    found: Measured = measured(view, question, near | anchors | resting)
+    anchors = {number: one.relevance for one in reversed(coarse) for number in one.members}
+    resting = {
+        view.chunk_numbers[chunk_id]: one.report.community.relevance
+        for one in reversed(chosen)
+        for chunk_id in one.report.sources
+    }
+    found: Measured = measured(view, question, near.union(anchors, resting))
     rows = zip(found.numbers, found.cosine.tolist(), strict=True)
-    scores = {number: cosine + 2 * (number in anchors) + (number in resting) for number, cosine in rows}
+    scores = {number: cosine + SHARE * (anchors.get(number, 0.0) + resting.get(number, 0.0)) for number, cosine in rows}
     return dict(sorted(scores.items(), key=lambda row: -row[1]))  # stable: the numbers come by name
 
 
@@ -99,7 +107,7 @@ def _trace(
         (
             Step("chunk communities", "Communities of passages, by QRScore: where the search goes on.", coarse),
             Step("communities", "Communities of entities, by QRScore and the question's words in their report.", fine),
-            Step("passages", "Passages of communities, those that reports rest on, then the nearest.", handed),
+            Step("passages", "Passages by similarity and by the communities they are in or speak for.", handed),
         )
     )
 

@@ -6,7 +6,9 @@ admitted passages and their entities only.
 Deviations: the maximal k-truss of a whole layer is most of the graph, and cannot be computed for each question. The
 coarse search is on the passages that are nearest to the question and those that the walk from its seeds reaches;
 without chunk layer the fine one is on entities found in the same way; and the working subgraphs keep the WORKING
-entities nearest to the question. The communities of every k go on to the next step together, not only the best.
+entities nearest to the question. Of the coarse communities of every k those go on that are chosen like the reports:
+by QRScore, as long as their passages fit the context's budget, and the best in any case; for k-trusses of a high k are
+the near-cliques of passages that mention the same well-known thing, whatever was asked.
 """
 
 from __future__ import annotations
@@ -23,13 +25,14 @@ from graph.retrieval.darag.attributed import Attributed
 from graph.retrieval.filters import Admits
 from graph.retrieval.request import Question
 from graph.retrieval.seeds import Hit, nearest
+from graph.tokens import count_tokens
 from graph.vector_index import similarities
 from graph.view import LiveView
 
-COARSE = 150
-"""Passages of the coarse search: a hundred nearest, the rest the walk's best."""
-NEAREST = 100
-WORKING = 120
+COARSE = 120
+"""Passages of the coarse search: the NEAREST, the rest the walk's best."""
+NEAREST = 80
+WORKING = 100
 ANCHORS = 10
 """Passages that anchor the fine search where no two of the coarse one are linked."""
 
@@ -101,7 +104,22 @@ def _coarse(
         chosen.add(number)
     found = measured(view, question, chosen)
     links = ChunkLayer(view).among(found.numbers)
-    return _search(Attributed.over(found.numbers, found.cosine.tolist(), links), "passages", course)
+    communities_ = _search(Attributed.over(found.numbers, found.cosine.tolist(), links), "passages", course)
+    return _fitting(view, communities_, course.context_tokens)
+
+
+def _fitting(view: LiveView, coarse: Sequence[Community], budget: int) -> list[Community]:
+    """The best by QRScore, equal ones with the greater k first, whose passages fit together."""
+    kept: list[Community] = []
+    inside: set[int] = set()
+    for one in sorted(coarse, key=lambda one: (-one.relevance, -one.k)):
+        more = set(one.members) - inside
+        tokens = sum(count_tokens(view.chunks[number].text) for number in more)
+        if more and (tokens <= budget or not kept):
+            kept.append(one)
+            inside |= more
+            budget -= tokens
+    return kept
 
 
 def _entities(view: LiveView, question: Question, mass: Mapping[int, float], admits: Admits | None) -> set[int]:

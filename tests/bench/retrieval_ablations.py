@@ -1,0 +1,118 @@
+"""The modes with parts left out, or with parts that were left out for good: `VARIANTS` by mode and name.
+
+A variant is a method like a mode. The first of each mode is the whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from graph.retrieval import Passage, Question, Retrieved, Subgraph, candidates, paired, retrieve
+from graph.retrieval.candidates import Pool, bridge_strength, entities_of
+from graph.retrieval.darag import retrieve_da_rag
+from graph.retrieval.darag.working import COURSE, Course
+from graph.retrieval.dynagrag import Dynagrag, Traversal, retrieve_dynagrag
+from graph.retrieval.evidence import WEIGHTING, Scores, Weighting, inclusion
+from graph.retrieval.seeds import Seeds, find_seeds, restart
+from graph.retrieval.walk import walk
+from graph.view import LiveView
+from tests.bench.retrieval_asking import Method
+
+Extra = Callable[[LiveView, Seeds, Pool], Scores]
+
+
+def by_pairs(weighting: Weighting, extra: Extra | None = None, weight: float = 1.0) -> Method:
+    """Mode `passages` with other weights, and with a further term of the pairs' scores."""
+
+    def method(view: LiveView, question: Question) -> Retrieved:
+        seeds = find_seeds(view, question.vector, None, max(candidates.NEAR, question.top_k))
+        mass = walk(view.walk, restart(view, seeds))
+        pool = candidates.gather(view, question, seeds, mass, weighting=weighting)
+        if pool is None:
+            return Retrieved((), Subgraph(), view.version, "passages")
+        scores = paired.pair_scores(pool, weighting) + (weight * extra(view, seeds, pool) if extra else 0.0)
+        relevance = inclusion(scores, pool.firsts, pool.worth, weighting.temperature)
+        best = candidates.best_first(relevance, question.top_k).tolist()
+        chunks = [(view.chunks[pool.numbers[place]], float(relevance[place])) for place in best]
+        passages = tuple(Passage(chunk.chunk_id, chunk.doc_id, score, chunk.text) for chunk, score in chunks)
+        return Retrieved(passages, Subgraph(), view.version, "passages")
+
+    return method
+
+
+def trussness(view: LiveView, _: Seeds, pool: Pool) -> Scores:
+    """The strongest relation between the two passages' entities: log2 of trussness - 1, 0 outside of triangles."""
+    holders = _holders(view, pool)
+    found = np.zeros(pool.bridges.shape)
+    for row, first in enumerate(pool.firsts.tolist()):
+        for node in entities_of(view, pool.numbers[first]):
+            for other, edge in view.neighbours.get(node, {}).items():
+                if edge.trussness > 2 and len(view.entities[other].chunks) <= candidates.HUB:
+                    places = holders.get(other, [])
+                    found[row, places] = np.maximum(found[row, places], math.log2(edge.trussness - 1))
+    return found
+
+
+def path_from_seed(view: LiveView, seeds: Seeds, pool: Pool) -> Scores:
+    """The strength of the best shared entity that the question names, or that is one relation away from one."""
+    named = {hit.number for hit in seeds.entities} | {end for hit in seeds.statements for end in view.ends(hit.number)}
+    near = named.union(*(view.neighbours.get(node, {}) for node in named))
+    holders = _holders(view, pool)
+    found = np.zeros(pool.bridges.shape)
+    for row, first in enumerate(pool.firsts.tolist()):
+        for node in entities_of(view, pool.numbers[first]) & near:
+            places = holders[node]
+            found[row, places] = np.maximum(found[row, places], bridge_strength(view, node))
+    return found
+
+
+def _holders(view: LiveView, pool: Pool) -> dict[int, list[int]]:
+    """The candidates that mention each entity."""
+    holders: dict[int, list[int]] = {}
+    for place, number in enumerate(pool.numbers):
+        for node in entities_of(view, number):
+            holders.setdefault(node, []).append(place)
+    return holders
+
+
+def da_rag(course: Course) -> Method:
+    return lambda view, question: retrieve_da_rag(view, question, course)
+
+
+def dynagrag(told: Dynagrag) -> Method:
+    return lambda view, question: retrieve_dynagrag(view, question, told)
+
+
+VARIANTS: Mapping[str, Mapping[str, Method]] = {
+    "passages": {
+        "whole": by_pairs(WEIGHTING),
+        "no bridge": by_pairs(replace(WEIGHTING, bridge=0.0)),
+        "no coverage": by_pairs(replace(WEIGHTING, coverage=0.0)),
+        "no redundancy": by_pairs(replace(WEIGHTING, redundancy=0.0)),
+        "no walk": by_pairs(replace(WEIGHTING, walk=0.0)),
+        "nearness and walk": by_pairs(replace(WEIGHTING, bridge=0.0, coverage=0.0, redundancy=0.0)),
+        "with trussness, 0.5": by_pairs(WEIGHTING, trussness, 0.5),
+        "with paths from seeds, 0.25": by_pairs(WEIGHTING, path_from_seed, 0.25),
+    },
+    "da-rag": {
+        "whole": da_rag(COURSE),
+        "no chunk layer": da_rag(replace(COURSE, chunk_layer=False)),
+        "no similarity layer": da_rag(replace(COURSE, similarity_layer=False)),
+        "1-hop, no community search": da_rag(replace(COURSE, community_search=False)),
+    },
+    "dynagrag": {
+        "whole": dynagrag(Dynagrag()),
+        "no diversity": dynagrag(Dynagrag(diversity=False)),
+        "no pruning": dynagrag(Dynagrag(pruning=False)),
+        "plain traversal": dynagrag(Dynagrag(traversal=Traversal.BREADTH)),
+    },
+}
+
+
+def mode(name: str) -> Method:
+    """A registered mode as a method of its own."""
+    return lambda view, question: retrieve(view, replace(question, mode=name))
