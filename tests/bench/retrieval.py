@@ -32,6 +32,7 @@ from tests.bench.retrieval_asking import (
     Method,
     answered,
     change,
+    context_tokens,
     documents,
     latencies_ms,
     overlap,
