@@ -79,6 +79,10 @@ class Settings(BaseSettings):
 
     kafka: str = ""
     bolt: str = ""
+    bolt_user: str = ""
+    bolt_password: SecretStr = SecretStr("")
+    bolt_database: str = ""
+    bolt_ca_file: str = ""
 
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)

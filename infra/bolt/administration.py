@@ -1,0 +1,104 @@
+"""Setting the database up, by gqlalchemy: checks, constraints, indexes. Blocking, so it runs in a thread.
+
+gqlalchemy gives the clients; the connection under them is ours, because its own closes a session before it has read
+what the server says (so that a refused statement passes for done), and knows neither a database's name nor a
+certificate. Memgraph is reached by it, too: pymgclient, which gqlalchemy would use, holds Python's global lock while it
+waits.
+
+Invariant: a database is at a schema that this code reads, or is refused, untouched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gqlalchemy import Neo4j
+from gqlalchemy.connection import Connection
+from neo4j import Driver, GraphDatabase
+
+from infra.bolt import cypher
+from infra.bolt.address import BoltAddress
+from infra.bolt.cypher import Dialect
+from infra.bolt.database import check_storage_mode, driver_options
+from infra.bolt.failures import DRIVER_ERRORS, failure
+from streams.errors import Broken
+
+SCHEMA_VERSION = 1
+_THERE_ALREADY = "already exists"
+
+
+class Session(Connection):  # type: ignore[misc]
+    """gqlalchemy's connection over the Bolt driver. Statements are autocommitted, as DDL must be."""
+
+    def __init__(self, address: BoltAddress) -> None:
+        super().__init__("", 0, address.user, "", bool(address.ca_file))
+        self._driver: Driver = GraphDatabase.driver(**driver_options(address))
+        self._database = address.database or None
+
+    def execute(self, query: str, parameters: dict[str, Any] | None = None) -> None:
+        """Run to its end, so that a failure is seen."""
+        for _ in self.execute_and_fetch(query, parameters):
+            continue
+
+    def execute_and_fetch(self, query: str, parameters: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+        """The rows, as they come. Not iterated, it does nothing."""
+        with self._driver.session(database=self._database) as session:
+            for record in session.run(query, parameters or {}):
+                yield dict(zip(record.keys(), record.values(), strict=True))
+
+    def is_active(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._driver.close()
+
+
+class Administration(Neo4j):  # type: ignore[misc]
+    """A gqlalchemy client of either server. To be closed."""
+
+    def __init__(self, address: BoltAddress) -> None:
+        super().__init__()
+        self._session = Session(address)
+
+    def new_connection(self) -> Session:
+        return self._session
+
+    def close(self) -> None:
+        self._session.close()
+
+
+def prepare(address: BoltAddress, dialect: Dialect) -> None:
+    """Refuse a database that cannot be used; make the constraints and indexes that are not there.
+
+    Raises Broken for a Memgraph without transactions, for a schema of a newer version and for missing rights.
+    """
+    try:
+        client = Administration(address)
+        try:
+            if dialect is Dialect.MEMGRAPH:
+                check_storage_mode(list(client.execute_and_fetch(cypher.STORAGE_INFO)))
+            _check_schema(list(client.execute_and_fetch(cypher.READ_SCHEMA)))
+            for statement in cypher.schema(dialect):
+                _define(client, statement, dialect)
+            client.execute(cypher.PUT_SCHEMA, {"version": SCHEMA_VERSION})
+        finally:
+            client.close()
+    except DRIVER_ERRORS as error:
+        raise failure(error) from error
+
+
+def _define(client: Administration, statement: str, dialect: Dialect) -> None:
+    try:
+        client.execute(statement)
+    except DRIVER_ERRORS as error:
+        if dialect is not Dialect.MEMGRAPH or _THERE_ALREADY not in str(error):
+            raise
+
+
+def _check_schema(found: list[dict[str, Any]]) -> None:
+    if found and found[0]["version"] > SCHEMA_VERSION:
+        raise Broken(
+            f"the graph database has schema {found[0]['version']}, which a newer version of Graphtide wrote; "
+            f"this version reads schema {SCHEMA_VERSION}: upgrade Graphtide, or use another database"
+        )

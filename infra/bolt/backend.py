@@ -1,0 +1,51 @@
+"""The cluster's graph store: one Bolt database, opened as GraphStore, Outbox, Ledger and memo."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from infra.bolt.address import BoltAddress
+from infra.bolt.administration import prepare
+from infra.bolt.database import BoltDatabase
+from infra.bolt.ledger import BoltLedger
+from infra.bolt.memo import CAPACITY, BoltVectorStore
+from infra.bolt.store import BoltStore
+from streams.errors import GraphtideError
+from streams.memory import now_ms
+from streams.ports import Log
+
+
+class BoltBackend:
+    """Made by `open`, in the event loop that uses it; `close` ends it. `clock_ms` dates ledger entries."""
+
+    def __init__(self, database: BoltDatabase, log: Log, clock_ms: Callable[[], int]) -> None:
+        self.database = database
+        self.log = log
+        self.ledger = BoltLedger(database, log, clock_ms)
+        self.store = BoltStore(database, self.ledger, clock_ms)
+
+    @classmethod
+    async def open(cls, address: BoltAddress, log: Log, clock_ms: Callable[[], int] = now_ms) -> BoltBackend:
+        """Connect, see to the schema, and sweep what died half-built.
+
+        Raises Broken, with the cure, for wrong credentials and for a server that keeps no transactions; Retryable when
+        nobody answers within the address's time-out.
+        """
+        database = await BoltDatabase.connect(address)
+        try:
+            await asyncio.to_thread(prepare, address, database.dialect)
+            backend = cls(database, log, clock_ms)
+            await backend.store.sweep()
+        except GraphtideError:
+            await database.close()
+            raise
+        return backend
+
+    def vectors(self, table: str, capacity: int = CAPACITY) -> BoltVectorStore:
+        """A memo that all processes of the cluster share: `table` is a name of the code's own."""
+        return BoltVectorStore(self.database, table, capacity)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self.database.close()

@@ -1,0 +1,448 @@
+"""Every Cypher statement that Graphtide sends, and the layout they make. Nothing else in the project holds Cypher.
+
+    (:Document)-[:HAS]->(:Chunk)-[:MENTIONS]->(:Label)-[:NAMES]->(:Entity)-[:RELATES]->(:Entity)
+    (:Chunk)-[:SUPPORTS]->(:Statement)-[:SUBJECT|OBJECT]->(:Label)-[:SAME_AS]->(:Label)
+    (:Entity)-[:MEMBER_OF]->(:Community)-[:PART_OF]->(:Community)<-[:ABOUT]-(:Report)
+
+`(:Graph)` is a graph's head: its `scope` (name/generation) is the generation of rows that counts, so switching a
+rebuilt graph in is one property. Every node of a graph's rows has a `key` that begins with its scope, unique by
+constraint.
+
+What holds for each statement: only parameters carry values; labels, types and properties stand in the text; what is
+given many times over comes as a list, free of duplicates, for UNWIND; on a document's path every MATCH begins at an
+index. Only what both Neo4j 5 and Memgraph's openCypher accept is used (DDL apart, see DIALECTS). `SET x.lock = true
+REMOVE x.lock` changes nothing, but takes the write lock, so that what is read after it cannot be overtaken.
+
+Mentions, support, edges and same-as are rows of relationships: their nodes outlive their own row while such a row
+needs them (then only `key`, `scope` and `number` are left). HAS, NAMES, SUBJECT, OBJECT, MEMBER_OF and PART_OF are
+derived from properties, for people and for queries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Dialect(StrEnum):
+    """Whose DDL is spoken; all other statements are the same."""
+
+    NEO4J = "neo4j"
+    MEMGRAPH = "memgraph"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTable:
+    """Rows that are nodes. `columns[0]` is the row's own key, `columns[1]` one that no row is without."""
+
+    label: str
+    columns: tuple[str, ...]
+
+    @property
+    def upsert(self) -> str:
+        """$rows of {key, columns…} into $scope."""
+        values = ", ".join(f"n.{column} = row.{column}" for column in self.columns)
+        return f"UNWIND $rows AS row MERGE (n:{self.label} {{key: row.key}}) SET n.scope = $scope, {values}"
+
+    @property
+    def read(self) -> str:
+        """All rows of $scope."""
+        values = ", ".join(f"n.{column} AS {column}" for column in self.columns)
+        return f"MATCH (n:{self.label} {{scope: $scope}}) WHERE n.{self.columns[1]} IS NOT NULL RETURN {values}"
+
+    @property
+    def ensure(self) -> str:
+        """$rows of {key, number}: nodes for relationships to end at, whether they have a row or not."""
+        made = "ON CREATE SET n.scope = $scope, n.number = row.number"
+        return f"UNWIND $rows AS row MERGE (n:{self.label} {{key: row.key}}) {made}"
+
+    @property
+    def delete(self) -> str:
+        """The nodes of $keys."""
+        return f"UNWIND $keys AS key MATCH (n:{self.label} {{key: key}}) DETACH DELETE n"
+
+    def delete_free(self, held_by: str) -> str:
+        """Those nodes of $keys to which no relationship of the types `held_by` is tied."""
+        return (
+            f"UNWIND $keys AS key MATCH (n:{self.label} {{key: key}}) OPTIONAL MATCH (n)-[r:{held_by}]-()"
+            " WITH n, count(r) AS held WHERE held = 0 DETACH DELETE n"
+        )
+
+    def vacate(self, derived: str) -> str:
+        """Take the row from the nodes of $keys, and the relationships `derived` from it; the nodes stay."""
+        gone = ", ".join(f"n.{column}" for column in self.columns[1:])
+        return (
+            f"UNWIND $keys AS key MATCH (n:{self.label} {{key: key}}) REMOVE {gone} WITH n"
+            f" MATCH (n)-[r:{derived}]-() DELETE r"
+        )
+
+    @property
+    def sweep(self) -> str:
+        """At most $limit nodes of $scope; says how many there were."""
+        return f"MATCH (n:{self.label} {{scope: $scope}}) WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS gone"
+
+
+DOCUMENT = NodeTable("Document", ("doc_id", "revision", "title", "source", "occurred_at", "metadata", "chunks"))
+CHUNK = NodeTable("Chunk", ("number", "chunk_id", "doc_id", "ordinal", "text", "version", "vector"))
+LABEL = NodeTable("Label", ("number", "name", "type", "node", "mentions", "vector_sum"))
+STATEMENT = NodeTable(
+    "Statement",
+    ("number", "predicate", "subject", "object", "count", "weight_milli", "weight", "version", "vector_sum", "vector"),
+)
+ENTITY = NodeTable("Entity", ("number", "name", "type", "labels", "mentions", "version", "vector"))
+COMMUNITY = NodeTable("Community", ("number", "level", "parent"))
+NODE_TABLES = (DOCUMENT, CHUNK, LABEL, STATEMENT, ENTITY, COMMUNITY)
+
+
+@dataclass(frozen=True, slots=True)
+class PassageTable:
+    """Rows that are relationships of a chunk, in the order of `place`; all of a chunk's go and come together."""
+
+    type: str
+    end: NodeTable
+    end_column: str
+    columns: tuple[str, ...]
+
+    @property
+    def create(self) -> str:
+        """$rows of {chunk, end, place, columns…}; says how many found both their nodes."""
+        values = ", ".join(f"{column}: row.{column}" for column in ("place", *self.columns))
+        return (
+            f"UNWIND $rows AS row MATCH (c:Chunk {{key: row.chunk}}) MATCH (e:{self.end.label} {{key: row.end}})"
+            f" CREATE (c)-[:{self.type} {{{values}}}]->(e) RETURN count(*) AS made"
+        )
+
+    @property
+    def clear(self) -> str:
+        """All of the chunks of $keys."""
+        return f"UNWIND $keys AS key MATCH (c:Chunk {{key: key}})-[r:{self.type}]->() DELETE r"
+
+    @property
+    def read(self) -> str:
+        values = ", ".join(f"r.{column} AS {column}" for column in ("place", *self.columns))
+        return (
+            f"MATCH (c:Chunk {{scope: $scope}})-[r:{self.type}]->(e:{self.end.label})"
+            f" RETURN c.number AS chunk, e.number AS {self.end_column}, {values}"
+        )
+
+
+MENTIONS = PassageTable("MENTIONS", LABEL, "label", ("name", "description", "count"))
+SUPPORTS = PassageTable(
+    "SUPPORTS",
+    STATEMENT,
+    "statement",
+    ("description", "sentence", "weight_milli", "count", "valid_from", "valid_to"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PairTable:
+    """Rows that are relationships between two nodes of a kind, with a key of their own."""
+
+    type: str
+    end: NodeTable
+    columns: tuple[str, ...]
+
+    @property
+    def update(self) -> str:
+        """$rows of {key, columns…}; says the keys of those that are there."""
+        values = ", ".join(f"r.{column} = row.{column}" for column in self.columns)
+        return f"UNWIND $rows AS row MATCH ()-[r:{self.type} {{key: row.key}}]->() SET {values} RETURN row.key AS key"
+
+    @property
+    def create(self) -> str:
+        """$rows of {key, a, b, columns…}, `a` and `b` being keys; says how many found both their nodes."""
+        values = ", ".join(f"{column}: row.{column}" for column in ("key", *self.columns))
+        label = self.end.label
+        return (
+            f"UNWIND $rows AS row MATCH (a:{label} {{key: row.a}}) MATCH (b:{label} {{key: row.b}})"
+            f" CREATE (a)-[:{self.type} {{{values}}}]->(b) RETURN count(*) AS made"
+        )
+
+    @property
+    def delete(self) -> str:
+        """Those of $keys."""
+        return f"UNWIND $keys AS key MATCH ()-[r:{self.type} {{key: key}}]->() DELETE r"
+
+    @property
+    def read(self) -> str:
+        values = ", ".join(f"r.{column} AS {column}" for column in self.columns)
+        label = self.end.label
+        return (
+            f"MATCH (a:{label} {{scope: $scope}})-[r:{self.type}]->(b:{label})"
+            f" RETURN a.number AS a, b.number AS b, {values}"
+        )
+
+
+RELATES = PairTable("RELATES", ENTITY, ("weight", "trussness"))
+SAME_AS = PairTable("SAME_AS", LABEL, ("rule", "score_milli"))
+
+# -- derived relationships ---------------------------------------------------------------------------------------------
+
+CLEAR_HAS = "UNWIND $rows AS row MATCH (d:Document {key: row.key})-[r:HAS]->() DELETE r"
+CREATE_HAS = (
+    "UNWIND $rows AS row MATCH (d:Document {key: row.key}) UNWIND row.chunk_keys AS chunk"
+    " MATCH (c:Chunk {key: chunk}) CREATE (d)-[:HAS]->(c)"
+)
+CLEAR_NAMES = "UNWIND $rows AS row MATCH (l:Label {key: row.key})-[r:NAMES]->(e) WHERE e.key <> row.entity DELETE r"
+CREATE_NAMES = (
+    "UNWIND $rows AS row MATCH (l:Label {key: row.key}) MATCH (e:Entity {key: row.entity}) MERGE (l)-[:NAMES]->(e)"
+)
+CLEAR_ENDS = (
+    "UNWIND $rows AS row MATCH (s:Statement {key: row.key})-[r:SUBJECT|OBJECT]->(l)"
+    " WHERE l.key <> CASE type(r) WHEN 'SUBJECT' THEN row.subject_key ELSE row.object_key END DELETE r"
+)
+CREATE_ENDS = (
+    "UNWIND $rows AS row MATCH (s:Statement {key: row.key})"
+    " MATCH (a:Label {key: row.subject_key}) MATCH (b:Label {key: row.object_key})"
+    " MERGE (s)-[:SUBJECT]->(a) MERGE (s)-[:OBJECT]->(b)"
+)
+CLEAR_PARENTS = "UNWIND $rows AS row MATCH (c:Community {key: row.key})-[r:PART_OF]->() DELETE r"
+CREATE_PARENTS = (
+    "UNWIND $rows AS row MATCH (c:Community {key: row.key}) MATCH (p:Community {key: row.parent_key})"
+    " CREATE (c)-[:PART_OF]->(p)"
+)
+
+# -- membership: a property of the entity, with or without a row -------------------------------------------------------
+
+UNASSIGN = (
+    "UNWIND $keys AS key MATCH (e:Entity {key: key}) REMOVE e.community WITH e MATCH (e)-[r:MEMBER_OF]->() DELETE r"
+)
+ASSIGN = "UNWIND $rows AS row MATCH (e:Entity {key: row.key}) SET e.community = row.community RETURN count(*) AS made"
+CREATE_MEMBERS = (
+    "UNWIND $rows AS row MATCH (e:Entity {key: row.key}) MATCH (c:Community {key: row.community_key})"
+    " CREATE (e)-[:MEMBER_OF]->(c)"
+)
+READ_MEMBERS = (
+    "MATCH (e:Entity {scope: $scope}) WHERE e.community IS NOT NULL RETURN e.number AS node, e.community AS community"
+)
+CLEAR_MEMBERS = "MATCH (e:Entity {scope: $scope}) WHERE e.community IS NOT NULL REMOVE e.community"
+CLEAR_COMMUNITIES = "MATCH (c:Community {scope: $scope}) DETACH DELETE c"
+
+# A community counts as long as an entity is in it: its node is kept by its property, not by MEMBER_OF.
+DELETE_FREE_ENTITIES = (
+    "UNWIND $keys AS key MATCH (n:Entity {key: key}) WHERE n.community IS NULL OPTIONAL MATCH (n)-[r:RELATES]-()"
+    " WITH n, count(r) AS held WHERE held = 0 DETACH DELETE n"
+)
+DELETE_FREE_LABELS = LABEL.delete_free("MENTIONS|SAME_AS")
+DELETE_FREE_STATEMENTS = STATEMENT.delete_free("SUPPORTS")
+VACATE_ENTITIES = ENTITY.vacate("NAMES")
+VACATE_LABELS = LABEL.vacate("NAMES|SUBJECT|OBJECT")
+VACATE_STATEMENTS = STATEMENT.vacate("SUBJECT|OBJECT")
+
+# -- watermarks and the outbox -----------------------------------------------------------------------------------------
+
+CLAIM = (
+    "MERGE (w:Watermark {partition: $partition})"
+    " ON CREATE SET w.epoch = 0, w.next_offset = 0, w.notices = 0"
+    " SET w.lock = true REMOVE w.lock SET w.epoch = w.epoch + 1"
+    " RETURN w.epoch AS epoch, w.next_offset AS next_offset"
+)
+HOLD_WATERMARK = (
+    "MATCH (w:Watermark {partition: $partition}) SET w.lock = true REMOVE w.lock"
+    " RETURN w.epoch AS epoch, w.next_offset AS next_offset, w.notices AS notices, w.last_commit AS last_commit"
+)
+ADVANCE = (
+    "MATCH (w:Watermark {partition: $partition})"
+    " SET w.next_offset = $next_offset, w.notices = $notices, w.last_commit = $last_commit"
+)
+PUT_NOTICES = (
+    "UNWIND $rows AS row CREATE (:Notice {key: row.key, partition: $partition, sequence: row.sequence,"
+    " record_key: row.record_key, value: row.value, headers: row.headers})"
+)
+WAITING = (
+    "MATCH (n:Notice) WHERE n.key >= $first AND n.key <= $last"
+    " RETURN n.sequence AS sequence, n.record_key AS record_key, n.value AS value, n.headers AS headers"
+    " ORDER BY n.key LIMIT $limit"
+)
+SENT = "MATCH (n:Notice) WHERE n.key >= $first AND n.key <= $last DELETE n"
+
+# -- heads, generations ------------------------------------------------------------------------------------------------
+
+HOLD_HEAD = (
+    "MERGE (g:Graph {name: $graph}) ON CREATE SET g.scope = $first_scope, g.generations = 1, g.version = 0"
+    " SET g.lock = true REMOVE g.lock"
+    " RETURN g.scope AS scope, g.version AS version, g.generations AS generations, g.next_community AS next_community"
+)
+HOLD_KNOWN_HEAD = (
+    "MATCH (g:Graph {name: $graph}) SET g.lock = true REMOVE g.lock"
+    " RETURN g.scope AS scope, g.version AS version, g.generations AS generations, g.next_community AS next_community"
+)
+READ_HEAD = (
+    "MATCH (g:Graph {name: $graph})"
+    " RETURN g.scope AS scope, g.version AS version, g.generations AS generations, g.next_community AS next_community"
+)
+SET_HEAD = (
+    "MATCH (g:Graph {name: $graph}) SET g.scope = $scope, g.version = $version, g.next_community = $next_community"
+)
+GRAPHS = "MATCH (g:Graph) WHERE g.version > 0 RETURN g.name AS name, g.version AS version ORDER BY name"
+BEGIN_BUILD = (
+    "MATCH (g:Graph {name: $graph}) SET g.generations = $generation"
+    " CREATE (:Build {scope: $scope, graph: $graph, dead: false, touched_ms: $now_ms})"
+)
+TOUCH_BUILD = "MATCH (b:Build {scope: $scope}) WHERE NOT b.dead SET b.touched_ms = $now_ms RETURN count(*) AS found"
+END_BUILD = "MATCH (b:Build {scope: $scope}) WHERE NOT b.dead DELETE b RETURN count(*) AS found"
+LEAVE_SCOPE = "MERGE (b:Build {scope: $scope}) SET b.graph = $graph, b.dead = true"
+LEFTOVERS = "MATCH (b:Build) WHERE b.dead OR b.touched_ms <= $before_ms RETURN b.scope AS scope ORDER BY scope"
+FORGET_SCOPE = "MATCH (b:Build {scope: $scope}) DELETE b"
+
+# -- standings, verdicts, reports --------------------------------------------------------------------------------------
+
+PUT_STANDINGS = (
+    "UNWIND $rows AS row MERGE (s:Standing {key: row.key})"
+    " SET s.graph = $graph, s.live = row.live, s.doc_id = row.doc_id, s.revision = row.revision,"
+    " s.extraction = row.extraction"
+)
+READ_STANDINGS = (
+    "UNWIND $keys AS key MATCH (s:Standing {key: key})"
+    " RETURN s.doc_id AS doc_id, s.revision AS revision, s.extraction AS extraction"
+)
+LIVE_DOCUMENTS = "MATCH (s:Standing {live: $graph}) RETURN s.doc_id AS doc_id"
+PUT_VERDICTS = (
+    "UNWIND $rows AS row MERGE (v:Verdict {key: row.key})"
+    " SET v.graph = $graph, v.a_name = row.a_name, v.a_type = row.a_type, v.b_name = row.b_name,"
+    " v.b_type = row.b_type, v.same = row.same"
+)
+READ_VERDICTS = (
+    "MATCH (v:Verdict {graph: $graph}) RETURN v.a_name AS a_name, v.a_type AS a_type,"
+    " v.b_name AS b_name, v.b_type AS b_type, v.same AS same"
+)
+PUT_REPORTS = (
+    "UNWIND $rows AS row MERGE (r:Report {key: row.key})"
+    " SET r.graph = $graph, r.community = row.community, r.level = row.level, r.fingerprint = row.fingerprint,"
+    " r.version = row.version, r.title = row.title, r.summary = row.summary, r.sources = row.sources"
+)
+LINK_REPORTS = (
+    "UNWIND $rows AS row MATCH (r:Report {key: row.key}) MATCH (c:Community {key: row.community_key})"
+    " MERGE (r)-[:ABOUT]->(c)"
+)
+DELETE_REPORTS = "UNWIND $keys AS key MATCH (r:Report {key: key}) DETACH DELETE r"
+CLEAR_REPORTS = "MATCH (r:Report {graph: $graph}) DETACH DELETE r"
+READ_REPORTS = (
+    "MATCH (r:Report {graph: $graph}) RETURN r.community AS community, r.level AS level, r.fingerprint AS fingerprint,"
+    " r.version AS version, r.title AS title, r.summary AS summary, r.sources AS sources ORDER BY community"
+)
+
+# -- the ledger: `pending` and `waiting_since`, and their index entries, are there only while a revision is ACCEPTED ---
+
+ENTER = (
+    "UNWIND $rows AS row MERGE (r:Revision {key: row.key})"
+    " ON CREATE SET r.graph = row.graph, r.doc_id = row.doc_id, r.document = row.document,"
+    " r.partition = row.partition, r.position = row.position, r.state = 'accepted', r.reason = '', r.attempts = 0,"
+    " r.accepted_ms = row.accepted_ms, r.pending = row.graph, r.waiting_since = row.accepted_ms"
+)
+KNOWN_REVISIONS = "UNWIND $keys AS key MATCH (r:Revision {key: key}) RETURN count(*) AS found"
+CONCLUDE = (
+    "UNWIND $rows AS row MATCH (r:Revision {key: row.key}) SET r.lock = true REMOVE r.lock"
+    " WITH r, row WHERE r.state = 'accepted'"
+    " SET r.state = row.state, r.reason = row.reason, r.ended_ms = $now_ms REMOVE r.pending, r.waiting_since"
+    " RETURN r.graph AS graph, row.state AS state, count(*) AS ended"
+)
+ADD_TO_TOTALS = (
+    "UNWIND $rows AS row MERGE (t:Total {key: row.key})"
+    " ON CREATE SET t.graph = row.graph, t.state = row.state, t.revisions = 0"
+    " SET t.lock = true REMOVE t.lock SET t.revisions = t.revisions + row.ended"
+)
+READ_TOTALS = "MATCH (t:Total {graph: $graph}) RETURN t.state AS state, t.revisions AS revisions"
+BEGIN_ATTEMPT = (
+    "MATCH (r:Revision {key: $key}) SET r.lock = true REMOVE r.lock SET r.attempts = r.attempts + 1"
+    " RETURN r.attempts AS attempts"
+)
+SPARE_ATTEMPT = (
+    "MATCH (r:Revision {key: $key}) SET r.lock = true REMOVE r.lock"
+    " SET r.attempts = CASE WHEN r.attempts > 0 THEN r.attempts - 1 ELSE 0 END"
+)
+_ENTRY = (
+    " RETURN r.graph AS graph, r.doc_id AS doc_id, r.partition AS partition, r.position AS position, r.state AS state,"
+    " r.reason AS reason, r.attempts AS attempts, r.accepted_ms AS accepted_ms, r.ended_ms AS ended_ms"
+)
+LATEST = f"MATCH (r:Revision {{document: $document}}){_ENTRY} ORDER BY position DESC LIMIT 1"
+UNFINISHED = (
+    f"MATCH (r:Revision) WHERE r.waiting_since < $before_ms{_ENTRY}"
+    " ORDER BY accepted_ms, partition, position LIMIT $limit"
+)
+PENDING = "MATCH (r:Revision {pending: $graph}) RETURN count(*) AS pending"
+PENDING_UP_TO = (
+    "MATCH (r:Revision {pending: $graph}) WHERE r.partition = $partition AND r.position <= $position"
+    " RETURN count(*) AS pending"
+)
+
+# -- what models said before -------------------------------------------------------------------------------------------
+
+GET_MEMOS = "UNWIND $keys AS key MATCH (m:Memo {key: key}) RETURN m.key AS key, m.value AS value, m.slot AS slot"
+HOLD_MEMO_TABLE = (
+    "MERGE (t:MemoTable {name: $table}) ON CREATE SET t.newest = 0"
+    " SET t.lock = true REMOVE t.lock SET t.newest = t.newest + $taken RETURN t.newest AS newest"
+)
+READ_MEMO_TABLE = "MATCH (t:MemoTable {name: $table}) RETURN t.newest AS newest"
+PUT_MEMOS = "UNWIND $rows AS row MERGE (m:Memo {key: row.key}) SET m.value = row.value, m.slot = row.slot"
+RENEW_MEMOS = "UNWIND $rows AS row MATCH (m:Memo {key: row.key}) SET m.slot = row.slot"
+FORGET_MEMOS = "MATCH (m:Memo) WHERE m.slot >= $first AND m.slot <= $last DELETE m"
+
+# -- administration: sent by gqlalchemy, once, outside any transaction -------------------------------------------------
+
+READ_SCHEMA = "MATCH (s:Schema {name: 'graphtide'}) RETURN s.version AS version"
+PUT_SCHEMA = "MERGE (s:Schema {name: 'graphtide'}) ON CREATE SET s.version = $version"
+STORAGE_INFO = "SHOW STORAGE INFO"
+PING = "RETURN 1 AS one"
+
+UNIQUE = (
+    *((table.label, "key") for table in NODE_TABLES),
+    ("Watermark", "partition"),
+    ("Notice", "key"),
+    ("Graph", "name"),
+    ("Build", "scope"),
+    ("Standing", "key"),
+    ("Verdict", "key"),
+    ("Report", "key"),
+    ("Revision", "key"),
+    ("Total", "key"),
+    ("Memo", "key"),
+    ("MemoTable", "name"),
+    ("Schema", "name"),
+)
+"""Nodes of which there is one for each value of the property. The constraint of Memgraph makes no index by itself."""
+
+INDEXED = (
+    *((table.label, "scope") for table in NODE_TABLES),
+    ("Entity", "name"),
+    ("Document", "doc_id"),
+    ("Chunk", "chunk_id"),
+    ("Standing", "live"),
+    ("Verdict", "graph"),
+    ("Report", "graph"),
+    ("Revision", "document"),
+    ("Revision", "pending"),
+    ("Revision", "waiting_since"),
+    ("Total", "graph"),
+    ("Memo", "slot"),
+)
+"""Entity(name), Document(doc_id) and Chunk(chunk_id) are for people."""
+
+INDEXED_RELATIONSHIPS = (("RELATES", "key"), ("SAME_AS", "key"))
+
+
+def schema(dialect: Dialect) -> tuple[str, ...]:
+    """The DDL. Neo4j passes over what is there; Memgraph does so for indexes, and says so for constraints."""
+    if dialect is Dialect.NEO4J:
+        return (
+            *(
+                f"CREATE CONSTRAINT {label.lower()}_{name} IF NOT EXISTS FOR (x:{label}) REQUIRE x.{name} IS UNIQUE"
+                for label, name in UNIQUE
+            ),
+            *(
+                f"CREATE INDEX {label.lower()}_{name} IF NOT EXISTS FOR (x:{label}) ON (x.{name})"
+                for label, name in INDEXED
+            ),
+            *(
+                f"CREATE CONSTRAINT {type_.lower()}_{name} IF NOT EXISTS"
+                f" FOR ()-[x:{type_}]-() REQUIRE x.{name} IS UNIQUE"
+                for type_, name in INDEXED_RELATIONSHIPS
+            ),
+            "CALL db.awaitIndexes(300)",
+        )
+    return (
+        *(f"CREATE CONSTRAINT ON (x:{label}) ASSERT x.{name} IS UNIQUE" for label, name in UNIQUE),
+        *(f"CREATE INDEX ON :{label}({name})" for label, name in (*UNIQUE, *INDEXED)),
+        *(f"CREATE EDGE INDEX ON :{type_}({name})" for type_, name in INDEXED_RELATIONSHIPS),
+    )

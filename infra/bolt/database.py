@@ -1,0 +1,205 @@
+"""A connection pool to the graph database, and transactions that are tried again.
+
+Work is a function of a transaction; it may run several times, so it has no effect outside it. Transient errors
+(conflicts, deadlocks, lost connections) are retried a bounded number of times, with a growing and jittered wait. When
+the connection is lost on COMMIT nobody knows what came of it: work that may be done twice is done again, and other work
+brings a `settled` that finds out.
+
+Invariant: only errors of `streams/errors.py` leave this module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncTransaction, TrustCustomCAs
+
+from infra.bolt.address import BoltAddress
+from infra.bolt.cypher import Dialect
+from infra.bolt.failures import DRIVER_ERRORS, failure
+from streams.errors import Broken, Rejected, Retryable
+
+T = TypeVar("T")
+Row = Mapping[str, Any]
+
+ATTEMPTS = 6
+FIRST_WAIT_S = 0.05
+PORTION_ROWS = 500
+"""Rows of one statement; with vectors of 384 dimensions about half a megabyte."""
+FETCH_ROWS = 2_000
+POOL_SIZE = 32
+MEMGRAPH = "Memgraph"
+
+# While a database is young Neo4j notes with each statement that some property or label does not exist yet.
+logging.getLogger("neo4j.notifications").setLevel(logging.ERROR)
+
+
+class Transaction:
+    """What work is given. Not kept beyond it."""
+
+    def __init__(self, open_: AsyncTransaction) -> None:
+        self._open = open_
+
+    async def run(self, statement: str, **values: Any) -> list[Row]:
+        """All the rows that the statement gives."""
+        result = await self._open.run(statement, values)
+        return [dict(zip(record.keys(), record.values(), strict=True)) async for record in result]
+
+    async def stream(self, statement: str, **values: Any) -> AsyncIterator[Sequence[Any]]:
+        """The rows one by one, as values in the order of RETURN; memory stays bounded."""
+        result = await self._open.run(statement, values)
+        async for record in result:
+            yield record.values()
+
+    async def each(self, statement: str, rows: Sequence[Row], **values: Any) -> list[Row]:
+        """The statement over all of $rows, a portion at a time."""
+        found: list[Row] = []
+        for portion in portions(rows):
+            found += await self.run(statement, rows=portion, **values)
+        return found
+
+    async def each_key(self, statement: str, keys: Sequence[str]) -> list[Row]:
+        """The statement over all of $keys, a portion at a time."""
+        found: list[Row] = []
+        for portion in portions(keys):
+            found += await self.run(statement, keys=portion)
+        return found
+
+
+Work = Callable[[Transaction], Awaitable[T]]
+
+
+class BoltDatabase:
+    """Made by `connect`; ended by `close`."""
+
+    def __init__(self, driver: AsyncDriver, address: BoltAddress, dialect: Dialect) -> None:
+        self._driver = driver
+        self._database = address.database or None
+        self.address = address
+        self.dialect = dialect
+
+    @classmethod
+    async def connect(cls, address: BoltAddress) -> BoltDatabase:
+        """Reach the server within the address's time-out.
+
+        Raises Broken for credentials or a certificate that are not accepted, Retryable when nobody answers.
+        """
+        try:
+            driver = AsyncGraphDatabase.driver(
+                **driver_options(address),
+                max_connection_pool_size=POOL_SIZE,
+                connection_acquisition_timeout=6 * address.timeout_s,
+                keep_alive=True,
+            )
+        except (*DRIVER_ERRORS, ValueError) as error:
+            raise failure(error) from error
+        try:
+            async with asyncio.timeout(address.timeout_s):
+                info = await driver.get_server_info()
+        except TimeoutError as error:
+            await driver.close()
+            raise Retryable(
+                f"{address.shown} did not answer within {address.timeout_s:g} s: is the graph database running, "
+                "and is GRAPHTIDE_BOLT its address?"
+            ) from error
+        except DRIVER_ERRORS as error:
+            await driver.close()
+            problem = failure(error)
+            raise type(problem)(f"{address.shown}: {problem}") from error
+        return cls(driver, address, Dialect.MEMGRAPH if MEMGRAPH in info.agent else Dialect.NEO4J)
+
+    async def close(self) -> None:
+        try:
+            await self._driver.close()
+        except DRIVER_ERRORS as error:
+            raise failure(error) from error
+
+    async def write(self, work: Work[T], settled: Callable[[], Awaitable[T | None]] | None = None) -> T:
+        """Run `work` in one transaction and commit; see the module for when it is run again.
+
+        `settled` is asked after a commit whose outcome is unknown: what `work` came to, or None to run it again.
+        Without it, `work` must be such that doing it twice does no harm.
+        """
+        for attempt in range(ATTEMPTS):
+            try:
+                return await self._attempt(work)
+            except _Unknown as unknown:
+                problem: Retryable = unknown.problem
+                value = await settled() if settled else None
+                if value is not None:
+                    return value
+            except Retryable as error:
+                problem = error
+            if attempt == ATTEMPTS - 1:
+                raise problem
+            await asyncio.sleep(FIRST_WAIT_S * 2**attempt * random.uniform(0.5, 1.5))
+        raise AssertionError("a loop with a last attempt ends in it")
+
+    async def read(self, work: Work[T]) -> T:
+        """As `write`: reads may take locks, and are done again likewise."""
+        return await self.write(work)
+
+    async def _attempt(self, work: Work[T]) -> T:
+        committing = False
+        try:
+            async with self._driver.session(database=self._database, fetch_size=FETCH_ROWS) as session:
+                open_ = await session.begin_transaction()
+                async with open_:
+                    value = await work(Transaction(open_))
+                    committing = True
+                    await open_.commit()
+                    committing = False
+                return value
+        except UnicodeEncodeError as error:
+            raise Rejected(f"a text cannot be stored: {error.reason} at character {error.start}") from error
+        except DRIVER_ERRORS as error:
+            problem = failure(error)
+            if committing and isinstance(problem, Retryable):
+                raise _Unknown(problem) from error
+            raise problem from error
+
+
+class _Unknown(Exception):  # noqa: N818 -- it never leaves this module
+    """The connection was lost while a commit was under way."""
+
+    def __init__(self, problem: Retryable) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+def driver_options(address: BoltAddress) -> dict[str, Any]:
+    """What the driver, asynchronous or not, is made with. Holds the password: never to be logged."""
+    options: dict[str, Any] = {
+        "uri": address.uri,
+        "auth": (address.user, address.password) if address.user else None,
+        "connection_timeout": address.timeout_s,
+        "user_agent": "graphtide",
+    }
+    if address.ca_file:  # the driver takes a certificate of one's own only with a scheme that says nothing of TLS
+        scheme, _, rest = address.uri.partition("://")
+        options["uri"] = f"{scheme.partition('+')[0]}://{rest}"
+        options["encrypted"] = True
+        options["trusted_certificates"] = TrustCustomCAs(address.ca_file)
+    return options
+
+
+Item = TypeVar("Item")
+
+
+def portions(items: Sequence[Item], size: int = PORTION_ROWS) -> list[Sequence[Item]]:
+    """The items, in order, cut into pieces of at most `size`."""
+    return [items[at : at + size] for at in range(0, len(items), size)]
+
+
+def check_storage_mode(info: Sequence[Row]) -> None:
+    """Refuse a Memgraph that keeps no transactions. `info` is what SHOW STORAGE INFO gives."""
+    modes = [str(row["value"]) for row in info if row["storage info"] == "storage_mode"]
+    if any("ANALYTICAL" in mode.upper() for mode in modes):
+        raise Broken(
+            f"Memgraph runs in storage mode {modes[0]}, without transactions, so that a crash could tear a commit: "
+            "run STORAGE MODE IN_MEMORY_TRANSACTIONAL there, then start again"
+        )

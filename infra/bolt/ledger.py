@@ -1,0 +1,142 @@
+"""The Ledger port on Neo4j or Memgraph: a node a revision.
+
+`accept` is two steps, because the log is another system: append, then enter. Whoever dies between the two leaves a
+record that extraction enters when it first sees it; nothing is lost, only entered later.
+
+Invariant: totals of ends are kept by the transaction that sets an end, and only revisions without one are in the
+indexes that `pending` and `unfinished` read; so counting costs what is counted, not what was ever accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from infra.bolt import cypher
+from infra.bolt.codec import key
+from infra.bolt.database import BoltDatabase, Row, Transaction
+from streams.errors import Broken
+from streams.memory.ledger import check_ends
+from streams.messages import DOCUMENTS, split_document_key
+from streams.ports import Delivered, LedgerEntry, Log, Outcome, Position, Record, State
+
+
+class BoltLedger:
+    """See Ledger."""
+
+    def __init__(self, database: BoltDatabase, log: Log, clock_ms: Callable[[], int]) -> None:
+        self._database = database
+        self._log = log
+        self._clock_ms = clock_ms
+
+    async def accept(self, records: Sequence[Record]) -> Sequence[Position]:
+        """See Ledger.accept. Raises Rejected when a key is not of the form graph|doc_id.
+
+        An error after the append means: accepted, but not entered yet. The caller may publish again.
+        """
+        keys = [split_document_key(record.key) for record in records]
+        if not records:
+            return []
+        at = self._clock_ms()
+        positions = await self._log.append(DOCUMENTS, records)
+        await self._enter([_entered(*names, at_, at) for names, at_ in zip(keys, positions, strict=True)])
+        return positions
+
+    async def enter(self, delivered: Sequence[Delivered]) -> None:
+        """See Ledger.enter. Raises Rejected when a key is not of the form graph|doc_id. Known ones cost a look-up."""
+        rows = [_entered(*split_document_key(one.record.key), one.position, one.timestamp_ms) for one in delivered]
+        if not rows:
+            return
+        keys = list({row["key"] for row in rows})
+        found = await self._database.read(lambda tx: tx.each_key(cypher.KNOWN_REVISIONS, keys))
+        if sum(row["found"] for row in found) < len(keys):
+            await self._enter(rows)
+
+    async def _enter(self, rows: Iterable[Row]) -> None:
+        distinct = sorted({row["key"]: row for row in rows}.values(), key=lambda row: str(row["key"]))
+        await self._database.write(lambda tx: tx.each(cypher.ENTER, distinct))
+
+    async def begin(self, graph: str, doc_id: str, revision: int) -> int:
+        """See Ledger.begin. Raises Broken for a revision that was never entered. May count two if an answer is lost."""
+        at = _key(graph, doc_id, revision)
+        found = await self._database.write(lambda tx: tx.run(cypher.BEGIN_ATTEMPT, key=at))
+        if not found:
+            raise Broken(f"revision {revision} of document {doc_id!r} in graph {graph!r} is not in the ledger")
+        return int(found[0]["attempts"])
+
+    async def spare(self, graph: str, doc_id: str, revision: int) -> None:
+        """See Ledger.spare."""
+        at = _key(graph, doc_id, revision)
+        await self._database.write(lambda tx: tx.run(cypher.SPARE_ATTEMPT, key=at))
+
+    async def conclude(self, outcomes: Sequence[Outcome]) -> None:
+        """See Ledger.conclude. An outcome of a revision that was never entered changes nothing."""
+        check_ends(outcomes)
+        if outcomes:
+            await self._database.write(lambda tx: self.record(tx, outcomes))
+
+    async def record(self, tx: Transaction, outcomes: Sequence[Outcome]) -> None:
+        """Set ends within the caller's transaction, the first of each revision. Locks go in the order of keys."""
+        first: dict[str, Row] = {}
+        for one in outcomes:
+            at = _key(one.graph, one.doc_id, one.revision)
+            first.setdefault(at, {"key": at, "state": one.state.value, "reason": one.reason})
+        rows = [first[at] for at in sorted(first)]
+        ended = await tx.each(cypher.CONCLUDE, rows, now_ms=self._clock_ms())
+        totals: dict[str, Row] = {}
+        for row in ended:
+            at = key(row["graph"], row["state"])
+            before = totals[at]["ended"] if at in totals else 0
+            totals[at] = {"key": at, **row, "ended": row["ended"] + before}
+        await tx.each(cypher.ADD_TO_TOTALS, [totals[at] for at in sorted(totals)])
+
+    async def latest(self, graph: str, doc_id: str) -> LedgerEntry | None:
+        """See Ledger.latest. Cost: the revisions of the document."""
+        found = await self._database.read(lambda tx: tx.run(cypher.LATEST, document=key(graph, doc_id)))
+        return _entry(found[0]) if found else None
+
+    async def pending(self, graph: str, up_to: Position | None = None) -> int:
+        """See Ledger.pending. Cost: what is pending."""
+        values = {} if up_to is None else {"partition": up_to.partition, "position": up_to.offset}
+        statement = cypher.PENDING if up_to is None else cypher.PENDING_UP_TO
+        [row] = await self._database.read(lambda tx: tx.run(statement, graph=graph, **values))
+        return int(row["pending"])
+
+    async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
+        """See Ledger.unfinished. Cost: what is pending and older than that."""
+        found = await self._database.read(
+            lambda tx: tx.run(cypher.UNFINISHED, before_ms=accepted_before_ms, limit=limit)
+        )
+        return [_entry(row) for row in found]
+
+    async def counts(self, graph: str) -> Mapping[State, int]:
+        """See Ledger.counts. Every state is there, with 0 for none. Cost: what is pending, and four rows."""
+
+        async def work(tx: Transaction) -> dict[str, int]:
+            totals = {row["state"]: row["revisions"] for row in await tx.run(cypher.READ_TOTALS, graph=graph)}
+            [row] = await tx.run(cypher.PENDING, graph=graph)
+            return totals | {State.ACCEPTED.value: row["pending"]}
+
+        counted = await self._database.read(work)
+        return {state: int(counted.get(state.value, 0)) for state in State}
+
+
+def _key(graph: str, doc_id: str, revision: int) -> str:
+    return key(graph, revision, doc_id)
+
+
+def _entered(graph: str, doc_id: str, position: Position, accepted_ms: int) -> Row:
+    return {
+        "key": _key(graph, doc_id, position.offset),
+        "graph": graph,
+        "doc_id": doc_id,
+        "document": key(graph, doc_id),
+        "partition": position.partition,
+        "position": position.offset,
+        "accepted_ms": accepted_ms,
+    }
+
+
+def _entry(row: Row) -> LedgerEntry:
+    position = Position(row["partition"], row["position"])
+    said = (State(row["state"]), row["reason"], row["attempts"], row["accepted_ms"], row["ended_ms"])
+    return LedgerEntry(row["graph"], row["doc_id"], position, *said)

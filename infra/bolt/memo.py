@@ -1,0 +1,69 @@
+"""A VectorStore in the graph database, so that workers share what models said; the least recently used goes first.
+
+A row's `slot` holds its table and a number that rises with each put; whatever is `capacity` behind the newest is
+dropped, so the rows are bounded without ever being counted. One that is used while in the older half of that window
+gets a new number at this process's next put, so what is in use stays. (Renewals use up numbers too: under constant
+reuse the memo may hold fewer rows than `capacity`, at worst half.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from infra.bolt import cypher
+from infra.bolt.codec import from_bytes, in_order, key, to_bytes
+from infra.bolt.database import BoltDatabase, Row, Transaction
+
+CAPACITY = 500_000
+
+
+class BoltVectorStore:
+    """See infra.models.memo.VectorStore. At most `capacity` rows, in `table`, which is a name of the code's own."""
+
+    def __init__(self, database: BoltDatabase, table: str, capacity: int = CAPACITY) -> None:
+        self._database = database
+        self._table = table
+        self._capacity = capacity
+        self._renewed: dict[bytes, None] = {}
+
+    async def get_many(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """See VectorStore.get_many."""
+        wanted = {self._key(one): one for one in keys}
+
+        async def work(tx: Transaction) -> tuple[list[Row], int]:
+            newest = await tx.run(cypher.READ_MEMO_TABLE, table=self._table)
+            return await tx.each_key(cypher.GET_MEMOS, list(wanted)), newest[0]["newest"] if newest else 0
+
+        rows, newest = await self._database.read(work)
+        old = self._slot(newest - self._capacity // 2)
+        self._renewed.update((wanted[row["key"]], None) for row in rows if row["slot"] <= old)
+        return {wanted[row["key"]]: to_bytes(row["value"]) for row in rows}
+
+    async def put_many(self, items: Mapping[bytes, bytes]) -> None:
+        """See VectorStore.put_many. Durable when it returns."""
+        if not items:
+            return
+        renewed = [one for one in self._renewed if one not in items]
+        self._renewed.clear()
+
+        async def work(tx: Transaction) -> None:
+            taken = len(renewed) + len(items)
+            [row] = await tx.run(cypher.HOLD_MEMO_TABLE, table=self._table, taken=taken)
+            newest = row["newest"]
+            slots = (self._slot(number) for number in range(newest - taken + 1, newest + 1))
+            await tx.each(cypher.RENEW_MEMOS, [{"key": self._key(one), "slot": next(slots)} for one in renewed])
+            rows = [
+                {"key": self._key(one), "value": from_bytes(value), "slot": next(slots)} for one, value in items.items()
+            ]
+            await tx.each(cypher.PUT_MEMOS, rows)
+            oldest = newest - self._capacity
+            if oldest > 0:
+                await tx.run(cypher.FORGET_MEMOS, first=self._slot(0), last=self._slot(oldest))
+
+        await self._database.write(work)
+
+    def _key(self, one: bytes) -> str:
+        return key(self._table, one.hex())
+
+    def _slot(self, number: int) -> str:
+        return key(self._table, in_order(max(number, 0)))

@@ -1,0 +1,341 @@
+"""From a delta to statements: what one commit changes in the rows of one generation of one graph.
+
+Invariant: the cost is that of the rows the delta names, whatever the size of the graph. Removals come first, since ids
+are used again; relationships go before the nodes they tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from graph.communities import CommunityChange, Hierarchy
+from graph.records import ChunkRow, DocumentRow, EntityRow, Gone, GraphDelta, LabelRow, StatementRow
+from infra.bolt import cypher
+from infra.bolt.codec import from_bytes, from_json, key
+from infra.bolt.cypher import NodeTable, PairTable, PassageTable
+from infra.bolt.database import Transaction
+
+Row = Mapping[str, Any]
+
+
+async def write(tx: Transaction, scope: str, delta: GraphDelta) -> None:
+    """Apply the delta within the caller's transaction. Rows that carry a version get the delta's."""
+    change = delta.communities if isinstance(delta.communities, CommunityChange) else None
+    if change is not None:
+        await tx.each_key(cypher.UNASSIGN, [key(scope, node) for node in change.nodes.tolist()])
+    await _remove(tx, scope, delta)
+    await write_nodes(tx, scope, delta)
+    await write_passages(tx, scope, delta)
+    await _write_pairs(tx, scope, cypher.SAME_AS, _same_as(scope, delta))
+    await _write_pairs(tx, scope, cypher.RELATES, _edges(scope, delta))
+    if change is not None:
+        await _write_change(tx, scope, change)
+    elif isinstance(delta.communities, Hierarchy):
+        await tx.run(cypher.CLEAR_MEMBERS, scope=scope)
+        await tx.run(cypher.CLEAR_COMMUNITIES, scope=scope)
+        await write_hierarchy(tx, scope, delta.communities)
+
+
+def next_community(delta: GraphDelta, held: int | None) -> int | None:
+    """The first id that no community of the graph ever had; None while there never was one."""
+    if delta.communities is None:
+        return held
+    if isinstance(delta.communities, Hierarchy):
+        return max(held or 1, delta.communities.next_id)
+    return max(held or 1, 1 + max(delta.communities.children.tolist(), default=0))
+
+
+# -- removals ----------------------------------------------------------------------------------------------------------
+
+
+async def _remove(tx: Transaction, scope: str, delta: GraphDelta) -> None:
+    gone = delta.gone
+    edges = [*gone.edges, *((row.u, row.v) for row in delta.edges if not row.weight)]
+    await tx.each_key(cypher.RELATES.delete, _keys(scope, edges))
+    await tx.each_key(cypher.SAME_AS.delete, _keys(scope, gone.same_as))
+    await tx.each_key(cypher.CHUNK.delete, [key(scope, chunk) for chunk in gone.chunks])
+    await tx.each_key(cypher.DOCUMENT.delete, [key(scope, doc_id) for doc_id in gone.documents])
+    for ids, free, vacate in _leaving(delta, gone):
+        keys = [key(scope, one) for one in ids]
+        await tx.each_key(free, keys)
+        await tx.each_key(vacate, keys)
+
+
+def _leaving(delta: GraphDelta, gone: Gone) -> Iterable[tuple[Sequence[int], str, str]]:
+    """Nodes whose rows go and do not come again in the same delta: those are written over instead."""
+    statements = {row.statement for row in delta.statements}
+    labels = {row.label for row in delta.labels}
+    entities = {row.node for row in delta.entities}
+    yield _without(gone.statements, statements), cypher.DELETE_FREE_STATEMENTS, cypher.VACATE_STATEMENTS
+    yield _without(gone.labels, labels), cypher.DELETE_FREE_LABELS, cypher.VACATE_LABELS
+    yield _without(gone.entities, entities), cypher.DELETE_FREE_ENTITIES, cypher.VACATE_ENTITIES
+
+
+def _without(ids: Sequence[int], others: set[int]) -> list[int]:
+    return [one for one in ids if one not in others]
+
+
+def _keys(scope: str, pairs: Iterable[tuple[int, int]]) -> list[str]:
+    return list(dict.fromkeys(_pair_key(scope, pair) for pair in pairs))
+
+
+def _pair_key(scope: str, pair: tuple[int, int]) -> str:
+    return key(scope, f"{pair[0]}-{pair[1]}")
+
+
+# -- rows that are nodes -----------------------------------------------------------------------------------------------
+
+
+async def write_nodes(tx: Transaction, scope: str, delta: GraphDelta) -> None:
+    """Documents, chunks, entities, labels and statements, with what is derived from them."""
+    documents = _last([_document(scope, row) for row in delta.documents])
+    labels = _last([_label(scope, row) for row in delta.labels])
+    statements = _last([_statement(scope, row, delta.version) for row in delta.statements])
+    await _upsert(tx, cypher.CHUNK, scope, [_chunk(scope, row, delta.version) for row in delta.chunks])
+    await _upsert(tx, cypher.DOCUMENT, scope, documents)
+    await _upsert(tx, cypher.ENTITY, scope, [_entity(scope, row, delta.version) for row in delta.entities])
+    await _upsert(tx, cypher.LABEL, scope, labels)
+    await _upsert(tx, cypher.STATEMENT, scope, statements)
+    await _derive(tx, cypher.CLEAR_HAS, cypher.CREATE_HAS, documents, ("key", "chunk_keys"))
+    await _derive(tx, cypher.CLEAR_NAMES, cypher.CREATE_NAMES, labels, ("key", "entity"))
+    await _derive(tx, cypher.CLEAR_ENDS, cypher.CREATE_ENDS, statements, ("key", "subject_key", "object_key"))
+
+
+async def _upsert(tx: Transaction, table: NodeTable, scope: str, rows: Sequence[Row]) -> None:
+    columns = ("key", *table.columns)
+    await tx.each(table.upsert, [{name: row[name] for name in columns} for row in _last(rows)], scope=scope)
+
+
+async def _derive(tx: Transaction, clear: str, create: str, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    slim = [{name: row[name] for name in columns} for row in rows]
+    await tx.each(clear, slim)
+    await tx.each(create, slim)
+
+
+def _last(rows: Sequence[Row]) -> list[Row]:
+    """Each key once, the last row of it: no UNWIND may see a key twice."""
+    return list({row["key"]: row for row in rows}.values())
+
+
+def _document(scope: str, row: DocumentRow) -> Row:
+    return {
+        "key": key(scope, row.doc_id),
+        "doc_id": row.doc_id,
+        "revision": row.revision,
+        "title": row.info.title,
+        "source": row.info.source,
+        "occurred_at": row.info.occurred_at,
+        "metadata": from_json(row.info.metadata),
+        "chunks": list(row.chunks),
+        "chunk_keys": list(dict.fromkeys(key(scope, chunk) for chunk in row.chunks)),
+    }
+
+
+def _chunk(scope: str, row: ChunkRow, version: int) -> Row:
+    return {
+        "key": key(scope, row.chunk),
+        "number": row.chunk,
+        "chunk_id": row.chunk_id,
+        "doc_id": row.doc_id,
+        "ordinal": row.ordinal,
+        "text": row.text,
+        "version": version,
+        "vector": from_bytes(row.vector.tobytes()),
+    }
+
+
+def _label(scope: str, row: LabelRow) -> Row:
+    return {
+        "key": key(scope, row.label),
+        "number": row.label,
+        "name": row.name,
+        "type": row.type,
+        "node": row.node,
+        "mentions": row.mentions,
+        "vector_sum": from_bytes(row.vector_sum),
+        "entity": key(scope, row.node),
+    }
+
+
+def _statement(scope: str, row: StatementRow, version: int) -> Row:
+    vector = row.vector.tobytes()
+    return {
+        "key": key(scope, row.statement),
+        "number": row.statement,
+        "predicate": row.predicate,
+        "subject": row.subject,
+        "object": row.object,
+        "count": row.count,
+        "weight_milli": row.weight_milli,
+        "weight": row.weight_milli / 1000,
+        "version": version,
+        "vector_sum": from_bytes(row.vector_sum),
+        "vector": None if row.vector_sum[SUM_HEADER_BYTES:] == vector else from_bytes(vector),
+        "subject_key": key(scope, row.subject),
+        "object_key": key(scope, row.object),
+    }
+
+
+SUM_HEADER_BYTES = 13
+"""What graph/vector_sum.py puts before the vector of a compact sum: such a vector is not kept twice."""
+
+
+def _entity(scope: str, row: EntityRow, version: int) -> Row:
+    return {
+        "key": key(scope, row.node),
+        "number": row.node,
+        "name": row.name,
+        "type": row.type,
+        "labels": list(row.labels),
+        "mentions": row.mentions,
+        "version": version,
+        "vector": from_bytes(row.vector.tobytes()),
+    }
+
+
+# -- rows that are relationships ---------------------------------------------------------------------------------------
+
+
+async def write_passages(tx: Transaction, scope: str, delta: GraphDelta) -> None:
+    """A chunk's mentions and evidence, in the place of those it had."""
+    mentions = [
+        {"end_number": row.label, "name": row.name, "description": row.description, "count": row.count, **places}
+        for row, places in _placed(scope, delta.mentions)
+    ]
+    evidence = [
+        {
+            "end_number": row.statement,
+            "description": row.description,
+            "sentence": row.sentence,
+            "weight_milli": row.weight_milli,
+            "count": row.count,
+            "valid_from": row.valid_from,
+            "valid_to": row.valid_to,
+            **places,
+        }
+        for row, places in _placed(scope, delta.evidence)
+    ]
+    for table, rows in ((cypher.MENTIONS, mentions), (cypher.SUPPORTS, evidence)):
+        await _write_passages(tx, scope, table, [{**row, "end": key(scope, row["end_number"])} for row in rows])
+
+
+async def _write_passages(tx: Transaction, scope: str, table: PassageTable, rows: Sequence[Row]) -> None:
+    if not rows:
+        return
+    chunks = {row["chunk"]: row["chunk_number"] for row in rows}
+    columns = ("chunk", "end", "place", *table.columns)
+    slim = [{name: row[name] for name in columns} for row in rows]
+    await tx.each_key(table.clear, list(chunks))
+    if _made(await tx.each(table.create, slim)) == len(rows):
+        return
+    await tx.each_key(table.clear, list(chunks))
+    await _ensure(tx, scope, cypher.CHUNK, chunks)
+    await _ensure(tx, scope, table.end, {row["end"]: row["end_number"] for row in rows})
+    await tx.each(table.create, slim)
+
+
+class _OfChunk(Protocol):
+    @property
+    def chunk(self) -> int: ...
+
+
+_PassageRow = TypeVar("_PassageRow", bound=_OfChunk)
+
+
+def _placed(scope: str, rows: Iterable[_PassageRow]) -> Iterable[tuple[_PassageRow, Row]]:
+    """Each row with its chunk, and its place among those of the chunk."""
+    seen: dict[int, int] = {}
+    for row in rows:
+        place = seen.get(row.chunk, 0)
+        seen[row.chunk] = place + 1
+        yield row, {"chunk": key(scope, row.chunk), "chunk_number": row.chunk, "place": place}
+
+
+def _same_as(scope: str, delta: GraphDelta) -> list[Row]:
+    return [{**_ends(scope, row.a, row.b), "rule": row.rule, "score_milli": row.score_milli} for row in delta.same_as]
+
+
+def _edges(scope: str, delta: GraphDelta) -> list[Row]:
+    return [
+        {**_ends(scope, row.u, row.v), "weight": row.weight, "trussness": row.trussness}
+        for row in delta.edges
+        if row.weight
+    ]
+
+
+def _ends(scope: str, a: int, b: int) -> Row:
+    numbers = {"a_number": a, "b_number": b}
+    return {"key": _pair_key(scope, (a, b)), "a": key(scope, a), "b": key(scope, b), **numbers}
+
+
+async def _write_pairs(tx: Transaction, scope: str, table: PairTable, rows: Sequence[Row]) -> None:
+    """Change those that are there, found by their key and not by their ends, which may be hubs; create the others."""
+    rows = _last(rows)
+    changed = await tx.each(table.update, [{name: row[name] for name in ("key", *table.columns)} for row in rows])
+    known = {row["key"] for row in changed}
+    await create_pairs(tx, scope, table, [row for row in rows if row["key"] not in known])
+
+
+async def create_pairs(tx: Transaction, scope: str, table: PairTable, rows: Sequence[Row]) -> None:
+    """Create those of `rows`, none of which is there."""
+    columns = ("key", "a", "b", *table.columns)
+    slim = [{name: row[name] for name in columns} for row in rows]
+    if _made(await tx.each(table.create, slim)) == len(rows):
+        return
+    await tx.each_key(table.delete, [row["key"] for row in rows])
+    await _ensure(tx, scope, table.end, {row[end]: row[f"{end}_number"] for row in rows for end in ("a", "b")})
+    await tx.each(table.create, slim)
+
+
+async def _ensure(tx: Transaction, scope: str, table: NodeTable, numbers: Mapping[str, int]) -> None:
+    await tx.each(table.ensure, [{"key": one, "number": number} for one, number in numbers.items()], scope=scope)
+
+
+def _made(found: Iterable[Row]) -> int:
+    return sum(row["made"] for row in found)
+
+
+# -- communities -------------------------------------------------------------------------------------------------------
+
+
+async def write_hierarchy(tx: Transaction, scope: str, tree: Hierarchy) -> None:
+    """A whole hierarchy, where there is none."""
+    await _place(tx, scope, zip(tree.ids.tolist(), tree.levels.tolist(), tree.parents.tolist(), strict=True))
+    await _assign(tx, scope, zip(tree.nodes.tolist(), tree.communities.tolist(), strict=True))
+
+
+async def _write_change(tx: Transaction, scope: str, change: CommunityChange) -> None:
+    """Its nodes are in no community when this is called."""
+    children = zip(change.children.tolist(), change.levels.tolist(), change.parents.tolist(), strict=True)
+    await _place(tx, scope, children)
+    members = zip(change.nodes.tolist(), change.communities.tolist(), strict=True)
+    await _assign(tx, scope, [pair for pair in members if pair[1]])
+    await tx.each_key(cypher.COMMUNITY.delete, [key(scope, one) for one in change.removed.tolist()])
+
+
+async def _place(tx: Transaction, scope: str, places: Iterable[tuple[int, int, int]]) -> None:
+    rows = [
+        {
+            "key": key(scope, one),
+            "number": one,
+            "level": level,
+            "parent": parent,
+            "parent_key": key(scope, parent),
+        }
+        for one, level, parent in places
+    ]
+    await _upsert(tx, cypher.COMMUNITY, scope, rows)
+    await _derive(tx, cypher.CLEAR_PARENTS, cypher.CREATE_PARENTS, rows, ("key", "parent_key"))
+
+
+async def _assign(tx: Transaction, scope: str, members: Iterable[tuple[int, int]]) -> None:
+    rows: list[Row] = [
+        {"key": key(scope, node), "number": node, "community": community, "community_key": key(scope, community)}
+        for node, community in members
+    ]
+    slim = [{"key": row["key"], "community": row["community"]} for row in rows]
+    if _made(await tx.each(cypher.ASSIGN, slim)) != len(rows):
+        await _ensure(tx, scope, cypher.ENTITY, {row["key"]: row["number"] for row in rows})
+        await tx.each(cypher.ASSIGN, slim)
+    await tx.each(cypher.CREATE_MEMBERS, [{"key": row["key"], "community_key": row["community_key"]} for row in rows])

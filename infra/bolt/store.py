@@ -1,0 +1,278 @@
+"""The GraphStore port on Neo4j or Memgraph: rows as nodes and relationships, and a commit as one transaction.
+
+Invariant: watermark, rows, standings, verdicts, outcomes and notices of a commit are there together or not at all. A
+graph's rows are read and written under the scope that its head names (see heads.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+from graph.records import GraphDelta
+from graph.resolution import PairKey
+from infra.bolt import cypher, heads, rows, snapshot
+from infra.bolt.codec import digest_key, from_bytes, key, to_bytes
+from infra.bolt.cypher import Dialect
+from infra.bolt.database import BoltDatabase, Row, Transaction, portions
+from infra.bolt.heads import Builds, Head
+from infra.bolt.ledger import BoltLedger
+from infra.bolt.outbox import BoltOutbox, put_notices
+from streams.memory.ledger import check_ends
+from streams.memory.store import check_next, check_replacement, check_watermark
+from streams.ports import Commit, GraphCommit, ReportRow, Standing, Watermark
+
+NOBODY = Watermark(0, 0)
+PAGE_ROWS = 64
+HOPEFUL_READS = 3
+"""A snapshot reads so often beside a busy writer before it makes the writer wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A partition's watermark node, as it is while it is locked."""
+
+    watermark: Watermark
+    notices: int
+    last_commit: str
+
+
+class BoltStore:
+    """See GraphStore. `outbox` is where its notices wait for a relay."""
+
+    def __init__(self, database: BoltDatabase, ledger: BoltLedger, clock_ms: Callable[[], int]) -> None:
+        self.outbox = BoltOutbox(database)
+        self._database = database
+        self._ledger = ledger
+        self._builds = Builds(database, clock_ms)
+
+    async def sweep(self) -> None:
+        """Delete what rebuilds that died left behind. Called when a process starts."""
+        await self._builds.sweep()
+
+    async def claim(self, partition: int) -> Watermark:
+        """See GraphStore.claim. If an answer is lost the epoch may rise by two."""
+        [row] = await self._database.write(lambda tx: tx.run(cypher.CLAIM, partition=partition))
+        return Watermark(row["epoch"], row["next_offset"])
+
+    async def commit(self, commit: Commit) -> None:
+        """See GraphStore.commit. Raises Broken when a delta is not the next version of its graph.
+
+        A rebuilt graph among its parts is written before the transaction, unseen, and only switched in by it.
+        """
+        check_ends(commit.outcomes)
+        token = uuid4().hex
+        builds: dict[int, str] = {}
+        try:
+            for number, part in enumerate(commit.graphs):
+                if part.delta.snapshot:
+                    await self._check(commit, part)
+                    builds[number] = await self._builds.write(part.delta)
+            await self._database.write(
+                lambda tx: self._commit(tx, commit, token, builds), lambda: self._settled(commit.partition, token)
+            )
+        except BaseException:
+            for number, fresh in builds.items():
+                await self._builds.abandon(fresh, commit.graphs[number].delta.graph)
+            raise
+        if builds:
+            await self._builds.sweep()
+
+    async def _commit(self, tx: Transaction, commit: Commit, token: str, builds: Mapping[int, str]) -> bool:
+        # 1.
+        held = await _hold_watermark(tx, commit.partition)
+        check_watermark(commit, held.watermark)
+        values = {"notices": held.notices + len(commit.notices), "last_commit": token}
+        await tx.run(cypher.ADVANCE, partition=commit.partition, next_offset=commit.next_offset, **values)
+        # 2.
+        for number, part in enumerate(commit.graphs):
+            await self._write_part(tx, part, builds.get(number))
+        # 3.
+        await self._ledger.record(tx, commit.outcomes)
+        # 4.
+        await put_notices(tx, commit.partition, held.notices, commit.notices)
+        return True
+
+    async def _settled(self, partition: int, token: str) -> bool | None:
+        """Whether a commit of unknown outcome happened: its token stands at the watermark. Waits for one under way."""
+        held = await self._database.read(lambda tx: _hold_watermark(tx, partition))
+        return True if held.last_commit == token else None
+
+    async def _check(self, commit: Commit, part: GraphCommit) -> None:
+        """Before a graph is written for nothing: would the commit be refused as things stand?"""
+
+        async def work(tx: Transaction) -> None:
+            check_watermark(commit, (await _hold_watermark(tx, commit.partition)).watermark)
+            check_next(part.delta, (await _head(tx, part.delta.graph)).version)
+
+        await self._database.read(work)
+
+    async def _write_part(self, tx: Transaction, part: GraphCommit, fresh: str | None) -> None:
+        graph, delta = part.delta.graph, part.delta
+        head = await heads.hold(tx, graph)
+        check_next(delta, head.version)
+        if fresh is None:
+            next_community = rows.next_community(delta, head.next_community)
+            await heads.set_head(tx, graph, replace(head, version=delta.version, next_community=next_community))
+            await rows.write(tx, head.scope, delta)
+        else:
+            await self._builds.switch(tx, fresh, delta, head)
+            await tx.run(cypher.CLEAR_REPORTS, graph=graph)
+        await tx.each(cypher.PUT_STANDINGS, _standing_rows(graph, part.standings), graph=graph)
+        await tx.each(cypher.PUT_VERDICTS, _verdict_rows(graph, part.verdicts), graph=graph)
+
+    async def graphs(self) -> Mapping[str, int]:
+        """See GraphStore.graphs."""
+        found = await self._database.read(lambda tx: tx.run(cypher.GRAPHS))
+        return {row["name"]: row["version"] for row in found}
+
+    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, Standing]:
+        """See GraphStore.standings."""
+        keys = list(dict.fromkeys(key(graph, doc_id) for doc_id in doc_ids))
+        found = await self._database.read(lambda tx: tx.each_key(cypher.READ_STANDINGS, keys))
+        held = {row["doc_id"]: Standing(row["revision"], _bytes(row["extraction"])) for row in found}
+        return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
+
+    async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
+        """See GraphStore.verdicts."""
+        found = await self._database.read(lambda tx: tx.run(cypher.READ_VERDICTS, graph=graph))
+        return {((one["a_name"], one["a_type"]), (one["b_name"], one["b_type"])): one["same"] for one in found}
+
+    async def snapshot(self, graph: str) -> GraphDelta:
+        """See GraphStore.snapshot. Rows come in the order of their keys.
+
+        Memgraph reads one state by itself. Neo4j reads what is committed at each moment, so the version is looked at
+        before and after, both times under the head's lock, which a commit holds until all of it can be seen; if it
+        moved, all is read again, and after a few times under the lock, for which the writer waits.
+        """
+        if self._database.dialect is Dialect.MEMGRAPH:
+            return await self._database.read(lambda tx: self._snapshot(tx, graph, locked=False))
+        for _ in range(HOPEFUL_READS):
+            before = await self._database.read(lambda tx: _head(tx, graph))
+            found = await self._database.read(lambda tx, before=before: _rows(tx, graph, before))  # type: ignore[misc]
+            if await self._database.read(lambda tx: _head(tx, graph)) == before:
+                return found
+        return await self._database.read(lambda tx: self._snapshot(tx, graph, locked=True))
+
+    async def _snapshot(self, tx: Transaction, graph: str, locked: bool) -> GraphDelta:
+        return await _rows(tx, graph, await _head(tx, graph, locked))
+
+    async def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]:
+        """See GraphStore.extractions. Memory: the ids, and a page of extractions."""
+        found = await self._database.read(lambda tx: tx.run(cypher.LIVE_DOCUMENTS, graph=graph))
+        doc_ids = sorted(row["doc_id"] for row in found)
+        for page in portions(doc_ids, PAGE_ROWS):
+            for doc_id, standing in (await self.standings(graph, page)).items():
+                if standing.extraction is not None:
+                    yield doc_id, standing.extraction
+
+    async def replace(self, snapshot: GraphDelta) -> None:
+        """See GraphStore.replace. Every row counts as new at that version. Raises Broken when the version falls.
+
+        The graph that stands is whole until the switch, which is one small transaction.
+        """
+        graph = snapshot.graph
+        check_replacement(snapshot, (await self._database.read(lambda tx: _head(tx, graph))).version)
+        fresh = await self._builds.write(snapshot)
+
+        async def switch(tx: Transaction) -> bool:
+            head = await heads.hold(tx, graph)
+            if head.scope == fresh:  # done already, by an attempt whose answer was lost
+                return True
+            check_replacement(snapshot, head.version)
+            await self._builds.switch(tx, fresh, snapshot, head)
+            return True
+
+        try:
+            await self._database.write(switch)
+        except BaseException:
+            await self._builds.abandon(fresh, graph)
+            raise
+        await self._builds.sweep()
+
+    async def reports(self, graph: str) -> Sequence[ReportRow]:
+        """See GraphStore.reports. By community."""
+        found = await self._database.read(lambda tx: tx.run(cypher.READ_REPORTS, graph=graph))
+        return [ReportRow(**{**row, "sources": tuple(row["sources"])}) for row in found]
+
+    async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
+        """See GraphStore.save_reports. Drops first."""
+
+        async def work(tx: Transaction) -> None:
+            scope = (await _head(tx, graph)).scope
+            written = [_report(graph, scope, row) for row in rows]
+            await tx.each_key(cypher.DELETE_REPORTS, [key(graph, community) for community in gone])
+            await tx.each(cypher.PUT_REPORTS, written, graph=graph)
+            await tx.each(cypher.LINK_REPORTS, [{name: row[name] for name in _LINK} for row in written])
+
+        await self._database.write(work)
+
+
+_LINK = ("key", "community_key")
+
+
+async def _hold_watermark(tx: Transaction, partition: int) -> _Held:
+    found = await tx.run(cypher.HOLD_WATERMARK, partition=partition)
+    if not found:
+        return _Held(NOBODY, 0, "")
+    [row] = found
+    return _Held(Watermark(row["epoch"], row["next_offset"]), row["notices"], row["last_commit"] or "")
+
+
+async def _head(tx: Transaction, graph: str, locked: bool = True) -> Head:
+    """The head as it stands; one of version 0 for a graph that nobody knows."""
+    found = await tx.run(cypher.HOLD_KNOWN_HEAD if locked else cypher.READ_HEAD, graph=graph)
+    return Head(**found[0]) if found else Head("", 0, 0, None)
+
+
+async def _rows(tx: Transaction, graph: str, head: Head) -> GraphDelta:
+    if not head.version:
+        return GraphDelta(graph, 0, snapshot=True)
+    return await snapshot.read(tx, head.scope, graph, head.version, head.next_community)
+
+
+def _standing_rows(graph: str, standings: Mapping[str, Standing]) -> list[Row]:
+    return [
+        {
+            "key": key(graph, doc_id),
+            "doc_id": doc_id,
+            "live": None if one.extraction is None else graph,
+            "revision": one.revision,
+            "extraction": None if one.extraction is None else from_bytes(one.extraction),
+        }
+        for doc_id, one in standings.items()
+    ]
+
+
+def _verdict_rows(graph: str, verdicts: Mapping[PairKey, bool]) -> list[Row]:
+    return [
+        {
+            "key": digest_key(graph, *a, *b),
+            "a_name": a[0],
+            "a_type": a[1],
+            "b_name": b[0],
+            "b_type": b[1],
+            "same": same,
+        }
+        for (a, b), same in verdicts.items()
+    ]
+
+
+def _report(graph: str, scope: str, row: ReportRow) -> Row:
+    return {
+        "key": key(graph, row.community),
+        "community_key": key(scope, row.community),
+        "community": row.community,
+        "level": row.level,
+        "fingerprint": row.fingerprint,
+        "version": row.version,
+        "title": row.title,
+        "summary": row.summary,
+        "sources": list(row.sources),
+    }
+
+
+def _bytes(text: Any) -> bytes | None:
+    return None if text is None else to_bytes(text)
