@@ -43,8 +43,9 @@ class FaustConsumer:
         self._next: dict[int, int] = {}
         self._to_commit: dict[int, int] = {}
         hand_over_to(app, topic, self._hand_over)
-        app.on_partitions_revoked.connect(self._on_revoked, weak=False)
-        app.on_partitions_assigned.connect(self._on_assigned, weak=False)
+        signals: Any = app  # their types do not fit what they are called with
+        signals.on_partitions_revoked.connect(self._on_revoked, weak=False)
+        signals.on_partitions_assigned.connect(self._on_assigned, weak=False)
 
     async def open(self) -> None:
         """Join the group. Raises Retryable while the cluster is away."""
