@@ -6,6 +6,7 @@ partitions are never taken away, records are never deleted, nothing else in the 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from infra.kafka.failures import DRIVER_ERRORS, failure
 from streams.topics import TOPICS, Topic
 
 REPLICAS = 3
+SETTLE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,20 @@ async def apply(address: KafkaAddress, partitions: int | None = None) -> Sequenc
             state, wanted = await _compared(admin, address, topic, partitions)
             if state.changes:
                 await _change(admin, address, topic, state, wanted)
+                await until_it_has(admin, address.topic(topic.name), max(wanted, state.partitions))
             states.append(state)
         return states
+
+
+async def until_it_has(admin: AIOKafkaAdminClient, name: str, partitions: int) -> None:
+    """Return once the cluster shows the topic with so many partitions: it says yes before every broker knows."""
+    async with asyncio.timeout(SETTLE_S):
+        while True:
+            for one in await admin.describe_topics(None):
+                led = [each for each in one["partitions"] if each["leader"] >= 0]
+                if one["topic"] == name and len(led) >= partitions:
+                    return
+            await asyncio.sleep(0.05)
 
 
 async def _compared(

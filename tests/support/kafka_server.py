@@ -24,6 +24,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError
 
 from infra.kafka.address import KafkaAddress
+from infra.kafka.topics import until_it_has
 from tests.support.maven import Unavailable, fetch
 
 VERSIONS = {"4": "4.1.1", "3.9": "3.9.2"}
@@ -203,7 +204,9 @@ def make_topic(server: KafkaServer, name: str, partitions: int = 1, settings: Ma
         admin = AIOKafkaAdminClient(bootstrap_servers=server.address)
         await admin.start()
         try:
-            await admin.create_topics([NewTopic(name, partitions, 1, topic_configs=dict(settings or {}))])
+            made = await admin.create_topics([NewTopic(name, partitions, 1, topic_configs=dict(settings or {}))])
+            assert not [code for _, code, _ in made.topic_errors if code], made
+            await until_it_has(admin, name, partitions)
         finally:
             await admin.close()
         return True
