@@ -78,7 +78,8 @@ def prepare(address: BoltAddress, dialect: Dialect) -> None:
         try:
             if dialect is Dialect.MEMGRAPH:
                 check_storage_mode(list(client.execute_and_fetch(cypher.STORAGE_INFO)))
-            _check_schema(list(client.execute_and_fetch(cypher.READ_SCHEMA)))
+            if _is_made(list(client.execute_and_fetch(cypher.READ_SCHEMA))):
+                return
             for statement in cypher.schema(dialect):
                 _define(client, statement, dialect)
             client.execute(cypher.PUT_SCHEMA, {"version": SCHEMA_VERSION})
@@ -96,9 +97,11 @@ def _define(client: Administration, statement: str, dialect: Dialect) -> None:
             raise
 
 
-def _check_schema(found: list[dict[str, Any]]) -> None:
+def _is_made(found: list[dict[str, Any]]) -> bool:
+    """Whether the schema was made to its end: its version is written last."""
     if found and found[0]["version"] > SCHEMA_VERSION:
         raise Broken(
             f"the graph database has schema {found[0]['version']}, which a newer version of Graphtide wrote; "
             f"this version reads schema {SCHEMA_VERSION}: upgrade Graphtide, or use another database"
         )
+    return bool(found)

@@ -22,6 +22,7 @@ class BoltBackend:
     def __init__(self, database: BoltDatabase, log: Log, clock_ms: Callable[[], int]) -> None:
         self.database = database
         self.log = log
+        self.clock_ms = clock_ms
         self.ledger = BoltLedger(database, log, clock_ms)
         self.store = BoltStore(database, self.ledger, clock_ms)
 

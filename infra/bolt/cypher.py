@@ -310,7 +310,8 @@ READ_VERDICTS = (
 PUT_REPORTS = (
     "UNWIND $rows AS row MERGE (r:Report {key: row.key})"
     " SET r.graph = $graph, r.community = row.community, r.level = row.level, r.fingerprint = row.fingerprint,"
-    " r.version = row.version, r.title = row.title, r.summary = row.summary, r.sources = row.sources"
+    " r.version = row.version, r.title = row.title, r.summary = row.summary, r.sources = row.sources,"
+    " r.findings = row.findings, r.rating = row.rating"
 )
 LINK_REPORTS = (
     "UNWIND $rows AS row MATCH (r:Report {key: row.key}) MATCH (c:Community {key: row.community_key})"
@@ -320,7 +321,8 @@ DELETE_REPORTS = "UNWIND $keys AS key MATCH (r:Report {key: key}) DETACH DELETE 
 CLEAR_REPORTS = "MATCH (r:Report {graph: $graph}) DETACH DELETE r"
 READ_REPORTS = (
     "MATCH (r:Report {graph: $graph}) RETURN r.community AS community, r.level AS level, r.fingerprint AS fingerprint,"
-    " r.version AS version, r.title AS title, r.summary AS summary, r.sources AS sources ORDER BY community"
+    " r.version AS version, r.title AS title, r.summary AS summary, r.sources AS sources,"
+    " r.findings AS findings, r.rating AS rating ORDER BY community"
 )
 
 # -- the ledger: `pending` and `waiting_since`, and their index entries, are there only while a revision is ACCEPTED ---

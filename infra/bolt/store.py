@@ -6,6 +6,7 @@ graph's rows are read and written under the scope that its head names (see heads
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +15,7 @@ from uuid import uuid4
 from graph.records import GraphDelta
 from graph.resolution import PairKey
 from infra.bolt import cypher, heads, rows, snapshot
-from infra.bolt.codec import digest_key, from_bytes, key, to_bytes
+from infra.bolt.codec import digest_key, from_bytes, from_json, key, to_bytes
 from infra.bolt.cypher import Dialect
 from infra.bolt.database import BoltDatabase, Row, Transaction, portions
 from infra.bolt.heads import Builds, Head
@@ -22,7 +23,7 @@ from infra.bolt.ledger import BoltLedger
 from infra.bolt.outbox import BoltOutbox, put_notices
 from streams.memory.ledger import check_ends
 from streams.memory.store import check_next, check_replacement, check_watermark
-from streams.ports import Commit, GraphCommit, ReportRow, Standing, Watermark
+from streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, Standing, Watermark
 
 NOBODY = Watermark(0, 0)
 PAGE_ROWS = 64
@@ -195,7 +196,10 @@ class BoltStore:
     async def reports(self, graph: str) -> Sequence[ReportRow]:
         """See GraphStore.reports. By community."""
         found = await self._database.read(lambda tx: tx.run(cypher.READ_REPORTS, graph=graph))
-        return [ReportRow(**{**row, "sources": tuple(row["sources"])}) for row in found]
+        return [
+            ReportRow(**{**row, "sources": tuple(row["sources"]), "findings": _findings(row["findings"])})
+            for row in found
+        ]
 
     async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
         """See GraphStore.save_reports. Drops first."""
@@ -271,7 +275,14 @@ def _report(graph: str, scope: str, row: ReportRow) -> Row:
         "title": row.title,
         "summary": row.summary,
         "sources": list(row.sources),
+        "findings": from_json([(one.text, one.chunks, one.relations) for one in row.findings]),
+        "rating": row.rating,
     }
+
+
+def _findings(text: str) -> tuple[ReportFinding, ...]:
+    found = json.loads(text)
+    return tuple(ReportFinding(said, tuple(chunks), tuple(relations)) for said, chunks, relations in found)
 
 
 def _bytes(text: Any) -> bytes | None:

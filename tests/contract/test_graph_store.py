@@ -18,13 +18,13 @@ from streams.memory import MemoryBackend
 from streams.memory.rows import Rows
 from streams.messages import DELTAS
 from streams.ports import Commit, GraphCommit, Outcome, Record, ReportFinding, ReportRow, Standing, State, Watermark
-from tests.support.backends import NAMES, Backend, Clock, opened
+from tests.support.backends import WITH_SERVERS, Backend, Clock, opened_for
 from tests.support.records import Walk, plain
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=WITH_SERVERS)
 async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Backend]:
-    async with opened(request.param, tmp_path, Clock()) as one:
+    async with opened_for(request, request.param, tmp_path, Clock()) as one:
         yield one
 
 
@@ -161,14 +161,15 @@ async def test_snapshot_is_the_fold_of_the_deltas(backend: Backend, seed: int) -
     assert plain(again.snapshot()) == plain(folds["g"].snapshot())
 
 
-async def test_stores_agree_when_commits_are_random(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [name for name in WITH_SERVERS if name != "memory"])
+async def test_stores_agree_when_commits_are_random(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """The adapter and the reference, fed the same commits, hold the same in every respect."""
     seed = 77
     print(f"seed {seed}")
     rng = Random(seed)
     walk = Walk(rng)
     reference = MemoryBackend(clock_ms=Clock())
-    async with opened("sqlite", tmp_path, Clock()) as adapter:
+    async with opened_for(request, name, tmp_path, Clock()) as adapter:
         both: tuple[Backend, ...] = (reference, adapter)
         held, _ = [await one.store.claim(0) for one in both]
         for step in range(40):

@@ -12,7 +12,7 @@ import pytest
 from streams.errors import Broken, Rejected
 from streams.messages import DOCUMENTS
 from streams.ports import Delivered, Outcome, Position, Record, State
-from tests.support.backends import NAMES, Backend, Clock, opened
+from tests.support.backends import WITH_SERVERS, Backend, Clock, opened_for
 
 ENDS = [state for state in State if state is not State.ACCEPTED]
 
@@ -22,9 +22,9 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=WITH_SERVERS)
 async def backend(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[Backend]:
-    async with opened(request.param, tmp_path, clock) as one:
+    async with opened_for(request, request.param, tmp_path, clock) as one:
         yield one
 
 

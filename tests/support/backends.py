@@ -7,11 +7,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.sqlite import SqliteBackend
-from streams.memory import MemoryBackend
+import pytest
 
-Backend = MemoryBackend | SqliteBackend
+from infra.bolt import BoltAddress, BoltBackend, BoltLedger, BoltStore
+from infra.sqlite import SqliteBackend
+from streams.memory import MemoryBackend, MemoryLog
+from streams.messages import DELTAS
+from streams.ports import Commit
+from tests.support.neo4j_server import GraphServer, clear
+
 NAMES = ("memory", "sqlite")
+WITH_SERVERS = (*NAMES, "bolt")
+"""Those of NAMES, and the ones that need a server: for the contract suites."""
 
 
 @dataclass
@@ -24,8 +31,58 @@ class Clock:
         return self.now_ms
 
 
+class BoltParts:
+    """Store and ledger on a graph database, with a log in memory to which every commit's notices are relayed."""
+
+    def __init__(self, backend: BoltBackend, log: MemoryLog) -> None:
+        self.log = log
+        self.ledger: BoltLedger = backend.ledger
+        self.store: BoltStore = _Relayed(backend, log)
+
+
+class _Relayed(BoltStore):
+    def __init__(self, backend: BoltBackend, log: MemoryLog) -> None:
+        super().__init__(backend.database, backend.ledger, backend.clock_ms)
+        self._notices = log
+
+    async def commit(self, commit: Commit) -> None:
+        await super().commit(commit)
+        while waiting := await self.outbox.waiting(commit.partition, 2):
+            await self._notices.append(DELTAS, [record for _, record in waiting])
+            await self.outbox.sent(commit.partition, waiting[-1][0])
+
+
+Backend = MemoryBackend | SqliteBackend | BoltParts
+
+
 @asynccontextmanager
-async def opened(name: str, folder: Path, clock: Callable[[], int]) -> AsyncIterator[Backend]:
+async def opened_for(
+    request: pytest.FixtureRequest, name: str, folder: Path, clock: Callable[[], int]
+) -> AsyncIterator[Backend]:
+    """As `opened`, also by the names that need a server; the server is started when the first test asks for it."""
+    if name != "bolt":
+        async with opened(name, folder, clock) as backend:
+            yield backend
+        return
+    server: GraphServer = request.getfixturevalue("graph_server")
+    async with opened_bolt(server.address, clock) as parts:
+        yield parts
+
+
+@asynccontextmanager
+async def opened_bolt(address: BoltAddress, clock: Callable[[], int], partitions: int = 1) -> AsyncIterator[BoltParts]:
+    """An empty graph database."""
+    clear(address)
+    log = MemoryLog(partitions, clock)
+    backend = await BoltBackend.open(address, log, clock)
+    try:
+        yield BoltParts(backend, log)
+    finally:
+        await backend.close()
+
+
+@asynccontextmanager
+async def opened(name: str, folder: Path, clock: Callable[[], int]) -> AsyncIterator[MemoryBackend | SqliteBackend]:
     """An implementation by name, closed at the end."""
     if name == "memory":
         yield MemoryBackend(clock_ms=clock)

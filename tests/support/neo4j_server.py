@@ -85,7 +85,7 @@ class LocalNeo4j:
 
     def restart(self) -> None:
         assert self._process is None, "stop the server first"
-        sizes = ["-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-Xshare:auto"]
+        sizes = ["-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
         opened = ["--add-opens=java.base/java.nio=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED"]
         command = ["java", *sizes, *opened, "-cp", self._classpath, str(_LAUNCHER), str(self._folder)]
         environment = {**os.environ, "NEO4J_TEST_PASSWORD": self.address.password}
@@ -166,8 +166,8 @@ def wait_until_it_answers(address: BoltAddress, process: subprocess.Popen[bytes]
 
 
 def clear(address: BoltAddress) -> None:
-    """Delete every node, so that a test finds an empty database; the schema stays."""
-    statement = "MATCH (n) WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS gone"
+    """Delete every node, so that a test finds an empty database; the schema, and the note that it was made, stay."""
+    statement = "MATCH (n) WHERE NOT n:Schema WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS gone"
     with GraphDatabase.driver(address.uri, auth=_credentials(address)) as driver, driver.session() as session:
         while session.run(statement, limit=SWEEP_NODES).single(strict=True)["gone"] == SWEEP_NODES:
             continue
