@@ -72,11 +72,6 @@ class Subject:
     size: int
     children: tuple[ChildReport, ...] = ()
 
-    @property
-    def material(self) -> tuple[object, ...]:
-        """What a report may depend on: equal for communities that read the same, whatever they are called inside."""
-        return (self.level, self.entities, self.findings, self.size, self.children)
-
 
 @dataclass(frozen=True, slots=True)
 class Report:

@@ -198,3 +198,15 @@ class Generator(Protocol):
         Every sentence cites sources of this part, or is marked as unsupported.
         """
         ...
+
+
+@runtime_checkable
+class Rater(Protocol):
+    """Says how much texts matter to a question."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def rate(self, question: str, texts: Sequence[str]) -> Sequence[int]:
+        """A rating of each text, in order: 0 (nothing to do with the question) to 5 (answers it)."""
+        ...

@@ -11,6 +11,7 @@ is deterministic: on equal graphs, built in whatever order, with exact indexes, 
     pipeline.py    mode `pipeline`: breadth.py, phse.py, regions.py, walk, bridge and MMR, one after the other
     darag/         mode `da-rag`: communities searched for the question, put into words
     dynagrag/      mode `dynagrag`: ego-graphs, chosen to differ, pruned and put into words: a part each
+    auto.py        mode `auto`: which of the others a question is for
     global_static.py, global_dynamic.py
                    modes `global`, `global-dynamic`: reports of communities, all of a level or what is rated relevant
     paired.py      the course of `local` and `passages`, in these steps, each usable alone:
@@ -21,8 +22,10 @@ is deterministic: on equal graphs, built in whatever order, with exact indexes, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
+from graph.retrieval.auto import choose, explained
 from graph.retrieval.bridge import retrieve_bridge
 from graph.retrieval.darag import retrieve_da_rag
 from graph.retrieval.dynagrag import retrieve_dynagrag
@@ -37,8 +40,16 @@ from graph.view import LiveView
 
 Method = Callable[[LiveView, Question], Retrieved]
 
+
+def retrieve_auto(view: LiveView, question: Question) -> Retrieved:
+    """Mode `auto`: as the mode that suits the question, which is the result's `mode`; `chosen` says why."""
+    choice = choose(view, question.text, MODES)
+    return explained(MODES[choice.mode](view, replace(question, mode=choice.mode)), choice)
+
+
 MODES: Mapping[str, Method] = MappingProxyType(
     {
+        "auto": retrieve_auto,
         "vector": retrieve_vector,
         "local": retrieve_local,
         "passages": retrieve_passages,

@@ -1,0 +1,121 @@
+"""Mode `auto`: which mode a question is for, by its words and by the entities it names, and why.
+
+Rules, no model, nothing learned. In this order: documents compared with each other; the whole corpus; how two named
+things are related; a question whose answer takes several steps, or several things at once; one fact. What a rule would
+choose and is not among the modes gives way to the next best. Invariant: the choice depends on the question and on which
+entities of the graph it names, not on what else the graph holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from dataclasses import dataclass, replace
+
+from graph.retrieval.recognition import Named, recognise
+from graph.retrieval.request import Question, Retrieved, Step, Trace
+from graph.retrieval.terms import words
+from graph.retrieval.wording import about_everything
+from graph.view import LiveView
+
+FACT, SEVERAL, RELATION, THEME, DOCUMENTS = "one fact", "several hops", "relation", "theme", "documents compared"
+PREFERRED: dict[str, tuple[str, ...]] = {
+    FACT: ("local",),
+    SEVERAL: ("passages", "local"),
+    RELATION: ("bridge", "local"),
+    THEME: ("global-dynamic", "global", "local"),
+    DOCUMENTS: ("nakg", "passages", "local"),
+}
+"""Modes for each kind of question, the best first."""
+
+_COMPARES = re.compile(
+    r"\b(compar\w+|contrast\w*|differ\w*|similar\w*|disagree\w*|agree|contradict\w*|versus|vs|overlap\w*|in common|"
+    r"consistent|conflict\w*|alike)\b"
+)
+_PAPERS = re.compile(
+    r"\b(documents?|articles?|papers?|reports?|texts?|sources?|notes?|letters?|chapters?|versions?|files?|passages?|"
+    r"records?|editions?|accounts?|stories|publications?|posts?|emails?|memos?|transcripts?)\b"
+)
+_CORPUS = re.compile(
+    r"\b(across|throughout|in|of|over|from|through) (all |the whole |the entire |all of |all the |the |this |these |our )"
+    r"*(corpus|dataset|data ?set|collection|documents|articles|reports|texts|archive|knowledge base|graph|sources|notes)\b"
+)
+_THEMES = re.compile(
+    r"\b((main|major|key|common|central|recurring|dominant|overall|general|broad|principal|most important|biggest|top) "
+    r"(\w+ )?(themes?|topics?|subjects?|trends?|patterns?|ideas?|findings?|insights?|areas?|concerns?|challenges?|"
+    r"points?|issues?|storylines?|developments?|events?|actors?|kinds?|groups?|threads?|lessons?|conclusions?)|"
+    r"big picture|high[- ]level|catch me up|bird'?s[- ]eye|at a glance|what is (all )?this (all )?about|"
+    r"(themes?|topics?|trends?) (are|is|emerge|appear|recur|dominate|stand out)|overview|summar(y|ise|ize))\b"
+)
+_RELATES = re.compile(
+    r"\b(relat(ed|es?|ion|ions|ionship|ionships)|connect(ed|s|ion|ions)?|link(ed|s|age)?|ties?|tied|associat\w+|"
+    r"path (from|between)|to do with|know each other|bridges?|leads? from|common (link|ground)|share|shared|"
+    r"come together|via)\b"
+)
+_BETWEEN = re.compile(r"\bbetween\b.+\band\b")
+_BOTH = re.compile(
+    r"\b(both|either|or|(older|younger|earlier|later|first|more|less|larger|smaller|longer|shorter|taller|higher|lower|"
+    r"farther|same)\b.*\b(than|or|and|as))\b"
+)
+_STEP = re.compile(
+    r"\b(whose|who (?!is\b|was\b|are\b|were\b|did\b)|that (?!is\b)|which (?!is\b|was\b)|where the|of the|by the|"
+    r"in the|from the|to the|with the|for the|when the|after the|before the)\b|\b\w+['\u2019]s\b"
+)
+_INNER = re.compile(r"\b(the|a|an) [\w' -]{2,60}?\b(who|that|which|whose|where)\b")
+_CAPITALISED = re.compile(r"(?<![.?!] )(?<!^)\b[A-Z][\w'\u2019-]*(?: (?:of |the |de |van |von )?[A-Z][\w'\u2019-]*)*")
+_STEPS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The mode to take, which kind of question it is for, and in plain words why."""
+
+    mode: str
+    kind: str
+    why: str
+
+
+def choose(view: LiveView, question: str, modes: Container[str]) -> Choice:
+    """The mode for a question among those there are. Call under `view.lock.read()`. Cost: the question's words."""
+    named = [one for one in recognise(view, question) if one.proper]
+    kind, why = _kind(question, named)
+    wanted = PREFERRED[kind]
+    mode = next((mode for mode in wanted if mode in modes), "local")
+    instead = "" if mode == wanted[0] else f" ({wanted[0]} is not there)"
+    return Choice(mode, kind, f"{kind}: {why}; so {mode}{instead}")
+
+
+def explained(retrieved: Retrieved, choice: Choice) -> Retrieved:
+    """What the chosen mode found, saying that it was chosen and why."""
+    trace = retrieved.trace
+    if trace is not None:
+        trace = Trace((Step("auto", f"{choice.why}."), *trace.steps))
+    return replace(retrieved, chosen=choice.why, trace=trace)
+
+
+def _kind(question: str, named: list[Named]) -> tuple[str, str]:
+    """What kind of question it is, and why."""
+    text = " ".join(question.lower().split())
+    things = [one.said for one in named]
+    if _COMPARES.search(text) and _PAPERS.search(text) and not _CORPUS.search(text):
+        return DOCUMENTS, "it asks how documents compare"
+    if about_everything(question):
+        return THEME, "it asks about everything and names nothing"
+    corpus, themes = _CORPUS.search(text), _THEMES.search(text)
+    if not things and (themes or corpus) and not _INNER.search(text):
+        return THEME, f"it says “{(themes or corpus or [''])[0]}” and names no entity of the graph"
+    if corpus and themes:
+        return THEME, f"it says “{corpus[0]}” and “{themes[0]}”"
+    others = _CAPITALISED.findall(question)
+    if max(len(things), len(others)) >= 2 and (_RELATES.search(text) or _BETWEEN.search(text)):
+        return RELATION, f"it asks how {_listed(things if len(things) > 1 else others)} are related"
+    if max(len(things), len(others)) >= 2 and _BOTH.search(text):
+        return SEVERAL, f"it needs something about each of {_listed(things if len(things) > 1 else others)}"
+    steps = len(_STEP.findall(text)) + 2 * bool(_INNER.search(text))
+    if steps >= _STEPS:
+        return SEVERAL, f"its answer takes steps: {len(words(question))} words with {steps} turns to something else"
+    return FACT, f"it asks one thing{f' about {_listed(things[:1])}' if things else ''}"
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(names[:2])

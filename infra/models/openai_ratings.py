@@ -1,0 +1,64 @@
+"""How much texts matter to a question, rated by a language model: a cheap one will do, since it only sorts.
+
+Not an answer. Invariants: as many ratings come back as texts were given, each 0 to 5; a text that the model passed over
+is kept (`UNRATED`), so that nothing is lost to an answer that cannot be read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from infra.models.openai_chat import Message, OpenAIChat, Schema
+from infra.models.prompts import code_for, load
+from streams.errors import Rejected
+from streams.spending import Stage
+
+PROMPT = "rating-1"
+SCHEMA = Schema(
+    "ratings",
+    {
+        "type": "object",
+        "properties": {"ratings": {"type": "array", "items": {"type": "integer"}}},
+        "required": ["ratings"],
+        "additionalProperties": False,
+    },
+)
+TEXTS_A_CALL = 8
+UNRATED = 1
+_MOST = 5
+_MOST_CHARS = 1_200
+
+
+class OpenAIRater:
+    """The Rater on a language model. `chat` stays its owner's to close."""
+
+    def __init__(self, chat: OpenAIChat) -> None:
+        self._chat = chat
+        self._prompt = load(PROMPT, {})
+
+    @property
+    def name(self) -> str:
+        return f"openai/{self._chat.model} {self._prompt.version}"
+
+    async def rate(self, question: str, texts: Sequence[str]) -> Sequence[int]:
+        """See `streams.models.Rater`. One call for at most TEXTS_A_CALL texts."""
+        code = code_for([question, *texts])
+        shown = (f"<text-{code} {n}>\n{text[:_MOST_CHARS]}\n</text-{code}>" for n, text in enumerate(texts, 1))
+        asked = "\n\n".join([*shown, f"Question: {question}"])
+        messages = [Message("system", self._prompt.text), Message("user", asked)]
+        try:
+            reply = await self._chat.complete(messages, SCHEMA, Stage.RATE, urgent=True)
+        except Rejected:
+            return [UNRATED] * len(texts)
+        return _read(reply.text, len(texts))
+
+
+def _read(text: str, count: int) -> list[int]:
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return [UNRATED] * count
+    said = body.get("ratings") if isinstance(body, dict) else None
+    rows = said if isinstance(said, list) and len(said) == count else [None] * count
+    return [max(0, min(_MOST, row)) if isinstance(row, int) else UNRATED for row in rows]

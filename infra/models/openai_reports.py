@@ -1,0 +1,133 @@
+"""Community reports by a language model: what it is shown, what is believed of its answer.
+
+Not a judge of what is true. Invariants: a finding names statements that were shown, and rests on their chunks; one that
+names none is left out; a report without any finding that holds is not taken, and the one that quotes stands in.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+
+from graph.reporting import Report, Subject, extractive
+from graph.shelf import ReportFinding
+from infra.models.openai_chat import Message, OpenAIChat, Schema
+from infra.models.prompts import code_for, load
+from infra.models.tally import Tally
+from streams.errors import Rejected
+from streams.spending import Stage
+
+PROMPT = "report-1"
+MOST_FINDINGS = 8
+SCHEMA = Schema(
+    "community_report",
+    {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string"},
+            "summary": {"type": "string"},
+            "rating": {"type": "number"},
+            "findings": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "text": {"type": "string"},
+                        "sources": {"type": "array", "items": {"type": "integer"}},
+                    },
+                    "required": ["text", "sources"],
+                    "additionalProperties": False,
+                },
+            },
+        },
+        "required": ["title", "summary", "rating", "findings"],
+        "additionalProperties": False,
+    },
+)
+_TITLE_CHARS, _SUMMARY_CHARS, _FINDING_CHARS = 200, 2_000, 800
+_MOST_RATING = 10.0
+
+
+class OpenAIReporter:
+    """The `Reporter` on a language model. `chat` stays its owner's to close."""
+
+    def __init__(self, chat: OpenAIChat, tally: Tally | None = None) -> None:
+        self._chat = chat
+        self._tally = tally or Tally()
+        self._prompt = load(PROMPT, {"findings": MOST_FINDINGS})
+
+    @property
+    def name(self) -> str:
+        return f"openai/{self._chat.model} {self._prompt.version}"
+
+    async def report(self, subject: Subject) -> Report:
+        """See `streams.reports.Reporter`. One call; none for a community about which nothing is stated."""
+        text, numbered = _shown(subject)
+        if not numbered:
+            return extractive(subject)
+        code = code_for([text])
+        asked = f"<community-{code}>\n{text}\n</community-{code}>"
+        messages = [Message("system", self._prompt.text), Message("user", asked)]
+        try:
+            reply = await self._chat.complete(messages, SCHEMA, Stage.SUMMARIZE)
+        except Rejected:
+            return extractive(subject)
+        report = _read(reply.text, numbered)
+        if report is None:
+            self._tally.dropped("report")
+            return extractive(subject)
+        return report
+
+
+def _shown(subject: Subject) -> tuple[str, Mapping[int, ReportFinding]]:
+    """The community as the model reads it, and what each number in it stands for."""
+    numbered: dict[int, ReportFinding] = {}
+    lines = [f"Entities ({subject.size} in all): {', '.join(subject.entities)}"]
+    for one in subject.findings:
+        numbered[len(numbered) + 1] = ReportFinding(one.text, one.chunks, (one.relation,))
+        said = f" \u2014 {one.sentence}" if one.sentence else ""
+        lines.append(f"[{len(numbered)}] {one.text}{said}")
+    for child in subject.children:
+        lines.append(f"\nPart with {child.size} entities: {child.title}")
+        if child.summary not in " ".join(one.text for one in child.findings):
+            lines.append(child.summary)
+        for finding in child.findings[:MOST_FINDINGS]:
+            numbered[len(numbered) + 1] = finding
+            lines.append(f"[{len(numbered)}] {finding.text}")
+    return "\n".join(lines), numbered
+
+
+def _read(text: str, numbered: Mapping[int, ReportFinding]) -> Report | None:
+    """The report, as far as it can be believed; None when nothing is left of it."""
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(body, dict):
+        return None
+    rows = body.get("findings")
+    found = [_finding(row, numbered) for row in rows[:MOST_FINDINGS]] if isinstance(rows, list) else []
+    findings = tuple(one for one in found if one is not None)
+    title, summary = _line(body.get("title"), _TITLE_CHARS), _line(body.get("summary"), _SUMMARY_CHARS)
+    if not findings or not title:
+        return None
+    rating = body.get("rating")
+    worth = float(rating) if isinstance(rating, int | float) and math.isfinite(rating) else 0.0
+    return Report(title, summary, findings, max(0.0, min(_MOST_RATING, worth)))
+
+
+def _finding(row: object, numbered: Mapping[int, ReportFinding]) -> ReportFinding | None:
+    if not isinstance(row, dict):
+        return None
+    said, sources = _line(row.get("text"), _FINDING_CHARS), row.get("sources")
+    named = [numbered[n] for n in sources if isinstance(n, int) and n in numbered] if isinstance(sources, list) else []
+    if not said or not named:
+        return None
+    chunks = dict.fromkeys(chunk for one in named for chunk in one.chunks)
+    relations = dict.fromkeys(relation for one in named for relation in one.relations)
+    return ReportFinding(said, tuple(chunks), tuple(relations))
+
+
+def _line(value: object, most: int) -> str:
+    return " ".join(value.split())[:most] if isinstance(value, str) else ""
