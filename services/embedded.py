@@ -17,11 +17,11 @@ from graph.consolidation.netting import repeats
 from graph.digest import digest as digest_of
 from graph.identity import chunk_id
 from graph.records import Extraction, GraphDelta, Unit
-from graph.retrieval import MODES, Question, Retrieved, retrieve
+from graph.retrieval import MODES, Question, Retrieved
 from graph.view import LiveView
 from infra.metrics import Metrics
 from infra.models.accounting import Accounts
-from services.answering import answer, material
+from services.answering import answer
 from services.application import (
     Answer,
     Ask,
@@ -40,6 +40,7 @@ from services.application import (
 )
 from services.explaining import explain_entity
 from services.health import Dependency, with_dependencies
+from services.retrieving import found
 from services.spending import spending, usage
 from services.synthesis import Material, Written, write, written
 from streams import recounting
@@ -48,7 +49,7 @@ from streams.errors import DeadlineExceeded, Invalid, NotFound, Overloaded, Retr
 from streams.extract import ExtractStage
 from streams.followers import Views
 from streams.messages import DELTAS, DeltaNotice, DocumentMessage, decode_extraction, document_key
-from streams.models import Embedder, Generator
+from streams.models import Embedder, Generator, Rater
 from streams.ports import GraphStore, Ledger, LedgerEntry, Log, Record, Standing, State
 from streams.progress import Progress, token
 from streams.reports import Shelves
@@ -68,6 +69,7 @@ class Runtime:
     consolidate: ConsolidateStage
     embedder: Embedder
     generator: Generator
+    rater: Rater | None
     metrics: Metrics
     notes: dict[str, str]
     """What each stage is waiting for, in plain words; "" while it runs."""
@@ -158,8 +160,8 @@ class EmbeddedApplication:
         who = _asker(graph)
         with paid_by(who):
             async with self._slot(), _deadline(ask, self._until(ask)):
-                retrieved, found = await self._retrieve(graph, ask)
-                whole = await written(self._runtime.generator, ask.question, found) if ask.generate else None
+                retrieved, used = await self._retrieve(graph, ask)
+                whole = await written(self._runtime.generator, ask.question, used) if ask.generate else None
         return self._billed(answer(retrieved, whole), who)
 
     async def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
@@ -167,9 +169,9 @@ class EmbeddedApplication:
         async with self._slot():
             with paid_by(who):
                 async with _deadline(ask, until):
-                    retrieved, found = await self._retrieve(graph, ask)
+                    retrieved, used = await self._retrieve(graph, ask)
             yield self._billed(answer(retrieved, None), who)
-            async with aclosing(write(self._runtime.generator, ask.question, found)) as pieces:
+            async with aclosing(write(self._runtime.generator, ask.question, used)) as pieces:
                 while ask.generate and whole is None:
                     # Not one deadline around the loop: it would also run while the reader of this stream is busy.
                     with paid_by(who):
@@ -199,7 +201,8 @@ class EmbeddedApplication:
             raise NotFound(f"graph {graph!r} has no document applied yet; pass `after` to wait for one")
         vector = (await self._runtime.embedder.embed([ask.question]))[0]
         question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain, ask.level)
-        return await asyncio.to_thread(_read, view, question)
+        rater = self._runtime.rater if ask.generate else None
+        return await found(view, question, self._runtime.shelves, rater)
 
     @asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:
@@ -313,12 +316,6 @@ async def _deadline(ask: Ask, until: float) -> AsyncIterator[None]:
 
 def _asker(graph: str) -> Payer:
     return Payer(graph, question=True, bill=Bill())
-
-
-def _read(view: LiveView, question: Question) -> tuple[Retrieved, Material]:
-    with view.lock.read():
-        retrieved = retrieve(view, question)
-        return retrieved, material(view, retrieved)
 
 
 def _entity(view: LiveView, entity_id: str) -> EntityStatus | None:

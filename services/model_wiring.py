@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,12 +22,15 @@ from infra.models.limits import Limits
 from infra.models.memo import MemoisedEmbedder, VectorStore
 from infra.models.offline_answers import ExtractiveGenerator
 from infra.models.offline_extraction import OfflineExtractor
+from infra.models.offline_reports import ExtractiveReporter
 from infra.models.prompts import Prompt
+from infra.models.report_memo import MemoisedReporter
 from infra.models.tally import Tally
 from infra.settings import Settings
 from streams.errors import Broken
 from streams.extraction import Models
-from streams.models import Embedder, Extractor, Generator
+from streams.models import Embedder, Extractor, Generator, Rater
+from streams.reports import Reporter
 from streams.spending import NANO, Budget
 
 if TYPE_CHECKING:
@@ -51,20 +54,26 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Memos:
-    """Where what models said is kept."""
+    """Where what models said is kept. Reports that are kept nowhere are paid for again when they are due again."""
 
     vectors: VectorStore
     extractions: VectorStore
+    reports: VectorStore | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSet:
-    """What reads documents, what answers questions, and the two endpoints behind them (`chat` None: there is none)."""
+    """What reads documents, answers questions, writes and rates reports, and the endpoint behind (None: there is none).
+
+    Without a rater, reports are rated by the question's neighbourhood (`graph/retrieval/global_dynamic.py`).
+    """
 
     reading: Models
     generator: Generator
     embedder: Embedder
     chat: OpenAIChat | None
+    reporter: Reporter = field(default_factory=ExtractiveReporter)
+    rater: Rater | None = None
 
 
 def plan(settings: Settings) -> Plan:
@@ -86,7 +95,9 @@ def _rules(settings: Settings) -> Rules:
         {graph: _budget(one.tokens, one.cost) for graph, one in settings.budgets.items()},
         settings.budget_stops_questions,
     )
-    rules.check({"language": settings.llm_model, "embedding": settings.embedding_model})
+    rules.check(
+        {"language": settings.llm_model, "rating": settings.llm_rating_model, "embedding": settings.embedding_model}
+    )
     return rules
 
 
@@ -97,7 +108,9 @@ def _budget(tokens: int, cost: float) -> Budget:
 def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, stack: AsyncExitStack) -> ModelSet:
     """The models; what they hold is closed with the stack. No call is made."""
     embedder = _embedder(chosen.settings, accounts, stack)
-    chat = _chat(chosen.settings, accounts, stack)
+    chat = _chat(chosen.settings, accounts, stack, chosen.settings.llm_model)
+    if chat is None:
+        log.warning("no language model is configured: rules extract and answers are quotations, for trying out")
     chunker = SemanticChunker(chosen.settings.chunk_tokens)
     remembered = MemoisedEmbedder(embedder, memos.vectors)
     if chat is None:
@@ -106,6 +119,8 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
 
     from infra.models.openai_answers import OpenAIGenerator
     from infra.models.openai_extraction import OpenAIExtractor
+    from infra.models.openai_ratings import OpenAIRater
+    from infra.models.openai_reports import OpenAIReporter
 
     def extractor(prompt: Prompt) -> Extractor:
         asked = OpenAIExtractor(chat, tally, prompt, glean=chosen.settings.llm_gleaning)
@@ -114,7 +129,12 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
         return memoised
 
     own = {graph: extractor(prompt) for graph, prompt in chosen.prompts.items()}
-    return ModelSet(Models(chunker, extractor(chosen.prompt), remembered, own), OpenAIGenerator(chat), embedder, chat)
+    reading = Models(chunker, extractor(chosen.prompt), remembered, own)
+    reporter: Reporter = OpenAIReporter(chat, tally)
+    if memos.reports is not None:
+        reporter = MemoisedReporter(reporter, memos.reports, tally)
+    cheaper = _chat(chosen.settings, accounts, stack, chosen.settings.llm_rating_model)
+    return ModelSet(reading, OpenAIGenerator(chat), embedder, chat, reporter, OpenAIRater(cheaper or chat))
 
 
 def _embedder(settings: Settings, accounts: Accounts, stack: AsyncExitStack) -> Embedder:
@@ -140,16 +160,15 @@ def _embedder(settings: Settings, accounts: Accounts, stack: AsyncExitStack) -> 
     return embedder
 
 
-def _chat(settings: Settings, accounts: Accounts, stack: AsyncExitStack) -> OpenAIChat | None:
-    """The language model, one for extraction and answers so that both keep to its limits; None without one."""
-    if not settings.llm_base_url:
-        log.warning("no language model is configured: rules extract and answers are quotations, for trying out")
+def _chat(settings: Settings, accounts: Accounts, stack: AsyncExitStack, model: str) -> OpenAIChat | None:
+    """A model of the endpoint, one for all that it does so that all of it keeps to its limits; None without one."""
+    if not settings.llm_base_url or not model:
         return None
     from infra.models.openai_chat import ChatEndpoint, OpenAIChat
 
     endpoint = ChatEndpoint(
         settings.llm_base_url,
-        settings.llm_model,
+        model,
         settings.llm_api_key.get_secret_value(),
         settings.llm_timeout_s,
         settings.llm_max_output_tokens,

@@ -7,7 +7,8 @@ Not retrieval and not a model: the modes say what an answer is made of and how (
 By part, as the global search of "GraphRAG: Improving global search via dynamic community selection" (map-reduce) and
 DynaGRAG's synthesis of subgraph answers: 1. every part is answered alone and rated 0-100; 2. what is rated 0 is
 dropped; 3. the rest, best first, is packed into a budget; 4. the final answer is written from it, and streamed.
-Deviation: where one answer is left, it is the final one, and the last call is saved.
+Deviations: where one answer is left, it is the final one, and the last call is saved; many parts are answered some at
+a time, neighbours together, since a call for each of hundreds of reports would send its instructions hundreds of times.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from services.application import Usage
 from streams.models import ContextPart, ContextPassage, Generated, Generator, PartAnswer, citable
 
 _CITATION = re.compile(r"\[(\d{1,6})\]")
+_TITLE_CHARS = 300
+FEW_PARTS = 12
+GROUP_TOKENS = 3_000
 FINAL_TOKENS = 8_000
 """Budget of the final step, in tokens of the answers it is written from."""
 
@@ -55,6 +59,7 @@ async def write(generator: Generator, question: str, material: Material) -> Asyn
     usage, passages, parts = Usage(), material.passages, material.parts
     numbering = _Numbering(material.passages)
     if material.synthesis is Synthesis.BY_PART and parts:
+        parts = grouped(parts)
         answers = await _answers(generator, question, parts)
         usage, passages, parts = _total(answers), (), packed(parts, answers)
         if len(parts) == 1:
@@ -80,6 +85,36 @@ async def written(generator: Generator, question: str, material: Material) -> Wr
             if isinstance(piece, Written):
                 return piece
     raise AssertionError("an answer ends with the whole of it")
+
+
+def grouped(
+    parts: tuple[ContextPart, ...], few: int = FEW_PARTS, most_tokens: int = GROUP_TOKENS
+) -> tuple[ContextPart, ...]:
+    """The parts to be answered: each its own call while they are few, else neighbours put together up to that size.
+
+    A group cites by numbers of its own, over the sources of all its parts.
+    """
+    if len(parts) <= few:
+        return parts
+    groups: list[list[ContextPart]] = []
+    left = 0
+    for part in parts:
+        needed = count_tokens(part.text)
+        if not groups or needed > left:
+            groups.append([])
+            left = most_tokens
+        groups[-1].append(part)
+        left -= needed
+    return tuple(_together(group) for group in groups)
+
+
+def _together(group: Sequence[ContextPart]) -> ContextPart:
+    if len(group) == 1:
+        return group[0]
+    sources = citable((), group)
+    numbering = _Numbering(sources)
+    texts = [f"{part.title}\n{numbering.relabel(part.text, part.sources)}" for part in group]
+    return ContextPart("; ".join(part.title for part in group)[:_TITLE_CHARS], "\n\n".join(texts), sources)
 
 
 def packed(

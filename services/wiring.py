@@ -20,7 +20,6 @@ from infra.index_folder import IndexFolder
 from infra.metrics import Metrics
 from infra.models.accounting import Accounts
 from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
-from infra.models.offline_reports import ExtractiveReporter
 from infra.models.tally import Tally
 from infra.settings import Settings
 from infra.sqlite import SqliteBackend, SqliteSpending, SqliteVectorStore
@@ -49,6 +48,7 @@ SAVE_AFTER_VERSIONS = 500
 QUESTIONS_REMEMBERED = 2_000
 MODEL_FILE = "embedding-model"
 EXTRACTION_MEMO = "extraction_memo"
+REPORT_MEMO = "report_memo"
 
 
 @asynccontextmanager
@@ -75,7 +75,7 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
         runtime = _runtime(backend, views, models, registry, accounts)
         runtime = replace(runtime, dependencies=_dependencies(settings.data, backend, models))
         due = Due(settings.reports_least_change, settings.reports_lazy)
-        writer = ReportWriter(backend.store, ExtractiveReporter(), due)
+        writer = ReportWriter(backend.store, models.reporter, due)
         reports = SummarizeStage(backend.log, views, writer, runtime.metrics)
         stages = {
             "extract": runtime.extract.run,
@@ -128,6 +128,7 @@ def _runtime(
         ConsolidateStage(backend.log, backend.store, follow, metrics),
         MemoisedEmbedder(models.embedder, MemoryVectorStore(QUESTIONS_REMEMBERED)),
         models.generator,
+        models.rater,
         metrics,
         {},
         Shelves(backend.store),
@@ -135,6 +136,8 @@ def _runtime(
             "extraction": models.reading.extractor.name,
             "embedding": models.embedder.name,
             "answers": models.generator.name,
+            "reports": models.reporter.name,
+            "rating": models.rater.name if models.rater else "by neighbourhood",
         },
         accounts,
     )
@@ -143,7 +146,9 @@ def _runtime(
 async def _memos(backend: SqliteBackend) -> Memos:
     extractions = SqliteVectorStore(backend.database, table=EXTRACTION_MEMO)
     await extractions.create()
-    return Memos(SqliteVectorStore(backend.database), extractions)
+    reports = SqliteVectorStore(backend.database, table=REPORT_MEMO)
+    await reports.create()
+    return Memos(SqliteVectorStore(backend.database), extractions, reports)
 
 
 def _check_model(file: Path, name: str) -> None:

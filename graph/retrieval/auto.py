@@ -13,7 +13,7 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from graph.retrieval.recognition import Named, recognise
-from graph.retrieval.request import Question, Retrieved, Step, Trace
+from graph.retrieval.request import Retrieved, Step, Trace
 from graph.retrieval.terms import words
 from graph.retrieval.wording import about_everything
 from graph.view import LiveView
@@ -37,8 +37,10 @@ _PAPERS = re.compile(
     r"records?|editions?|accounts?|stories|publications?|posts?|emails?|memos?|transcripts?)\b"
 )
 _CORPUS = re.compile(
-    r"\b(across|throughout|in|of|over|from|through) (all |the whole |the entire |all of |all the |the |this |these |our )"
-    r"*(corpus|dataset|data ?set|collection|documents|articles|reports|texts|archive|knowledge base|graph|sources|notes)\b"
+    r"\b(across|throughout|in|of|over|from|through) "
+    r"(all |the whole |the entire |all of |all the |the |this |these |our )*"
+    r"(corpus|dataset|data ?set|collection|documents|articles|reports|texts|archive|knowledge base|graph|sources|notes)"
+    r"\b"
 )
 _THEMES = re.compile(
     r"\b((main|major|key|common|central|recurring|dominant|overall|general|broad|principal|most important|biggest|top) "
@@ -102,15 +104,20 @@ def _kind(question: str, named: list[Named]) -> tuple[str, str]:
     if about_everything(question):
         return THEME, "it asks about everything and names nothing"
     corpus, themes = _CORPUS.search(text), _THEMES.search(text)
-    if not things and (themes or corpus) and not _INNER.search(text):
-        return THEME, f"it says “{(themes or corpus or [''])[0]}” and names no entity of the graph"
-    if corpus and themes:
-        return THEME, f"it says “{corpus[0]}” and “{themes[0]}”"
+    if (corpus and themes) or (not things and (themes or corpus) and not _INNER.search(text)):
+        said = " and ".join(f"\u201c{one[0]}\u201d" for one in (corpus, themes) if one)
+        return THEME, f"it says {said}"
+    return _of_things(question, text, things)
+
+
+def _of_things(question: str, text: str, things: list[str]) -> tuple[str, str]:
+    """The same for a question that is about something: how many things, and how they hang together."""
     others = _CAPITALISED.findall(question)
-    if max(len(things), len(others)) >= 2 and (_RELATES.search(text) or _BETWEEN.search(text)):
-        return RELATION, f"it asks how {_listed(things if len(things) > 1 else others)} are related"
-    if max(len(things), len(others)) >= 2 and _BOTH.search(text):
-        return SEVERAL, f"it needs something about each of {_listed(things if len(things) > 1 else others)}"
+    several = things if len(things) > 1 else others
+    if len(several) > 1 and (_RELATES.search(text) or _BETWEEN.search(text)):
+        return RELATION, f"it asks how {_listed(several)} are related"
+    if len(several) > 1 and _BOTH.search(text):
+        return SEVERAL, f"it needs something about each of {_listed(several)}"
     steps = len(_STEP.findall(text)) + 2 * bool(_INNER.search(text))
     if steps >= _STEPS:
         return SEVERAL, f"its answer takes steps: {len(words(question))} words with {steps} turns to something else"

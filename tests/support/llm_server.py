@@ -141,6 +141,10 @@ class LlmServer:
 
     def _said(self, seen: Seen) -> str:
         schema = seen.body.get("response_format", {}).get("json_schema", {}).get("name", "")
+        if schema == "community_report" or seen.asked.startswith("<community-"):
+            return _report(seen.asked)
+        if schema == "ratings" or (seen.asked.startswith("<text-") and '"ratings"' in seen.told):
+            return _ratings(seen.asked)
         if schema == "part_answer" or (seen.asked.startswith("<text-") and '"helpfulness"' in seen.told):
             return _part_answer(seen.asked)
         if seen.asked.startswith(("<passage-", "<text-")):
@@ -188,6 +192,23 @@ def _part_answer(asked: str) -> str:
     """What a text says to the question, and the share of the question's words that it has."""
     found = asyncio.run(ExtractiveGenerator().answer_part(asked.rpartition("Question: ")[2], _texts(asked)[0]))
     return json.dumps({"answer": found.text, "helpfulness": found.rating})
+
+
+def _report(asked: str) -> str:
+    """A report of the first statements of a community, each a finding."""
+    named = re.search(r"^(?:Entities [^:]*|Part with [^:]*): (.+)$", asked, re.MULTILINE)
+    said = re.findall(r"^\[(\d+)\] (.+)$", asked, re.MULTILINE)[:5]
+    findings = [{"text": text.rpartition("\u2014 ")[2], "sources": [int(number)]} for number, text in said]
+    title = f"About {named[1][:80]}" if named else "Untitled"
+    return json.dumps({"title": title, "summary": f"{title}, in short.", "rating": len(said), "findings": findings})
+
+
+def _ratings(asked: str) -> str:
+    """How many of the question's longer words each text has, at most 5."""
+    question = set(re.findall(r"\w{4,}", asked.rpartition("Question: ")[2].lower()))
+    texts = re.findall(r"<text-(\w+) \d+>\n(.*?)\n</text-\1>", asked, re.DOTALL)
+    rated = [min(5, 2 * len(question & set(re.findall(r"\w{4,}", text.lower())))) for _, text in texts]
+    return json.dumps({"ratings": rated})
 
 
 def _texts(asked: str) -> list[ContextPart]:

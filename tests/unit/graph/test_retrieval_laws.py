@@ -48,7 +48,8 @@ def test_result_is_unchanged_when_documents_arrived_in_another_order(mode: str, 
 def test_empty_graph_gives_nothing_and_says_its_version(mode: str) -> None:
     """A question to a graph without documents is no error."""
     result = retrieve(small_view([]), ask("amber", mode, explain=True))
-    assert (result.passages, result.subgraph.nodes, result.version, result.mode) == ((), (), 1, mode)
+    assert (result.passages, result.subgraph.nodes, result.version) == ((), (), 1)
+    assert result.mode == mode or (mode == "auto" and result.chosen)
     assert result.trace is not None
 
 

@@ -12,7 +12,7 @@ from graph.retrieval import Synthesis
 from graph.tokens import count_tokens
 from infra.models.offline_answers import NOTHING_FITS, ExtractiveGenerator
 from services.application import Usage
-from services.synthesis import Material, Written, packed, write, written
+from services.synthesis import Material, Written, grouped, packed, write, written
 from streams.errors import Retryable
 from streams.models import ContextPart, ContextPassage, Generated, PartAnswer, citable
 
@@ -157,3 +157,13 @@ def test_packing_takes_the_best_that_fit_and_the_best_in_any_case() -> None:
     room = count_tokens("Short [1].") + count_tokens("Tie [1].")
     answers[1] = PartAnswer(long, 5, (0,))
     assert [part.title for part in packed(PARTS, answers, budget_tokens=room)] == ["one", "three"]
+
+
+def test_many_parts_are_answered_some_at_a_time_under_numbers_of_the_group() -> None:
+    """Few stay as they are; of many, neighbours share a call while they fit, and each still cites its own sources."""
+    assert grouped(PARTS) == PARTS
+    tokens = max(count_tokens(part.text) for part in PARTS) * 2
+    [first, second] = grouped(PARTS, few=2, most_tokens=tokens)
+    assert first.sources == (A, B, C)
+    assert first.text == "one\nAmber is old [1]. Birch is tall [2].\n\ntwo\nCedar is red [3]."
+    assert second == PARTS[2]
