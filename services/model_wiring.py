@@ -132,7 +132,7 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
     reading = Models(chunker, extractor(chosen.prompt), remembered, own)
     reporter: Reporter = OpenAIReporter(chat, tally)
     if memos.reports is not None:
-        reporter = MemoisedReporter(reporter, memos.reports, tally)
+        reporter = MemoisedReporter(reporter, memos.reports)
     cheaper = _chat(chosen.settings, accounts, stack, chosen.settings.llm_rating_model)
     return ModelSet(reading, OpenAIGenerator(chat), embedder, chat, reporter, OpenAIRater(cheaper or chat))
 

@@ -14,7 +14,6 @@ from hashlib import sha256
 from graph.reporting import Report, Subject
 from graph.shelf import ReportFinding
 from infra.models.memo import VectorStore
-from infra.models.tally import Tally
 from streams.reports import Reporter
 
 _FORMAT = "report-1"
@@ -23,10 +22,9 @@ _FORMAT = "report-1"
 class MemoisedReporter:
     """`reporter`, with `store` in front of it (see the module)."""
 
-    def __init__(self, reporter: Reporter, store: VectorStore, tally: Tally | None = None) -> None:
+    def __init__(self, reporter: Reporter, store: VectorStore) -> None:
         self._reporter = reporter
         self._store = store
-        self._tally = tally or Tally()
 
     @property
     def name(self) -> str:
@@ -38,7 +36,6 @@ class MemoisedReporter:
         held = (await self._store.get_many([key])).get(key)
         known = None if held is None else _decoded(held)
         if known is not None:
-            self._tally.remembered()
             return known
         report = await self._reporter.report(subject)
         await self._store.put_many({key: json.dumps(astuple(report)).encode()})

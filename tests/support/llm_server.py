@@ -102,6 +102,11 @@ class LlmServer:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}/v1"
 
+    @property
+    def read(self) -> list[Seen]:
+        """The requests to extract from a passage: reports of communities are asked for beside them."""
+        return [seen for seen in self.seen if seen.asked.startswith("<document-")]
+
     def misbehave(self, *faults: Fault) -> None:
         """Spoils the next requests, one each."""
         self.faults.extend(faults)
