@@ -202,7 +202,7 @@ async def test_question_is_told_that_the_model_is_away_and_documents_wait(tmp_pa
             with pytest.raises(Retryable) as raised:
                 await application.query("g", Ask("Who founded Halden Station?"))
         assert raised.value.retry_after_s and "left alone" in str(raised.value)
-        assert sum(bool(seen.body.get("stream")) for seen in server.read) == 1
+        assert sum(bool(seen.body.get("stream")) for seen in server.seen) == 1
 
 
 async def test_service_refuses_half_a_language_model(tmp_path: Path) -> None:
@@ -264,6 +264,7 @@ async def test_hostile_texts_change_nothing_but_their_own_facts(tmp_path: Path, 
                     assert fact.evidence and fact.evidence in document.text
     for seen in server.seen:
         assert seen.path == "/v1/chat/completions" and not {"tools", "functions", "tool_choice"} & set(seen.body)
+    for seen in server.read:
         assert seen.body["messages"][0] == prompt
         for mark in MARKS.findall(seen.asked.partition("\n")[0]):
             assert seen.asked.count(f"</document-{mark}>") == 1 and seen.asked.endswith(f"</document-{mark}>")
