@@ -92,11 +92,13 @@ class _Bridge:
 
 @dataclass(slots=True)
 class _Place:
-    """What is known of a node: how far, from which terminal (by its place), over which neighbour; least is best."""
+    """What is known of a node: how far, from which terminal (by its place), over which neighbour.
+
+    Of equal ways the first found stays: nodes are settled by distance and name, so that is the same under any numbers.
+    """
 
     distance: int
     terminal: int
-    before: str
     parent: int
 
 
@@ -107,7 +109,7 @@ class _Voronoi:
         self._roads, self._bounds, self._name = roads, bounds, name
         self._names = {terminal: name(terminal) for terminal in terminals}
         self._terminals = sorted(terminals, key=self._names.__getitem__)
-        self._places = {t: _Place(0, place, "", -1) for place, t in enumerate(self._terminals)}
+        self._places = {t: _Place(0, place, -1) for place, t in enumerate(self._terminals)}
         self._settled: set[int] = set()
         self.bridges: dict[tuple[int, int], _Bridge] = {}
         self.read = 0
@@ -152,17 +154,15 @@ class _Voronoi:
             return False
         self.read += links
         here, bridged = self._places[node], False
-        before = self._name(node)
         for other, cost in self._roads.leading_from(node):
             if other in self._settled:
                 bridged |= self._bridge(node, other, cost)
                 continue
-            place = _Place(here.distance + cost, here.terminal, before, node)
+            place = _Place(here.distance + cost, here.terminal, node)
             held = self._places.get(other)
-            if held is None or _rank(place) < _rank(held):
+            if held is None or place.distance < held.distance:
                 self._places[other] = place
-                if held is None or place.distance < held.distance:
-                    heapq.heappush(heap, (place.distance, self._name(other), other))
+                heapq.heappush(heap, (place.distance, self._name(other), other))
         return bridged
 
     def _bridge(self, node: int, other: int, cost: int) -> bool:
@@ -204,7 +204,3 @@ class _Voronoi:
         while self._places[steps[-1]].parent >= 0:
             steps.append(self._places[steps[-1]].parent)
         return tuple(steps)
-
-
-def _rank(place: _Place) -> tuple[int, int, str]:
-    return place.distance, place.terminal, place.before
