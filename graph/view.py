@@ -34,6 +34,7 @@ from graph.records import (
     StatementRow,
     Vector,
 )
+from graph.relatedness import Learner
 from graph.shelf import ReportShelf
 from graph.tables import Chunk, Edge, Entity, Label, Statement, walk_chunk, walk_entity
 
@@ -53,6 +54,7 @@ class LiveView:
         self.lock = ReadersWriterLock()
         self.indexes = indexes
         self.walk = pagerank.build()
+        self.relatedness = Learner()
         self.hierarchy = MirroredHierarchy()
         self.contents = Contents()
         self.reports = ReportShelf()
@@ -125,6 +127,7 @@ class LiveView:
         if isinstance(delta.communities, CommunityChange):
             self.reports.drop(delta.communities.removed.tolist())
         self._index(delta, indexed or Indexed())
+        self._relate(delta)
         self._walk()
         self.version = delta.version
 
@@ -286,6 +289,12 @@ class LiveView:
         follow(indexes.chunks, gone.chunks, chunks, indexed.chunks)
         follow(indexes.entities, gone.entities, entities, indexed.entities)
         follow(indexes.statements, gone.statements, statements, indexed.statements)
+
+    def _relate(self, delta: GraphDelta) -> None:
+        """Let the learner follow the passages and incidences that this delta touched."""
+        nodes = {a // 2 for a, b in self._walked if b % 2}
+        mentioned = {node: self.entities[node].chunks if node in self.entities else () for node in nodes}
+        self.relatedness.follow(delta.gone.chunks, delta.chunks, mentioned)
 
     def _walk(self) -> None:
         """Bring the walk graph up to the edges and incidences that this delta touched."""

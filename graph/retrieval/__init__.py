@@ -14,6 +14,7 @@ is deterministic: on equal graphs, built in whatever order, with exact indexes, 
     auto.py        mode `auto`: which of the others a question is for
     global_static.py, global_dynamic.py
                    modes `global`, `global-dynamic`: reports of communities, all of a level or what is rated relevant
+    nakg/          mode `nakg`: the documents as a graph with learned edges; and the documents related to one
     paired.py      the course of `local` and `passages`, in these steps, each usable alone:
         seeds.py ─► walk.py ─► candidates.py ─► evidence.py ─► mmr.py
     terms.py, filters.py, dates.py, subgraph.py, explain.py: words, filters, what is shown beside, why
@@ -32,6 +33,7 @@ from graph.retrieval.dynagrag import retrieve_dynagrag
 from graph.retrieval.global_dynamic import retrieve_global_dynamic
 from graph.retrieval.global_static import retrieve_global
 from graph.retrieval.local import retrieve_local
+from graph.retrieval.nakg import retrieve_nakg
 from graph.retrieval.passages import retrieve_passages
 from graph.retrieval.pipeline import retrieve_pipeline
 from graph.retrieval.request import Filters, Part, Passage, Question, Retrieved, Subgraph, Synthesis, Trace
@@ -56,6 +58,7 @@ MODES: Mapping[str, Method] = MappingProxyType(
         "bridge": retrieve_bridge,
         "da-rag": retrieve_da_rag,
         "dynagrag": retrieve_dynagrag,
+        "nakg": retrieve_nakg,
         "pipeline": retrieve_pipeline,
         "global": retrieve_global,
         "global-dynamic": retrieve_global_dynamic,

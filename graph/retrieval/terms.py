@@ -33,8 +33,8 @@ def occurrences(question: str, texts: Sequence[str]) -> tuple[list[str], Held]:
     asked = sorted(set(words(question)))
     if not asked or not texts:
         return [], np.zeros((len(texts), 0), dtype=bool)
-    spaced = [f" {word} " for word in asked]
-    held = np.array([[word in text for word in spaced] for text in map(_spaced, texts)], dtype=bool)
+    padded = [f" {word} " for word in asked]
+    held = np.array([[word in text for word in padded] for text in map(spaced, texts)], dtype=bool)
     seen = np.flatnonzero(held.any(axis=0))
     return [asked[column] for column in seen], held[:, seen]
 
@@ -53,7 +53,7 @@ def weights(held: Held) -> Weights:
     return shares
 
 
-def _spaced(text: str) -> str:
+def spaced(text: str) -> str:
     """The words of a text with blanks around each: looking for some words so is quicker than making a set of all."""
     between = text.lower().translate(_BLANKS) if text.isascii() else " ".join(words(text))
     return f" {between} "

@@ -11,6 +11,7 @@ import pytest
 from graph.retrieval import MODES, Filters, Question, Retrieved, UnknownMode, retrieve
 from graph.view import LiveView
 from tests.model.dynagrag_oracle import slow_dynagrag
+from tests.model.nakg_oracle import slow_nakg
 from tests.model.retrieval_oracle import (
     SmallDocument,
     bag_of_words,
@@ -26,6 +27,7 @@ SLOWLY: dict[str, Callable[[LiveView, Question], Retrieved]] = {
     "local": slow_local,
     "passages": slow_passages,
     "dynagrag": slow_dynagrag,
+    "nakg": slow_nakg,
 }
 CHAIN = [
     SmallDocument(

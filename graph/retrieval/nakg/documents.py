@@ -1,0 +1,112 @@
+"""The passages a question may be answered with, their documents, and what these share.
+
+Not a ranking. Invariant: passages come by chunk id, documents by document id, so that what is computed of them is in
+one order whatever the order of arrival.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graph.retrieval.candidates import HUB, bridges, entities_of
+from graph.retrieval.evidence import Scores
+from graph.retrieval.filters import Admits
+from graph.retrieval.nakg.settings import Nakg
+from graph.retrieval.request import QuestionVector
+from graph.retrieval.seeds import Seeds
+from graph.vector_index import Vectors, similarities, unit_rows
+from graph.view import LiveView
+
+FIRSTS = 20  # the nearest passages, whose entities lead on
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """n passages by number, with unit vectors (n, d) and cosines to the question (n,)."""
+
+    numbers: tuple[int, ...]
+    vectors: Vectors
+    cosine: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """m documents by id, their unit vectors (m, d), and the strength of the rarest entity that two share, (m, m)."""
+
+    ids: tuple[str, ...]
+    vectors: Vectors
+    shared: Scores
+
+
+def candidate_passages(view: LiveView, question: QuestionVector, seeds: Seeds, admits: Admits | None) -> Passages:
+    """The nearest passages, those that state the nearest relations, and those that an entity of the nearest leads to.
+
+    Cost: NEAR passages, FIRSTS times the entities of a passage times HUB, and the passages of five statements.
+    """
+    found = {hit.number for hit in seeds.passages}
+    for hit in seeds.passages[:FIRSTS]:
+        found.update(bridges(view, hit.number, admits))
+    for hit in seeds.statements:
+        chunks = view.statements[hit.number].chunks
+        found.update(chunk for chunk in chunks if len(chunks) <= HUB and (admits is None or admits(chunk)))
+    numbers = sorted((n for n in found if view.chunks[n].vector.any()), key=lambda n: view.chunks[n].chunk_id)
+    vectors = stacked(view, numbers)
+    if not numbers:  # nothing is near a question without direction
+        return Passages((), vectors, np.zeros(0))
+    asked = unit_rows(question[np.newaxis].astype(np.float32), len(question))[0]
+    return Passages(tuple(numbers), vectors, similarities(asked, vectors).astype(np.float64))
+
+
+def best_documents(view: LiveView, passages: Passages, told: Nakg) -> Documents:
+    """The documents of the best passages, at most `told.documents`, by the best passage of each."""
+    best: dict[str, float] = {}
+    for number, cosine in zip(passages.numbers, passages.cosine.tolist(), strict=True):
+        doc_id = view.chunks[number].doc_id
+        best[doc_id] = max(best.get(doc_id, -1.0), cosine)
+    kept = sorted(best, key=lambda doc_id: (-best[doc_id], doc_id))[: told.documents]
+    return documents(view, sorted(kept), told)
+
+
+def documents(view: LiveView, ids: Sequence[str], told: Nakg) -> Documents:
+    """Documents with their vectors and what they share. Cost: at most `told.passages` passages of each."""
+    chunks = [_chunks(view, doc_id)[: told.passages] for doc_id in ids]
+    vectors = stacked(view, [number for numbers in chunks for number in numbers])
+    ends = np.cumsum([len(numbers) for numbers in chunks]).tolist()
+    means = [vectors[end - len(numbers) : end] for numbers, end in zip(chunks, ends, strict=True)]
+    whole = [rows[0] if len(rows) == 1 else rows.sum(axis=0) for rows in means]
+    units = np.array([row / (np.linalg.norm(row) or 1.0) for row in whole], np.float32)
+    return Documents(tuple(ids), units.reshape(len(ids), vectors.shape[1]), _shared(view, chunks))
+
+
+def stacked(view: LiveView, numbers: Iterable[int]) -> Vectors:
+    """Unit vectors of passages, (n, d)."""
+    dimensions = view.indexes.chunks.dimensions
+    rows = np.array([view.chunks[number].vector for number in numbers], np.float32)
+    return unit_rows(rows.reshape(-1, dimensions), dimensions)
+
+
+def _chunks(view: LiveView, doc_id: str) -> list[int]:
+    """A document's passages that have a vector, in their order."""
+    numbers = (number for number in view.documents[doc_id].chunks if view.chunks[number].vector.any())
+    return sorted(numbers, key=lambda number: view.chunks[number].ordinal)
+
+
+def _shared(view: LiveView, chunks: Sequence[Sequence[int]]) -> Scores:
+    """1 / (1 + ln n) of the entity of fewest passages n that two documents mention; 0 without any of at most HUB."""
+    holders: dict[int, list[int]] = defaultdict(list)
+    for place, numbers in enumerate(chunks):
+        for node in set().union(*(entities_of(view, number) for number in numbers)):
+            holders[node].append(place)
+    found = np.zeros((len(chunks), len(chunks)))
+    for node, places in holders.items():
+        count = len(view.entities[node].chunks)
+        if len(places) > 1 and count <= HUB:
+            block = np.ix_(places, places)
+            found[block] = np.maximum(found[block], 1 / (1 + math.log(count)))
+    np.fill_diagonal(found, 0.0)
+    return found

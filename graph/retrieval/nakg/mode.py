@@ -1,0 +1,90 @@
+"""Mode `nakg` from a question to its passages; see the package for the steps.
+
+Invariant: it decides on canonical names and on values alone, so equal graphs give equal results on exact indexes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graph.retrieval.candidates import NEAR, titled
+from graph.retrieval.evidence import MIN_SPAN, Scores
+from graph.retrieval.filters import admitted_chunks
+from graph.retrieval.nakg import shown
+from graph.retrieval.nakg.documents import Passages, best_documents, candidate_passages
+from graph.retrieval.nakg.edges import DECIMALS, DocumentGraph, connect
+from graph.retrieval.nakg.propagation import propagate
+from graph.retrieval.nakg.scoring import Lexical, lexical, separated
+from graph.retrieval.nakg.settings import Nakg
+from graph.retrieval.request import Passage, Question, QuestionVector, Retrieved, Subgraph, Trace
+from graph.retrieval.seeds import find_seeds
+from graph.retrieval.subgraph import stated_by
+from graph.view import LiveView
+
+DEFAULT = Nakg()
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """What each candidate passage is worth, (n,), by part and in all."""
+
+    lexical: Lexical
+    meaning: Scores
+    total: Scores
+
+
+def retrieve_nakg(view: LiveView, question: Question, told: Nakg = DEFAULT) -> Retrieved:
+    """The `top_k` passages by words, order and meaning, where meaning is what the document graph makes of them; and a
+    part that says how the documents of these passages are related.
+
+    Call under `view.lock.read()`. Cost: three searches, some two hundred passages read, a graph of at most
+    `told.documents` documents: each step is bounded, whatever the graph's size.
+    """
+    admits = admitted_chunks(view, question.filters)
+    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
+    passages = candidate_passages(view, question.vector, seeds, admits)
+    if not passages.numbers:
+        return Retrieved((), Subgraph(), view.version, "nakg", Trace() if question.explain else None)
+    graph = connect(best_documents(view, passages, told), view.relatedness.weights(), told)
+    scoring = score(view, question, passages, graph, told)
+    ids = [view.chunks[number].chunk_id for number in passages.numbers]
+    order = sorted(range(len(ids)), key=lambda place: (-scoring.total[place], ids[place]))
+    pulled = separated(scoring.total[order], told.temperature, told.decay)
+    chosen = order[: question.top_k]
+    found = tuple(_passage(view, passages.numbers[place], float(pulled[rank])) for rank, place in enumerate(chosen))
+    subgraph = stated_by(view, [passages.numbers[place] for place in chosen])
+    parts = shown.relations(view, graph, found)
+    trace = Trace(shown.steps(view, graph, passages, scoring, chosen)) if question.explain else None
+    return Retrieved(found, subgraph, view.version, "nakg", trace, parts)
+
+
+def score(view: LiveView, question: Question, passages: Passages, graph: DocumentGraph, told: Nakg) -> Scoring:
+    """The three scores of each candidate and their weighted sum (section 7)."""
+    by_words = lexical(question.text, [titled(view, number) for number in passages.numbers])
+    means = meaning(view, question.vector, passages, graph, told)
+    total = told.words * by_words.words + told.order * by_words.order + told.meaning * means
+    return Scoring(by_words, means, np.round(total, DECIMALS))
+
+
+def meaning(view: LiveView, question: QuestionVector, passages: Passages, graph: DocumentGraph, told: Nakg) -> Scores:
+    """Similarity to the question after propagation, from 0 for the least similar candidate to 1 for the most, (n,).
+
+    Messages run between documents; a passage is moved as its document is. Those beyond the graph stay where they are.
+    """
+    held = graph.documents.vectors
+    moved = propagate(held, graph.attention, told.layers) - held
+    row = {doc_id: place for place, doc_id in enumerate(graph.documents.ids)}
+    places = np.array([row.get(view.chunks[number].doc_id, -1) for number in passages.numbers])
+    vectors = passages.vectors + np.where((places >= 0)[:, None], moved[places], np.float32(0))
+    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors)) * float(np.linalg.norm(question))
+    products = np.einsum("nd,d->n", vectors, question.astype(np.float32)).astype(np.float64)
+    cosine = np.round(products / np.maximum(lengths, 1e-12), DECIMALS)
+    found: Scores = (cosine - cosine.min()) / max(float(np.ptp(cosine)), MIN_SPAN)
+    return found
+
+
+def _passage(view: LiveView, number: int, value: float) -> Passage:
+    chunk = view.chunks[number]
+    return Passage(chunk.chunk_id, chunk.doc_id, value, chunk.text)

@@ -1,0 +1,51 @@
+"""The documents related to a document: what the learned edges are for, without a question.
+
+Invariant: by edge weight plus the strength of what is shared, equal ones by document id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graph.retrieval.candidates import bridges
+from graph.retrieval.nakg.documents import documents
+from graph.retrieval.nakg.edges import DECIMALS, edge_weights
+from graph.retrieval.nakg.settings import Nakg
+from graph.retrieval.seeds import nearest_passages
+from graph.view import LiveView
+
+NEAREST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A document, the learned edge weight to it, the strength of the rarest entity shared (0: none), and both."""
+
+    doc_id: str
+    weight: float
+    shared: float
+    score: float
+
+
+def related_documents(view: LiveView, doc_id: str, count: int, told: Nakg | None = None) -> tuple[Related, ...]:
+    """The `count` documents most related to one, best first; fewer if there are no more near it or beside it.
+
+    Looked at are the documents of the nearest passages, and those that share an entity of at most HUB passages.
+    Raises KeyError for a document that is not live. Call under `view.lock.read()`. Cost: a search, and the passages
+    of some hundred documents.
+    """
+    told = told or Nakg()
+    own = documents(view, [doc_id], told)
+    found = {view.chunks[hit.number].doc_id for hit in nearest_passages(view, own.vectors[0], None, NEAREST)}
+    for chunk in view.documents[doc_id].chunks[: told.passages]:
+        found.update(view.chunks[number].doc_id for number in bridges(view, chunk, None))
+    ids = [doc_id, *sorted(found - {doc_id})]
+    all_of_them = documents(view, ids, told)
+    pairs = np.zeros((len(ids), len(ids)), dtype=bool)
+    pairs[0, 1:] = True
+    weights = np.round(edge_weights(all_of_them.vectors, pairs, view.relatedness.weights())[0], DECIMALS).tolist()
+    rows = zip(ids[1:], weights[1:], all_of_them.shared[0].tolist()[1:], strict=True)
+    related = [Related(other, weight, shared, weight + shared) for other, weight, shared in rows]
+    return tuple(sorted(related, key=lambda one: (-one.score, one.doc_id))[:count])

@@ -1,0 +1,89 @@
+"""A passage's relevance: its words, their order, its meaning (section 7).
+
+Invariant: scores are of one passage, the question, and the weights of the question's words among the candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from graph.retrieval import terms
+from graph.retrieval.evidence import Scores
+
+Places = Mapping[str, Sequence[int]]
+
+PARTIAL = 0.5
+STEM = 4  # letters that a word and another must begin with alike, at the least, to match in part
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """How much of the question's words (n,), and of their order (n,), each of n texts has, from 0 to 1."""
+
+    words: Scores
+    order: Scores
+
+
+def lexical(question: str, texts: Sequence[str]) -> Lexical:
+    """Both scores of every text. Cost: linear in the length of the texts."""
+    sequence = terms.words(question)
+    asked = sorted(set(sequence))
+    spaced = [terms.spaced(text) for text in texts]
+    places = [positions(text.split(), frozenset(asked)) for text in spaced]
+    known = [word for word in asked if any(word in found for found in places)]
+    held = np.array([[word in found for word in known] for found in places], bool).reshape(len(texts), len(known))
+    weight = dict(zip(known, terms.weights(held).tolist(), strict=True))
+    sequence = [word for word in sequence if word in weight]
+    rows = zip(spaced, places, strict=True)
+    whole = held @ np.array([weight[word] for word in known])
+    in_part = np.array([partial(text, found, weight) for text, found in rows])
+    return Lexical(whole + in_part, np.array([ordered(sequence, found, weight) for found in places]))
+
+
+def partial(text: str, places: Places, weight: Mapping[str, float]) -> float:
+    """What the words are worth that a text has not, but one that begins alike: all but two letters, at least STEM."""
+    missing = (word for word in weight if len(word) > STEM and word not in places)
+    return PARTIAL * sum(weight[word] for word in missing if f" {word[: max(STEM, len(word) - 2)]}" in text)
+
+
+def positions(tokens: Sequence[str], asked: frozenset[str]) -> dict[str, list[int]]:
+    """Where a text has each of the question's words, ascending."""
+    found: dict[str, list[int]] = {}
+    for place, token in enumerate(tokens):
+        if token in asked:
+            found.setdefault(token, []).append(place)
+    return found
+
+
+def ordered(sequence: Sequence[str], places: Places, weight: Mapping[str, float]) -> float:
+    """How far the question's words follow each other in the text as in the question, by proximity, from 0 to 1.
+
+    Of two neighbours in the question: one over the least distance at which the second follows the first, 0 if it never
+    does; the mean over the neighbours, by the weights of their words. The paper has "proximity-based scoring" and no
+    formula.
+    """
+    near = total = 0.0
+    for one, other in pairwise(sequence):
+        share = weight[one] + weight[other]
+        total += share
+        if one in places and other in places:
+            near += share / gap if (gap := _gap(places[one], places[other])) else 0.0
+    return near / total if total else 0.0
+
+
+def _gap(one: Sequence[int], other: Sequence[int]) -> int:
+    """The least distance from a place of one to a later place of the other; 0 for none."""
+    return min((b - a for a in one for b in other if b > a), default=0)
+
+
+def separated(scores: Scores, temperature: float, decay: float) -> Scores:
+    """Sorted scores, best first, pulled apart: sigmoid(T (s - mean)) times decay to the power of the rank (section 7).
+
+    The order stays: the one grows with the score, the other falls with the rank.
+    """
+    found: Scores = 1 / (1 + np.exp(-temperature * (scores - scores.mean()))) * decay ** np.arange(len(scores))
+    return found

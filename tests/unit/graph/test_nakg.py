@@ -1,0 +1,189 @@
+"""Mode `nakg` step by step against the plainest form of each, and the documents related to one."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.cluster import DBSCAN  # type: ignore[import-untyped]
+
+from graph.records import DocumentInfo
+from graph.retrieval import Filters, Question, retrieve
+from graph.retrieval.nakg import Nakg, related_documents
+from graph.retrieval.nakg.clustering import dbscan
+from graph.retrieval.nakg.documents import documents
+from graph.retrieval.nakg.edges import connect
+from graph.retrieval.nakg.propagation import propagate
+from graph.retrieval.nakg.scoring import lexical, separated
+from tests.model.nakg_oracle import slow_attention, slow_document, slow_edges, slow_propagation
+from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
+from tests.support.worlds import RandomWorld, empty_view, snapshot_of
+
+
+def ask(text: str, **fields: object) -> Question:
+    return replace(Question(text, bag_of_words(text), mode="nakg"), **fields)  # type: ignore[arg-type]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 60), st.integers(2, 7), st.floats(0.05, 0.9), st.integers(0, 2**32))
+def test_dbscan_equals_scikit_learn(count: int, min_samples: int, eps: float, seed: int) -> None:
+    """The same clusters with the same numbers, on points dense in some places."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(4, 5))
+    points = centres[rng.integers(0, 4, count)] + rng.normal(size=(count, 5)) * rng.choice([0.1, 1.0], (count, 1))
+    unit = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
+    distance = np.clip(1 - unit.astype(np.float32) @ unit.T, 0, None)
+    np.fill_diagonal(distance, 0)
+    slow = DBSCAN(eps=eps + 1e-6, min_samples=min_samples, metric="precomputed").fit(distance)
+    assert dbscan(unit, eps, min_samples).tolist() == slow.labels_.tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_edges_attention_and_propagation_equal_their_definitions(seed: int) -> None:
+    """Of all documents of a small graph: each learned weight, each share of attention, each coordinate after layers."""
+    print("seed", seed)
+    view, told = small_view(random_documents(random.Random(seed), 30)), Nakg()
+    found = documents(view, sorted(view.documents), told)
+    graph = connect(found, view.relatedness.weights(), told)
+    vectors = {doc_id: slow_document(view, doc_id) for doc_id in found.ids}
+    weights, shared = slow_edges(view, vectors, told)
+    attention = slow_attention(view, vectors, told)
+    for row, one in enumerate(found.ids):
+        for column, other in enumerate(found.ids):
+            assert graph.weights[row, column] == pytest.approx(weights.get((one, other), 0.0), abs=1e-4)
+            assert found.shared[row, column] == pytest.approx(shared.get((one, other), 0.0))
+            assert graph.attention[row, column] == pytest.approx(attention.get((one, other), 0.0), abs=1e-4)
+    after = propagate(found.vectors, graph.attention, told.layers)
+    slow = slow_propagation(vectors, attention, told)
+    assert after.tolist() == [pytest.approx(slow[doc_id], abs=1e-4) for doc_id in found.ids]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_attention_sums_to_one_and_edges_are_few_and_both_ways(seed: int) -> None:
+    """Every document has at least two edges, chooses at most ten, and is seen by whom it sees."""
+    print("seed", seed)
+    view, told = small_view(random_documents(random.Random(seed), 90)), Nakg()
+    graph = connect(documents(view, sorted(view.documents), told), view.relatedness.weights(), told)
+    edges = graph.attention > 0
+    assert graph.attention.sum(axis=1) == pytest.approx(np.ones(90))
+    assert (edges == edges.T).all()
+    assert not edges.diagonal().any()
+    assert edges.sum(axis=1).min() >= told.least
+    assert edges.sum() <= 2 * 90 * told.connections
+    assert (graph.weights == graph.weights.T).all()
+
+
+def test_document_without_neighbours_keeps_its_vector() -> None:
+    """One document alone: no edge, and no message moves it."""
+    view = small_view([SmallDocument("a", "amber birch", ("amber",))])
+    found = documents(view, ["a"], Nakg())
+    graph = connect(found, view.relatedness.weights(), Nakg())
+    assert graph.attention.tolist() == [[0.0]]
+    assert propagate(found.vectors, graph.attention, 3) == pytest.approx(found.vectors)
+
+
+def test_words_count_whole_in_part_and_in_order() -> None:
+    """The exact phrase beats its words apart, those beat a word that begins alike, and that beats nothing."""
+    texts = ["the amber guild elected", "elected by the amber and the guild", "ambers", "delta", "the fjord"]
+    found = lexical("amber guild elected", texts)
+    assert found.words[0] == found.words[1] == pytest.approx(1.0)
+    assert found.order[0] == pytest.approx(1.0)
+    assert 0 < found.order[1] < found.order[0]
+    assert 0 < found.words[2] < found.words[1]
+    assert (found.words[3], found.order[3]) == (0.0, 0.0)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
+def test_separation_keeps_the_order(values: list[float]) -> None:
+    """Whatever the scores: pulled apart they fall strictly, between 0 and 1."""
+    pulled = separated(np.array(sorted(values, reverse=True)), 8.0, 0.98)
+    assert (np.diff(pulled) < 0).all()
+    assert ((pulled > 0) & (pulled < 1)).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_everything_handed_on_is_as_rebuilt_after_edits_and_deletions(seed: int) -> None:
+    """A view that followed a stream of changes answers as one that was filled at once, learned weights and all."""
+    print("seed", seed)
+    world, view = RandomWorld(random.Random(seed), documents=14), empty_view()
+    for _ in range(50):
+        view.apply(world.step())
+    rebuilt = empty_view()
+    rebuilt.apply(replace(snapshot_of(world.live), version=view.version))
+    for number in range(4):
+        vector = np.random.default_rng([seed, number]).normal(size=16).astype(np.float32)
+        question = Question("what is there", vector, 8, "nakg", explain=True)
+        one = retrieve(view, question)
+        assert one.passages
+        assert one == retrieve(rebuilt, question)
+    for doc_id in world.live:
+        assert related_documents(view, doc_id, 5) == related_documents(rebuilt, doc_id, 5)
+
+
+def test_part_says_how_the_documents_are_related() -> None:
+    """By their titles, with what they share and the learned weight; its sources are passages handed out."""
+
+    def titled(n: str, text: str, *names: str) -> SmallDocument:
+        return SmallDocument(n, text, names, (), DocumentInfo(title=n.upper()))
+
+    view = small_view(
+        [titled("a", "amber birch", "guild"), titled("b", "amber cedar", "guild"), titled("c", "fjord heron")]
+    )
+    result = retrieve(view, ask("amber", top_k=2))
+    (part,) = result.parts
+    assert part.text.startswith("- A and B: related ")
+    assert part.text.endswith("; both mention guild")
+    assert set(part.sources) == {"a#0", "b#0"}
+
+
+def test_part_and_trace_show_nothing_that_a_filter_refuses() -> None:
+    """Documents that are refused are neither nodes nor neighbours."""
+    documents_ = random_documents(random.Random(7), 60)
+    refused = {document.doc_id for document in documents_ if document.info.source != "b"}
+    result = retrieve(small_view(documents_), ask("amber grove near", filters=Filters(sources=("b",)), explain=True))
+    assert result.parts
+    assert result.trace is not None
+    shown = {end.split("#")[0] for step in result.trace.steps for item in step.items for end in item.id.split(" + ")}
+    assert shown
+    assert not refused & shown
+    assert not refused & {source.split("#")[0] for part in result.parts for source in part.sources}
+
+
+def test_trace_adds_up_to_the_score_of_each_passage() -> None:
+    """40 % words, 30 % order, 30 % meaning."""
+    view = small_view(random_documents(random.Random(5), 60))
+    result = retrieve(view, ask("amber grove near cedar heron", explain=True))
+    assert result.trace is not None
+    steps = {step.name: step.items for step in result.trace.steps}
+    assert [item.id for item in steps["passages"]] == [passage.chunk_id for passage in result.passages]
+    for item in steps["passages"]:
+        parts = dict(item.parts)
+        added = 0.4 * parts["words"] + 0.3 * parts["order"] + 0.3 * parts["meaning"]
+        assert item.score == pytest.approx(added, abs=1e-6)
+
+
+def test_related_documents_share_what_is_rare_first() -> None:
+    """A document with a rare entity in common comes first, though nothing else is alike; each other one is there."""
+    view = small_view(
+        [
+            SmallDocument("a", "amber birch cedar", ("rare", "own")),
+            SmallDocument("b", "fjord heron inlet", ("rare",)),
+            SmallDocument("c", "amber birch delta", ("other",)),
+            SmallDocument("d", "knoll larch jetty", ("else",)),
+        ]
+    )
+    found = related_documents(view, "a", 3)
+    assert (found[0].doc_id, {one.doc_id for one in found}) == ("b", {"b", "c", "d"})
+    assert [one.shared > 0 for one in found] == [True, False, False]
+    assert [one.score for one in found] == [one.weight + one.shared for one in found]
+
+
+def test_related_documents_of_a_document_that_is_not_live_are_refused() -> None:
+    """A document that is not there is named."""
+    with pytest.raises(KeyError, match="nobody"):
+        related_documents(small_view([]), "nobody", 3)
