@@ -37,6 +37,7 @@ from graph.records import (
 from graph.relatedness import Learner
 from graph.shelf import ReportShelf
 from graph.tables import Chunk, Edge, Entity, Label, Statement, walk_chunk, walk_entity
+from graph.validity.predicates import DEFAULT, SingleValued
 
 __all__ = ["Edge", "Indexed", "Indexes", "LiveView", "walk_chunk", "walk_entity"]
 
@@ -46,13 +47,18 @@ NO_VECTOR: Vector = np.empty(0, np.float16)
 
 
 class LiveView:
-    """See the module. Tables are public for reading, under `lock.read()`; `apply` alone writes them."""
+    """See the module. Tables are public for reading, under `lock.read()`; `apply` alone writes them.
 
-    def __init__(self, graph: str, indexes: Indexes) -> None:
+    `single_valued` says which predicates contradict each other (graph/validity): how the tables are read, not what
+    stands in them.
+    """
+
+    def __init__(self, graph: str, indexes: Indexes, single_valued: SingleValued = DEFAULT) -> None:
         self.graph = graph
         self.version = 0
         self.lock = ReadersWriterLock()
         self.indexes = indexes
+        self.single_valued = single_valued
         self.walk = pagerank.build()
         self.relatedness = Learner()
         self.hierarchy = MirroredHierarchy()

@@ -6,36 +6,62 @@ from collections.abc import Iterator, Mapping
 
 from graph.retrieval import Retrieved
 from graph.retrieval.request import Step
+from graph.validity.reading import Held, Validity
 from graph.view import LiveView
 from services.application import Answer, Citation, RankedPassage
 from services.synthesis import Material, Written
 from streams.models import ContextPart, ContextPassage
 
 
-def material(view: LiveView, retrieved: Retrieved) -> Material:
-    """What was retrieved as a generator reads it. Call under `view.lock.read()`. Cost: the passages and the sources."""
+def material(view: LiveView, retrieved: Retrieved, as_of: str = "") -> Material:
+    """What was retrieved as a generator reads it, as things stood at the moment, or stand.
+
+    Call under `view.lock.read()`. Cost: the passages and the sources, and the rivals of what they state.
+    """
+    validity = Validity(view, as_of)
     return Material(
-        tuple(_passage(view, one.chunk_id) for one in retrieved.passages),
+        tuple(_passage(view, one.chunk_id, validity) for one in retrieved.passages),
         tuple(
-            ContextPart(part.title, part.text, tuple(_passage(view, source) for source in part.sources))
+            ContextPart(part.title, part.text, tuple(_passage(view, source, validity) for source in part.sources))
             for part in retrieved.parts
         ),
         retrieved.synthesis,
     )
 
 
-def _passage(view: LiveView, chunk_id: str) -> ContextPassage:
+def _passage(view: LiveView, chunk_id: str, validity: Validity) -> ContextPassage:
     number = view.chunk_numbers[chunk_id]
     chunk = view.chunks[number]
     title = view.documents[chunk.doc_id].info.title
-    return ContextPassage(chunk.text, title, chunk.doc_id, chunk_id, tuple(_facts(view, number)))
+    facts = tuple(_facts(view, number, validity))
+    return ContextPassage(chunk.text, title, chunk.doc_id, chunk_id, facts, _outdated(view, number, validity))
 
 
-def _facts(view: LiveView, chunk: int) -> Iterator[str]:
-    for row in view.chunks[chunk].evidence:
+def _facts(view: LiveView, chunk: int, validity: Validity) -> Iterator[str]:
+    for row in filter(validity.in_force, view.chunks[chunk].evidence):
         subject, object_ = view.ends(row.statement)
         predicate = view.statements[row.statement].predicate
-        yield f"{view.entities[subject].name} {predicate} {view.entities[object_].name}"
+        fact = f"{view.entities[subject].name} {predicate} {view.entities[object_].name}"
+        yield fact + _times(validity.of_support(row))
+
+
+def _outdated(view: LiveView, chunk: int, validity: Validity) -> tuple[str, ...]:
+    """The sentences that state nothing which stands; the whole passage where facts were brought along, without one."""
+    standing: dict[str, bool] = {}
+    for row in view.chunks[chunk].evidence:
+        over = not validity.in_force(row) if validity.asked else validity.of_support(row).ended_by is not None
+        standing[row.sentence] = standing.get(row.sentence, False) or not over
+    if standing == {"": False}:
+        return (view.chunks[chunk].text,)
+    return tuple(sorted(sentence for sentence, stands in standing.items() if sentence and not stands))
+
+
+def _times(held: Held) -> str:
+    """When a fact held, in words for a reader; nothing where nothing is known."""
+    said = [f"from {held.valid_from}"] if held.valid_from else []
+    said += [f"until {held.valid_to}"] if held.valid_to else []
+    said += [f"no longer true, it is {held.instead} now"] if held.ended_by else []
+    return f" ({', '.join(said)})" if said else ""
 
 
 def answer(retrieved: Retrieved, written: Written | None) -> Answer:

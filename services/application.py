@@ -55,7 +55,11 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class StatedFact:
-    """A relation that a document states, with the sentence that says so (empty when it was brought along)."""
+    """A relation that a document states, with the sentence that says so (empty when it was brought along).
+
+    `valid_from` and `valid_to` are ISO dates or empty; `ended_by` is the later document that contradicts it, and
+    `instead` what that says.
+    """
 
     subject: str
     predicate: str
@@ -64,6 +68,10 @@ class StatedFact:
     weight: float
     evidence: str
     chunk_id: str
+    valid_from: str = ""
+    valid_to: str = ""
+    ended_by: str = ""
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from graph.digest import digest as digest_of
 from graph.identity import chunk_id
 from graph.records import Extraction, GraphDelta, Unit
 from graph.retrieval import MODES, Question, Retrieved
+from graph.validity.reading import Validity
 from graph.view import LiveView
 from infra.metrics import Metrics
 from infra.models.accounting import Accounts
@@ -391,6 +392,8 @@ def _unit_facts(live: Extraction, unit: Unit, repeat: int) -> list[StatedFact]:
             fact.weight_milli / 1000,
             fact.sentence,
             name,
+            fact.valid_from,
+            fact.valid_to,
         )
         for fact in unit.facts
     ]
@@ -398,11 +401,16 @@ def _unit_facts(live: Extraction, unit: Unit, repeat: int) -> list[StatedFact]:
 
 def _chunk_facts(view: LiveView, chunk: int) -> list[StatedFact]:
     held = view.chunks[chunk]
+    validity = Validity(view)
     facts = []
     for shown in held.evidence:
         subject, object_ = view.ends(shown.statement)
         names = (view.entities[subject].name, view.statements[shown.statement].predicate, view.entities[object_].name)
-        facts.append(StatedFact(*names, shown.description, shown.weight_milli / 1000, shown.sentence, held.chunk_id))
+        fact = StatedFact(*names, shown.description, shown.weight_milli / 1000, shown.sentence, held.chunk_id)
+        times = validity.of_support(shown)
+        ended_by = times.ended_by[0] if times.ended_by else ""
+        fact = replace(fact, valid_from=times.valid_from, valid_to=times.valid_to)
+        facts.append(replace(fact, ended_by=ended_by, instead=times.instead))
     return facts
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graph.identity import relation_id
+from graph.retrieval.times import dated_edges
 from graph.view import LiveView
 from services.application import EntityStatus, LabelStatus, Merge, SubgraphEdge
 
@@ -22,7 +23,7 @@ def explain_entity(view: LiveView, node: int) -> EntityStatus:
         entity.mentions,
         tuple(_label(view, number) for number in entity.labels),
         tuple(_merges(view, entity.labels)),
-        tuple(sorted(_relations(view, node), key=lambda edge: (-edge.weight, edge.id))[:RELATIONS_SHOWN]),
+        tuple(_relations(view, node)),
         tuple(_communities(view, node)),
         view.version,
     )
@@ -42,16 +43,15 @@ def _merges(view: LiveView, labels: tuple[int, ...]) -> Iterator[Merge]:
         yield Merge(left.name, right.name, link.rule, link.score_milli / 1000, left.node == right.node)
 
 
-def _relations(view: LiveView, node: int) -> Iterator[SubgraphEdge]:
+def _relations(view: LiveView, node: int) -> list[SubgraphEdge]:
+    """The strongest relations of the entity, with when they held."""
     weights: dict[tuple[str, str, str], int] = {}
     for number in view.statements_of(node):
         said, (subject, object_) = view.statements[number], view.ends(number)
         key = (view.entities[subject].id, said.predicate, view.entities[object_].id)
         weights[key] = max(said.weight_milli, weights.get(key, 0))
-    for (subject_id, predicate, object_id), weight in weights.items():
-        yield SubgraphEdge(
-            relation_id(subject_id, predicate, object_id), subject_id, predicate, object_id, weight / 1000
-        )
+    edges = (SubgraphEdge(relation_id(*said), *said, weight / 1000) for said, weight in weights.items())
+    return list(dated_edges(view, sorted(edges, key=lambda edge: (-edge.weight, edge.id))[:RELATIONS_SHOWN]))
 
 
 def _communities(view: LiveView, node: int) -> Iterator[int]:

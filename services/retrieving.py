@@ -16,6 +16,7 @@ from graph.retrieval import MODES, Question, Retrieved, retrieve
 from graph.retrieval.auto import Choice, choose, explained
 from graph.retrieval.global_dynamic import Selection
 from graph.retrieval.global_reports import Readable
+from graph.retrieval.times import dated
 from graph.view import LiveView
 from services.answering import material
 from services.synthesis import Material
@@ -45,13 +46,19 @@ async def found(
         choice = await _reading(view, lambda: choose(view, question.text, MODES))
         question = replace(question, mode=choice.mode)
     if rater is None or question.mode != RATED_BY_MODEL:
-        return await _reading(view, partial(_concluded, view, choice, partial(retrieve, view, question)))
+        return await _reading(view, partial(_concluded, view, question, choice, partial(retrieve, view, question)))
     selection = Selection(question)
     asked = await _reading(view, partial(selection.begin, view))
     while asked:
         ratings = await _ratings(rater, question.text, asked)
         asked = await _reading(view, partial(selection.rate, view, ratings))
-    return await _reading(view, partial(_concluded, view, choice, partial(selection.finish, view)))
+    return await _reading(
+        view, partial(_concluded, view, question, choice, partial(_finished, view, question, selection))
+    )
+
+
+def _finished(view: LiveView, question: Question, selection: Selection) -> Retrieved:
+    return dated(view, selection.finish(view), question.filters.as_of)
 
 
 async def _ratings(rater: Rater, question: str, asked: Sequence[Readable]) -> list[int]:
@@ -65,9 +72,12 @@ async def _ratings(rater: Rater, question: str, asked: Sequence[Readable]) -> li
             task.cancel()
 
 
-def _concluded(view: LiveView, choice: Choice | None, find: Callable[[], Retrieved]) -> tuple[Retrieved, Material]:
+def _concluded(
+    view: LiveView, question: Question, choice: Choice | None, find: Callable[[], Retrieved]
+) -> tuple[Retrieved, Material]:
     retrieved = find()
-    return retrieved if choice is None else explained(retrieved, choice), material(view, retrieved)
+    used = material(view, retrieved, question.filters.as_of)
+    return retrieved if choice is None else explained(retrieved, choice), used
 
 
 async def _reading(view: LiveView, read: Callable[[], T]) -> T:

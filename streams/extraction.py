@@ -99,6 +99,7 @@ def _given(document: DocumentMessage, passages: Sequence[Passage]) -> list[Found
         subject, object_ = _places(folded, fact.subject), _places(folded, fact.object)
         both = [place for place in subject if place in object_]
         relation = FoundRelation(fact.subject, fact.predicate, fact.object, fact.description, fact.weight)
+        relation = replace(relation, valid_from=fact.valid_from or None, valid_to=fact.valid_to or None)
         relations[(both or subject or object_ or [0])[0]].append(relation)
     return [Found(tuple(seen), tuple(said)) for seen, said in zip(entities, relations, strict=True)]
 

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from graph.dates import span
 from graph.records import DocumentInfo, Extraction, Fact, Mention, Unit, Vector
 from streams.errors import Rejected
 
@@ -54,13 +55,15 @@ class GivenEntity:
 
 @dataclass(frozen=True, slots=True)
 class GivenFact:
-    """A relation that a publisher brings along."""
+    """A relation that a publisher brings along. `valid_from` and `valid_to` are ISO dates or empty."""
 
     subject: str
     predicate: str
     object: str
     description: str = ""
     weight: float = 1.0
+    valid_from: str = ""
+    valid_to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class DocumentMessage:
         if self.entities is not None:
             body["entities"] = [asdict(entity) for entity in self.entities]
         if self.facts is not None:
-            body["facts"] = [asdict(fact) for fact in self.facts]
+            body["facts"] = [_filled(asdict(fact)) for fact in self.facts]
         return _dump(body)
 
 
@@ -294,6 +297,10 @@ def _next(rows: Iterator[Vector]) -> Vector:
     return row
 
 
+def _filled(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if value != ""}
+
+
 def _entity_in(body: dict[str, Any]) -> GivenEntity:
     return GivenEntity(_text(body["name"], "name"), _string(body.get("type", "")), _string(body.get("description", "")))
 
@@ -303,7 +310,10 @@ def _fact_in(body: dict[str, Any]) -> GivenFact:
     weight = float(body.get("weight", 1.0))
     if not (math.isfinite(weight) and 0 < weight <= MOST_WEIGHT):
         raise ValueError(f"a weight of {weight:g} is not above 0 and at most {MOST_WEIGHT:g}")
-    return GivenFact(subject, predicate, object_, _string(body.get("description", "")), weight)
+    times = [_string(body.get(name) or "") for name in ("valid_from", "valid_to")]
+    if any(time and span(time) is None for time in times):
+        raise ValueError("valid_from and valid_to are ISO dates")
+    return GivenFact(subject, predicate, object_, _string(body.get("description", "")), weight, *times)
 
 
 def _mention_out(mention: Mention) -> list[str]:

@@ -66,13 +66,17 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class ContextPassage:
-    """A passage given to a Generator, best first, with where it came from and the graph's statements about it."""
+    """A passage given to a Generator, best first, with where it came from and the graph's statements about it.
+
+    `outdated` are the pieces of its text that a later document contradicts.
+    """
 
     text: str
     title: str = ""
     doc_id: str = ""
     chunk_id: str = ""
     facts: tuple[str, ...] = ()
+    outdated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ is deterministic: on equal graphs, built in whatever order, with exact indexes, 
     nakg/          mode `nakg`: the documents as a graph with learned edges; and the documents related to one
     paired.py      the course of `local` and `passages`, in these steps, each usable alone:
         seeds.py ─► walk.py ─► candidates.py ─► evidence.py ─► mmr.py
-    terms.py, filters.py, dates.py, subgraph.py, explain.py: words, filters, what is shown beside, why
+    terms.py, filters.py, subgraph.py, explain.py: words, filters, what is shown beside, why
+    times.py: when the relations of any mode's subgraph held
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from graph.retrieval.nakg import retrieve_nakg
 from graph.retrieval.passages import retrieve_passages
 from graph.retrieval.pipeline import retrieve_pipeline
 from graph.retrieval.request import Filters, Part, Passage, Question, Retrieved, Subgraph, Synthesis, Trace
+from graph.retrieval.times import dated
 from graph.retrieval.vector import retrieve_vector
 from graph.view import LiveView
 
@@ -81,7 +83,7 @@ def retrieve(view: LiveView, question: Question) -> Retrieved:
         raise UnknownMode(f"mode {question.mode!r} is none of {', '.join(sorted(MODES))}")
     if question.top_k < 1:
         raise ValueError(f"top_k must be at least 1, got {question.top_k}")
-    return method(view, question)
+    return dated(view, method(view, question), question.filters.as_of)
 
 
 __all__ = [

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from graph.dates import DateRange
 from graph.records import DocumentInfo
-from graph.retrieval.dates import DateRange
 from graph.retrieval.request import Filters
+from graph.validity.reading import Validity
 from graph.view import LiveView
 
 Admits = Callable[[int], bool]
@@ -20,12 +21,14 @@ Admits = Callable[[int], bool]
 def admitted_chunks(view: LiveView, filters: Filters) -> Admits | None:
     """A test of a chunk's number, or None when the filters admit everything. Each document is judged once.
 
-    Raises ValueError for a bound of the dates that is no ISO date.
+    Under `as_of` a passage is left out when it states something, and nothing of it held at that moment. Raises
+    ValueError for a bound of the dates, or an `as_of`, that is no ISO date.
     """
     if filters == Filters():
         return None
     dates = DateRange.between(filters.occurred_from, filters.occurred_to)
     judged: dict[str, bool] = {}
+    validity = Validity(view, filters.as_of)
 
     def admits(chunk: int) -> bool:
         doc_id = view.chunks[chunk].doc_id
@@ -33,7 +36,7 @@ def admitted_chunks(view: LiveView, filters: Filters) -> Admits | None:
         if verdict is None:
             row = view.documents.get(doc_id)
             verdict = judged[doc_id] = _fits(doc_id, row.info if row else DocumentInfo(), filters, dates)
-        return verdict
+        return verdict and validity.passage_in_force(chunk)
 
     return admits
 

@@ -23,6 +23,9 @@ class Filters:
     `occurred_to` are ISO 8601 dates of any precision and time zone (without one, UTC), both inclusive: to "2024"
     admits all of 2024. A document without a date is outside a range, and so is one that happened "in 2024" where the
     range ends in May.
+
+    `as_of` is an ISO date, too: what is known not to have held then is left out, relations as well as passages that
+    state nothing else (graph/validity). It asks when a thing held, not when a document was written.
     """
 
     doc_ids: tuple[str, ...] = ()
@@ -30,6 +33,7 @@ class Filters:
     metadata: tuple[tuple[str, object], ...] = ()
     occurred_from: str = ""
     occurred_to: str = ""
+    as_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +72,21 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A relation of the subgraph between two of its nodes, with its weight over the whole graph."""
+    """A relation of the subgraph between two of its nodes, with its weight over the whole graph.
+
+    `valid_from` and `valid_to` are ISO dates or empty; `ended_by` is the document that contradicts it since, and
+    `instead` what that says.
+    """
 
     id: str
     source: str
     predicate: str
     target: str
     weight: float
+    valid_from: str = ""
+    valid_to: str = ""
+    ended_by: str = ""
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ Not a generator: nothing is rephrased, combined or concluded. Invariants: every 
 passage or a text of the context; it cites that passage, or what that text cites for it (else the source that has nearly
 all of its words, else it is marked as unsupported); and where no sentence shares enough with the question the answer
 says so and cites nothing. A question about everything ("What are the main themes?") has no word to look for: it is
-answered by how the texts begin, in their order.
+answered by how the texts begin, in their order. What a later document contradicts is not quoted.
 """
 
 import math
@@ -154,6 +154,8 @@ def _candidates(context: Sequence[ContextPassage], parts: Sequence[ContextPart])
     found = []
     for at, passage in enumerate(context):
         for sentence in sentences_of(passage.text):
+            if any(passage.text[sentence.start : sentence.end] in piece for piece in passage.outdated):
+                continue
             dated = any(m.type == "date" for m in measures_in(passage.text, sentence.start, sentence.end).values())
             found.append(_candidate(passage.text[sentence.start : sentence.end], passage.title, dated, at, (at,)))
     numbers = {one.chunk_id: number for number, one in enumerate(citable(context, parts))}

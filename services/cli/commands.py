@@ -112,6 +112,7 @@ def query(  # noqa: PLR0913, PLR0917 -- the options of a command are its paramet
     mode: Annotated[str, typer.Option(help="How to look: local, vector, …")] = "local",
     top_k: Annotated[int, typer.Option(help="How many passages.")] = 5,
     after: Annotated[str, typer.Option(help="A token of a publish: wait until the graph holds it.")] = "",
+    as_of: Annotated[str, typer.Option(help="A date: what is known not to have held then is left out.")] = "",
     explain: Annotated[bool, typer.Option("--explain", help="Say how the passages were found.")] = False,
     generate: Annotated[bool, typer.Option(help="Write an answer, or show the passages only.")] = True,
     url: Url = URL,
@@ -122,7 +123,8 @@ def query(  # noqa: PLR0913, PLR0917 -- the options of a command are its paramet
 
     body: Json = {"question": question, "mode": mode, "top_k": top_k, "generate": generate, "explain": explain}
     with _client(url) as client:
-        ask(client, graph, body | ({"after": after} if after else {}), as_json)
+        said: Json = ({"after": after} if after else {}) | ({"filters": {"as_of": as_of}} if as_of else {})
+        ask(client, graph, body | said, as_json)
 
 
 @app.command()

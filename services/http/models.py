@@ -54,6 +54,10 @@ class StatedFactBody(_Said):
     weight: float
     evidence: str
     chunk_id: str
+    valid_from: str = Field(default="", description="an ISO date, or empty where nothing says")
+    valid_to: str = ""
+    ended_by: str = Field(default="", description="the later document that contradicts it")
+    instead: str = Field(default="", description="what that document says")
 
 
 class UsageBody(_Said):
@@ -105,6 +109,10 @@ class EdgeBody(_Said):
     predicate: str
     target: str
     weight: float
+    valid_from: str = Field(default="", description="an ISO date, or empty where nothing says")
+    valid_to: str = ""
+    ended_by: str = Field(default="", description="the later document that contradicts it")
+    instead: str = Field(default="", description="what that document says")
 
 
 class SubgraphBody(_Said):

@@ -65,6 +65,8 @@ class FactBody(StrictModel):
     object: Name = Field(examples=["polonium"])
     description: Description | None = None
     weight: float | None = Field(default=None, ge=0.001, le=1_000_000)
+    valid_from: IsoDate | None = Field(default=None, examples=["1898"])
+    valid_to: IsoDate | None = None
 
 
 class EntityBody(StrictModel):
@@ -199,4 +201,5 @@ def _given_entity(body: EntityBody) -> GivenEntity:
 
 def _given_fact(body: FactBody) -> GivenFact:
     weight = 1.0 if body.weight is None else body.weight
-    return GivenFact(body.subject, body.predicate, body.object, body.description or "", weight)
+    times = (body.valid_from or "", body.valid_to or "")
+    return GivenFact(body.subject, body.predicate, body.object, body.description or "", weight, *times)

@@ -56,18 +56,22 @@ class EntityList(_message.Message):
     def __init__(self, items: _Optional[_Iterable[_Union[Entity, _Mapping]]] = ...) -> None: ...
 
 class Fact(_message.Message):
-    __slots__ = ("subject", "predicate", "object", "description", "weight")
+    __slots__ = ("subject", "predicate", "object", "description", "weight", "valid_from", "valid_to")
     SUBJECT_FIELD_NUMBER: _ClassVar[int]
     PREDICATE_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    VALID_FROM_FIELD_NUMBER: _ClassVar[int]
+    VALID_TO_FIELD_NUMBER: _ClassVar[int]
     subject: str
     predicate: str
     object: str
     description: str
     weight: float
-    def __init__(self, subject: _Optional[str] = ..., predicate: _Optional[str] = ..., object: _Optional[str] = ..., description: _Optional[str] = ..., weight: _Optional[float] = ...) -> None: ...
+    valid_from: str
+    valid_to: str
+    def __init__(self, subject: _Optional[str] = ..., predicate: _Optional[str] = ..., object: _Optional[str] = ..., description: _Optional[str] = ..., weight: _Optional[float] = ..., valid_from: _Optional[str] = ..., valid_to: _Optional[str] = ...) -> None: ...
 
 class FactList(_message.Message):
     __slots__ = ("items",)
@@ -128,7 +132,7 @@ class PublishSummary(_message.Message):
     def __init__(self, token: _Optional[str] = ..., accepted: _Optional[int] = ..., rejected: _Optional[_Iterable[_Union[Rejection, _Mapping]]] = ..., tokens: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StatedFact(_message.Message):
-    __slots__ = ("subject", "predicate", "object", "description", "weight", "evidence", "chunk_id")
+    __slots__ = ("subject", "predicate", "object", "description", "weight", "evidence", "chunk_id", "valid_from", "valid_to", "ended_by", "instead")
     SUBJECT_FIELD_NUMBER: _ClassVar[int]
     PREDICATE_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
@@ -136,6 +140,10 @@ class StatedFact(_message.Message):
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
     CHUNK_ID_FIELD_NUMBER: _ClassVar[int]
+    VALID_FROM_FIELD_NUMBER: _ClassVar[int]
+    VALID_TO_FIELD_NUMBER: _ClassVar[int]
+    ENDED_BY_FIELD_NUMBER: _ClassVar[int]
+    INSTEAD_FIELD_NUMBER: _ClassVar[int]
     subject: str
     predicate: str
     object: str
@@ -143,7 +151,11 @@ class StatedFact(_message.Message):
     weight: float
     evidence: str
     chunk_id: str
-    def __init__(self, subject: _Optional[str] = ..., predicate: _Optional[str] = ..., object: _Optional[str] = ..., description: _Optional[str] = ..., weight: _Optional[float] = ..., evidence: _Optional[str] = ..., chunk_id: _Optional[str] = ...) -> None: ...
+    valid_from: str
+    valid_to: str
+    ended_by: str
+    instead: str
+    def __init__(self, subject: _Optional[str] = ..., predicate: _Optional[str] = ..., object: _Optional[str] = ..., description: _Optional[str] = ..., weight: _Optional[float] = ..., evidence: _Optional[str] = ..., chunk_id: _Optional[str] = ..., valid_from: _Optional[str] = ..., valid_to: _Optional[str] = ..., ended_by: _Optional[str] = ..., instead: _Optional[str] = ...) -> None: ...
 
 class DocumentStatus(_message.Message):
     __slots__ = ("graph", "doc_id", "state", "revision", "reason", "token", "live_revision", "title", "source", "occurred_at", "metadata", "text", "facts", "usage")
@@ -178,18 +190,20 @@ class DocumentStatus(_message.Message):
     def __init__(self, graph: _Optional[str] = ..., doc_id: _Optional[str] = ..., state: _Optional[str] = ..., revision: _Optional[int] = ..., reason: _Optional[str] = ..., token: _Optional[str] = ..., live_revision: _Optional[int] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., occurred_at: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., text: _Optional[str] = ..., facts: _Optional[_Iterable[_Union[StatedFact, _Mapping]]] = ..., usage: _Optional[_Union[Usage, _Mapping]] = ...) -> None: ...
 
 class Filters(_message.Message):
-    __slots__ = ("doc_ids", "sources", "metadata", "occurred_from", "occurred_to")
+    __slots__ = ("doc_ids", "sources", "metadata", "occurred_from", "occurred_to", "as_of")
     DOC_IDS_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
     OCCURRED_FROM_FIELD_NUMBER: _ClassVar[int]
     OCCURRED_TO_FIELD_NUMBER: _ClassVar[int]
+    AS_OF_FIELD_NUMBER: _ClassVar[int]
     doc_ids: _containers.RepeatedScalarFieldContainer[str]
     sources: _containers.RepeatedScalarFieldContainer[str]
     metadata: _struct_pb2.Struct
     occurred_from: str
     occurred_to: str
-    def __init__(self, doc_ids: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., occurred_from: _Optional[str] = ..., occurred_to: _Optional[str] = ...) -> None: ...
+    as_of: str
+    def __init__(self, doc_ids: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., occurred_from: _Optional[str] = ..., occurred_to: _Optional[str] = ..., as_of: _Optional[str] = ...) -> None: ...
 
 class QueryRequest(_message.Message):
     __slots__ = ("graph", "question", "mode", "top_k", "after", "filters", "generate", "explain", "level")
@@ -248,18 +262,26 @@ class Node(_message.Message):
     def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., score: _Optional[float] = ...) -> None: ...
 
 class Edge(_message.Message):
-    __slots__ = ("id", "source", "predicate", "target", "weight")
+    __slots__ = ("id", "source", "predicate", "target", "weight", "valid_from", "valid_to", "ended_by", "instead")
     ID_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     PREDICATE_FIELD_NUMBER: _ClassVar[int]
     TARGET_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    VALID_FROM_FIELD_NUMBER: _ClassVar[int]
+    VALID_TO_FIELD_NUMBER: _ClassVar[int]
+    ENDED_BY_FIELD_NUMBER: _ClassVar[int]
+    INSTEAD_FIELD_NUMBER: _ClassVar[int]
     id: str
     source: str
     predicate: str
     target: str
     weight: float
-    def __init__(self, id: _Optional[str] = ..., source: _Optional[str] = ..., predicate: _Optional[str] = ..., target: _Optional[str] = ..., weight: _Optional[float] = ...) -> None: ...
+    valid_from: str
+    valid_to: str
+    ended_by: str
+    instead: str
+    def __init__(self, id: _Optional[str] = ..., source: _Optional[str] = ..., predicate: _Optional[str] = ..., target: _Optional[str] = ..., weight: _Optional[float] = ..., valid_from: _Optional[str] = ..., valid_to: _Optional[str] = ..., ended_by: _Optional[str] = ..., instead: _Optional[str] = ...) -> None: ...
 
 class Subgraph(_message.Message):
     __slots__ = ("nodes", "edges")

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from graph.retrieval.dates import span
+from graph.dates import span
 from graph.retrieval.request import Filters
 from services.application import Ask
 from services.protocol.documents import IsoDate
@@ -37,6 +37,9 @@ class FiltersBody(StrictModel):
     metadata: Metadata | None = Field(default=None, description="each named key must have exactly this value")
     occurred_from: IsoDate | None = Field(default=None, examples=["1890-01-01"])
     occurred_to: IsoDate | None = Field(default=None, examples=["1899-12-31"])
+    as_of: IsoDate | None = Field(
+        default=None, examples=["1895"], description="leave out what is known not to have held then"
+    )
 
 
 class QueryBody(StrictModel):
@@ -87,5 +90,10 @@ def _filters(body: FiltersBody, limits: Limits) -> Filters:
     if first and last and first.start >= last.end:
         raise Invalid("filters.occurred_from", f"{since} is later than occurred_to, {till}; swap them")
     return Filters(
-        tuple(body.doc_ids or ()), tuple(body.sources or ()), tuple((body.metadata or {}).items()), since, till
+        tuple(body.doc_ids or ()),
+        tuple(body.sources or ()),
+        tuple((body.metadata or {}).items()),
+        since,
+        till,
+        body.as_of or "",
     )

@@ -41,7 +41,7 @@ def _fact_value(fact: pb.Fact) -> Json:
     body: Json = {"subject": fact.subject, "predicate": fact.predicate, "object": fact.object}
     if fact.HasField("weight"):
         body["weight"] = fact.weight
-    return body | _filled(fact, "description")
+    return body | _filled(fact, "description", "valid_from", "valid_to")
 
 
 def question_value(request: pb.QueryRequest) -> Json:
@@ -50,7 +50,7 @@ def question_value(request: pb.QueryRequest) -> Json:
     body |= {name: getattr(request, name) for name in ("top_k", "generate", "level") if request.HasField(name)}
     if request.HasField("filters"):
         filters = request.filters
-        chosen: Json = _filled(filters, "occurred_from", "occurred_to")
+        chosen: Json = _filled(filters, "occurred_from", "occurred_to", "as_of")
         chosen |= {name: list(getattr(filters, name)) for name in ("doc_ids", "sources") if getattr(filters, name)}
         if filters.HasField("metadata"):
             chosen["metadata"] = _struct_value(filters.metadata)
@@ -99,6 +99,10 @@ def status_message(status: DocumentStatus) -> pb.DocumentStatus:
             weight=f.weight,
             evidence=f.evidence,
             chunk_id=f.chunk_id,
+            valid_from=f.valid_from,
+            valid_to=f.valid_to,
+            ended_by=f.ended_by,
+            instead=f.instead,
         )
         for f in status.facts
     ]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from graph.dates import DateRange
 from graph.retrieval import terms
 from graph.retrieval.candidates import HUB, bridges
-from graph.retrieval.dates import DateRange
 from graph.retrieval.evidence import Candidates, Weighting, inclusion, pairs, parts, reach, singles
 from graph.retrieval.filters import same_json
 from graph.retrieval.mmr import mmr

@@ -1,0 +1,106 @@
+"""Predicates that admit one value at a time: declared, never guessed from the data.
+
+A family is a set of predicates that say the same thing, and says which end is the one of which there is only one: a
+company has one chief executive (the subject of "is chief executive of"), a person lives in one place (the object of
+"lives in"). Predicates are compared by a normal form: lower case, without articles, without "is", "currently" and
+their like in front. What is said in the past tense ("was mayor of") is no member, since it claims nothing of now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+End = Literal["subject", "object"]
+
+_PRESENT = frozenset({"is", "are", "has", "have", "currently", "now", "current", "present", "the", "a", "an", "its"})
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Predicates of one meaning, as normal forms. `one` is the end that takes one value for each other end."""
+
+    name: str
+    one: End
+    predicates: frozenset[str]
+
+
+def normal(predicate: str) -> str:
+    """The normal form of a predicate; that of "is the CEO of" is "ceo of"."""
+    return " ".join(word for word in predicate.casefold().replace("_", " ").split() if word not in _PRESENT)
+
+
+class SingleValued:
+    """Which family a predicate belongs to. Immutable.
+
+    `by_arrival` says that of two documents without a date the one published later is the later one.
+    """
+
+    def __init__(self, families: Iterable[Family], by_arrival: bool = False) -> None:
+        """Raises ValueError when a predicate is in two families, or a family has none."""
+        self.families = tuple(families)
+        self.by_arrival = by_arrival
+        self._by_predicate: dict[str, Family] = {}
+        for family in self.families:
+            if not family.predicates:
+                raise ValueError(f"the family {family.name!r} names no predicate")
+            for predicate in family.predicates:
+                other = self._by_predicate.setdefault(normal(predicate), family)
+                if other is not family:
+                    raise ValueError(
+                        f"the predicate {predicate!r} is in the families {other.name!r} and {family.name!r}"
+                    )
+
+    def family(self, predicate: str) -> Family | None:
+        return self._by_predicate.get(normal(predicate))
+
+
+def parse_families(table: Mapping[str, object]) -> SingleValued:
+    """The families of a TOML table: `[mayor]`, `one = "subject"`, `predicates = ["mayor of", …]`.
+
+    `by_arrival = true` in front of them is understood. Raises ValueError that names what is wrong, and what would do.
+    """
+    families = []
+    by_arrival = table.get("by_arrival", False)
+    if not isinstance(by_arrival, bool):
+        raise ValueError("by_arrival is true or false")
+    for name, body in table.items():
+        if name == "by_arrival":
+            continue
+        said = body if isinstance(body, dict) else {}
+        one, predicates = said.get("one"), said.get("predicates")
+        if set(said) != {"one", "predicates"} or one not in ("subject", "object") or not isinstance(predicates, list):
+            raise ValueError(f'[{name}] needs one = "subject" or "object", and predicates = ["…", …], nothing else')
+        if not all(isinstance(predicate, str) and normal(predicate) for predicate in predicates):
+            raise ValueError(f"[{name}]: a predicate is empty, or no text")
+        families.append(Family(name, one, frozenset(predicates)))
+    return SingleValued(families, by_arrival)
+
+
+def _office(name: str, *titles: str) -> Family:
+    """Whoever holds an office: one subject for each object, however the title is put."""
+    return Family(name, "subject", frozenset(f"{title} {link}" for title in titles for link in ("of", "for", "at")))
+
+
+DEFAULT = SingleValued(
+    (
+        _office("chief executive", "ceo", "chief executive", "chief executive officer"),
+        _office("president", "president"),
+        _office("prime minister", "prime minister"),
+        _office("chancellor", "chancellor"),
+        _office("governor", "governor"),
+        _office("mayor", "mayor", "lord mayor"),
+        _office("head coach", "head coach"),
+        _office("captain", "captain"),
+        _office("managing director", "managing director", "director general"),
+        Family("monarch", "subject", frozenset({"king of", "queen of", "monarch of", "emperor of", "empress of"})),
+        Family("capital of", "subject", frozenset({"capital of", "capital city of"})),
+        Family("capital", "object", frozenset({"capital", "capital city"})),
+        Family("headquarters", "object", frozenset({"headquartered in", "headquarters in", "headquarters located in"})),
+        Family("residence", "object", frozenset({"lives in", "resides in", "living in", "residing in"})),
+        Family("spouse", "object", frozenset({"married to", "spouse", "wife", "husband"})),
+        Family("population", "object", frozenset({"population of", "population"})),
+    )
+)
+"""What holds unless the settings name a file of their own."""
