@@ -61,6 +61,7 @@ class Settings(BaseSettings):
     llm_gleaning: bool = False
     chunk_tokens: int = Field(default=300, ge=8, le=16_000)
     prompts: str = ""
+    single_valued: str = ""
     prices: dict[str, PriceSetting] = {}
     budget_tokens_per_day: int = Field(default=0, ge=0)
     budget_cost_per_day: float = Field(default=0.0, ge=0, allow_inf_nan=False)

@@ -22,6 +22,7 @@ from infra.models.accounting import Accounts
 from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
 from infra.models.tally import Tally
 from infra.settings import Settings
+from infra.single_valued import load_single_valued
 from infra.sqlite import SqliteBackend, SqliteSpending, SqliteVectorStore
 from services.application import Application
 from services.embedded import EmbeddedApplication, Runtime
@@ -69,7 +70,7 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
         accounts = Accounts(await SqliteSpending.open(backend.database), chosen.rules, tally)
         models = open_models(chosen, accounts, await _memos(backend), tally, stack)
         _check_model(settings.data / MODEL_FILE, models.embedder.name)
-        views = Views(IndexFolder(settings.data / "indexes"))
+        views = Views(IndexFolder(settings.data / "indexes"), load_single_valued(settings.single_valued))
         stack.push_async_callback(views.close)
         await views.open(backend.store)
         runtime = _runtime(backend, views, models, registry, accounts)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from graph.records import GraphDelta
+from graph.validity.predicates import DEFAULT, SingleValued
 from graph.view import Indexed, Indexes, LiveView
 from streams.errors import Broken
 from streams.ports import GraphStore
@@ -40,10 +41,14 @@ class IndexKeeper(Protocol):
 
 
 class Views:
-    """The live views by graph. `follow` and `replace` are called by one task."""
+    """The live views by graph. `follow` and `replace` are called by one task.
 
-    def __init__(self, keeper: IndexKeeper) -> None:
+    `single_valued` is how they read contradictions (graph/validity).
+    """
+
+    def __init__(self, keeper: IndexKeeper, single_valued: SingleValued = DEFAULT) -> None:
         self._keeper = keeper
+        self._single_valued = single_valued
         self._views: dict[str, LiveView] = {}
         self._saved: dict[str, int] = {}
         self._moved = asyncio.Event()
@@ -82,7 +87,7 @@ class Views:
             return
         if view is None or _misfits(view, delta):
             indexes, _ = await asyncio.to_thread(self._keeper.open, delta.graph, dimensions(delta), 0)
-            view = LiveView(delta.graph, indexes)
+            view = LiveView(delta.graph, indexes, self._single_valued)
             view.version = delta.version - 1
             await self._put(view)
         await asyncio.to_thread(_apply, view, delta)
@@ -124,7 +129,7 @@ class Views:
 
     def _open(self, snapshot: GraphDelta) -> LiveView:
         indexes, held = self._keeper.open(snapshot.graph, dimensions(snapshot), snapshot.version)
-        view = LiveView(snapshot.graph, indexes)
+        view = LiveView(snapshot.graph, indexes, self._single_valued)
         view.apply(snapshot, indexed=held)
         self._saved[snapshot.graph] = min(held.chunks, held.entities, held.statements)
         log.info("graph %s stands at version %d", snapshot.graph, snapshot.version)
@@ -133,7 +138,7 @@ class Views:
     def _build(self, snapshot: GraphDelta) -> LiveView:
         self._keeper.drop(snapshot.graph)
         indexes, _ = self._keeper.open(snapshot.graph, dimensions(snapshot), 0)
-        view = LiveView(snapshot.graph, indexes)
+        view = LiveView(snapshot.graph, indexes, self._single_valued)
         view.apply(snapshot)
         self._saved.pop(snapshot.graph, None)
         return view

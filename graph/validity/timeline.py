@@ -8,7 +8,7 @@ Pure, on spans of time. The rule, in full:
    claim of 1961, nor does a claim of the same day.
 3. Claims without any date end each other only under `by_arrival`, by their revisions; then when is not known. A dated
    and an undated claim never end each other: which of them is the later nobody has said.
-4. Of several that end a claim the earliest does; of equally early ones, the first by document.
+4. Of several that end a claim the earliest does; of equally early ones, the first by document and value.
 
 Every rule compares two claims by what they themselves say, so the outcome depends on the set of claims alone.
 """
@@ -61,12 +61,19 @@ def _ended(claim: Claim, rivals: Sequence[Claim], by_arrival: bool) -> Ended | N
     enders = [one for one in rivals if one.value != claim.value and _later(one, claim, by_arrival)]
     if not enders:
         return None
-    by = min(enders, key=lambda one: (one.begins.start if one.begins else one.revision, one.document, one.value))
+    by = min(enders, key=_rank)
     if by.begins is None:
         return Ended(None, by)
     if claim.ends is not None and claim.ends.end <= by.begins.start:
         return None
     return Ended(by.begins.start, by)
+
+
+def _rank(claim: Claim) -> tuple[object, ...]:
+    """Earliest first, and by what claims say where they begin alike: total, so that no order of arrival shows."""
+    begins = (claim.begins.start, claim.begins.end) if claim.begins else (claim.revision, 0)
+    ends = (claim.ends.start, claim.ends.end) if claim.ends else (0, 0)
+    return begins[0], claim.document, claim.value, begins[1], ends, claim.explicit, claim.revision
 
 
 def _later(one: Claim, other: Claim, by_arrival: bool) -> bool:
