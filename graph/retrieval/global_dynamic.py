@@ -13,12 +13,12 @@ coarsest level is relevant, nothing is, and the nearest passages are handed out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from graph.retrieval.candidates import entities_of
 from graph.retrieval.filters import Admits, admitted_chunks
-from graph.retrieval.global_reports import Readable, handed_out, level_of, readable, worth_reading
+from graph.retrieval.global_reports import Readable, below, handed_out, level_of, readable, worth_reading
 from graph.retrieval.request import Part, Question, Retrieved, Scored, Step
 from graph.retrieval.seeds import nearest, nearest_passages
 from graph.retrieval.wording import about_everything
@@ -65,14 +65,12 @@ class Selection:
         rated = [(max(0, min(MOST, rating)), one) for rating, one in zip(ratings, self._open, strict=True)]
         relevant = [(rating, one) for rating, one in rated if rating >= RELEVANT]
         self._note(rated)
-        below: list[int] = []
+        under: list[int] = []
         for rating, one in relevant:
             self._kept[one.community] = (rating, one)
             self._kept.pop(self._above.get(one.community, 0), None)
-            children = list(_children(view, one.community, self._level))
-            self._above.update(dict.fromkeys(children, one.community))
-            below += children
-        self._open = self._readable(view, below)
+            under += self._below(view, one.community, one.community)
+        self._open = self._readable(view, under)
         return tuple(self._open)
 
     def finish(self, view: LiveView, mode: str = "global-dynamic") -> Retrieved:
@@ -88,7 +86,7 @@ class Selection:
         return handed_out(view, self._question, mode, parts, self._steps)
 
     def _readable(self, view: LiveView, communities: Iterable[int]) -> list[Readable]:
-        """Their reports; under a filter, where a report rests on no admitted passage, those below it instead.
+        """Their reports; where one rests on no passage, or on none that a filter admits, those below it instead.
 
         A report shows the best of a community, so that it has nothing to show does not say that there is nothing.
         """
@@ -97,9 +95,15 @@ class Selection:
         while left:
             fresh = worth_reading(view, left, admits)
             found += fresh
-            passed = set(left) - {one.community for one in fresh} if admits else set()
-            left = [child for one in passed for child in _children(view, one, self._level)]
+            passed = set(left) - {one.community for one in fresh}
+            left = [child for one in passed for child in self._below(view, one, self._above.get(one, 0))]
         return found
+
+    def _below(self, view: LiveView, community: int, above: int) -> list[int]:
+        """What to look at below a community; `above` gives way to what is kept of it."""
+        children = list(below(view, community, self._level))
+        self._above.update(dict.fromkeys(children, above))
+        return children
 
     def _admits(self, view: LiveView) -> Admits | None:
         return admitted_chunks(view, self._question.filters)
@@ -154,9 +158,3 @@ def _mark(view: LiveView, node: int, rank: int, best: dict[int, int]) -> None:
 
 def _rating(rank: int) -> int:
     return next((MOST - place for place, bound in enumerate(_RANKS) if rank < bound), 0)
-
-
-def _children(view: LiveView, community: int, down_to: int) -> Iterator[int]:
-    """The communities below, as long as they are not below the level that the walk goes down to."""
-    if view.contents.entities(community) and view.hierarchy.level(community) > down_to:
-        yield from view.hierarchy.members(community).tolist()

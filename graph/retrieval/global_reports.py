@@ -10,7 +10,7 @@ communities are: on equal communities the same comes out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from graph.reporting import LEAST_SIZE, Report, as_text, extractive, subject
@@ -71,11 +71,23 @@ def worth_reading(view: LiveView, communities: Iterable[int], admits: Admits | N
     return [found for one in large if (found := readable(view, one, admits)) is not None]
 
 
-def at_level(view: LiveView, level: int) -> list[int]:
-    """The communities of a level. Cost: those above it, and they."""
-    found = list(view.hierarchy.roots())
-    for _ in range(view.hierarchy.levels() - 1 - level):
-        found = [child for one in found for child in view.hierarchy.members(one).tolist()]
+def below(view: LiveView, community: int, level: int) -> Iterator[int]:
+    """The communities right below one that are worth reading, unless they are below `level`. Cost: its children."""
+    if view.contents.entities(community) and view.hierarchy.level(community) > level:
+        children = view.hierarchy.members(community).tolist()
+        yield from (child for child in children if view.contents.entities(child) >= LEAST_SIZE)
+
+
+def covering(view: LiveView, communities: Iterable[int], level: int, admits: Admits | None) -> list[Readable]:
+    """The reports of a level below these; where nothing of that level is worth reading, the finest above that is.
+
+    So what a level has in pieces too small for a report of their own is still told of. Cost: those reports, and the
+    communities above.
+    """
+    found: list[Readable] = []
+    for one in communities:
+        finer = covering(view, below(view, one, level), level, admits)
+        found += finer or worth_reading(view, (one,), admits)
     return found
 
 

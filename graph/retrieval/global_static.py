@@ -2,13 +2,14 @@
 
 "GraphRAG: Improving global search via dynamic community selection", "Static vs. dynamic global search": map-reduce over
 the reports of a predetermined level. The map and reduce steps are the answer stage's (`Synthesis.BY_PART`); here the
-reports are found. Levels count from the finest, 0; the source counts from the root.
+reports are found. Levels count from the finest, 0; the source counts from the root. Deviation: a community whose parts
+of the level are all too small for a report is read itself.
 """
 
 from __future__ import annotations
 
 from graph.retrieval.filters import admitted_chunks
-from graph.retrieval.global_reports import at_level, handed_out, level_of, worth_reading
+from graph.retrieval.global_reports import covering, handed_out, level_of
 from graph.retrieval.request import Question, Retrieved, Scored, Step
 from graph.view import LiveView
 
@@ -21,7 +22,7 @@ def retrieve_global(view: LiveView, question: Question) -> Retrieved:
     level = level_of(view, question)
     if not any(map(str.isalnum, question.text)):
         return handed_out(view, question, "global", (), ())
-    found = worth_reading(view, at_level(view, level), admitted_chunks(view, question.filters))
+    found = covering(view, view.hierarchy.roots(), level, admitted_chunks(view, question.filters))
     found.sort(key=lambda one: (-one.rating, -one.size, view.contents.digest(one.community)))
     items = tuple(Scored("", one.part.title, one.rating, (("entities", float(one.size)),)) for one in found)
     step = Step("reports", f"All reports of level {level}, by how much their communities matter.", items)

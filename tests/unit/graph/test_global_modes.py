@@ -1,0 +1,216 @@
+"""The global modes and the walk down the hierarchy, against loops over all communities."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from graph.communities import Hierarchy
+from graph.records import GraphDelta
+from graph.reporting import LEAST_SIZE, extractive, members, row, subject
+from graph.retrieval import Filters, Question, Retrieved, Synthesis, retrieve
+from graph.retrieval.global_dynamic import Selection, by_neighbourhood
+from graph.view import LiveView
+from streams.memory.rows import Rows
+from tests.support.sample_view import sample_view
+from tests.support.worlds import RandomWorld, empty_view
+
+
+def ask(view: LiveView, text: str, mode: str, **fields: object) -> Question:
+    """A question with the vector of some passage, so that something is near."""
+    vector = np.asarray(view.chunks[min(view.chunks)].vector, np.float32)
+    return replace(Question(text, vector, mode=mode), **fields)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def sample() -> LiveView:
+    """The bundled sample, with communities; no test changes it but for its shelf's wishes."""
+    return sample_view()
+
+
+def levels(view: LiveView) -> dict[int, list[int]]:
+    """Every community, by level."""
+    tree = view.hierarchy.hierarchy()
+    found: dict[int, list[int]] = {0: [], 1: [], 2: []}
+    for community, level in zip(tree.ids.tolist(), tree.levels.tolist(), strict=True):
+        found[level].append(community)
+    return found
+
+
+def slow_report(view: LiveView, community: int) -> tuple[str, tuple[str, ...]]:
+    """Title and sources of what stands for a community's report."""
+    report = extractive(subject(view, community))
+    return report.title, tuple(dict.fromkeys(chunk for one in report.findings for chunk in one.chunks))
+
+
+def slow_selection(view: LiveView, rates: Mapping[int, int], level: int) -> set[int]:
+    """What is kept, by its definition: relevant with all above it, and nothing below it that is.
+
+    What has nothing to show is passed through, as if it were relevant, and not kept.
+    """
+
+    def large(community: int) -> bool:
+        return len(list(members(view, community))) >= LEAST_SIZE
+
+    def readable(community: int) -> bool:
+        return large(community) and bool(slow_report(view, community)[1])
+
+    def reached(community: int) -> bool:
+        parent = view.hierarchy.parent(community)
+        open_ = large(community) and (rates[community] > 0 or not readable(community))
+        return open_ and (not parent or reached(parent))
+
+    def above(community: int) -> set[int]:
+        parent = view.hierarchy.parent(community)
+        return {parent} | above(parent) if parent else set()
+
+    found = {c for at, some in levels(view).items() if at >= level for c in some if reached(c) and readable(c)}
+    return found - {c for one in found for c in above(one)}
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_global_hands_out_every_report_of_its_level(sample: LiveView, level: int) -> None:
+    """One part for each community of the level that is worth a report, or for the finest above that is."""
+    found = retrieve(sample, ask(sample, "What is told of Ida Moreau?", "global", level=level))
+    everything = {c: 1 for some in levels(sample).values() for c in some}
+    expected = [slow_report(sample, c) for c in slow_selection(sample, everything, level)]
+    assert sorted((part.title, part.sources) for part in found.parts) == sorted(expected)
+    assert found.synthesis is Synthesis.BY_PART and expected
+    scores = [part.score for part in found.parts]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("level", [0, 1])
+def test_selection_keeps_what_its_definition_keeps_for_any_ratings(sample: LiveView, seed: int, level: int) -> None:
+    """Ratings at random: the parts are those of the relevant communities whose children are not."""
+    print("seed", seed)
+    rng = random.Random(seed)
+    rates = {c: rng.choice((0, 0, 1, 3, 5)) for some in levels(sample).values() for c in some}
+    selection = Selection(ask(sample, "storm", "global-dynamic", level=level))
+    asked = selection.begin(sample)
+    rated: list[int] = []
+    while asked:
+        rated += [one.community for one in asked]
+        asked = selection.rate(sample, [rates[one.community] for one in asked])
+    kept = slow_selection(sample, rates, level)
+    found = selection.finish(sample)
+    assert sorted((part.title, part.sources) for part in found.parts) == sorted(
+        slow_report(sample, community) for community in kept
+    )
+    assert len(rated) == len(set(rated))
+    below_nothing = {c for c in rated if rates[c] == 0}
+    assert not any(sample.hierarchy.parent(c) in below_nothing for c in rated)
+
+
+def test_dynamic_mode_is_the_selection_rated_by_neighbourhood(sample: LiveView) -> None:
+    """Less is read than at the static level, and what is kept has one of the nearest passages or entities in it."""
+    question = ask(sample, "Who founded Kittiwake Station?", "global-dynamic")
+    found = retrieve(sample, question)
+    rating = by_neighbourhood(sample, question)
+    rates = {c: rating(c) for some in levels(sample).values() for c in some}
+    assert sorted(part.sources for part in found.parts) == sorted(
+        slow_report(sample, c)[1] for c in slow_selection(sample, rates, 1)
+    )
+    assert {part.score for part in found.parts} <= {1.0, 2.0, 3.0, 4.0, 5.0}
+
+
+def test_question_about_everything_prunes_nothing(sample: LiveView) -> None:
+    """There is nothing near to "all of it": both modes hand out the same reports."""
+    both = [
+        retrieve(sample, ask(sample, "What are the main themes?", mode)).parts for mode in ("global", "global-dynamic")
+    ]
+    assert sorted(part.sources for part in both[0]) == sorted(part.sources for part in both[1])
+
+
+@pytest.mark.parametrize("mode", ["global", "global-dynamic"])
+@pytest.mark.parametrize("seed", range(4))
+def test_result_is_unchanged_when_communities_are_called_otherwise(mode: str, seed: int) -> None:
+    """Inner numbers of the same communities differ: parts, passages and scores are the same to the last bit."""
+    print("seed", seed)
+    world, rows = RandomWorld(random.Random(seed), documents=30), Rows("world")
+    for _ in range(30):
+        rows.apply(world.step())
+    one, other = empty_view(), empty_view()
+    one.apply(rows.snapshot())
+    other.apply(_renamed(rows.snapshot(), random.Random(seed)))
+    for text in ("What are the main themes?", "alpha"):
+        first, second = retrieve(one, ask(one, text, mode, level=0)), retrieve(other, ask(other, text, mode, level=0))
+        assert (first.parts, first.passages, first.trace) == (second.parts, second.passages, second.trace)
+
+
+def _renamed(snapshot: GraphDelta, rng: random.Random) -> GraphDelta:
+    """The same graph, its communities under other ids."""
+    tree = snapshot.communities
+    assert isinstance(tree, Hierarchy)
+    fresh = rng.sample(range(1, 10 * len(tree.ids) + 10), len(tree.ids))
+    names = dict(zip(tree.ids.tolist(), fresh, strict=True)) | {0: 0}
+    order = np.argsort(fresh)
+    parents = np.array([names[parent] for parent in tree.parents.tolist()], np.int64)
+    return replace(
+        snapshot,
+        communities=Hierarchy(
+            tree.nodes,
+            np.array([names[community] for community in tree.communities.tolist()], np.int64),
+            np.array(fresh, np.int64)[order],
+            tree.levels[order],
+            parents[order],
+            max(fresh, default=0) + 1,
+        ),
+    )
+
+
+def test_selection_goes_on_when_the_graph_changes_between_two_ratings() -> None:
+    """Communities that end while a model rates them drop out; what is handed out is of the version at the end."""
+    for seed in range(6):
+        print("seed", seed)
+        world, view = RandomWorld(random.Random(seed), documents=20), empty_view()
+        for _ in range(25):
+            view.apply(world.step())
+        selection = Selection(ask(view, "alpha beta", "global-dynamic", level=0))
+        asked = selection.begin(view)
+        while asked:
+            view.apply(world.step())
+            asked = selection.rate(view, [5] * len(asked))
+        for doc_id in list(world.live)[1:]:
+            view.apply(world.change(doc_id))
+        found = selection.finish(view)
+        assert found.version == view.version
+        assert {chunk for part in found.parts for chunk in part.sources} <= view.chunk_numbers.keys()
+
+
+def test_filter_reaches_what_a_report_does_not_show(sample: LiveView) -> None:
+    """A document that no coarse report cites is still found, by the reports below, and nothing else is cited."""
+    for doc_id in ("petrel-network", "solveig-berg", "harrow-works"):
+        question = ask(
+            sample, "What are the main themes?", "global-dynamic", filters=Filters(doc_ids=(doc_id,)), level=0
+        )
+        found: Retrieved = retrieve(sample, question)
+        assert {passage.doc_id for passage in found.passages} == {doc_id}
+        assert all(sample.chunks[sample.chunk_numbers[c]].doc_id == doc_id for p in found.parts for c in p.sources)
+
+
+def test_held_report_is_read_until_its_community_changes_and_is_wished_for_then() -> None:
+    """A report on the shelf takes the place of the short one; out of date, it is not shown, and is noted as wanted."""
+    view = sample_view()
+    community = max(levels(view)[1], key=view.contents.entities)
+    written = row(subject(view, community), extractive(subject(view, community)), view.version)
+    view.reports.put(view, [replace(written, title="Written by hand")])
+    question = ask(view, "What are the main themes?", "global")
+    assert "Written by hand" in {part.title for part in retrieve(view, question).parts}
+    assert community not in view.reports.take_wanted()
+    view.reports.put(view, [replace(written, title="Written by hand", fingerprint="")])
+    assert "Written by hand" not in {part.title for part in retrieve(view, question).parts}
+    assert community in view.reports.take_wanted()
+
+
+@pytest.mark.parametrize("level", [-1, 3])
+def test_level_that_there_is_not_is_refused(sample: LiveView, level: int) -> None:
+    """The message says which levels there are."""
+    for mode in ("global", "global-dynamic"):
+        with pytest.raises(ValueError, match="0 to 2"):
+            retrieve(sample, ask(sample, "storm", mode, level=level))
