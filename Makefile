@@ -59,4 +59,4 @@ lock: env ## pin every dependency anew
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate --no-header --upgrade pyproject.toml -o requirements.lock
 
 clean: ## forget the environment and what was built
-	rm -rf $(VENV) build *.egg-info graph/*.so
+	rm -rf $(VENV) build *.egg-info graph/*.so graph/*.sources

@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 
 from graph.records import GraphDelta
 from infra.index_folder import IndexFolder
+from infra.kernels import CURE, stale
 from infra.metrics import Metrics
 from infra.models.accounting import Accounts
 from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
@@ -61,6 +62,9 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
     """
     if settings.kafka or settings.bolt:
         raise Broken("GRAPHTIDE_KAFKA and GRAPHTIDE_BOLT are not supported by this version; unset them")
+    old = stale()
+    if old:
+        raise Broken(f"the compiled kernels {', '.join(old)} are older than their sources; {CURE}")
     chosen = plan(settings)
     async with AsyncExitStack() as stack:
         backend = await SqliteBackend.open(settings.data)

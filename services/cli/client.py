@@ -10,6 +10,7 @@ import json
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, cast
 from urllib.parse import quote
@@ -26,6 +27,14 @@ MAX_WAIT_S = 30.0
 Json = dict[str, Any]
 
 _LATER = frozenset({429, 503})
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a service says of itself, and its clock, as HTTP writes dates."""
+
+    body: Json
+    date: str
 
 
 class Client:
@@ -73,7 +82,12 @@ class Client:
 
     def readiness(self) -> Json:
         """What /readyz says, ready or not."""
-        return _parsed(self._once("GET", "/readyz"))
+        return self.probe().body
+
+    def probe(self) -> Probe:
+        """The same, with the service's clock."""
+        response = self._once("GET", "/readyz")
+        return Probe(_parsed(response), response.headers.get("date", ""))
 
     def events(self, path: str, body: Json) -> Iterator[tuple[str, Json]]:
         """The server-sent events of a streamed answer: (name, data)."""

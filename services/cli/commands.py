@@ -140,6 +140,28 @@ def status(url: Url = URL, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def doctor(
+    config: Annotated[
+        Path | None, typer.Option(help="The service's file of settings.  [default: graphtide.toml]")
+    ] = None,
+    url: Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="Where the service is, if it runs.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Look for what is wrong, and say what cures it: settings, data folder, ports, endpoints, cluster, the service.
+
+    With the service's own settings, on its machine. Asks each endpoint once. Exits with 1 when something does not work.
+    """
+    from services.cli import show
+    from services.cli.doctoring import diagnose
+
+    body = diagnose(config, url, CONNECTION)
+    result(body, as_json, show.findings)
+    serious = sum(1 for each in body["findings"] if each["serious"])
+    if serious:
+        raise CommandError(f"{serious} of these keep something from working", FAILED)
+
+
+@app.command()
 def graphs(url: Url = URL, as_json: AsJson = False) -> None:
     """List the graphs with their versions."""
     from services.cli import show

@@ -101,6 +101,18 @@ def keys(console: Console, body: Json) -> None:
     console.print(table)
 
 
+def findings(console: Console, body: Json) -> None:
+    """What the doctor found: what, why, and the cure; the serious first."""
+    for each in sorted(body["findings"], key=lambda one: not one["serious"]):
+        mark = ("✗ ", "bold red") if each["serious"] else ("· ", "yellow")
+        console.print(Text.assemble(mark, (f"{each['about']}: ", "bold"), each["what"]), soft_wrap=True)
+        console.print(Text(f"    {each['why']}", "dim"), soft_wrap=True)
+        console.print(Text(f"    → {each['cure']}"), soft_wrap=True)
+    if not body["findings"]:
+        console.print(Text("Nothing is wrong."))
+    console.print(Text(f"looked at: {', '.join(body['looked_at'])}", "dim"), soft_wrap=True)
+
+
 def _one_line(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_one_line(inner)}" for name, inner in value.items())

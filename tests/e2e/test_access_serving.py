@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import grpc
@@ -18,20 +15,8 @@ from services.access.exposure import gate_of
 from services.access.tls import tls_files
 from streams.errors import Broken
 from tests.support.certificates import authority
+from tests.support.command import graphtide
 from tests.support.processes import service
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def graphtide(*arguments: str, stdin: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
-    """The command line with these settings, to its end."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
-    given = {f"GRAPHTIDE_{name.upper()}": value for name, value in settings.items()}
-    environment = {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **given}
-    command = [sys.executable, "-m", "services.cli", *arguments]
-    return subprocess.run(
-        command, input=stdin, env=environment, capture_output=True, text=True, check=False, timeout=120
-    )
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "example.org"])  # noqa: S104 -- what is refused

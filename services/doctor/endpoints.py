@@ -1,0 +1,92 @@
+"""The model endpoints of the settings, each by one small call: is it there, is the key right, does it fit the data?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from infra.models.accounting import Accounts
+from infra.models.openai_chat import ChatEndpoint, Message, OpenAIChat, Schema
+from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
+from infra.settings import Settings
+from services.doctor import Finding
+from streams.errors import GraphtideError
+
+PATIENCE_S = 20.0
+_SCHEMA = Schema("probe", {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]})
+
+
+async def endpoint_findings(settings: Settings) -> AsyncIterator[Finding]:
+    """One embedding and one short answer, a few tokens each; nothing where none is configured."""
+    async with AsyncExitStack() as stack:
+        if settings.embedding_base_url and settings.embedding_model:
+            embedder = OpenAIEmbedder(
+                EmbeddingEndpoint(
+                    settings.embedding_base_url,
+                    settings.embedding_model,
+                    settings.embedding_api_key.get_secret_value(),
+                    timeout_s=min(PATIENCE_S, settings.embedding_timeout_s),
+                )
+            )
+            stack.push_async_callback(embedder.close)
+            async for finding in _embedding(embedder, settings):
+                yield finding
+        if settings.llm_base_url and settings.llm_model:
+            chat = OpenAIChat(
+                ChatEndpoint(
+                    settings.llm_base_url,
+                    settings.llm_model,
+                    settings.llm_api_key.get_secret_value(),
+                    min(PATIENCE_S, settings.llm_timeout_s),
+                ),
+                Accounts(),
+            )
+            stack.push_async_callback(chat.close)
+            async for finding in _language(chat):
+                yield finding
+
+
+async def _embedding(embedder: OpenAIEmbedder, settings: Settings) -> AsyncIterator[Finding]:
+    try:
+        dimensions = await embedder.probe()
+    except GraphtideError as error:
+        why = "new documents wait, and questions that were not asked before get 503"
+        yield Finding("embedding endpoint", str(error), why, _cure(str(error), "EMBEDDING"))
+        return
+    for graph, held in dimensions_held(settings.data / "indexes").items():
+        if held != dimensions:
+            what = f"vectors of graph {graph} have {held} dimensions, and the endpoint now gives {dimensions}"
+            cure = f"bring back the model that {settings.data}/embedding-model names, or publish to a new data folder"
+            yield Finding("embedding endpoint", what, "they cannot be compared, so nothing is found", cure)
+
+
+async def _language(chat: OpenAIChat) -> AsyncIterator[Finding]:
+    try:
+        await chat.complete([Message("user", 'Answer with {"ok": true} in JSON.')], _SCHEMA)
+    except GraphtideError as error:
+        why = "new documents wait, and questions get no answer but their passages"
+        yield Finding("language endpoint", str(error), why, _cure(str(error), "LLM"))
+
+
+def _cure(said: str, name: str) -> str:
+    """The setting to look at, by what the endpoint answered."""
+    if "answered 401" in said or "answered 403" in said:
+        return f"give the right key in GRAPHTIDE_{name}_API_KEY"
+    if "answered 404" in said or "answered 400" in said:
+        return f"check GRAPHTIDE_{name}_MODEL, and that GRAPHTIDE_{name}_BASE_URL ends as its maker says (often /v1)"
+    if "answered 402" in said or "answered 429" in said:
+        return f"see the account's limits with its maker, or lower GRAPHTIDE_{name}_REQUESTS_PER_MINUTE"
+    return f"start the endpoint, or check GRAPHTIDE_{name}_BASE_URL; try: curl GRAPHTIDE_{name}_BASE_URL/models"
+
+
+def dimensions_held(indexes: Path) -> dict[str, int]:
+    """The dimensions of each graph's saved vectors, by their manifests; a damaged one says nothing here."""
+    found: dict[str, int] = {}
+    for manifest in sorted(indexes.glob("*/chunks/manifest.json")):
+        try:
+            found[manifest.parts[-3]] = int(json.loads(manifest.read_text())["dim"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return found

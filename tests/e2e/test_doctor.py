@@ -1,0 +1,231 @@
+"""The doctor, with each thing broken for real: it names what is wrong, and nothing that is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from infra import kernels
+from infra.settings import Settings
+from services.cli.client import Client
+from services.cli.connection import Connection
+from services.doctor import Finding
+from services.doctor.cluster import cluster_findings
+from services.doctor.endpoints import endpoint_findings
+from services.doctor.local import folder_findings, kernel_findings, port_findings, settings_findings
+from services.doctor.running import graph_findings, running_findings
+from services.wiring import open_application
+from streams.errors import Broken
+from tests.support.command import graphtide
+from tests.support.openai_server import OpenAIServer, status
+from tests.support.processes import service
+
+
+def serious(findings: Iterator[Finding]) -> list[str]:
+    """What does not work, by name."""
+    return [each.what for each in findings if each.serious]
+
+
+async def asked(settings: Settings) -> list[Finding]:
+    """What the endpoints say."""
+    return [each async for each in endpoint_findings(settings)]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"embedding_base_url": "http://127.0.0.1:9"}, "GRAPHTIDE_EMBEDDING_MODEL"),
+        ({"llm_model": "m"}, "GRAPHTIDE_LLM_BASE_URL"),
+        ({"host": "0.0.0.0"}, "without credentials"),  # noqa: S104 -- what is found
+        ({"api_keys_file": "/nowhere/keys.toml"}, "cannot be read"),
+        ({"jwt_key_file": "/nowhere/key"}, "GRAPHTIDE_JWT_ISSUER"),
+        ({"tls_cert_file": "/nowhere/cert"}, "GRAPHTIDE_TLS_KEY_FILE"),
+        ({"kafka": "127.0.0.1:9"}, "GRAPHTIDE_BOLT is not"),
+        ({"max_body_bytes": 2000, "max_batch_bytes": 1999}, "max_batch_bytes"),
+    ],
+    ids=str,
+)
+def test_settings_that_contradict_each_other_are_found(given: dict[str, object], said: str) -> None:
+    """Each alone; with none of it, nothing is serious."""
+    assert serious(settings_findings(Settings())) == []
+    [found] = serious(settings_findings(Settings(**given)))  # type: ignore[arg-type]
+    assert said in found
+
+
+def test_open_service_is_told_when_it_is_meant(tmp_path: Path) -> None:
+    """`insecure` and the want of TLS are no error, and are said."""
+    keys = tmp_path / "keys.toml"
+    keys.write_text("")
+    meant = {each.about for each in settings_findings(Settings(host="0.0.0.0", insecure=True))}  # noqa: S104
+    clear = {each.about for each in settings_findings(Settings(host="0.0.0.0", api_keys_file=str(keys)))}  # noqa: S104
+    assert ("credentials" in meant, "tls" in clear) == (True, True)
+
+
+def test_data_folder_is_found_to_be_no_folder_full_or_of_another_model(tmp_path: Path) -> None:
+    """A new or a good one is well."""
+    assert serious(folder_findings(Settings(data=tmp_path / "new"))) == []
+    (tmp_path / "file").write_text("")
+    assert "is no folder" in serious(folder_findings(Settings(data=tmp_path / "file")))[0]
+    assert "MB left" in serious(folder_findings(Settings(data=tmp_path), least_bytes=1 << 62))[0]
+    (tmp_path / "embedding-model").write_text("openai/minilm\n")
+    settings = Settings(data=tmp_path, embedding_base_url="http://127.0.0.1:9", embedding_model="other")
+    [found] = list(folder_findings(settings))
+    assert "embedded with openai/minilm" in found.what
+    assert "back to minilm" in found.cure
+
+
+def test_data_folder_is_found_not_to_be_writable() -> None:
+    """/proc refuses everybody, root too."""
+    assert "cannot be written" in serious(folder_findings(Settings(data=Path("/proc/self/graphtide"))))[0]
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """A copy of the kernels' sources with one that is compiled, as far as files can say."""
+    folder = tmp_path / "graph"
+    shutil.copytree(kernels.FOLDER / "kernels", folder / "kernels")
+    for source in (folder / "kernels").glob("*.cpp"):
+        (folder / f"_{source.stem}.cpython-311-x86_64-linux-gnu.so").write_bytes(b"")
+        kernels.stamp(source, folder).write_text(kernels.digest(source))
+    return folder
+
+
+def test_kernel_is_found_stale_when_its_source_or_a_header_changed(sources: Path) -> None:
+    """By content: a newer time alone is nothing; missing and unknown are told, and are not serious."""
+    source = next((sources / "kernels").glob("*.cpp"))
+    header = next((sources / "kernels").rglob("*.hpp"))
+    os.utime(source)
+    assert list(kernel_findings(sources)) == []
+    kept = header.read_text()
+    header.write_text(kept + "\n// another\n")
+    assert len(serious(kernel_findings(sources))) == len(kernels.states(sources))
+    header.write_text(kept)
+    source.write_text(source.read_text() + "\n// another\n")
+    assert serious(kernel_findings(sources)) == [f"the kernel {source.stem} is older than its sources"]
+    kernels.stamp(source, sources).unlink()
+    assert [each.serious for each in kernel_findings(sources)] == [False]
+    next(sources.glob(f"_{source.stem}.*.so")).unlink()
+    assert "is not compiled" in next(iter(kernel_findings(sources))).what
+
+
+async def test_service_does_not_start_with_a_stale_kernel(
+    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not at the first question: before the data folder is touched."""
+    source = next((sources / "kernels").glob("*.cpp"))
+    source.write_text("// new\n")
+    monkeypatch.setattr("services.wiring.stale", lambda: kernels.stale(sources))
+    with pytest.raises(Broken, match="older than their sources; make env"):
+        async with open_application(Settings(data=tmp_path / "data")):
+            pass
+    assert not (tmp_path / "data").exists()
+
+
+def test_port_is_found_taken() -> None:
+    """By somebody who is not our service."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        found = list(port_findings(Settings(port=port, grpc_port=0)))
+        assert ([each.about for each in found], f":{port}" in found[0].cure) == (["ports"], True)
+    assert list(port_findings(Settings(port=0, grpc_port=0))) == []
+
+
+async def test_endpoint_is_found_away_wrong_or_of_another_dimension(tmp_path: Path) -> None:
+    """Unreachable, wrong key, wrong model, other vectors than the data's; the key is in none of it."""
+    with OpenAIServer() as server:
+        settings = Settings(
+            data=tmp_path,
+            embedding_base_url=server.base_url,
+            embedding_model="e",
+            embedding_api_key=SecretStr("sk-marked"),
+        )
+        assert await asked(settings) == []
+        for fault, cure in (
+            (status(401, "bad key sk-marked"), "EMBEDDING_API_KEY"),
+            (status(404, "no such model"), "EMBEDDING_MODEL"),
+            (status(429, "slow down"), "REQUESTS_PER_MINUTE"),
+        ):
+            server.misbehave(fault)
+            [found] = await asked(settings)
+            assert cure in found.cure
+            assert "sk-marked" not in repr(found)
+        manifest = tmp_path / "indexes" / "notes" / "chunks" / "manifest.json"
+        manifest.parent.mkdir(parents=True)
+        manifest.write_text(json.dumps({"dim": 384}))
+        [found] = await asked(settings)
+        assert ("384 dimensions" in found.what, "gives 16" in found.what) == (True, True)
+    [found] = await asked(settings)
+    assert ("cannot be reached" in found.what, "start the endpoint" in found.cure) == (True, True)
+    away = Settings(llm_base_url="http://127.0.0.1:9/v1", llm_model="m")
+    assert [each.about for each in await asked(away)] == ["language endpoint"]
+
+
+async def test_cluster_is_found_away() -> None:
+    """Nobody listens; nothing is said where no cluster is named."""
+    assert [each async for each in cluster_findings(Settings())] == []
+    with socket.socket() as held:  # bound and never listening: nobody else can take it
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
+        found = [
+            each
+            async for each in cluster_findings(Settings(kafka=f"127.0.0.1:{port}", bolt=f"bolt://127.0.0.1:{port}"))
+        ]
+    assert [each.about for each in found] == ["kafka", "bolt"]
+    assert all(each.cure.startswith("start the") for each in found)
+
+
+def test_running_service_tells_of_its_parts_and_its_clock(tmp_path: Path) -> None:
+    """Its own words, with a cure; a clock that is off is told beyond the leeway."""
+    settings = {"GRAPHTIDE_EMBEDDING_BASE_URL": "http://127.0.0.1:9/v1", "GRAPHTIDE_EMBEDDING_MODEL": "e"}
+    with (
+        service(tmp_path / "data", settings) as running,
+        Client(running.url, lambda _: None, connection=Connection()) as client,
+    ):
+        assert list(running_findings(client, 30.0)) == []
+        httpx.put(f"{running.url}/v1/graphs/notes/documents/a", json={"text": "Ada met Bob."})
+        while not (found := [each for each in running_findings(client, 30.0) if "127.0.0.1:9" in each.what]):
+            pass
+        assert {each.about for each in found} <= {"embedding endpoint", "extract"}
+        assert [each.about for each in running_findings(client, -1e6)].count("clock") == 1
+
+
+def test_graph_is_found_with_failures_and_an_index_that_is_behind() -> None:
+    """By its statistics; while documents are under way an index may be behind."""
+    stats = {
+        "graph": "notes",
+        "lag": 0,
+        "revisions": {"failed": 2, "applied": 5},
+        "counts": {"chunks": 3, "entities": 4},
+        "indexes": {"chunks": {"live": 2}, "entities": {"live": 4}},
+    }
+    assert [each.about for each in graph_findings(stats)] == ["dead letters", "indexes"]
+    assert [each.about for each in graph_findings({**stats, "lag": 1})] == ["dead letters"]
+    assert [each.cure for each in graph_findings(stats)] == [
+        "graphtide dlq list --graph notes",
+        "graphtide rebuild --graph notes",
+    ]
+
+
+def test_doctor_ends_with_one_exactly_when_something_does_not_work(tmp_path: Path) -> None:
+    """As a command: JSON and words, with a running service and without."""
+    data = str(tmp_path / "data")
+    well = graphtide("doctor", "--json", data=data, port="0", grpc_port="0", url="")
+    body = json.loads(well.stdout)
+    assert (well.returncode, [each for each in body["findings"] if each["serious"]]) == (0, []), well.stdout
+    ill = graphtide("doctor", data=data, llm_model="m", port="0", grpc_port="0")
+    assert (ill.returncode, "GRAPHTIDE_LLM_BASE_URL" in ill.stdout, "→" in ill.stdout) == (1, True, True)
+    wrong = graphtide("doctor", "--json", data=data, port="seven")
+    assert (wrong.returncode, "GRAPHTIDE_PORT" in wrong.stdout) == (1, True)
+    nobody = graphtide("doctor", "--url", "http://127.0.0.1:9", data=data, port="0", grpc_port="0")
+    assert (nobody.returncode, "graphtide serve" in nobody.stdout) == (1, True)
+    with service(tmp_path / "data") as running:
+        answered = graphtide("doctor", "--json", "--url", running.url, data=data)
+        assert (answered.returncode, "the running service" in json.loads(answered.stdout)["looked_at"]) == (0, True)

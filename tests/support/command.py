@@ -1,0 +1,21 @@
+"""The command line as a process, to its end, with no settings but those that a test gives."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def graphtide(*arguments: str, stdin: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+    """The command line with these settings, to its end."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+    given = {f"GRAPHTIDE_{name.upper()}": value for name, value in settings.items()}
+    environment = {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **given}
+    command = [sys.executable, "-m", "services.cli", *arguments]
+    return subprocess.run(
+        command, input=stdin, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
