@@ -448,3 +448,20 @@ def schema(dialect: Dialect) -> tuple[str, ...]:
         *(f"CREATE INDEX ON :{label}({name})" for label, name in (*UNIQUE, *INDEXED)),
         *(f"CREATE EDGE INDEX ON :{type_}({name})" for type_, name in INDEXED_RELATIONSHIPS),
     )
+
+
+def statements() -> dict[str, str]:
+    """Every statement by name, DDL apart: for tests, and to be checked against another server's grammar."""
+    constants = {name: text for name, text in globals().items() if name.isupper() and isinstance(text, str)}
+    found = {name.lower(): text for name, text in constants.items() if not name.startswith("_")}
+    tables: tuple[NodeTable | PassageTable | PairTable, ...] = (*NODE_TABLES, MENTIONS, SUPPORTS, RELATES, SAME_AS)
+    for table in tables:
+        named = table.label if isinstance(table, NodeTable) else table.type
+        for action in ("upsert", "ensure", "update", "create", "clear", "delete", "read", "sweep"):
+            if (text := getattr(table, action, None)) is not None:
+                found[f"{action} {named}"] = text
+    return found
+
+
+FEW_NODES = frozenset({"graphs", "leftovers"})
+"""Statements that look at every node of a label that has one node a graph, or fewer."""

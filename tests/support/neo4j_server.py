@@ -17,6 +17,8 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
@@ -26,7 +28,8 @@ from neo4j import GraphDatabase
 from neo4j.exceptions import DriverError, Neo4jError
 
 from infra.bolt.address import BoltAddress
-from tests.support.maven import Unavailable, fetch
+from infra.bolt.database import MEMGRAPH
+from tests.support.maven import Unavailable, cache_folder, fetch
 
 VERSION = "5.26.30"
 USER = "neo4j"
@@ -71,6 +74,7 @@ class LocalNeo4j:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._classpath = fetch([f"org.neo4j:neo4j:{VERSION}", f"org.neo4j:neo4j-bolt:{VERSION}"])
+        self._launcher = _compiled(self._classpath)
         port = _free_port()
         self.address = BoltAddress(f"bolt://127.0.0.1:{port}", USER, secrets.token_hex(8))
         (folder / "neo4j.conf").write_text(_CONFIGURATION.format(port=port))
@@ -87,7 +91,8 @@ class LocalNeo4j:
         assert self._process is None, "stop the server first"
         sizes = ["-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
         opened = ["--add-opens=java.base/java.nio=ALL-UNNAMED", "--add-opens=java.base/java.lang=ALL-UNNAMED"]
-        command = ["java", *sizes, *opened, "-cp", self._classpath, str(_LAUNCHER), str(self._folder)]
+        classpath = f"{self._launcher}{os.pathsep}{self._classpath}"
+        command = ["java", *sizes, *opened, "-cp", classpath, _LAUNCHER.stem, str(self._folder)]
         environment = {**os.environ, "NEO4J_TEST_PASSWORD": self.address.password}
         with (self._folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
@@ -173,6 +178,11 @@ def clear(address: BoltAddress) -> None:
             continue
 
 
+def is_memgraph(address: BoltAddress) -> bool:
+    with GraphDatabase.driver(address.uri, auth=_credentials(address)) as driver:
+        return MEMGRAPH in driver.get_server_info().agent
+
+
 @pytest.fixture(scope="session")
 def graph_server() -> Iterator[GraphServer]:
     """The graph database that tests share. Who stops it starts it again."""
@@ -195,6 +205,25 @@ def graph_server() -> Iterator[GraphServer]:
             yield local
         finally:
             local.kill()
+
+
+def _compiled(classpath: str) -> Path:
+    """The folder with the launcher's class, compiled once."""
+    name = sha256(_LAUNCHER.read_bytes() + VERSION.encode()).hexdigest()[:16]
+    folder = cache_folder() / "launchers" / name
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+            command = ["javac", "-cp", classpath, "-d", str(Path(made) / "out"), str(_LAUNCHER)]
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+            except FileNotFoundError as error:
+                raise Unavailable("javac not on this machine") from error
+            if done.returncode:
+                raise Unavailable(f"the launcher of Neo4j does not compile: {done.stderr[:200]}")
+            with suppress(OSError):  # another process was first
+                (Path(made) / "out").rename(folder)
+    return folder
 
 
 def _answers(address: BoltAddress) -> bool:

@@ -1,0 +1,105 @@
+"""Every Cypher statement of the project: parametrised, understood by the real server, and at home in its indexes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from neo4j import Driver, GraphDatabase
+
+from infra.bolt import cypher
+from infra.bolt.administration import prepare
+from infra.bolt.cypher import FEW_NODES, Dialect, statements
+from infra.bolt.database import driver_options
+from tests.support.neo4j_server import GraphServer, is_memgraph
+
+ROOT = Path(__file__).parents[2]
+SCANS = ("AllNodesScan", "LabelScan", "TypeScan", "ScanAll", "RelationshipsScan")
+NOT_PORTABLE = (
+    "apoc.",
+    "CALL {",
+    "IN TRANSACTIONS",
+    "EXISTS {",
+    "elementId",
+    "datetime(",
+    "COLLECT {",
+    "COUNT {",
+    "id(",
+)
+
+
+@pytest.fixture(scope="module")
+def driver(graph_server: GraphServer) -> Iterator[Driver]:
+    dialect = Dialect.MEMGRAPH if is_memgraph(graph_server.address) else Dialect.NEO4J
+    prepare(graph_server.address, dialect)
+    with GraphDatabase.driver(**driver_options(graph_server.address)) as one:
+        yield one
+
+
+def test_statements_are_all_listed() -> None:
+    """Printed here, to be read against a grammar: run with -s. Each text of the module is among them once."""
+    listed = statements()
+    for name, text in sorted(listed.items()):
+        print(f"// {name}\n{text};\n")
+    for dialect in Dialect:
+        print(f"// schema of {dialect}", *cypher.schema(dialect), sep="\n")
+    assert len(set(listed.values())) == len(listed) > 90
+
+
+@pytest.mark.parametrize("name", sorted(statements()))
+def test_statement_carries_values_in_parameters_only(name: str) -> None:
+    """No number and no text stands in it but the constants 0, 1, true, false, 'SUBJECT' and the states; no template."""
+    text = statements()[name]
+    constants = set(re.findall(r"'[^']*'|(?<![\w$])\d+(?:\.\d+)?", text))
+    assert constants <= {"0", "1", "''", "'SUBJECT'", "'accepted'", "'graphtide'"}, constants
+    assert not [word for word in NOT_PORTABLE if word in text]
+    assert "{}" not in text and "%s" not in text and ";" not in text
+    assert not re.search(r"`|\$\(|\[\$|\.\$|:\$|:row", text), "a name would come from data"
+
+
+def test_cypher_stands_in_one_module_only() -> None:
+    """No other module of the project holds a statement."""
+    pattern = re.compile(r"\b(MATCH \(|MERGE \(|UNWIND \$|DETACH DELETE|CREATE (CONSTRAINT|INDEX) )")
+    files = (file for layer in ("graph", "streams", "infra", "services") for file in (ROOT / layer).rglob("*.py"))
+    found = [str(file.relative_to(ROOT)) for file in files if pattern.search(file.read_text())]
+    assert found == ["infra/bolt/cypher.py"]
+
+
+@pytest.mark.parametrize("name", sorted(set(statements()) - {"storage_info"}))
+def test_statement_begins_at_an_index(name: str, driver: Driver) -> None:
+    """The server plans it without looking at all nodes, all nodes of a label, or all relationships of a type."""
+    with driver.session() as session:
+        operators = set(_plan(session.run(f"EXPLAIN {statements()[name]}", _values(statements()[name]))))  # type: ignore[arg-type]
+    print(name, sorted(operators))
+    scans = {operator for operator in operators if any(scan in operator for scan in SCANS)}
+    assert scans <= ({"NodeByLabelScan"} if name in FEW_NODES else set()), sorted(operators)
+
+
+def test_plan_scan_is_seen_when_a_statement_has_no_index(driver: Driver) -> None:
+    """The check above can fail: a property without an index is looked for in every node of the label."""
+    with driver.session() as session:
+        operators = set(_plan(session.run("EXPLAIN MATCH (n:Chunk {ordinal: $rows}) RETURN n", rows=1)))
+    assert any(scan in operator for operator in operators for scan in SCANS)
+
+
+def _values(text: str) -> dict[str, Any]:
+    """Something for each parameter: Memgraph wants them when it plans."""
+    lists: dict[str, Any] = {"rows": [], "keys": []}
+    return {name: lists.get(name, 1) for name in re.findall(r"\$(\w+)", text)}
+
+
+def _plan(result: Any) -> Iterator[str]:
+    rows = [record.values() for record in result]
+    if plan := result.consume().plan:
+        yield from _operators(plan)
+    for row in rows:  # Memgraph gives the plan as rows of text
+        yield str(row[0])
+
+
+def _operators(plan: dict[str, Any]) -> Iterator[str]:
+    yield plan["operatorType"].partition("@")[0]
+    for child in plan.get("children", ()):
+        yield from _operators(child)
