@@ -31,7 +31,7 @@ class BoltAddress:
     def __post_init__(self) -> None:
         try:
             parts = urlsplit(self.uri)
-            good = parts.scheme in SCHEMES and bool(parts.hostname) and (parts.port or PORT) > 0
+            good = parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
         except ValueError:
             good = False
         if not good:

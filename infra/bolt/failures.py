@@ -83,6 +83,6 @@ def failure(error: Exception) -> GraphtideError:
 
 def _said(error: Exception) -> str:
     """What the driver said, cut short: values of a document may be in it."""
-    message = getattr(error, "message", None) or str(error)
-    code = getattr(error, "code", None)
-    return f"{code or type(error).__name__}: {message[:_SAID_CHARS]}"
+    if isinstance(error, driver.Neo4jError):
+        return f"{error.code or type(error).__name__}: {str(error.message or error)[:_SAID_CHARS]}"
+    return f"{type(error).__name__}: {str(error)[:_SAID_CHARS]}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -21,6 +22,7 @@ from infra.bolt.database import BoltDatabase, Row, Transaction, portions
 from infra.bolt.heads import Builds, Head
 from infra.bolt.ledger import BoltLedger
 from infra.bolt.outbox import BoltOutbox, put_notices
+from streams.errors import GraphtideError, Retryable
 from streams.memory.ledger import check_ends
 from streams.memory.store import check_next, check_replacement, check_watermark
 from streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, Standing, Watermark
@@ -76,10 +78,10 @@ class BoltStore:
             )
         except BaseException:
             for number, fresh in builds.items():
-                await self._builds.abandon(fresh, commit.graphs[number].delta.graph)
+                await self._abandon(fresh, commit.graphs[number].delta.graph)
             raise
         if builds:
-            await self._builds.sweep()
+            await self._sweep_if_it_can()
 
     async def _commit(self, tx: Transaction, commit: Commit, token: str, builds: Mapping[int, str]) -> bool:
         # 1.
@@ -189,9 +191,17 @@ class BoltStore:
         try:
             await self._database.write(switch)
         except BaseException:
-            await self._builds.abandon(fresh, graph)
+            await self._abandon(fresh, graph)
             raise
-        await self._builds.sweep()
+        await self._sweep_if_it_can()
+
+    async def _abandon(self, fresh: str, graph: str) -> None:
+        with suppress(GraphtideError):  # what made the build useless is what the caller is to hear of
+            await self._builds.abandon(fresh, graph)
+
+    async def _sweep_if_it_can(self) -> None:
+        with suppress(Retryable):  # the switch stands; what is left is swept when a process starts
+            await self._builds.sweep()
 
     async def reports(self, graph: str) -> Sequence[ReportRow]:
         """See GraphStore.reports. By community."""

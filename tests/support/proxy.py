@@ -23,6 +23,7 @@ class Proxy:
         self._flows = asyncio.Event()
         self._flows.set()
         self._refuses = False
+        self._drops_answers = False
         self.port = 0
         self.connections = 0
         self.on_bytes: Callable[[bytes], bool] | None = None
@@ -37,6 +38,10 @@ class Proxy:
         for writer in list(self._open):
             _reset(writer)
         self._open.clear()
+
+    def drop_answers(self) -> None:
+        """Hand on what clients send, and cut when the server next answers: they never learn what came of it."""
+        self._drops_answers = True
 
     def stall(self) -> None:
         """Let nothing through, and close nothing: what a dead network looks like."""
@@ -64,7 +69,9 @@ class Proxy:
             _reset(writer)
             return
         self._open |= {writer, up_writer}
-        await asyncio.gather(self._flow(reader, up_writer, self._cuts), self._flow(up_reader, writer, _never))
+        await asyncio.gather(
+            self._flow(reader, up_writer, self._cuts), self._flow(up_reader, writer, self._cuts_answers)
+        )
         self._open -= {writer, up_writer}
 
     async def _flow(
@@ -86,6 +93,10 @@ class Proxy:
     def _cuts(self, data: bytes) -> bool:
         return self.on_bytes is not None and self.on_bytes(data)
 
+    def _cuts_answers(self, _: bytes) -> bool:
+        drops, self._drops_answers = self._drops_answers, False
+        return drops
+
 
 @asynccontextmanager
 async def proxy(address: str) -> AsyncIterator[Proxy]:
@@ -101,10 +112,6 @@ async def proxy(address: str) -> AsyncIterator[Proxy]:
         one.resume()
         one.cut()
         await server.wait_closed()
-
-
-def _never(_: bytes) -> bool:
-    return False
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:

@@ -1,0 +1,438 @@
+"""What the graph database's adapters promise beyond the ports: one step, one version, one writer, and a way back."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from graph.records import GraphDelta
+from infra.bolt import BoltAddress, BoltBackend, BoltVectorStore
+from infra.bolt import store as store_module
+from infra.bolt.cypher import NODE_TABLES
+from infra.bolt.database import Transaction
+from infra.bolt.heads import DEAD_AFTER_MS
+from streams.errors import Broken, Fenced, Retryable
+from streams.memory import MemoryLog
+from streams.memory.rows import Rows
+from streams.messages import DOCUMENTS
+from streams.ports import Commit, Delivered, GraphCommit, Outcome, Position, Record, Standing, State, Watermark
+from tests.support.backends import Clock
+from tests.support.neo4j_server import GraphServer, clear
+from tests.support.proxy import Proxy, proxy
+from tests.support.records import Walk, plain
+
+COMMIT = b"\x00\x02\xb0\x12\x00\x00"
+"""Bolt's COMMIT, as it goes over the wire."""
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(now_ms=10_000_000)
+
+
+@pytest.fixture
+def log(clock: Clock) -> MemoryLog:
+    return MemoryLog(3, clock)
+
+
+@pytest.fixture
+async def backend(graph_server: GraphServer, log: MemoryLog, clock: Clock) -> AsyncIterator[BoltBackend]:
+    clear(graph_server.address)
+    one = await BoltBackend.open(graph_server.address, log, clock)
+    yield one
+    await one.close()
+
+
+@pytest.fixture
+async def wire(graph_server: GraphServer) -> AsyncIterator[Proxy]:
+    async with proxy(graph_server.address.uri.rpartition("//")[2]) as one:
+        yield one
+
+
+def through(wire: Proxy, server: GraphServer) -> BoltAddress:
+    return replace(server.address, uri=f"bolt://{wire.address}")
+
+
+async def filled(backend: BoltBackend, walk: Walk, steps: int) -> tuple[Watermark, Rows]:
+    """A graph with a few random commits, and what it must hold."""
+    fold = Rows(walk.graph)
+    held = await backend.store.claim(0)
+    for _ in range(steps):
+        delta = walk.delta()
+        fold.apply(delta)
+        await backend.store.commit(Commit(0, held, held.next_offset + 1, (GraphCommit(delta, {}),), ()))
+        held = replace(held, next_offset=held.next_offset + 1)
+    return held, fold
+
+
+async def nodes(backend: BoltBackend) -> dict[str, int]:
+    """How many nodes of each kind of row there are, of any scope."""
+
+    async def work(tx: Transaction) -> dict[str, int]:
+        found = {}
+        for table in NODE_TABLES:
+            [row] = await tx.run(f"MATCH (n:{table.label}) RETURN count(n) AS nodes")
+            found[table.label] = row["nodes"]
+        return found
+
+    return await backend.database.read(work)
+
+
+# -- who may come in ---------------------------------------------------------------------------------------------------
+
+
+async def test_open_refuses_wrong_credentials_and_says_where_they_are_set(
+    graph_server: GraphServer, log: MemoryLog
+) -> None:
+    """Broken, so that nothing hammers the server; the password is not in the message."""
+    if not graph_server.address.user:
+        pytest.skip("this server asks for no credentials")
+    with pytest.raises(Broken, match="bolt_user and bolt_password") as refused:
+        await BoltBackend.open(replace(graph_server.address, password="not this one"), log)  # noqa: S106 - that is the point
+    assert "not this one" not in str(refused.value)
+
+
+async def test_open_gives_up_in_time_when_nobody_answers(
+    wire: Proxy, graph_server: GraphServer, log: MemoryLog
+) -> None:
+    """A refused connection and a dead network are Retryable; the message names the address."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    wire.stall()
+    for uri in (f"bolt://127.0.0.1:{port}", f"bolt://{wire.address}"):
+        with pytest.raises(Retryable, match=uri):
+            await BoltBackend.open(replace(graph_server.address, uri=uri, timeout_s=0.5), log)
+
+
+async def test_open_refuses_a_schema_of_a_newer_version(backend: BoltBackend, graph_server: GraphServer) -> None:
+    """Nothing is changed; the message says what to do."""
+
+    async def set_version(tx: Transaction, version: int) -> None:
+        await tx.run("MATCH (s:Schema) SET s.version = $version", version=version)
+
+    await backend.database.write(lambda tx: set_version(tx, 99))
+    try:
+        with pytest.raises(Broken, match="schema 99"):
+            await BoltBackend.open(graph_server.address, backend.log)
+    finally:
+        await backend.database.write(lambda tx: set_version(tx, 1))
+
+
+# -- commits -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+async def test_commit_of_unknown_outcome_is_settled_by_the_watermark(
+    arrives: bool, wire: Proxy, graph_server: GraphServer, backend: BoltBackend
+) -> None:
+    """The connection is lost exactly on COMMIT, before or after the server has it: applied once, either way."""
+    remote = await BoltBackend.open(through(wire, graph_server), backend.log, backend.clock_ms)
+    walk = Walk(Random(3))
+    held, fold = await filled(remote, walk, 3)
+    await backend.ledger.accept([Record("g|a", b"")])
+    seen: list[bytes] = []
+
+    def cut(data: bytes) -> bool:
+        if COMMIT not in data or seen:
+            return False
+        seen.append(data)
+        if arrives:
+            wire.drop_answers()
+        return not arrives
+
+    delta = walk.delta()
+    fold.apply(delta)
+    outcome, notice = Outcome("g", "a", 0, State.APPLIED), Record("g", b"n")
+    part = GraphCommit(delta, {"a": Standing(0, b"x")})
+    wire.on_bytes = cut
+    await remote.store.commit(Commit(0, held, held.next_offset + 1, (part,), (outcome,), (notice,)))
+    assert len(seen) == 1
+    assert plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
+    assert [record for _, record in await backend.store.outbox.waiting(0, 9)] == [notice]
+    assert (await backend.ledger.counts("g"))[State.APPLIED] == 1
+    assert (await backend.store.claim(0)).next_offset == held.next_offset + 1
+    await remote.close()
+
+
+async def test_commit_is_retryable_when_the_database_stays_away(
+    wire: Proxy, graph_server: GraphServer, backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a bounded number of attempts; nothing has changed, and the same commit goes through when it is back."""
+    monkeypatch.setattr("infra.bolt.database.FIRST_WAIT_S", 0.001)
+    remote = await BoltBackend.open(through(wire, graph_server), backend.log, backend.clock_ms)
+    held = await remote.store.claim(0)
+    commit = Commit(0, held, 1, (GraphCommit(Walk(Random(1)).delta(), {}),), ())
+    wire.refuse()
+    with pytest.raises(Retryable):
+        await remote.store.commit(commit)
+    assert await backend.store.graphs() == {}
+    wire.resume()
+    await remote.store.commit(commit)
+    assert await backend.store.graphs() == {"g": 1}
+    await remote.close()
+
+
+async def test_rivals_for_one_offset_commit_once(backend: BoltBackend) -> None:
+    """Several commits that hold the same watermark, at the same time: one goes through, the others are fenced."""
+    held = await backend.store.claim(0)
+    commits = [Commit(0, held, 1, (GraphCommit(Walk(Random(seed)).delta(), {}),), ()) for seed in range(5)]
+    ended = await asyncio.gather(*(backend.store.commit(one) for one in commits), return_exceptions=True)
+    assert sorted(type(one).__name__ for one in ended) == ["Fenced"] * 4 + ["NoneType"], ended
+    assert await backend.store.graphs() == {"g": 1}
+
+
+async def test_partitions_commit_beside_each_other(backend: BoltBackend, log: MemoryLog) -> None:
+    """Writers of several partitions, graphs of their own, outcomes in one ledger: nobody waits in vain or is lost."""
+    walks = {partition: Walk(Random(partition), f"g{partition}") for partition in range(3)}
+    folds = {partition: Rows(f"g{partition}") for partition in walks}
+    positions = await backend.ledger.accept([Record(f"g{i % 3}|d{i}", b"") for i in range(30)])
+    assert {position.partition for position in positions} == {0, 1, 2}
+
+    async def run(partition: int) -> None:
+        held = await backend.store.claim(partition)
+        mine = [i for i in range(30) if i % 3 == partition]
+        for step, i in enumerate(mine):
+            delta = walks[partition].delta()
+            folds[partition].apply(delta)
+            outcome = Outcome(f"g{partition}", f"d{i}", positions[i].offset, State.APPLIED)
+            notices = tuple(Record(f"g{partition}", b"%d" % n) for n in (2 * step, 2 * step + 1))
+            await backend.store.commit(
+                Commit(partition, held, step + 1, (GraphCommit(delta, {}),), (outcome,), notices)
+            )
+            held = replace(held, next_offset=step + 1)
+
+    await asyncio.gather(*(run(partition) for partition in walks))
+    for partition, fold in folds.items():
+        assert plain(await backend.store.snapshot(f"g{partition}")) == plain(fold.snapshot())
+        assert (await backend.ledger.counts(f"g{partition}"))[State.APPLIED] == 10
+        assert await backend.ledger.pending(f"g{partition}") == 0
+
+
+async def test_outbox_hands_out_in_order_until_sent(backend: BoltBackend) -> None:
+    """Numbered over commits, headers and tombstones kept, partitions apart; a restart finds what was not sent."""
+    notices = [Record("g", b"%d" % i if i % 3 else None, (("h", b"\0\xff"), ("h", b""))) for i in range(25)]
+    for partition in (0, 1):
+        held = await backend.store.claim(partition)
+        for at in range(0, 25, 5):
+            await backend.store.commit(Commit(partition, held, held.next_offset, (), (), tuple(notices[at : at + 5])))
+    found = await backend.store.outbox.waiting(0, 7)
+    assert [record for _, record in found] == notices[:7]
+    assert [number for number, _ in found] == sorted({number for number, _ in found})
+    await backend.store.outbox.sent(0, found[-1][0])
+    again = await BoltBackend.open(backend.database.address, backend.log, backend.clock_ms)
+    assert [record for _, record in await again.store.outbox.waiting(0, 99)] == notices[7:]
+    assert [record for _, record in await again.store.outbox.waiting(1, 99)] == notices
+    await again.close()
+
+
+# -- snapshots and rebuilds --------------------------------------------------------------------------------------------
+
+
+async def test_snapshot_is_of_one_version_while_a_rival_writes(backend: BoltBackend) -> None:
+    """Every snapshot taken beside a busy writer equals the fold of the deltas up to the version it names."""
+    seed = 8
+    print(f"seed {seed}")
+    walk = Walk(Random(seed))
+    held, fold = await filled(backend, walk, 2)
+    stands = {2: plain(fold.snapshot())}
+    rival = await BoltBackend.open(backend.database.address, backend.log, backend.clock_ms)
+    done = asyncio.Event()
+
+    async def write() -> None:
+        watermark = held
+        for _ in range(25):
+            delta = walk.delta()
+            fold.apply(delta)
+            stands[delta.version] = plain(fold.snapshot())
+            await rival.store.commit(Commit(0, watermark, watermark.next_offset + 1, (GraphCommit(delta, {}),), ()))
+            watermark = replace(watermark, next_offset=watermark.next_offset + 1)
+        done.set()
+
+    writing = asyncio.create_task(write())
+    versions = []
+    while not done.is_set():
+        found = await backend.store.snapshot("g")
+        versions.append(found.version)
+        assert plain(found) == stands[found.version]
+    await writing
+    assert versions == sorted(versions) and len(versions) >= 2
+    await rival.close()
+
+
+async def test_snapshot_makes_the_writer_wait_when_it_never_gets_through(
+    backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no hopeful read allowed it reads under the lock: the commit under way comes before it or after it."""
+    monkeypatch.setattr(store_module, "HOPEFUL_READS", 0)
+    walk = Walk(Random(2))
+    held, fold = await filled(backend, walk, 3)
+    before, delta = plain(fold.snapshot()), walk.delta()
+    fold.apply(delta)
+    commit = backend.store.commit(Commit(0, held, held.next_offset + 1, (GraphCommit(delta, {}),), ()))
+    found, _ = await asyncio.gather(backend.store.snapshot("g"), commit)
+    assert plain(found) in (before, plain(fold.snapshot()))
+
+
+async def test_rebuild_in_many_transactions_becomes_visible_in_one_step(
+    backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads meanwhile sees the old graph or the new one; afterwards nothing of the old one is left."""
+    monkeypatch.setattr("infra.bolt.heads.BUILD_ROWS", 3)
+    monkeypatch.setattr("infra.bolt.heads.SWEEP_NODES", 4)
+    walk = Walk(Random(12))
+    _, fold = await filled(backend, walk, 6)
+    old, rebuilt = plain(fold.snapshot()), replace(_other(13, 20), version=9)
+    new = Rows("g")
+    new.apply(replace(rebuilt, snapshot=False))
+    replacing = asyncio.create_task(backend.store.replace(rebuilt))
+    seen = []
+    while not replacing.done():
+        seen.append(plain(await backend.store.snapshot("g")))
+    await replacing
+    assert all(one in (old, plain(new.snapshot())) for one in seen) and old in seen
+    assert plain(await backend.store.snapshot("g")) == plain(new.snapshot())
+    assert (await nodes(backend))["Document"] == len(rebuilt.documents)
+
+
+async def test_rebuild_that_dies_leaves_the_graph_whole_and_is_swept_at_the_next_start(
+    backend: BoltBackend, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not at once, since another process may be building; but when nobody has touched it for long enough."""
+    walk = Walk(Random(21))
+    _, fold = await filled(backend, walk, 5)
+    whole = await nodes(backend)
+    await backend.store._builds.write(replace(_other(5, 20), version=9))  # and here the process is killed
+    built = await nodes(backend)
+    assert built != whole and plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
+    for waited_ms, expected in ((0, built), (DEAD_AFTER_MS, whole)):
+        clock.now_ms += waited_ms
+        again = await BoltBackend.open(backend.database.address, backend.log, clock)
+        assert await nodes(again) == expected
+        assert plain(await again.store.snapshot("g")) == plain(fold.snapshot())
+        await again.close()
+
+
+async def test_rebuild_that_was_taken_for_dead_is_not_switched_in(backend: BoltBackend, clock: Clock) -> None:
+    """A sweeper that was faster wins: the builder is told to try again, and the graph stays as it was."""
+    _, fold = await filled(backend, Walk(Random(2)), 4)
+    builds = backend.store._builds
+    fresh = await builds.write(replace(_other(5, 9), version=9))
+    clock.now_ms += DEAD_AFTER_MS
+    await builds.sweep()
+
+    async def switch(tx: Transaction) -> None:
+        head = await store_module.heads.hold(tx, "g")
+        await builds.switch(tx, fresh, replace(_other(5, 9), version=9), head)
+
+    with pytest.raises(Retryable, match="taken for dead"):
+        await backend.database.write(switch)
+    assert plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
+
+
+async def test_rebuilt_graph_that_is_fenced_leaves_nothing_behind(backend: BoltBackend) -> None:
+    """The rows that were written beside go again, and the graph that stands is untouched."""
+    held, fold = await filled(backend, Walk(Random(6)), 4)
+    before = await nodes(backend)
+    rebuilt = GraphCommit(replace(_other(7, 9), version=5), {})
+    await backend.store.claim(0)
+    with pytest.raises(Fenced):
+        await backend.store.commit(Commit(0, held, 9, (rebuilt,), ()))
+    assert await nodes(backend) == before and plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
+
+
+def _other(seed: int, steps: int) -> GraphDelta:
+    """A snapshot of quite another graph of the same name."""
+    walk, fold = Walk(Random(seed)), Rows("g")
+    for _ in range(steps):
+        fold.apply(walk.delta())
+    return fold.snapshot()
+
+
+# -- the ledger and the memo -------------------------------------------------------------------------------------------
+
+
+async def test_ledger_is_healed_by_enter_when_accept_died_between_its_steps(
+    backend: BoltBackend, log: MemoryLog
+) -> None:
+    """The record is in `documents` and unknown to the ledger; extraction sees it and enters it, once."""
+    await log.append(DOCUMENTS, [Record("g|a", b"text")])
+    assert await backend.ledger.latest("g", "a") is None
+    [delivered] = await log.consumer(DOCUMENTS, "x").poll(5, 0)
+    await asyncio.gather(*(backend.ledger.enter([delivered]) for _ in range(5)))
+    entry = await backend.ledger.latest("g", "a")
+    assert entry is not None and entry.position == delivered.position
+    assert await backend.ledger.pending("g") == 1
+
+
+async def test_ledger_counts_one_end_when_rivals_conclude(backend: BoltBackend) -> None:
+    """Several processes end the same revisions differently at once: each has one end, and the totals say so."""
+    await backend.ledger.enter([Delivered(Position(0, i), 1, Record(f"g|d{i}", b"")) for i in range(20)])
+    ends = [State.APPLIED, State.FAILED, State.SUPERSEDED, State.DELETED]
+    await asyncio.gather(*(backend.ledger.conclude([Outcome("g", f"d{i}", i, end) for i in range(20)]) for end in ends))
+    counts = await backend.ledger.counts("g")
+    assert sum(counts.values()) == 20 and counts[State.ACCEPTED] == 0
+    states = [entry.state for i in range(20) if (entry := await backend.ledger.latest("g", f"d{i}"))]
+    assert {state: states.count(state) for state in State} == dict(counts)
+
+
+async def test_ledger_keeps_revisions_of_one_number_apart(backend: BoltBackend) -> None:
+    """Offsets repeat over partitions: documents that share one, and ids that hold the key's own mark, do not mix."""
+    keys = ["g|a", "g|1/a", "g|a/1", "g|é|x"]
+    await backend.ledger.enter([Delivered(Position(i, 1), 1, Record(key, b"")) for i, key in enumerate(keys)])
+    await backend.ledger.conclude([Outcome("g", "1/a", 1, State.FAILED, "why")])
+    found = [await backend.ledger.latest("g", key.partition("|")[2]) for key in keys]
+    assert [entry and (entry.position.partition, entry.state) for entry in found] == [
+        (0, State.ACCEPTED),
+        (1, State.FAILED),
+        (2, State.ACCEPTED),
+        (3, State.ACCEPTED),
+    ]
+
+
+async def test_memo_is_shared_and_gives_back_the_bytes_it_took(backend: BoltBackend) -> None:
+    """Another process sees what one put; tables do not mix; unknown keys are left out."""
+    rng = Random(9)
+    items = {rng.randbytes(32): rng.randbytes(rng.choice((0, 1, 1536))) for _ in range(40)}
+    ours, theirs, other = (backend.vectors("memo"), BoltVectorStore(backend.database, "memo"), backend.vectors("other"))
+    await asyncio.gather(ours.put_many(items), theirs.put_many(dict(list(items.items())[:20])))
+    assert await theirs.get_many([*items, b"x" * 32]) == items
+    assert await other.get_many(list(items)) == {} == await ours.get_many([])
+    await ours.put_many({})
+
+
+async def test_memo_keeps_what_is_used_and_forgets_the_rest_when_it_is_full(backend: BoltBackend) -> None:
+    """One key that is asked for between puts stays for ever; of the others at most `capacity` are left."""
+    memo = backend.vectors("memo", capacity=20)
+    keys = [b"%032d" % i for i in range(100)]
+    await memo.put_many({b"used": b"value"})
+    for at in range(0, 100, 5):
+        await memo.put_many(dict.fromkeys(keys[at : at + 5], b"v"))
+        assert await memo.get_many([b"used"]) == {b"used": b"value"}
+    left = await memo.get_many(keys)
+    assert 5 <= len(left) <= 20 and set(left) == set(keys[-len(left) :])
+
+
+# -- the server dies ---------------------------------------------------------------------------------------------------
+
+
+async def test_store_holds_what_it_committed_when_the_server_is_killed(
+    backend: BoltBackend, graph_server: GraphServer
+) -> None:
+    """kill -9 and a restart: same rows, same watermark, same ledger, same outbox; the client finds its way back."""
+    walk = Walk(Random(31))
+    held, fold = await filled(backend, walk, 4)
+    await backend.ledger.accept([Record("g|a", b"")])
+    await backend.store.commit(Commit(0, held, held.next_offset, (), (), (Record("g", b"n"),)))
+    await asyncio.to_thread(graph_server.kill)
+    await asyncio.to_thread(graph_server.restart)
+    assert plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
+    assert await backend.ledger.pending("g") == 1
+    assert [record for _, record in await backend.store.outbox.waiting(0, 9)] == [Record("g", b"n")]
+    delta = walk.delta()
+    await backend.store.commit(Commit(0, held, held.next_offset + 1, (GraphCommit(delta, {}),), ()))
+    assert (await backend.store.claim(0)).next_offset == held.next_offset + 1
