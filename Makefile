@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := $(shell find graph/kernels -type f)
 
-.PHONY: help env run test lint types unit bench bench-core bench-retrieval law lock clean
+.PHONY: help env run test lint types unit bench bench-core bench-retrieval bench-llm bench-llm-quick try-llm law lock clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -50,6 +50,15 @@ bench-core: env ## measure the core's kernels, ratios in one run
 
 bench-retrieval: env ## recall of every mode beside BM25, what each part contributes, latency
 	@$(BIN)/python -m tests.bench.retrieval
+
+bench-llm: env ## the whole corpus through a language model that answers from recordings; writes docs/models.md
+	@$(BIN)/python -m tests.bench.llm
+
+bench-llm-quick: env ## the same with 200 documents, and nothing written
+	@$(BIN)/python -m tests.bench.llm --documents 200
+
+try-llm: env ## a few documents and questions with the endpoint that GRAPHTIDE_LLM_* names: calls, tokens, cost, time
+	@$(BIN)/python -m services.trial
 
 law: env ## the law on real documents: shuffled, thrice, edited, deleted, killed; about ten minutes
 	@$(BIN)/python -m tests.recovery.musique

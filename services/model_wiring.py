@@ -51,6 +51,9 @@ class Plan:
     prompt: Prompt
     prompts: Mapping[str, Prompt]
 
+    def chunker(self) -> SemanticChunker:
+        return SemanticChunker(self.settings.chunk_tokens)
+
 
 @dataclass(frozen=True, slots=True)
 class Memos:
@@ -111,10 +114,9 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
     chat = _chat(chosen.settings, accounts, stack, chosen.settings.llm_model)
     if chat is None:
         log.warning("no language model is configured: rules extract and answers are quotations, for trying out")
-    chunker = SemanticChunker(chosen.settings.chunk_tokens)
     remembered = MemoisedEmbedder(embedder, memos.vectors)
     if chat is None:
-        reading = Models(chunker, OfflineExtractor(), remembered)
+        reading = Models(chosen.chunker(), OfflineExtractor(), remembered)
         return ModelSet(reading, ExtractiveGenerator(HashingEmbedder()), embedder, None)
 
     from infra.models.openai_answers import OpenAIGenerator
@@ -129,7 +131,7 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
         return memoised
 
     own = {graph: extractor(prompt) for graph, prompt in chosen.prompts.items()}
-    reading = Models(chunker, extractor(chosen.prompt), remembered, own)
+    reading = Models(chosen.chunker(), extractor(chosen.prompt), remembered, own)
     reporter: Reporter = OpenAIReporter(chat, tally)
     if memos.reports is not None:
         reporter = MemoisedReporter(reporter, memos.reports)

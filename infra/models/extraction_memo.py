@@ -35,7 +35,7 @@ class MemoisedExtractor:
 
     async def extract(self, text: str, *, title: str) -> Found:
         """See ``streams.models.Extractor``."""
-        key = self._key(title, text)
+        key = self.key(title, text)
         task = self._under_way.get(key)
         if task is None:  # nothing was awaited since the look, so no one else can have started it
             task = asyncio.get_running_loop().create_task(self._look_up(key, text, title))
@@ -43,7 +43,12 @@ class MemoisedExtractor:
             task.add_done_callback(lambda done: self._finish(key, done))
         return await asyncio.shield(task)
 
-    def _key(self, title: str, text: str) -> bytes:
+    async def remembers(self, text: str, *, title: str) -> bool:
+        """Whether `extract` would need no call."""
+        key = self.key(title, text)
+        return key in await self._store.get_many([key])
+
+    def key(self, title: str, text: str) -> bytes:
         digest = sha256(_FORMAT)
         for part in (self.name, title, text):
             said = part.encode("utf-8", "surrogatepass")

@@ -24,12 +24,12 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from graph.tokens import count_tokens
 from infra.models.accounting import Accounts, Entry, Tokens
 from infra.models.endpoint_errors import EndpointErrors, costs_nothing
+from infra.models.expectations import Expectations
 from infra.models.limits import Call, Gate, Limits
 from streams.errors import Retryable
 from streams.spending import Stage, payer
 
 Body = dict[str, Any]
-_EXPECTED_ANSWER_TOKENS = 400  # until the endpoint says what an answer cost
 _REFUSED = frozenset({400, 422})
 
 
@@ -96,6 +96,13 @@ class _Dialect:
         return None
 
 
+_SUPPORT = {
+    "json_schema": "structured outputs (a JSON schema)",
+    "json_object": "JSON mode, no schema",
+    "none": "plain text, no JSON mode",
+}
+
+
 class OpenAIChat:
     """See the module. Owns its connections: ``close`` it. May be shared by whoever asks the same model."""
 
@@ -105,6 +112,7 @@ class OpenAIChat:
         self._errors = EndpointErrors("language model", endpoint.base_url, endpoint.api_key, endpoint.timeout_s)
         self._gate = Gate(endpoint.limits, self._errors.where)
         self._dialect = _Dialect()
+        self._expected = Expectations(endpoint.max_output_tokens)
         self._client = openai.AsyncOpenAI(
             base_url=endpoint.base_url,
             api_key=endpoint.api_key or "none",  # the client insists on one; local servers ignore it
@@ -124,6 +132,11 @@ class OpenAIChat:
     def trouble(self) -> str:
         """Why the latest call failed, "" when it did not."""
         return self._gate.trouble()
+
+    @property
+    def schema_support(self) -> str:
+        """What the endpoint is known to take of schemas, for people; before the first answer, the best."""
+        return _SUPPORT[self._dialect.format]
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self._endpoint.model!r} at {self.where})"
@@ -160,14 +173,19 @@ class OpenAIChat:
     @asynccontextmanager
     async def _paid(self, messages: Sequence[Message], stage: Stage, urgent: bool = False) -> AsyncIterator[_Paid]:
         """Around one call: its turn, and its place in the books."""
-        expected = Tokens(sum(count_tokens(message.text) for message in messages), _EXPECTED_ANSWER_TOKENS)
+        material = sum(count_tokens(message.text) for message in messages if message.role != "system")
+        prompt = sum(count_tokens(message.text) for message in messages)
+        expected = Tokens(prompt, self._expected.completion(stage, material))
         self._accounts.check()
         tokens = expected.prompt + expected.completion
         async with (
             self._gate.call(tokens, urgent=urgent, graph=payer().graph) as call,
             self._accounts.call(stage, self._endpoint.model, expected) as entry,
         ):
-            yield _Paid(call, entry)
+            paid = _Paid(call, entry)
+            yield paid
+            if paid.is_known:
+                self._expected.learn(stage, material, entry.spent.completion_tokens)
 
     async def _completion(self, body: Body, dialect: _Dialect, paid: _Paid) -> Reply:
         try:
@@ -256,14 +274,16 @@ class OpenAIChat:
         return self._errors.translated(error)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Paid:
     """A call that has its turn, and is in the books."""
 
     call: Call
     entry: Entry
+    is_known: bool = False
 
     def cost(self, reply: Reply) -> None:
+        self.is_known = True
         self.call.cost(reply.prompt_tokens + reply.completion_tokens)
         self.entry.cost(reply.prompt_tokens, reply.completion_tokens)
 

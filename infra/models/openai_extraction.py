@@ -8,6 +8,9 @@ then the text is Rejected, with the cause.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from graph.tokens import count_tokens
 from infra.models import extraction_answer
 from infra.models.extraction_answer import SCHEMA, Malformed, Reading, joined
 from infra.models.graph_prompts import load_prompts
@@ -38,6 +41,18 @@ class OpenAIExtractor:
         """Model, prompt and schema: what decides the answer. Not the address, which may change."""
         gleaned = f" {self._gleaning.version}" if self._gleaning else ""
         return f"openai/{self._chat.model} {self._prompt.version}{gleaned} schema-{extraction_answer.VERSION}"
+
+    def calls(self, text: str, title: str) -> Iterator[tuple[Stage, int, int]]:
+        """The calls that `extract` makes when all goes well: stage, tokens of the prompt, and of what is read in it.
+
+        Gleaning shows the first answer again, which comes on top.
+        """
+        if any(char.isalnum() for char in text):
+            material = count_tokens(_marked(text, title))
+            prompt = count_tokens(self._prompt.text) + material
+            yield Stage.EXTRACT, prompt, material
+            if self._gleaning is not None:
+                yield Stage.GLEAN, prompt + count_tokens(self._gleaning.text), material
 
     async def extract(self, text: str, *, title: str) -> Found:
         """See ``streams.models.Extractor``. One call, two when the first answer cannot be used; none without words.

@@ -13,8 +13,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from infra.sqlite.database import Database
+from infra.sqlite.failures import failure
 from infra.sqlite.many import insert, portions
 
 CAPACITY = 500_000
@@ -49,6 +51,39 @@ class SqliteVectorStore:
         self._renewed.clear()
         table, capacity = self._table, self._capacity
         await self._database.write(lambda connection: _put(connection, table, items, renewed, capacity))
+
+
+class ReadOnlyMemo:
+    """What a data folder's memo has, for looking: no lock is taken, so a service may be at work on it.
+
+    A VectorStore that keeps nothing. A folder without a database, or without the table, has nothing.
+    """
+
+    def __init__(self, path: Path, table: str) -> None:
+        self._connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True) if path.exists() else None
+        self._table = table
+        if self._connection is not None and not _has_table(self._connection, table):
+            self.close()
+
+    async def get_many(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """See VectorStore.get_many."""
+        return {} if self._connection is None else _get(self._connection, self._table, keys, 0)[0]
+
+    async def put_many(self, items: Mapping[bytes, bytes]) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _has_table(connection: sqlite3.Connection, table: str) -> bool:
+    try:
+        found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone()
+    except sqlite3.Error as error:
+        raise failure(error) from error
+    return found is not None
 
 
 def _create(connection: sqlite3.Connection, table: str) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
 
 from infra.sqlite.database import Database
 from streams.errors import Exhausted
@@ -73,6 +75,20 @@ class SqliteSpending:
             ).fetchall()
         )
         return Spent(*rows[0]) if rows else Spent()
+
+
+def extracted_so_far(path: Path) -> Spent:
+    """What extraction took in a data folder, over all graphs; nothing where there is none. Takes no lock."""
+    if not path.exists():
+        return Spent()
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        try:
+            rows = connection.execute(
+                f"SELECT {_SUMS} FROM spending WHERE stage = ?", (Stage.EXTRACT.value,)
+            ).fetchall()
+        except sqlite3.OperationalError:  # a folder of an earlier version has no books
+            return Spent()
+    return Spent(*(amount or 0 for amount in rows[0]))
 
 
 def _prepare(connection: sqlite3.Connection) -> None:

@@ -106,6 +106,25 @@ def publish(
 
 
 @app.command()
+def estimate(
+    files: Annotated[list[str], typer.Argument(help="Files (.txt .md .jsonl), folders, or - for standard input.")],
+    graph: Graph = GRAPH,
+    data: Annotated[Path | None, typer.Option(help="The data folder, for what is remembered.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what publishing documents would cost: calls, tokens, money, and what is remembered of it. Asks no model."""
+    from services.cli.estimating import estimate_all, shown
+    from services.cli.sources import count_documents, find_documents
+
+    found = find_documents(files, "stdin")
+    with progress(as_json) as bar:
+        advance = bar("counted", sum(map(count_documents, found.files)))
+        estimated = estimate_all(graph, found, {"data": data}, config, advance)
+    result(estimated.as_json(), as_json, shown)
+
+
+@app.command()
 def query(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameters
     question: Annotated[str, typer.Argument(help="The question.")],
     graph: Graph = GRAPH,

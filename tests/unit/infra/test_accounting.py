@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from graph.tokens import count_tokens
 from infra.models.accounting import Accounts, Price, Rules
+from infra.models.expectations import EXTRACTION_RATIO
 from infra.models.limits import Limits
 from infra.models.openai_chat import ChatEndpoint, Message, OpenAIChat, Schema
 from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
@@ -26,7 +27,8 @@ SCHEMA = Schema("any", {"type": "object"})
 ASKED = [Message("system", "You read."), Message("user", "Halden Station was founded in 1961 by Ida Moreau.")]
 SENT = sum(count_tokens(one.text) for one in ASKED)
 PRICE = Price(2.0, 8.0)
-EXPECTED = Spent(1, SENT, 400, SENT * 2_000 + 400 * 8_000)
+ANSWER = round(EXTRACTION_RATIO * count_tokens(ASKED[1].text))
+EXPECTED = Spent(1, SENT, ANSWER, SENT * 2_000 + ANSWER * 8_000)
 
 
 @pytest.fixture
@@ -159,7 +161,7 @@ async def test_embedding_is_charged_whether_its_vectors_are_good_or_not(fault: F
 async def test_accounts_pause_a_graph_for_the_day_and_no_other(server: LlmServer) -> None:
     """What would go beyond the budget is not asked; others, and the next day, have their own; questions may go on."""
     now = [1_000_000.0]
-    accounts = Accounts(rules=Rules({}, budgets={"g": Budget(tokens=SENT + 600)}), now=lambda: now[0])
+    accounts = Accounts(rules=Rules({}, budgets={"g": Budget(tokens=SENT + ANSWER + 50)}), now=lambda: now[0])
     async with model(server, accounts) as chat:
         with paid_by(Payer("g")):
             await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
