@@ -79,6 +79,13 @@ class Settings(BaseSettings):
     embedding_timeout_s: float = Field(default=60.0, gt=0)
 
     kafka: str = ""
+    kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
+    kafka_sasl_username: str = ""
+    kafka_sasl_password: SecretStr = SecretStr("")
+    kafka_ssl_ca_file: str = ""
+    kafka_ssl_cert_file: str = ""
+    kafka_ssl_key_file: str = ""
     bolt: str = ""
     bolt_user: str = ""
     bolt_password: SecretStr = SecretStr("")

@@ -9,6 +9,7 @@ import ssl
 from dataclasses import dataclass, field
 from typing import Any
 
+from infra.settings import Settings
 from streams.errors import Broken
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -77,3 +78,17 @@ class KafkaAddress:
             options["sasl_plain_username"] = self.sasl_username
             options["sasl_plain_password"] = self.sasl_password
         return options
+
+
+def kafka_address(settings: Settings) -> KafkaAddress:
+    """The cluster that the settings name."""
+    return KafkaAddress(
+        settings.kafka,
+        settings.kafka_security_protocol,
+        settings.kafka_sasl_mechanism,
+        settings.kafka_sasl_username,
+        settings.kafka_sasl_password.get_secret_value(),
+        settings.kafka_ssl_ca_file,
+        settings.kafka_ssl_cert_file,
+        settings.kafka_ssl_key_file,
+    )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from services.cli import key_commands
+from services.cli import key_commands, topic_commands
 from services.cli.connection import CONNECTION, add_connection_options
 from services.cli.exits import DIFFERS, EXPLAINED, FAILED, USAGE, CommandError
 from services.cli.terminal import progress, result, tell
@@ -29,6 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(key_commands.app, name="keys")
+app.add_typer(topic_commands.app, name="topics")
 
 Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="Where the service is.")]
 Graph = Annotated[str, typer.Option("--graph", "-g", help="The graph's name.")]

@@ -113,6 +113,20 @@ def findings(console: Console, body: Json) -> None:
     console.print(Text(f"looked at: {', '.join(body['looked_at'])}", "dim"), soft_wrap=True)
 
 
+def topics(console: Console, body: Json) -> None:
+    """The topics, and below the table what was done, is to do, or must be done by hand."""
+    table = Table("topic", "partitions", "replicas", box=None, pad_edge=False)
+    for each in body["topics"]:
+        table.add_row(
+            Text(each["topic"]), str(each["partitions"]) if each["partitions"] else "-", str(each["replicas"])
+        )
+    console.print(table)
+    for each in body["topics"]:
+        for said, what in (("done", "done"), ("to_do", "to do"), ("by_hand", "by hand")):
+            for line in each.get(said, ()):
+                console.print(Text(f"{each['topic']}: {what}: {line}"), soft_wrap=True)
+
+
 def _one_line(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_one_line(inner)}" for name, inner in value.items())
