@@ -1,0 +1,95 @@
+"""Dead letters as a person deals with them, on the reference storage and on SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from streams.dead_letters import bury
+from streams.errors import Invalid, NotFound
+from streams.letter_desk import DROPPED, RETRIED, drop, letter, letters, original, retry
+from streams.messages import DEAD_LETTERS, DOCUMENTS, DeadLetter, DocumentMessage, decode_document
+from streams.ports import Position, Record
+from tests.support.backends import NAMES, Backend, Clock, opened
+from tests.support.stages import eventually, extract_stage, records, running
+
+
+@pytest.fixture(params=NAMES)
+async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Backend]:
+    async with opened(request.param, tmp_path, Clock()) as one:
+        yield one
+
+
+def buried(doc_id: str, original_: bytes = b"\xff", graph: str = "g", stage: str = "extract") -> DeadLetter:
+    return DeadLetter(graph, doc_id, 7, stage, "why", 3, original_)
+
+
+async def publisher(backend: Backend, record: Record) -> Position:
+    [position] = await backend.ledger.accept([record])
+    return position
+
+
+async def test_letters_are_listed_by_graph_until_they_are_dealt_with(backend: Backend) -> None:
+    """Oldest first, with all that was kept; foreign records are passed over; a settled one can still be asked for."""
+    for one in (buried("a"), buried("b"), buried("c", graph="h")):
+        await bury(backend.log, one)
+    await backend.log.append(DEAD_LETTERS, [Record("x", b"not ours"), Record("y", None), Record("z", b"[1]")])
+    first, second = await letters(backend.log, "g")
+    assert (first.letter, second.letter) == (buried("a"), buried("b"))
+    await drop(backend.log, "g", first.id)
+    assert [one.id for one in await letters(backend.log, "g")] == [second.id]
+    assert [one.settled for one in await letters(backend.log, "g", settled=True)] == [DROPPED, ""]
+    assert (await letter(backend.log, "g", first.id)).settled == DROPPED
+
+
+async def test_letter_is_refused_that_is_not_there_or_dealt_with(backend: Backend) -> None:
+    """An id of another graph is not found, as is an unknown one; what is none is named; nothing is settled twice."""
+    await bury(backend.log, buried("a"))
+    for graph, name in (("h", "0-0"), ("g", "0-9")):
+        with pytest.raises(NotFound):
+            await letter(backend.log, graph, name)
+    with pytest.raises(Invalid, match="looks like"):
+        await drop(backend.log, "g", "../etc")
+    await drop(backend.log, "g", "0-0")
+    with pytest.raises(Invalid, match="already"):
+        await retry(backend.log, "g", "0-0", lambda record: publisher(backend, record))
+    assert await records(backend, DOCUMENTS) == []
+
+
+async def test_retry_publishes_the_original_bytes_as_a_new_revision(backend: Backend) -> None:
+    """Byte for byte, under the same key, once; the letter says so."""
+    value = DocumentMessage("g", "a", "Ada Lovelace knew Charles Babbage.").encode()
+    await bury(backend.log, buried("a", value))
+    position = await retry(backend.log, "g", "0-0", lambda record: publisher(backend, record))
+    [published] = await records(backend, DOCUMENTS)
+    assert (published.position, published.record) == (position, Record("g|a", value))
+    assert (await letter(backend.log, "g", "0-0")).settled == RETRIED
+
+
+async def test_retry_of_what_consolidation_buried_publishes_its_document(backend: Backend) -> None:
+    """Its original is an extraction: the document's text and description are taken from it, unchanged."""
+    text = "Ada Lovelace knew Charles Babbage.\n\n\tShe wrote the first program.  "
+    await backend.ledger.accept([Record("g|a", DocumentMessage("g", "a", text).encode())])
+    async with running(extract_stage(backend).run):
+
+        async def is_there() -> bool:
+            return bool(await records(backend, "extractions"))
+
+        await eventually(is_there)
+    [extracted] = await records(backend, "extractions")
+    record = original(buried("a", extracted.record.value or b"", stage="consolidate"))
+    assert record.key == "g|a"
+    assert decode_document(record.key, record.value or b"").text == text
+
+
+@pytest.mark.parametrize(
+    "one",
+    [buried("a", b""), buried("no\0key"), buried("a", b"garbage", stage="consolidate")],
+    ids=["empty", "key", "extraction"],
+)
+def test_retry_refuses_what_cannot_be_published(one: DeadLetter) -> None:
+    """Nothing to publish, no document to publish it as, or nothing to be read from it: said, and nothing is done."""
+    with pytest.raises(Invalid):
+        original(one)
