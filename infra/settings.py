@@ -86,11 +86,19 @@ class Settings(BaseSettings):
     kafka_ssl_ca_file: str = ""
     kafka_ssl_cert_file: str = ""
     kafka_ssl_key_file: str = ""
+    kafka_prefix: str = ""
+    kafka_session_timeout_s: float = Field(default=30.0, ge=6)
     bolt: str = ""
     bolt_user: str = ""
     bolt_password: SecretStr = SecretStr("")
     bolt_database: str = ""
     bolt_ca_file: str = ""
+
+    query: str = ""
+    query_ca_file: str = ""
+    write_models: int = Field(default=256, ge=1)
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int = Field(default=9464, ge=0, le=65535)
 
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)

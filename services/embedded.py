@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from graph.consolidation.netting import repeats
 from graph.digest import digest as digest_of
 from graph.identity import chunk_id
-from graph.records import Extraction, GraphDelta, Unit
+from graph.records import Extraction, Unit
 from graph.retrieval import MODES, Question, Retrieved
 from graph.validity.reading import Validity
 from graph.view import LiveView
@@ -44,12 +44,10 @@ from services.health import Dependency, with_dependencies
 from services.retrieving import found
 from services.spending import spending, usage
 from services.synthesis import Material, Written, write, written
-from streams import recounting
-from streams.consolidate import ConsolidateStage
+from services.upkeep import Upkeep, rows_of
 from streams.errors import DeadlineExceeded, Invalid, NotFound, Overloaded, Retryable
-from streams.extract import ExtractStage
 from streams.followers import Views
-from streams.messages import DELTAS, DeltaNotice, DocumentMessage, decode_extraction, document_key
+from streams.messages import DocumentMessage, decode_extraction, document_key
 from streams.models import Embedder, Generator, Rater
 from streams.ports import GraphStore, Ledger, LedgerEntry, Log, Record, Standing, State
 from streams.progress import Progress, token
@@ -66,14 +64,11 @@ class Runtime:
     ledger: Ledger
     views: Views
     progress: Progress
-    extract: ExtractStage
-    consolidate: ConsolidateStage
+    upkeep: Upkeep
     embedder: Embedder
     generator: Generator
     rater: Rater | None
     metrics: Metrics
-    notes: dict[str, str]
-    """What each stage is waiting for, in plain words; "" while it runs."""
     shelves: Shelves
     models: Mapping[str, str]
     accounts: Accounts
@@ -138,7 +133,7 @@ class EmbeddedApplication:
     def _status(self, latest: LedgerEntry, standing: Standing | None, used: Usage) -> DocumentStatus:
         live = decode_extraction(standing.extraction).extraction if standing and standing.extraction else None
         key = (latest.graph, latest.doc_id)
-        waiting = self._runtime.extract.waiting.get(key, "") if latest.state is State.ACCEPTED else ""
+        waiting = self._runtime.upkeep.waiting.get(key, "") if latest.state is State.ACCEPTED else ""
         return DocumentStatus(
             *key,
             latest.state,
@@ -196,7 +191,7 @@ class EmbeddedApplication:
             await self._runtime.progress.reach(graph, ask.after, ask.timeout_s)
         view = self._runtime.views.get(graph)
         if view is None:
-            for (waiting, _), reason in self._runtime.extract.waiting.items():
+            for (waiting, _), reason in self._runtime.upkeep.waiting.items():
                 if waiting == graph:
                     raise Retryable(f"the first documents of graph {graph!r} wait: {reason}", 5.0)
             raise NotFound(f"graph {graph!r} has no document applied yet; pass `after` to wait for one")
@@ -238,7 +233,7 @@ class EmbeddedApplication:
             await runtime.ledger.pending(graph),
             0.0 if oldest is None else max(0.0, (_now_ms() - oldest) / 1000),
             runtime.metrics.event_to_queryable_ms(graph),
-            {**runtime.consolidate.kernels, **({"pagerank": view.walk.name} if view else {})},
+            {**runtime.upkeep.kernels, **({"pagerank": view.walk.name} if view else {})},
             runtime.models,
             _indexes(view) if view else {},
             await spending(graph, runtime.accounts),
@@ -258,44 +253,17 @@ class EmbeddedApplication:
 
     async def digest(self, graph: str) -> Digest:
         view = await self._view(graph)
-        version, rows = await asyncio.to_thread(_rows, view)
+        version, rows = await asyncio.to_thread(rows_of, view)
         return Digest(version, await asyncio.to_thread(digest_of, rows))
 
     async def verify(self, graph: str) -> Verification:
-        async with self._runtime.consolidate.paused():
-            view, writer = await self._view(graph), self._runtime.consolidate.writer(graph)
-            found = await recounting.recount(self._runtime.store, view, writer)
-        return Verification(graph, found.version, found.stored, found.recounted, found.differences, found.checked)
+        return await self._runtime.upkeep.verify(await self._view(graph))
 
     async def rebuild(self, graph: str) -> Rebuilt:
-        async with self._runtime.consolidate.paused():
-            view = await self._view(graph)
-            _, before = await asyncio.to_thread(_rows, view)
-            snapshot = await recounting.build(self._runtime.store, graph, view.version + 1)
-            await self._runtime.store.replace(snapshot)
-            # Communities were named anew, and old names may mean others now.
-            named = [row.community for row in await self._runtime.store.reports(graph)]
-            await self._runtime.store.save_reports(graph, [], named)
-            self._runtime.consolidate.forget(graph)
-            await self._runtime.views.replace(snapshot)
-            nodes = tuple(row.node for row in snapshot.entities)
-            notice = DeltaNotice(graph, snapshot.version, nodes)
-            await self._runtime.log.append(DELTAS, [Record(graph, notice.encode())])
-            self._runtime.progress.moved()
-            was, now = await asyncio.to_thread(lambda: (digest_of(before), digest_of(snapshot)))
-        return Rebuilt(graph, snapshot.version, was, now, True)
+        return await self._runtime.upkeep.rebuild(await self._view(graph))
 
     async def health(self) -> Health:
-        parts = {name: note or "running" for name, note in self._runtime.notes.items()}
-        waiting = self._runtime.extract.waiting
-        if waiting:
-            (graph, doc_id), reason = next(iter(waiting.items()))
-            parts["extract"] = f"{len(waiting)} documents wait, {doc_id!r} of graph {graph!r} for one: {reason}"
-        troubles = self._runtime.consolidate.troubles
-        if troubles:
-            parts["consolidate"] = next(iter(troubles.values()))
-        health = Health(not any(self._runtime.notes.values()) and not troubles, parts)
-        return await with_dependencies(health, self._runtime.dependencies)
+        return await with_dependencies(self._runtime.upkeep.health(), self._runtime.dependencies)
 
     async def _view(self, graph: str) -> LiveView:
         await self._known(graph)
@@ -334,11 +302,6 @@ def _reports(view: LiveView) -> list[CommunityReport]:
         )
         for row in held
     ]
-
-
-def _rows(view: LiveView) -> tuple[int, GraphDelta]:
-    with view.lock.read():
-        return view.version, view.rows()
 
 
 def _counts(view: LiveView) -> dict[str, int]:

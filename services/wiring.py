@@ -5,13 +5,11 @@ Order up: models, storage, views, stages. Order down: stages stop taking work, i
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
@@ -26,9 +24,11 @@ from infra.settings import Settings
 from infra.single_valued import load_single_valued
 from infra.sqlite import SqliteBackend, SqliteSpending, SqliteVectorStore
 from services.application import Application
+from services.background import check_now_and_then, judge_now_and_then, save_now_and_then, start, stop
 from services.embedded import EmbeddedApplication, Runtime
 from services.health import Dependency, disk, endpoint, storage
 from services.model_wiring import Memos, ModelSet, open_models, plan
+from services.upkeep import EmbeddedUpkeep
 from streams.consolidate import ConsolidateStage
 from streams.errors import Broken
 from streams.extract import ExtractStage
@@ -36,17 +36,10 @@ from streams.followers import Views
 from streams.ports import State
 from streams.progress import Progress
 from streams.reports import Due, ReportWriter, Shelves
-from streams.retrying import supervise
 from streams.summarize import SummarizeStage
-
-if TYPE_CHECKING:
-    from infra.models.openai_judge import OpenAIJudge
 
 log = logging.getLogger("graphtide")
 
-SAVE_EVERY_S = 600.0
-CHECK_EVERY_S = 5.0
-SAVE_AFTER_VERSIONS = 500
 QUESTIONS_REMEMBERED = 2_000
 MODEL_FILE = "embedding-model"
 EXTRACTION_MEMO = "extraction_memo"
@@ -55,13 +48,18 @@ REPORT_MEMO = "report_memo"
 
 @asynccontextmanager
 async def open_application(settings: Settings, registry: CollectorRegistry | None = None) -> AsyncIterator[Application]:
-    """A running application on the embedded runtime, with its stages, until the block ends.
+    """A running application until the block ends: on the embedded runtime, with its stages, or where the settings name
+    a broker and a graph database, a query replica of that cluster.
 
-    Its metrics go to `registry`. Raises Broken, before anything is touched, when the settings ask for what this
-    version does not have, or when the data folder is in use, damaged, or made with another embedding model.
+    Its metrics go to `registry`. Raises Broken, before anything is touched, when the settings do not go together, or
+    when the data folder is in use, damaged, or made with another embedding model.
     """
     if settings.kafka or settings.bolt:
-        raise Broken("GRAPHTIDE_KAFKA and GRAPHTIDE_BOLT are not supported by this version; unset them")
+        from services.cluster.wiring import open_replica
+
+        async with open_replica(settings, registry) as replica:
+            yield replica
+        return
     old = stale()
     if old:
         raise Broken(f"the compiled kernels {', '.join(old)} are older than their sources; {CURE}")
@@ -77,24 +75,24 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
         views = Views(IndexFolder(settings.data / "indexes"), load_single_valued(settings.single_valued))
         stack.push_async_callback(views.close)
         await views.open(backend.store)
-        runtime = _runtime(backend, views, models, registry, accounts)
+        runtime, upkeep, notes = _runtime(backend, views, models, registry, accounts)
         runtime = replace(runtime, dependencies=_dependencies(settings.data, backend, models))
         due = Due(settings.reports_least_change, settings.reports_lazy)
         writer = ReportWriter(backend.store, models.reporter, due)
         reports = SummarizeStage(backend.log, views, writer, runtime.metrics)
         stages = {
-            "extract": runtime.extract.run,
-            "consolidate": runtime.consolidate.run,
+            "extract": upkeep.extract.run,
+            "consolidate": upkeep.consolidate.run,
             "summarize": reports.run,
-            "index-snapshots": lambda: _save_now_and_then(views),
-            "communities-check": lambda: _check_now_and_then(runtime.consolidate),
+            "index-snapshots": lambda: save_now_and_then(views),
+            "communities-check": lambda: check_now_and_then(upkeep.consolidate),
         }
         if models.chat is not None and settings.llm_judge:
             from infra.models.openai_judge import OpenAIJudge
 
             judge = OpenAIJudge(models.chat)
-            stages["pair-judge"] = lambda: _judge_now_and_then(runtime.consolidate, judge)
-        stack.push_async_callback(_stop, [_start(name, run, runtime.notes) for name, run in stages.items()])
+            stages["pair-judge"] = lambda: judge_now_and_then(upkeep.consolidate, judge)
+        stack.push_async_callback(stop, [start(name, run, notes) for name, run in stages.items()])
         yield EmbeddedApplication(runtime)
 
 
@@ -115,27 +113,35 @@ def _runtime(
     models: ModelSet,
     registry: CollectorRegistry,
     accounts: Accounts,
-) -> Runtime:
+) -> tuple[Runtime, EmbeddedUpkeep, dict[str, str]]:
     progress = Progress(backend.log, backend.ledger, backend.store, views)
-    metrics = _Announcing(registry, progress)
+    metrics = Announcing(registry, progress)
 
     async def follow(delta: GraphDelta) -> None:
         await views.follow(delta)
         progress.moved()
 
-    return Runtime(
+    notes: dict[str, str] = {}
+    upkeep = EmbeddedUpkeep(
+        backend.log,
+        backend.store,
+        views,
+        progress,
+        ExtractStage(backend.log, backend.ledger, models.reading, metrics),
+        ConsolidateStage(backend.log, backend.store, follow, metrics),
+        notes,
+    )
+    runtime = Runtime(
         backend.log,
         backend.store,
         backend.ledger,
         views,
         progress,
-        ExtractStage(backend.log, backend.ledger, models.reading, metrics),
-        ConsolidateStage(backend.log, backend.store, follow, metrics),
+        upkeep,
         MemoisedEmbedder(models.embedder, MemoryVectorStore(QUESTIONS_REMEMBERED)),
         models.generator,
         models.rater,
         metrics,
-        {},
         Shelves(backend.store),
         {
             "extraction": models.reading.extractor.name,
@@ -146,6 +152,7 @@ def _runtime(
         },
         accounts,
     )
+    return runtime, upkeep, notes
 
 
 async def _memos(backend: SqliteBackend) -> Memos:
@@ -167,7 +174,7 @@ def _check_model(file: Path, name: str) -> None:
         )
 
 
-class _Announcing(Metrics):
+class Announcing(Metrics):
     """Metrics that also wake whoever waits for a revision, when it ends by failing."""
 
     def __init__(self, registry: CollectorRegistry | None, progress: Progress) -> None:
@@ -177,39 +184,3 @@ class _Announcing(Metrics):
     def ended(self, graph: str, state: State) -> None:
         super().ended(graph, state)
         self._progress.moved()
-
-
-def _start(name: str, run: Callable[[], Awaitable[None]], notes: dict[str, str]) -> asyncio.Task[None]:
-    def note(reason: str) -> None:
-        notes[name] = reason
-
-    return asyncio.create_task(supervise(name, run, note), name=name)
-
-
-async def _stop(stages: list[asyncio.Task[None]]) -> None:
-    """Cancel the stages and wait: what they had not committed is read again at the next start."""
-    for stage in stages:
-        stage.cancel()
-    await asyncio.gather(*stages, return_exceptions=True)
-
-
-async def _check_now_and_then(stage: ConsolidateStage) -> None:
-    """Let no graph's communities drift for long. What is due is decided by how much changed, not by the clock."""
-    while True:
-        await asyncio.sleep(CHECK_EVERY_S)
-        await stage.check_drift()
-
-
-async def _judge_now_and_then(stage: ConsolidateStage, judge: OpenAIJudge) -> None:
-    """Have open pairs judged as they come up, a few at a time."""
-    while True:
-        await asyncio.sleep(CHECK_EVERY_S)
-        while await stage.judge(judge.same):
-            pass
-
-
-async def _save_now_and_then(views: Views) -> None:
-    """Keep the saved indexes young enough that a start after a crash has little to catch up with."""
-    while True:
-        await asyncio.sleep(SAVE_EVERY_S)
-        await views.save(least_versions=SAVE_AFTER_VERSIONS)

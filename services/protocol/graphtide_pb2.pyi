@@ -101,6 +101,16 @@ class PublishRequest(_message.Message):
     facts: FactList
     def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., text: _Optional[str] = ..., title: _Optional[str] = ..., source: _Optional[str] = ..., occurred_at: _Optional[str] = ..., metadata: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., entities: _Optional[_Union[EntityList, _Mapping]] = ..., facts: _Optional[_Union[FactList, _Mapping]] = ...) -> None: ...
 
+class DocumentRecord(_message.Message):
+    __slots__ = ("graph", "id", "document")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    id: str
+    document: bytes
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., document: _Optional[bytes] = ...) -> None: ...
+
 class Receipt(_message.Message):
     __slots__ = ("token",)
     TOKEN_FIELD_NUMBER: _ClassVar[int]

@@ -45,6 +45,11 @@ class GraphtideStub:
                 request_serializer=services_dot_protocol_dot_graphtide__pb2.PublishRequest.SerializeToString,
                 response_deserializer=services_dot_protocol_dot_graphtide__pb2.PublishSummary.FromString,
                 _registered_method=True)
+        self.PublishAll = channel.stream_unary(
+                '/graphtide.v1.Graphtide/PublishAll',
+                request_serializer=services_dot_protocol_dot_graphtide__pb2.DocumentRecord.SerializeToString,
+                response_deserializer=services_dot_protocol_dot_graphtide__pb2.Receipt.FromString,
+                _registered_method=True)
         self.Delete = channel.unary_unary(
                 '/graphtide.v1.Graphtide/Delete',
                 request_serializer=services_dot_protocol_dot_graphtide__pb2.DocumentRef.SerializeToString,
@@ -116,6 +121,14 @@ class GraphtideServicer:
         """Accepts a stream of documents in batches, each batch in one durable step. A document that is wrong is named in
         `rejected`; the others are accepted. If the call fails, whole batches sent before the failure may stand already:
         publishing them again is harmless.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PublishAll(self, request_iterator, context):
+        """Accepts a stream of documents of one graph in one durable step, all or none. For those who forward documents that
+        they have judged already: each is the record that `documents` will hold.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -204,6 +217,11 @@ def add_GraphtideServicer_to_server(servicer, server):
                     servicer.PublishStream,
                     request_deserializer=services_dot_protocol_dot_graphtide__pb2.PublishRequest.FromString,
                     response_serializer=services_dot_protocol_dot_graphtide__pb2.PublishSummary.SerializeToString,
+            ),
+            'PublishAll': grpc.stream_unary_rpc_method_handler(
+                    servicer.PublishAll,
+                    request_deserializer=services_dot_protocol_dot_graphtide__pb2.DocumentRecord.FromString,
+                    response_serializer=services_dot_protocol_dot_graphtide__pb2.Receipt.SerializeToString,
             ),
             'Delete': grpc.unary_unary_rpc_method_handler(
                     servicer.Delete,
@@ -315,6 +333,33 @@ class Graphtide:
             '/graphtide.v1.Graphtide/PublishStream',
             services_dot_protocol_dot_graphtide__pb2.PublishRequest.SerializeToString,
             services_dot_protocol_dot_graphtide__pb2.PublishSummary.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PublishAll(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/graphtide.v1.Graphtide/PublishAll',
+            services_dot_protocol_dot_graphtide__pb2.DocumentRecord.SerializeToString,
+            services_dot_protocol_dot_graphtide__pb2.Receipt.FromString,
             options,
             channel_credentials,
             insecure,

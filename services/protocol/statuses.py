@@ -8,6 +8,7 @@ this module has its own row (a test walks the tree), so no error reaches a calle
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from streams.errors import (
@@ -122,3 +123,25 @@ def error_body(error: GraphtideError) -> dict[str, object]:
     if isinstance(error, AllRejected):
         return {"error": said, "accepted": 0, "rejected": [each.as_json() for each in error.rejected]}
     return {"error": said}
+
+
+def error_of(body: bytes, wait_s: float | None = None) -> GraphtideError:
+    """The error that `error_body` told of, in another process: of the class that has its code.
+
+    What cannot be read is an error of no special class, which says as much.
+    """
+    try:
+        said = json.loads(body)["error"]
+        code, message, field = str(said["code"]), str(said["message"]), said.get("field")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return GraphtideError("the service failed, and did not say how")
+    if field is not None:
+        return Invalid(str(field), message)
+    kind = _BY_CODE.get(code, GraphtideError)
+    if issubclass(kind, Overloaded):
+        return kind(message, 1.0 if wait_s is None else wait_s)
+    return kind(message, wait_s) if issubclass(kind, Retryable) else kind(message)
+
+
+_BY_CODE = {status.code: kind for kind, status in reversed(STATUSES.items()) if kind not in (Invalid, AllRejected)}
+"""Codes are one a class, but for `invalid`: with a field it is Invalid, without one QueryError."""

@@ -29,6 +29,7 @@ LISTING = "ListGraphs"
 _ACTIONS = {
     "Publish": Action.WRITE,
     "PublishStream": Action.WRITE,
+    "PublishAll": Action.WRITE,
     "Delete": Action.WRITE,
     "GetDocument": Action.READ,
     "Query": Action.READ,

@@ -10,10 +10,10 @@ from services.protocol import graphtide_pb2 as pb
 from services.protocol.documents import document_of
 from services.protocol.envelope import document_id, graph_name
 from services.protocol.limits import Limits
-from services.protocol.statuses import Rejection
+from services.protocol.statuses import Rejection, TooLarge
 from services.rpc.conversion import document_value, rejections
-from streams.errors import Invalid
-from streams.messages import DocumentMessage
+from streams.errors import Invalid, Rejected
+from streams.messages import DocumentMessage, decode_document, document_key
 
 BATCH_DOCUMENTS = 256
 BATCH_BYTES = 4 << 20
@@ -66,6 +66,35 @@ class PublishBatches:
             self._tokens.append(receipt.token)
             self._accepted += receipt.accepted
             self._held, self._held_bytes = [], 0
+
+
+class Whole:
+    """One stream's documents, held until all of them are there: for one durable step. Not shared between calls."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._held: list[DocumentMessage] = []
+        self._held_bytes = 0
+
+    def add(self, request: pb.DocumentRecord) -> None:
+        """Take the next document. Raises Invalid for what is none, and TooLarge for more than a batch may be."""
+        self._held_bytes += request.ByteSize()
+        if len(self._held) >= self._limits.max_batch or self._held_bytes > self._limits.max_batch_bytes:
+            most = f"{self._limits.max_batch} documents or {self._limits.max_batch_bytes} bytes"
+            raise TooLarge(f"the batch has more than {most}; send several")
+        if self._held and self._held[0].graph != request.graph:
+            raise Invalid("graph", "is not that of the documents in front; send one graph at a time")
+        key = document_key(graph_name(request.graph), document_id(request.id))
+        try:
+            self._held.append(decode_document(key, request.document))
+        except Rejected as error:
+            raise Invalid("document", str(error)) from error
+
+    def documents(self) -> list[DocumentMessage]:
+        """All of them. Raises Invalid when there are none."""
+        if not self._held:
+            raise Invalid("body", "the stream held no document; send at least one")
+        return self._held
 
 
 def _printable(doc_id: str) -> str:

@@ -18,6 +18,7 @@ from streams.errors import GraphtideError
 
 ERROR_KEY = "graphtide-error-bin"
 RETRY_KEY = "retry-after"
+NO_RETRY_KEY = "grpc-retry-pushback-ms"
 
 _log = logging.getLogger("graphtide.grpc")
 
@@ -31,7 +32,8 @@ async def told_to(context: ServicerContext) -> AsyncIterator[None]:
         status = status_of(error)
         if status.grpc == "INTERNAL":
             _log.error("a call failed: %s", error)
-        trailing: list[tuple[str, str | bytes]] = [(ERROR_KEY, dump(error_body(error)))]
+        # Whoever made this error has decided what is to be done, so a client is not to try again by itself.
+        trailing: list[tuple[str, str | bytes]] = [(ERROR_KEY, dump(error_body(error))), (NO_RETRY_KEY, "-1")]
         wait_s = retry_after_s(error)
         if wait_s is not None:
             trailing.append((RETRY_KEY, f"{wait_s:g}"))

@@ -21,7 +21,7 @@ from services.protocol.documents import document_of
 from services.protocol.envelope import document_id, graph_name
 from services.protocol.limits import Limits
 from services.protocol.questions import question_of
-from services.rpc.batching import PublishBatches
+from services.rpc.batching import PublishBatches, Whole
 from services.rpc.conversion import (
     answer_message,
     document_value,
@@ -56,6 +56,16 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
                 await batches.add(request)
             await batches.finish()
         return batches.summary()
+
+    async def PublishAll(  # noqa: N802
+        self, requests: AsyncIterator[pb.DocumentRecord], context: ServicerContext
+    ) -> pb.Receipt:
+        async with told_to(context):
+            held = Whole(self._limits)
+            async for request in requests:
+                held.add(request)
+            receipt = await self._application.publish(held.documents())
+        return pb.Receipt(token=receipt.token)
 
     async def Delete(self, request: pb.DocumentRef, context: ServicerContext) -> pb.Receipt:  # noqa: N802
         async with told_to(context):

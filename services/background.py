@@ -1,0 +1,59 @@
+"""What runs beside an application: its stages, supervised, and the chores that come up now and then.
+
+Not the stages themselves. The invariant: what was started here is ended by `stop`, and what it waits for is in `notes`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from streams.consolidate import ConsolidateStage
+from streams.followers import Views
+from streams.retrying import supervise
+
+if TYPE_CHECKING:
+    from infra.models.openai_judge import OpenAIJudge
+
+SAVE_EVERY_S = 600.0
+CHECK_EVERY_S = 5.0
+SAVE_AFTER_VERSIONS = 500
+
+
+def start(name: str, run: Callable[[], Awaitable[None]], notes: dict[str, str]) -> asyncio.Task[None]:
+    """Run it until `stop`, starting over after failures; `notes[name]` says what it waits for, "" while it runs."""
+
+    def note(reason: str) -> None:
+        notes[name] = reason
+
+    return asyncio.create_task(supervise(name, run, note), name=name)
+
+
+async def stop(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel the tasks and wait: what they had not committed is read again at the next start."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def check_now_and_then(stage: ConsolidateStage) -> None:
+    """Let no graph's communities drift for long. What is due is decided by how much changed, not by the clock."""
+    while True:
+        await asyncio.sleep(CHECK_EVERY_S)
+        await stage.check_drift()
+
+
+async def judge_now_and_then(stage: ConsolidateStage, judge: OpenAIJudge) -> None:
+    """Have open pairs judged as they come up, a few at a time."""
+    while True:
+        await asyncio.sleep(CHECK_EVERY_S)
+        while await stage.judge(judge.same):
+            pass
+
+
+async def save_now_and_then(views: Views) -> None:
+    """Keep the saved indexes young enough that a start after a crash has little to catch up with."""
+    while True:
+        await asyncio.sleep(SAVE_EVERY_S)
+        await views.save(least_versions=SAVE_AFTER_VERSIONS)

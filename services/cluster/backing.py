@@ -1,0 +1,42 @@
+"""What every process of a cluster stands on: a log, and a store with its ledger, outbox and memos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from infra.models.memo import VectorStore
+from streams.errors import Broken
+from streams.ports import GraphStore, Ledger, Log, Outbox
+
+
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """`memo` opens a shared store of bytes by its name."""
+
+    log: Log
+    ledger: Ledger
+    store: GraphStore
+    outbox: Outbox
+    memo: Callable[[str], VectorStore]
+
+
+MODEL = sha256(b"the embedding model of this cluster").digest()
+
+
+async def check_model(backing: Backing, name: str) -> None:
+    """Vectors of two models cannot be compared: a cluster keeps to the one it was begun with.
+
+    Raises Broken in a process whose settings name another. Of processes that start at once with two models, all but
+    those of one are refused.
+    """
+    kept = backing.memo("cluster")
+    if not await kept.get_many([MODEL]):
+        await kept.put_many({MODEL: name.encode()})
+    held = (await kept.get_many([MODEL])).get(MODEL, name.encode()).decode()
+    if held != name:
+        raise Broken(
+            f"the graphs of this cluster were embedded with {held}, and the settings say {name}: set the model back,"
+            " or use another graph database and other topics"
+        )

@@ -1,0 +1,52 @@
+"""What a cluster's processes measure of themselves, read when somebody looks: how stale a replica is, what is held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from streams.consolidate import ConsolidateStage
+from streams.delta_follower import DeltaFollower
+
+
+class FollowerGauges(Collector):
+    """How far the views are behind the store."""
+
+    def __init__(self, follower: DeltaFollower) -> None:
+        self._follower = follower
+
+    def collect(self) -> Iterator[Metric]:
+        """See Collector."""
+        versions = GaugeMetricFamily(
+            "graphtide_view_versions_behind", "Versions of a graph that its view lacks", labels=["graph"]
+        )
+        seconds = GaugeMetricFamily(
+            "graphtide_view_seconds_behind", "For how long the view has lacked something", labels=["graph"]
+        )
+        for graph, (lacking, since_s) in self._follower.behind().items():
+            versions.add_metric([graph], lacking)
+            seconds.add_metric([graph], since_s)
+        yield versions
+        yield seconds
+        reloads = self._follower.reloads
+        yield CounterMetricFamily("graphtide_snapshot_reloads", "Snapshots loaded in place of deltas", value=reloads)
+
+
+class PartitionGauges(Collector):
+    """Which partitions of `extractions` are held here, and which of them do not go on."""
+
+    def __init__(self, stage: ConsolidateStage) -> None:
+        self._stage = stage
+
+    def collect(self) -> Iterator[Metric]:
+        """See Collector."""
+        held = GaugeMetricFamily("graphtide_partition_held", "1 for a partition held here", labels=["partition"])
+        stuck = GaugeMetricFamily("graphtide_partition_stopped", "1 for one that does not go on", labels=["partition"])
+        troubles = self._stage.troubles
+        for number in sorted(self._stage.partitions):
+            held.add_metric([str(number)], 1)
+            stuck.add_metric([str(number)], 1 if number in troubles else 0)
+        yield held
+        yield stuck

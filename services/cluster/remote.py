@@ -1,0 +1,223 @@
+"""The application of a process that has no graph: every call goes to a query replica, by gRPC.
+
+It judges nothing: requests have been judged by whoever took them, and are judged again by the replica, on behalf of the
+same caller. The invariants: an error comes back as the class that the replica raised; a document is accepted when a
+replica said so, and a batch in one step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import grpc
+import grpc.aio
+from google.protobuf.struct_pb2 import Struct
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from infra.settings import Settings
+from services.access.credentials import forwarded_metadata
+from services.application import (
+    Answer,
+    Ask,
+    CommunityReport,
+    Digest,
+    DocumentStatus,
+    EntityStatus,
+    Filters,
+    GraphStats,
+    Health,
+    Piece,
+    Rebuilt,
+    Receipt,
+    Verification,
+)
+from services.protocol import graphtide_pb2 as pb
+from services.protocol import graphtide_pb2_grpc
+from services.protocol.statuses import error_of
+from services.rpc.decoding import answer_of, value_of
+from services.rpc.failures import ERROR_KEY, RETRY_KEY
+from streams.errors import DeadlineExceeded, GraphtideError, Overloaded, Retryable
+from streams.messages import DocumentMessage
+
+T = TypeVar("T")
+PATIENCE_S = 60.0
+LONG_S = 3600.0
+"""For what grows with the graph: verifying and rebuilding."""
+HEALTH_S = 2.0
+MARGIN_S = 2.0
+"""A question's own deadline is the replica's to keep; this is for the way there and back."""
+_SERVICE = "graphtide.v1.Graphtide"
+_CONFIG = {
+    "loadBalancingConfig": [{"round_robin": {}}],
+    "methodConfig": [
+        {
+            "name": [{"service": _SERVICE}],
+            "retryPolicy": {
+                "maxAttempts": 4,
+                "initialBackoff": "0.1s",
+                "maxBackoff": "1s",
+                "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }
+    ],
+}
+"""A replica that goes away under a call is no error of the call's: another one is asked. What a replica itself says
+(`grpc-retry-pushback-ms`) is not tried again here."""
+_OPTIONS = (
+    ("grpc.service_config", json.dumps(_CONFIG)),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.dns_min_time_between_resolutions_ms", 1000),
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+)
+
+
+class RemoteApplication:
+    """See `services.application.Application`, which says what each method promises."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._stub = graphtide_pb2_grpc.GraphtideStub(channel)  # type: ignore[no-untyped-call]
+        self._health = health_pb2_grpc.HealthStub(channel)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: Settings) -> AsyncIterator[RemoteApplication]:
+        """The application at the address in the settings, until the block ends. Nothing is asked yet."""
+        async with _channel(settings) as channel:
+            yield cls(channel)
+
+    # -- documents -----------------------------------------------------------------------------------------------------
+
+    async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:
+        records = (pb.DocumentRecord(graph=one.graph, id=one.doc_id, document=one.encode()) for one in documents)
+        receipt = await _told(self._stub.PublishAll, records)
+        return Receipt(receipt.token, len(documents))
+
+    async def delete(self, graph: str, doc_id: str) -> Receipt:
+        receipt = await _told(self._stub.Delete, pb.DocumentRef(graph=graph, id=doc_id))
+        return Receipt(receipt.token, 1)
+
+    async def document(self, graph: str, doc_id: str) -> DocumentStatus:
+        return value_of(DocumentStatus, await _told(self._stub.GetDocument, pb.DocumentRef(graph=graph, id=doc_id)))
+
+    # -- questions -----------------------------------------------------------------------------------------------------
+
+    async def query(self, graph: str, ask: Ask) -> Answer:
+        answer = await _told(self._stub.Query, _request(graph, ask), ask.timeout_s + MARGIN_S)
+        return answer_of(answer, ask.explain)
+
+    async def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
+        call = self._stub.QueryStream(_request(graph, ask), metadata=forwarded_metadata())
+        try:
+            while (event := await _within(call.read(), ask.timeout_s + MARGIN_S)) is not grpc.aio.EOF:
+                kind = event.WhichOneof("event")
+                yield Piece(event.token) if kind == "token" else answer_of(getattr(event, kind), ask.explain)
+        except grpc.aio.AioRpcError as error:
+            raise _ours(error) from error
+        finally:
+            call.cancel()
+
+    # -- the graph as a whole ------------------------------------------------------------------------------------------
+
+    async def graphs(self) -> Mapping[str, int]:
+        listed = await _told(self._stub.ListGraphs, pb.ListGraphsRequest())
+        return {one.graph: one.version for one in listed.graphs}
+
+    async def stats(self, graph: str) -> GraphStats:
+        return value_of(GraphStats, await _told(self._stub.Stats, pb.GraphRef(graph=graph)))
+
+    async def entity(self, graph: str, entity_id: str) -> EntityStatus:
+        return value_of(EntityStatus, await _told(self._stub.GetEntity, pb.EntityRef(graph=graph, id=entity_id)))
+
+    async def reports(self, graph: str) -> Sequence[CommunityReport]:
+        listed = await _told(self._stub.Reports, pb.GraphRef(graph=graph))
+        return [value_of(CommunityReport, one) for one in listed.reports]
+
+    async def digest(self, graph: str) -> Digest:
+        return value_of(Digest, await _told(self._stub.Digest, pb.GraphRef(graph=graph)))
+
+    async def verify(self, graph: str) -> Verification:
+        return value_of(Verification, await _told(self._stub.Verify, pb.GraphRef(graph=graph), LONG_S))
+
+    async def rebuild(self, graph: str) -> Rebuilt:
+        return value_of(Rebuilt, await _told(self._stub.Rebuild, pb.GraphRef(graph=graph), LONG_S))
+
+    async def health(self) -> Health:
+        """Ready when a query replica is."""
+        try:
+            response = await self._health.Check(health_pb2.HealthCheckRequest(service=_SERVICE), timeout=HEALTH_S)
+        except grpc.aio.AioRpcError as error:
+            return Health(False, {"query": f"no replica answers ({error.code().name})"})
+        ready = response.status == health_pb2.HealthCheckResponse.SERVING
+        return Health(ready, {"query": "running" if ready else "the replica that was asked is not ready"})
+
+
+def _channel(settings: Settings) -> grpc.aio.Channel:
+    """By TLS where the settings name the certificate that those of the replicas are signed by; this process shows its
+    own, if it has one.
+    """
+    if not settings.query_ca_file:
+        return grpc.aio.insecure_channel(settings.query, options=_OPTIONS)
+    key, own = (Path(name).read_bytes() if name else None for name in (settings.tls_key_file, settings.tls_cert_file))
+    credentials = grpc.ssl_channel_credentials(Path(settings.query_ca_file).read_bytes(), key, own)
+    return grpc.aio.secure_channel(settings.query, credentials, options=_OPTIONS)
+
+
+def _request(graph: str, ask: Ask) -> pb.QueryRequest:
+    request = pb.QueryRequest(
+        graph=graph,
+        question=ask.question,
+        mode=ask.mode,
+        top_k=ask.top_k,
+        after=ask.after,
+        generate=ask.generate,
+        explain=ask.explain,
+        level=ask.level,
+    )
+    if ask.filters != Filters():
+        filters, metadata = ask.filters, Struct()
+        metadata.update(dict(filters.metadata))
+        chosen = pb.Filters(doc_ids=filters.doc_ids, sources=filters.sources, metadata=metadata)
+        chosen.occurred_from, chosen.occurred_to = filters.occurred_from, filters.occurred_to
+        request.filters.CopyFrom(chosen)
+    return request
+
+
+async def _within(waiting: Awaitable[T], timeout_s: float) -> T:
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await waiting
+    except TimeoutError as error:
+        raise DeadlineExceeded("the query replica did not answer in time") from error
+
+
+async def _told(call: Callable[..., Awaitable[T]], request: object, timeout_s: float = PATIENCE_S) -> T:
+    """The call's answer, asked on behalf of whoever is being served. Raises what the replica raised."""
+    try:
+        return await call(request, timeout=timeout_s, metadata=forwarded_metadata())
+    except grpc.aio.AioRpcError as error:
+        raise _ours(error) from error
+
+
+def _ours(error: grpc.aio.AioRpcError) -> GraphtideError:
+    """The error that the replica raised, or what it means that it could not say one."""
+    trailing = dict(error.trailing_metadata() or ())
+    said = trailing.get(ERROR_KEY)
+    if isinstance(said, bytes):
+        wait = trailing.get(RETRY_KEY)
+        return error_of(said, float(wait) if wait else None)
+    code = error.code()
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return DeadlineExceeded("the query replica did not answer in time")
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        return Overloaded("the query replica is busy")
+    if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
+        return Retryable("no query replica answers", 2.0)
+    return GraphtideError(f"a query replica failed: {code.name}")

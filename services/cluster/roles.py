@@ -1,0 +1,186 @@
+"""What each process of a cluster is made of, on whatever backing: tasks, and what they say of themselves.
+
+Not the adapters under it, nor the servers in front of it. The invariant: a role that ends has left its group, saved its
+indexes, and committed nothing that it did not finish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from infra.index_folder import IndexFolder
+from infra.metrics import Metrics
+from infra.models.accounting import Accounts
+from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
+from infra.models.offline_reports import ExtractiveReporter
+from infra.settings import Settings
+from services.application import Application, Health
+from services.background import check_now_and_then, judge_now_and_then, save_now_and_then, start, stop
+from services.cluster.backing import Backing
+from services.cluster.gauges import FollowerGauges, PartitionGauges
+from services.embedded import EmbeddedApplication, Runtime
+from services.model_wiring import ModelSet
+from services.upkeep import ClusterUpkeep
+from streams.announcing import wholly
+from streams.consolidate import ConsolidateSettings, ConsolidateStage
+from streams.delta_follower import DeltaFollower
+from streams.extract import ExtractStage
+from streams.followers import Views
+from streams.progress import Progress
+from streams.reports import Due, ReportWriter, Shelves
+from streams.summarize import Pace, SummarizeStage
+
+QUESTIONS_REMEMBERED = 2_000
+REVISIONS_LOOK_S = 0.1
+"""How often a reader that waits for a token looks whether what it waits for has ended elsewhere."""
+REPORTS_LOOK_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the roles are built from."""
+
+    settings: Settings
+    backing: Backing
+    models: ModelSet
+    accounts: Accounts
+    registry: CollectorRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A running role: how it is, and what it answers, if it answers anything."""
+
+    health: Callable[[], Awaitable[Health]]
+    application: Application | None = None
+
+
+@asynccontextmanager
+async def extractor(tools: Tools) -> AsyncIterator[Worker]:
+    """Reads `documents`, writes `extractions`."""
+    backing = tools.backing
+    stage = ExtractStage(backing.log, backing.ledger, tools.models.reading, Metrics(tools.registry))
+    async with _tasks({"extract": stage.run}) as notes:
+        yield Worker(_from_notes(notes))
+
+
+@asynccontextmanager
+async def consolidator(tools: Tools) -> AsyncIterator[Worker]:
+    """Writes the graphs of the partitions it is assigned, and relays what it announces."""
+    backing, settings = tools.backing, tools.settings
+    chosen = ConsolidateSettings(write_models=settings.write_models, announce=wholly, outbox=backing.outbox)
+    stage = ConsolidateStage(backing.log, backing.store, None, Metrics(tools.registry), chosen)
+    tools.registry.register(PartitionGauges(stage))
+    runs = {"consolidate": stage.run, "communities-check": lambda: check_now_and_then(stage)}
+    if tools.models.chat is not None and settings.llm_judge:
+        from infra.models.openai_judge import OpenAIJudge
+
+        judge = OpenAIJudge(tools.models.chat)
+        runs["pair-judge"] = lambda: judge_now_and_then(stage, judge)
+
+    async with _tasks(runs) as notes:
+
+        async def health() -> Health:
+            parts = {name: note or "running" for name, note in notes.items()}
+            parts |= {f"partition {number}": trouble for number, trouble in stage.troubles.items()}
+            return Health(not any(notes.values()) and not stage.troubles, parts)
+
+        yield Worker(health)
+
+
+@asynccontextmanager
+async def summarizer(tools: Tools) -> AsyncIterator[Worker]:
+    """Follows the graphs, and keeps the reports of the communities of its partitions true."""
+    settings, backing = tools.settings, tools.backing
+    async with _followed(tools, settings.data / "summarize" / "indexes", lambda: None) as (views, follower):
+        due = Due(settings.reports_least_change, settings.reports_lazy)
+        writer = ReportWriter(backing.store, ExtractiveReporter(), due)
+        stage = SummarizeStage(backing.log, views, writer, Metrics(tools.registry), Pace(trims=False))
+        async with _tasks({"follow": follower.run, "summarize": stage.run}) as notes:
+            yield Worker(_from_notes(notes))
+
+
+@asynccontextmanager
+async def replica(tools: Tools) -> AsyncIterator[Worker]:
+    """Follows the graphs, and answers from them."""
+    settings, backing = tools.settings, tools.backing
+    views = Views(IndexFolder(settings.data / "indexes"))
+    progress = Progress(backing.log, backing.ledger, backing.store, views, REVISIONS_LOOK_S)
+    notes: dict[str, str] = {}
+    upkeep = ClusterUpkeep(backing.log, views, notes)
+    follower = DeltaFollower(backing.log, backing.store, views, progress.moved, upkeep.replied)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(views.close)
+        await follower.start()
+        tools.registry.register(FollowerGauges(follower))
+        runs: dict[str, Callable[[], Awaitable[None]]] = {
+            "follow": follower.run,
+            "index-snapshots": lambda: save_now_and_then(views),
+        }
+        stack.push_async_callback(stop, [start(name, run, notes) for name, run in runs.items()])
+        application = EmbeddedApplication(_runtime(tools, views, progress, upkeep))
+        yield Worker(application.health, application)
+
+
+def _runtime(tools: Tools, views: Views, progress: Progress, upkeep: ClusterUpkeep) -> Runtime:
+    backing, models = tools.backing, tools.models
+    names = {
+        "extraction": models.reading.extractor.name,
+        "embedding": models.embedder.name,
+        "answers": models.generator.name,
+    }
+    return Runtime(
+        backing.log,
+        backing.store,
+        backing.ledger,
+        views,
+        progress,
+        upkeep,
+        MemoisedEmbedder(models.embedder, MemoryVectorStore(QUESTIONS_REMEMBERED)),
+        models.generator,
+        Metrics(tools.registry),
+        Shelves(backing.store, every_s=REPORTS_LOOK_S),
+        names,
+        tools.accounts,
+    )
+
+
+@asynccontextmanager
+async def _followed(
+    tools: Tools, folder: Path, moved: Callable[[], None]
+) -> AsyncIterator[tuple[Views, DeltaFollower]]:
+    """Views that hold every graph of the store, and the follower that is to be run to keep them so."""
+    views = Views(IndexFolder(folder))
+    follower = DeltaFollower(tools.backing.log, tools.backing.store, views, moved)
+    try:
+        await follower.start()
+        tools.registry.register(FollowerGauges(follower))
+        yield views, follower
+    finally:
+        await views.close()
+
+
+@asynccontextmanager
+async def _tasks(runs: Mapping[str, Callable[[], Awaitable[None]]]) -> AsyncIterator[dict[str, str]]:
+    notes: dict[str, str] = {}
+    tasks = [start(name, run, notes) for name, run in runs.items()]
+    try:
+        yield notes
+    finally:
+        await stop(tasks)
+
+
+def _from_notes(notes: dict[str, str]) -> Callable[[], Awaitable[Health]]:
+    async def health() -> Health:
+        return Health(not any(notes.values()), {name: note or "running" for name, note in notes.items()})
+
+    return health
+
+
+ROLES = {"extract": extractor, "consolidate": consolidator, "summarize": summarizer, "query": replica}
+"""The roles that stand on a backing. (The gateway stands on query replicas: `remote.py`.)"""

@@ -1,0 +1,101 @@
+"""Builds the adapters of a cluster's processes: part of the wiring (`services/wiring.py`), with its order.
+
+Order up: broker, store, models, role. Order down: the role leaves its group and saves its indexes; store; broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from prometheus_client import CollectorRegistry
+
+from infra.bolt.address import BoltAddress
+from infra.kafka.address import KafkaAddress
+from infra.models.accounting import Accounts
+from infra.models.tally import Tally
+from infra.settings import Settings
+from services.application import Application
+from services.cluster.backing import Backing, check_model
+from services.cluster.roles import ROLES, Tools, Worker, replica
+from services.model_wiring import Memos, open_models, plan
+from streams.errors import Broken
+from streams.memory.spending import MemorySpending
+
+MEMOS = ("embeddings", "extractions")
+
+
+@asynccontextmanager
+async def open_replica(settings: Settings, registry: CollectorRegistry | None = None) -> AsyncIterator[Application]:
+    """A query replica, that answers from graphs which are written elsewhere, and takes documents for them."""
+    async with _tools(settings, registry or CollectorRegistry()) as tools, replica(tools) as worker:
+        if worker.application is None:
+            raise Broken("a replica answers, or is none")
+        yield worker.application
+
+
+@asynccontextmanager
+async def open_worker(role: str, settings: Settings, registry: CollectorRegistry) -> AsyncIterator[Worker]:
+    """A process of that role. Raises Broken when the settings do not go together, Retryable while a server is away."""
+    if role == "gateway":
+        from services.cluster.remote import RemoteApplication
+
+        if not settings.query:
+            raise Broken(
+                "a gateway needs GRAPHTIDE_QUERY, the address of the query replicas, such as dns:///query:50051"
+            )
+        async with RemoteApplication.open(settings) as application:
+            yield Worker(application.health, application)
+        return
+    async with _tools(settings, registry) as tools, ROLES[role](tools) as worker:
+        yield worker
+
+
+@asynccontextmanager
+async def _tools(settings: Settings, registry: CollectorRegistry) -> AsyncIterator[Tools]:
+    if not settings.kafka or not settings.bolt:
+        raise Broken(
+            "a cluster needs both GRAPHTIDE_KAFKA (bootstrap servers) and GRAPHTIDE_BOLT (the graph database): set the"
+            " other one, too, or none of them for the embedded runtime"
+        )
+    chosen = plan(settings)
+    async with AsyncExitStack() as stack:
+        backing = await open_backing(settings, stack)
+        tally = Tally(registry)
+        accounts = Accounts(MemorySpending(), chosen.rules, tally)
+        models = open_models(chosen, accounts, Memos(*(backing.memo(name) for name in MEMOS)), tally, stack)
+        await check_model(backing, models.embedder.name)
+        yield Tools(settings, backing, models, accounts, registry)
+
+
+def kafka_address(settings: Settings) -> KafkaAddress:
+    """Where the brokers are, and how one is let in. Raises Broken for what cannot be."""
+    return KafkaAddress(
+        settings.kafka,
+        settings.kafka_security_protocol,
+        settings.kafka_sasl_mechanism,
+        settings.kafka_sasl_username,
+        settings.kafka_sasl_password.get_secret_value(),
+        settings.kafka_ssl_ca_file,
+        settings.kafka_ssl_cert_file,
+        settings.kafka_ssl_key_file,
+        settings.kafka_prefix,
+    )
+
+
+def bolt_address(settings: Settings) -> BoltAddress:
+    """The same of the graph database."""
+    password = settings.bolt_password.get_secret_value()
+    return BoltAddress(settings.bolt, settings.bolt_user, password, settings.bolt_database, settings.bolt_ca_file)
+
+
+async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
+    """The broker and the graph database of the settings. Raises Retryable when one of them is away."""
+    from infra.bolt import BoltBackend
+    from infra.kafka.log import KafkaLog, KafkaTuning
+
+    log = KafkaLog(kafka_address(settings), KafkaTuning(session_timeout_s=settings.kafka_session_timeout_s))
+    stack.push_async_callback(log.close)
+    backend = await BoltBackend.open(bolt_address(settings), log)
+    stack.push_async_callback(backend.close)
+    return Backing(log, backend.ledger, backend.store, backend.store.outbox, backend.vectors)

@@ -1,0 +1,174 @@
+"""What an application knows of the writers of its graphs, and asks of them: the part that differs by runtime.
+
+In the embedded runtime the writers are in this process, and are paused. In a cluster they are elsewhere, and are asked
+by a record in `extractions` (`streams/upkeep.py`): nothing else writes a graph while it is recounted or rebuilt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from graph.digest import digest as digest_of
+from graph.records import GraphDelta
+from graph.view import LiveView
+from services.application import Health, Rebuilt, Verification
+from streams import recounting
+from streams.consolidate import ConsolidateStage
+from streams.errors import Broken, DeadlineExceeded
+from streams.extract import ExtractStage
+from streams.followers import Views
+from streams.messages import DELTAS, EXTRACTIONS, DeltaNotice
+from streams.ports import GraphStore, Log, Record
+from streams.progress import Progress
+from streams.upkeep import Kind, Reply, Request
+
+
+class Upkeep(Protocol):
+    """See the module."""
+
+    @property
+    def waiting(self) -> Mapping[tuple[str, str], str]:
+        """By (graph, document), what an accepted revision waits for, as far as it is known here."""
+        ...
+
+    @property
+    def kernels(self) -> Mapping[str, str]:
+        """Which implementation the writers' kernels run on, as far as it is known here."""
+        ...
+
+    async def verify(self, view: LiveView) -> Verification: ...
+
+    async def rebuild(self, view: LiveView) -> Rebuilt: ...
+
+    def health(self) -> Health: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedUpkeep:
+    """The writers are here. `notes` says what each stage is waiting for, "" while it runs."""
+
+    log: Log
+    store: GraphStore
+    views: Views
+    progress: Progress
+    extract: ExtractStage
+    consolidate: ConsolidateStage
+    notes: Mapping[str, str]
+
+    @property
+    def waiting(self) -> Mapping[tuple[str, str], str]:
+        return self.extract.waiting
+
+    @property
+    def kernels(self) -> Mapping[str, str]:
+        return self.consolidate.kernels
+
+    async def verify(self, view: LiveView) -> Verification:
+        async with self.consolidate.paused():
+            found = await recounting.recount(self.store, view, self.consolidate.writer(view.graph))
+        return Verification(view.graph, found.version, found.stored, found.recounted, found.differences, found.checked)
+
+    async def rebuild(self, view: LiveView) -> Rebuilt:
+        graph = view.graph
+        async with self.consolidate.paused():
+            _, before = await asyncio.to_thread(rows_of, view)
+            snapshot = await recounting.build(self.store, graph, view.version + 1)
+            await self.store.replace(snapshot)
+            # Communities were named anew, and old names may mean others now.
+            named = [row.community for row in await self.store.reports(graph)]
+            await self.store.save_reports(graph, [], named)
+            self.consolidate.forget(graph)
+            await self.views.replace(snapshot)
+            notice = DeltaNotice(graph, snapshot.version, replaced=True)
+            await self.log.append(DELTAS, [Record(graph, notice.encode())])
+            self.progress.moved()
+            was, now = await asyncio.to_thread(lambda: (digest_of(before), digest_of(snapshot)))
+        return Rebuilt(graph, snapshot.version, was, now, True)
+
+    def health(self) -> Health:
+        parts = {name: note or "running" for name, note in self.notes.items()}
+        if self.waiting:
+            (graph, doc_id), reason = next(iter(self.waiting.items()))
+            parts["extract"] = f"{len(self.waiting)} documents wait, {doc_id!r} of graph {graph!r} for one: {reason}"
+        troubles = self.consolidate.troubles
+        if troubles:
+            parts["consolidate"] = next(iter(troubles.values()))
+        return Health(not any(self.notes.values()) and not troubles, parts)
+
+
+Asked = asyncio.Future[Reply]
+
+
+class ClusterUpkeep:
+    """The writers are elsewhere. `replied` is the follower's: it hands over what stands in `deltas`, in order.
+
+    `notes` as above, of the tasks in this process. A process that follows is ready: it answers from what it has, also
+    while broker or store are away, and says so.
+    """
+
+    def __init__(self, log: Log, views: Views, notes: Mapping[str, str], timeout_s: float = 3600.0) -> None:
+        self._log = log
+        self._views = views
+        self._notes = notes
+        self._timeout_s = timeout_s
+        self._asked: dict[str, Asked] = {}
+        self.ready: Callable[[], bool] = lambda: True
+
+    @property
+    def waiting(self) -> Mapping[tuple[str, str], str]:
+        return {}
+
+    @property
+    def kernels(self) -> Mapping[str, str]:
+        return {}
+
+    async def verify(self, view: LiveView) -> Verification:
+        """Rows and kernels are compared by the writer, the view with that here, if it stands at that version."""
+        reply = await self._ask(view.graph, Kind.VERIFY)
+        checked = dict(reply.checked)
+        return Verification(reply.graph, reply.version, reply.stored, reply.recounted, reply.differences, checked)
+
+    async def rebuild(self, view: LiveView) -> Rebuilt:
+        reply = await self._ask(view.graph, Kind.REBUILD)
+        await self._views.reach(reply.graph, reply.version)
+        return Rebuilt(reply.graph, reply.version, reply.stored, reply.recounted, True)
+
+    async def replied(self, reply: Reply) -> None:
+        """A reply stands in `deltas`. Cost for whoever asked to verify: the whole graph, in a thread."""
+        asked = self._asked.pop(reply.id, None)
+        if asked is None or asked.done():
+            return
+        view = self._views.get(reply.graph)
+        if reply.kind is Kind.VERIFY and view is not None and not reply.failure:
+            found = await asyncio.to_thread(recounting.view_differences, view, reply.version, reply.stored)
+            told = [f"queryable {line}" for line in found]
+            reply = replace(reply, differences=(*reply.differences, *told))
+        asked.set_result(reply)
+
+    async def _ask(self, graph: str, kind: Kind) -> Reply:
+        request = Request(graph, kind, uuid.uuid4().hex)
+        asked = self._asked[request.id] = asyncio.get_running_loop().create_future()
+        try:
+            await self._log.append(EXTRACTIONS, [request.record()])
+            async with asyncio.timeout(self._timeout_s):
+                reply: Reply = await asked
+        except TimeoutError as error:
+            raise DeadlineExceeded(f"the writer of graph {graph!r} did not {kind} it in time") from error
+        finally:
+            self._asked.pop(request.id, None)
+        if reply.failure:
+            raise Broken(f"graph {graph!r}: {kind} failed: {reply.failure}")
+        return reply
+
+    def health(self) -> Health:
+        return Health(self.ready(), {name: note or "running" for name, note in self._notes.items()})
+
+
+def rows_of(view: LiveView) -> tuple[int, GraphDelta]:
+    """The version that a view shows, and all its rows without vectors. Cost: the whole graph."""
+    with view.lock.read():
+        return view.version, view.rows()
