@@ -15,7 +15,7 @@ import typer
 
 from services.cli import key_commands, topic_commands
 from services.cli.connection import CONNECTION, add_connection_options
-from services.cli.exits import DIFFERS, EXPLAINED, FAILED, USAGE, CommandError
+from services.cli.exits import DIFFERS, EXPLAINED, FAILED, CommandError
 from services.cli.terminal import progress, result, tell
 
 if TYPE_CHECKING:
@@ -40,12 +40,14 @@ URL = "http://127.0.0.1:8080"
 GRAPH = "default"
 
 
-class Stage(StrEnum):
-    """The stages that a cluster runs as processes of their own."""
+class Role(StrEnum):
+    """The processes of a cluster, each on its own."""
 
     EXTRACT = "extract"
     CONSOLIDATE = "consolidate"
     SUMMARIZE = "summarize"
+    QUERY = "query"
+    GATEWAY = "gateway"
 
 
 def run() -> None:
@@ -257,11 +259,20 @@ def rebuild(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> No
 
 
 @app.command()
-def worker(stage: Annotated[Stage, typer.Argument(help="The stage to run.")]) -> None:
-    """Run one stage as a process of its own, in a cluster. Not in this version: serve runs them all."""
-    raise CommandError(
-        f"this version has no cluster runtime, so {stage} does not run alone; graphtide serve runs all stages", USAGE
-    )
+def worker(
+    role: Annotated[Role, typer.Argument(help="What the process does.")],
+    metrics_port: Annotated[int | None, typer.Option(help="The port for health and metrics.  [default: 9464]")] = None,
+    port: Annotated[int | None, typer.Option(help="gateway: the port for HTTP.  [default: 8080]")] = None,
+    grpc_port: Annotated[int | None, typer.Option(help="query: the port for gRPC.  [default: 50051]")] = None,
+    data: Annotated[Path | None, typer.Option(help="The folder for indexes.  [default: graphtide-data]")] = None,
+    config: Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run one process of a cluster: extract, consolidate, summarize, query (answers by gRPC), gateway (HTTP)."""
+    from services.cli.working import work_until_stopped
+
+    given = {"metrics_port": metrics_port, "port": port, "grpc_port": grpc_port, "data": data}
+    work_until_stopped(role.value, given, config, as_json)
 
 
 def _client(url: str, patient: bool = False) -> Client:

@@ -44,7 +44,7 @@ def serve_until_stopped(given: Mapping[str, object], config: Path | None, as_jso
         raise CommandError(str(error), USAGE) from error
     configure(settings)
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(settings, as_json))
     except GraphtideError as error:
         raise CommandError(str(error)) from error
@@ -52,7 +52,7 @@ def serve_until_stopped(given: Mapping[str, object], config: Path | None, as_jso
         tell("graphtide: stopped before it was ready, or without waiting")
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """uvloop's event loop where there is one."""
     try:
         import uvloop
@@ -69,14 +69,14 @@ async def _serve(settings: Settings, as_json: bool) -> None:
     _stop_at_once_on_signals()
     guard = Guard(gate_of(settings), tls_files(settings))
     with listen(settings.host, settings.port) as listener:
-        registry = _registry()
+        registry = new_registry()
         async with open_application(settings, registry) as application:
-            _spare_the_collector()
-            parts = _Parts(application, settings, registry, guard)
+            spare_the_collector()
+            parts = Parts(application, settings, registry, guard)
             await _answer(parts, listener, as_json)
 
 
-def _spare_the_collector() -> None:
+def spare_the_collector() -> None:
     """Let the garbage collector pass over the graph: its tables are long-lived and hold no cycles.
 
     At its defaults the collector walks them ever more often as they grow, for nothing.
@@ -95,14 +95,14 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class Parts:
     application: Application
     settings: Settings
     registry: CollectorRegistry
     guard: Guard
 
 
-def _registry() -> CollectorRegistry:
+def new_registry() -> CollectorRegistry:
     """The metrics of this process; those of the stages and of HTTP join them."""
     from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
@@ -112,25 +112,25 @@ def _registry() -> CollectorRegistry:
     return registry
 
 
-async def _answer(parts: _Parts, listener: socket.socket, as_json: bool) -> None:
+async def _answer(parts: Parts, listener: socket.socket, as_json: bool) -> None:
     from services.protocol.limits import Limits
     from services.rpc.server import create_server
 
     settings = parts.settings
     limits = Limits.of(settings)
     grpc_server = create_server(parts.application, limits, parts.guard.gate)
-    grpc_port = _bind_grpc(grpc_server, settings, parts.guard.tls)
-    http_server = _http_server(parts, limits)
+    grpc_port = bind_grpc(grpc_server, settings, parts.guard.tls)
+    http_server = new_http_server(parts, limits)
     await grpc_server.start()
     _end_on_signals(http_server, parts.guard.gate, settings.drain_s)
     serving = asyncio.create_task(http_server.serve([listener]))
-    _announce(_url(parts, listener.getsockname()[1]), f"{settings.host}:{grpc_port}", as_json)
+    _announce(url_of(parts, listener.getsockname()[1]), f"{settings.host}:{grpc_port}", as_json)
     await serving
     await grpc_server.stop(settings.shutdown_timeout_s)
     _stop_at_once_on_signals()
 
 
-def _http_server(parts: _Parts, limits: Limits) -> uvicorn.Server:
+def new_http_server(parts: Parts, limits: Limits) -> uvicorn.Server:
     import uvicorn
 
     from services.access.tls import server_context
@@ -151,7 +151,7 @@ def _http_server(parts: _Parts, limits: Limits) -> uvicorn.Server:
     )
 
 
-def _on_signals(act: Callable[[], object]) -> None:
+def on_signals(act: Callable[[], object]) -> None:
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, act)
 
@@ -160,7 +160,7 @@ def _stop_at_once_on_signals() -> None:
     """While nothing is served yet, or any more, there is nobody to wait for."""
     task = asyncio.current_task()
     if task is not None:
-        _on_signals(task.cancel)
+        on_signals(task.cancel)
 
 
 def _end_on_signals(server: uvicorn.Server, gate: Gate, drain_s: float) -> None:
@@ -181,11 +181,11 @@ def _end_on_signals(server: uvicorn.Server, gate: Gate, drain_s: float) -> None:
         gate.draining = True
 
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
-    _on_signals(end)
+    on_signals(end)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A listening TCP socket. Raises CommandError when the address cannot be had.
+def listen(host: str, port: int, option: str = "port") -> socket.socket:
+    """A listening TCP socket. Raises CommandError, naming the option, when the address cannot be had.
 
     The protocol is named, not left to be the default: asyncio only sets TCP_NODELAY on connections of a socket that
     says it is TCP, and without it every answer waits 40 ms for the caller's delayed acknowledgement.
@@ -194,18 +194,18 @@ def listen(host: str, port: int) -> socket.socket:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, socket.IPPROTO_TCP)
     except OSError as error:
-        raise _taken(host, port, "port", error.strerror or str(error)) from error
+        raise _taken(host, port, option, error.strerror or str(error)) from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(512)
     except OSError as error:
         listener.close()
-        raise _taken(host, port, "port", error.strerror or str(error)) from error
+        raise _taken(host, port, option, error.strerror or str(error)) from error
     return listener
 
 
-def _bind_grpc(server: grpc.aio.Server, settings: Settings, tls: TlsFiles | None) -> int:
+def bind_grpc(server: grpc.aio.Server, settings: Settings, tls: TlsFiles | None) -> int:
     host, port = settings.host, settings.grpc_port
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
@@ -232,6 +232,6 @@ def _announce(http_url: str, grpc_address: str, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _url(parts: _Parts, port: int) -> str:
+def url_of(parts: Parts, port: int) -> str:
     scheme, host = "https" if parts.guard.tls else "http", parts.settings.host
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

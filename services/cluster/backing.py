@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from hashlib import sha256
 
 from infra.models.memo import VectorStore
 from streams.errors import Broken
+from streams.extract import ExtractStage
 from streams.ports import GraphStore, Ledger, Log, Outbox
 
 
 @dataclass(frozen=True, slots=True)
 class Backing:
-    """`memo` opens a shared store of bytes by its name."""
+    """`memo` opens a shared store of bytes by its name, `extraction` runs the extract stage as the log is best read."""
 
     log: Log
     ledger: Ledger
     store: GraphStore
     outbox: Outbox
     memo: Callable[[str], VectorStore]
+    extraction: Callable[[ExtractStage], Awaitable[None]]
 
 
 MODEL = sha256(b"the embedding model of this cluster").digest()

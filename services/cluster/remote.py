@@ -50,7 +50,7 @@ LONG_S = 3600.0
 """For what grows with the graph: verifying and rebuilding."""
 HEALTH_S = 2.0
 MARGIN_S = 2.0
-"""A question's own deadline is the replica's to keep; this is for the way there and back."""
+"""Of a stream the replica keeps the deadline, piece by piece; this is for the way there and back."""
 _SERVICE = "graphtide.v1.Graphtide"
 _CONFIG = {
     "loadBalancingConfig": [{"round_robin": {}}],
@@ -110,7 +110,7 @@ class RemoteApplication:
     # -- questions -----------------------------------------------------------------------------------------------------
 
     async def query(self, graph: str, ask: Ask) -> Answer:
-        answer = await _told(self._stub.Query, _request(graph, ask), ask.timeout_s + MARGIN_S)
+        answer = await _told(self._stub.Query, _request(graph, ask), ask.timeout_s)
         return answer_of(answer, ask.explain)
 
     async def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:

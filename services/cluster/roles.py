@@ -65,7 +65,7 @@ async def extractor(tools: Tools) -> AsyncIterator[Worker]:
     """Reads `documents`, writes `extractions`."""
     backing = tools.backing
     stage = ExtractStage(backing.log, backing.ledger, tools.models.reading, Metrics(tools.registry))
-    async with _tasks({"extract": stage.run}) as notes:
+    async with _tasks({"extract": lambda: backing.extraction(stage)}) as notes:
         yield Worker(_from_notes(notes))
 
 

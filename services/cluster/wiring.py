@@ -20,6 +20,7 @@ from services.cluster.backing import Backing, check_model
 from services.cluster.roles import ROLES, Tools, Worker, replica
 from services.model_wiring import Memos, open_models, plan
 from streams.errors import Broken
+from streams.extract import ExtractStage
 from streams.memory.spending import MemorySpending
 
 MEMOS = ("embeddings", "extractions")
@@ -92,10 +93,16 @@ def bolt_address(settings: Settings) -> BoltAddress:
 async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
     """The broker and the graph database of the settings. Raises Retryable when one of them is away."""
     from infra.bolt import BoltBackend
+    from infra.faust.worker import WorkerSettings, run_extraction
     from infra.kafka.log import KafkaLog, KafkaTuning
 
-    log = KafkaLog(kafka_address(settings), KafkaTuning(session_timeout_s=settings.kafka_session_timeout_s))
+    address = kafka_address(settings)
+    log = KafkaLog(address, KafkaTuning(session_timeout_s=settings.kafka_session_timeout_s))
     stack.push_async_callback(log.close)
     backend = await BoltBackend.open(bolt_address(settings), log)
     stack.push_async_callback(backend.close)
-    return Backing(log, backend.ledger, backend.store, backend.store.outbox, backend.vectors)
+
+    async def extraction(stage: ExtractStage) -> None:
+        await run_extraction(address, stage, log, backend.ledger, WorkerSettings(settings.kafka_session_timeout_s))
+
+    return Backing(log, backend.ledger, backend.store, backend.store.outbox, backend.vectors, extraction)

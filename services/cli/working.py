@@ -1,0 +1,162 @@
+"""Runs one role of a cluster as a process: health and metrics from the first moment, the role, and a clean end.
+
+Not the roles: `services/cluster`. The order is the invariant: `/healthz` answers before anything is loaded, `/readyz`
+only once the role runs; on SIGTERM the process says "not ready", ends what is in progress, leaves its group and exits
+with 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infra.logs import configure
+from infra.settings import Settings, SettingsError, load_settings
+from services.application import Health
+from services.cli.exits import USAGE, CommandError
+from services.cli.serving import (
+    Guard,
+    Parts,
+    bind_grpc,
+    listen,
+    loop_factory,
+    new_http_server,
+    new_registry,
+    on_signals,
+    spare_the_collector,
+    url_of,
+)
+from services.cli.terminal import tell
+from streams.errors import GraphtideError
+
+if TYPE_CHECKING:
+    import uvicorn
+    from prometheus_client import CollectorRegistry
+
+    from services.cluster.roles import Worker
+
+
+def work_until_stopped(role: str, given: Mapping[str, object], config: Path | None, as_json: bool) -> None:
+    """Run the role until SIGTERM or SIGINT. Raises CommandError when it cannot start."""
+    try:
+        settings = load_settings(given, config)
+    except SettingsError as error:
+        raise CommandError(str(error), USAGE) from error
+    configure(settings)
+    try:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(_work(role, settings, as_json))
+    except GraphtideError as error:
+        raise CommandError(str(error)) from error
+    except asyncio.CancelledError:
+        tell("graphtide: stopped before it was ready, or without waiting")
+
+
+async def _work(role: str, settings: Settings, as_json: bool) -> None:
+    from services.cluster.wiring import open_worker
+
+    stopped = asyncio.Event()
+    task = asyncio.current_task()
+    if task is not None:
+        on_signals(task.cancel)
+    registry, state = new_registry(), Standing()
+    async with AsyncExitStack() as stack:
+        said = {"role": role, "metrics": await stack.enter_async_context(_observed(settings, registry, state))}
+        worker = await stack.enter_async_context(open_worker(role, settings, registry))
+        spare_the_collector()
+        if worker.application is not None:
+            said |= await stack.enter_async_context(_faced(role, worker, settings, registry))
+        state.worker = worker
+        on_signals(stopped.set)
+        _announce(said, as_json)
+        await stopped.wait()
+        state.worker = None
+        state.said = "draining"
+        await asyncio.sleep(settings.drain_s)
+        if task is not None:
+            on_signals(task.cancel)
+
+
+class Standing:
+    """What the process says of itself: how its role is, once there is one."""
+
+    def __init__(self) -> None:
+        self.worker: Worker | None = None
+        self.said = "starting"
+
+    async def health(self) -> Health:
+        """See Application.health."""
+        return Health(False, {"worker": self.said}) if self.worker is None else await self.worker.health()
+
+
+@asynccontextmanager
+async def _observed(settings: Settings, registry: CollectorRegistry, state: Standing) -> AsyncIterator[str]:
+    """/healthz, /readyz and /metrics for the length of the block; gives their URL."""
+    import uvicorn
+
+    from services.http.probes import probes
+
+    with listen(settings.metrics_host, settings.metrics_port, "metrics-port") as listener:
+        config = uvicorn.Config(
+            probes(state.health, registry),
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=1,
+        )
+        async with _served(uvicorn.Server(config), listener):
+            yield f"http://{settings.metrics_host}:{listener.getsockname()[1]}"
+
+
+@asynccontextmanager
+async def _faced(
+    role: str, worker: Worker, settings: Settings, registry: CollectorRegistry
+) -> AsyncIterator[dict[str, str]]:
+    """The face of a role that answers: gRPC of a replica, HTTP of a gateway."""
+    from services.access.exposure import gate_of
+    from services.access.tls import tls_files
+    from services.protocol.limits import Limits
+    from services.rpc.server import create_server
+
+    guard, limits = Guard(gate_of(settings), tls_files(settings)), Limits.of(settings)
+    application = worker.application
+    if application is None:
+        raise RuntimeError("only a role that answers has a face")
+    if role == "gateway":
+        parts = Parts(application, settings, registry, guard)
+        with listen(settings.host, settings.port) as listener:
+            async with _served(new_http_server(parts, limits), listener):
+                yield {"http": url_of(parts, listener.getsockname()[1])}
+        return
+    server = create_server(application, limits, guard.gate)
+    port = bind_grpc(server, settings, guard.tls)
+    await server.start()
+    try:
+        yield {"grpc": f"{settings.host}:{port}"}
+    finally:
+        guard.gate.draining = True
+        await server.stop(settings.shutdown_timeout_s)
+
+
+@asynccontextmanager
+async def _served(server: uvicorn.Server, listener: socket.socket) -> AsyncIterator[None]:
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
+    serving = asyncio.create_task(server.serve([listener]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await serving
+
+
+def _announce(said: Mapping[str, str], as_json: bool) -> None:
+    line = json.dumps(said) if as_json else "  ".join(f"{name} {value}" for name, value in said.items())
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

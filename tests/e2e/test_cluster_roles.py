@@ -1,0 +1,250 @@
+"""Every role of a cluster, wired as its processes wire it, on the reference backing, in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+
+from infra.models.accounting import Accounts
+from infra.models.memo import MemoryVectorStore
+from infra.models.tally import Tally
+from infra.settings import Settings
+from services.application import Answer, Application, Ask, Piece
+from services.cluster.backing import Backing, check_model
+from services.cluster.remote import RemoteApplication
+from services.cluster.roles import ROLES, Tools, Worker
+from services.http.app import create_app
+from services.model_wiring import Memos, open_models, plan
+from services.wiring import open_application
+from streams.errors import Broken, DeadlineExceeded, Invalid, NotFound, Retryable
+from streams.memory import MemoryBackend, MemoryOutbox
+from streams.memory.spending import MemorySpending
+from streams.messages import DocumentInfo as Info
+from streams.messages import DocumentMessage, metadata_pairs
+from streams.ports import State
+from tests.support.serving import grpc_service, http_service
+
+TEXTS = {
+    "curie": "Marie Curie discovered polonium in Paris. Marie Curie discovered radium with Pierre Curie.",
+    "pierre": "Pierre Curie married Marie Curie in Sceaux. Pierre Curie studied piezoelectricity.",
+    "lab": "The Radium Institute employs Irene Curie. Irene Curie studied polonium.",
+}
+
+
+def document(doc_id: str, text: str, graph: str = "g") -> DocumentMessage:
+    info = Info(title=doc_id, metadata=metadata_pairs({"year": 1911, "share": 0.5, "ids": [2**53 - 1]}))
+    return DocumentMessage(graph, doc_id, text, info)
+
+
+@dataclass
+class Cluster:
+    """A broker and a store, and the processes on it."""
+
+    backing: Backing
+    folder: Path
+    stack: AsyncExitStack
+
+    async def start(self, role: str, name: str, stack: AsyncExitStack | None = None) -> Worker:
+        """A process of that role, with a data folder by its name."""
+        settings = Settings(data=self.folder / name)
+        registry, stack = CollectorRegistry(), stack or self.stack
+        tally = Tally(registry)
+        chosen = plan(settings)
+        accounts = Accounts(MemorySpending(), chosen.rules, tally)
+        models = open_models(chosen, accounts, Memos(*map(self.backing.memo, ("a", "b"))), tally, stack)
+        await check_model(self.backing, models.embedder.name)
+        tools = Tools(settings, self.backing, models, accounts, registry)
+        return await stack.enter_async_context(ROLES[role](tools))
+
+    async def replica(self, name: str) -> Application:
+        worker = await self.start("query", name)
+        assert worker.application is not None
+        return worker.application
+
+    async def gateway(self, behind: Application) -> RemoteApplication:
+        """A gateway that asks this replica."""
+        channel = await self.stack.enter_async_context(grpc_service(behind))
+        return RemoteApplication(channel)
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[Cluster]:
+    """A backing of three partitions, and what writes on it."""
+    outbox = MemoryOutbox()
+    backend = MemoryBackend(3, outbox=outbox)
+    memos: dict[str, MemoryVectorStore] = {}
+
+    def memo(name: str) -> MemoryVectorStore:
+        return memos.setdefault(name, MemoryVectorStore())
+
+    backing = Backing(backend.log, backend.ledger, backend.store, outbox, memo, lambda stage: stage.run())
+    async with AsyncExitStack() as stack:
+        cluster = Cluster(backing, folder, stack)
+        for role in ("extract", "consolidate", "summarize"):
+            await cluster.start(role, role)
+        yield cluster
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with opened(tmp_path) as one:
+        yield one
+
+
+def after(token: str) -> Ask:
+    return Ask("Who discovered polonium?", after=token, generate=False, timeout_s=30)
+
+
+async def test_readers_see_their_own_writes_on_every_replica(cluster: Cluster) -> None:
+    """Published through one, asked at once with the token at the other; and a deletion likewise."""
+    replicas = [await cluster.replica("one"), await cluster.replica("two")]
+    for number, (doc_id, text) in enumerate(TEXTS.items()):
+        receipt = await replicas[number % 2].publish([document(doc_id, text)])
+        answers = [await one.query("g", after(receipt.token)) for one in replicas]
+        assert all(doc_id in {passage.doc_id for passage in answer.passages} for answer in answers)
+        assert answers[0].version == answers[1].version
+    receipt = await replicas[0].delete("g", "curie")
+    for one in replicas:
+        answer = await one.query("g", after(receipt.token))
+        assert "curie" not in {passage.doc_id for passage in answer.passages}
+    assert (await replicas[0].document("g", "curie")).state is State.DELETED
+
+
+async def test_cluster_and_embedded_runtime_give_the_same_digest(cluster: Cluster, tmp_path: Path) -> None:
+    """The same stream into both, edits and deletions included, through a gateway: one SHA-256."""
+    remote = await cluster.gateway(await cluster.replica("one"))
+    async with open_application(Settings(data=tmp_path / "embedded")) as embedded:
+        digests = []
+        for application in (embedded, remote):
+            await application.publish([document(*one) for one in TEXTS.items()])
+            await application.publish([document("lab", TEXTS["lab"] + " Frederic Joliot married Irene Curie.")])
+            receipt = await application.delete("g", "pierre")
+            await application.query("g", after(receipt.token))
+            digests.append((await application.digest("g")).digest)
+        assert digests[0] == digests[1]
+        ours, theirs = [await one.document("g", "lab") for one in (embedded, remote)]
+        assert (theirs.text, theirs.facts, theirs.metadata["year"]) == (ours.text, ours.facts, 1911)
+
+
+async def test_gateway_answers_as_the_replica_behind_it_does(cluster: Cluster) -> None:
+    """Every method, by gRPC and back: the same values; streamed pieces make the answer."""
+    replica = await cluster.replica("one")
+    remote = await cluster.gateway(replica)
+    receipt = await remote.publish([document(*one) for one in TEXTS.items()])
+    ask = Ask("Who discovered polonium?", after=receipt.token, explain=True)
+    here, there = await replica.query("g", ask), await remote.query("g", ask)
+    assert (here.answer, here.citations, here.passages) == (there.answer, there.citations, there.passages)
+    assert (here.nodes, here.edges, here.version, here.mode) == (there.nodes, there.edges, there.version, there.mode)
+    assert there.trace and [step["step"] for step in there.trace] == [step["step"] for step in here.trace or ()]
+    plain = await remote.query("g", Ask("Who discovered polonium?"))
+    assert plain.trace is None
+    steps = [step async for step in remote.stream("g", ask)]
+    assert isinstance(steps[0], Answer) and isinstance(steps[-1], Answer) and not steps[0].answer
+    assert "".join(step.text for step in steps if isinstance(step, Piece)) == steps[-1].answer == here.answer
+    assert await remote.graphs() == await replica.graphs()
+    assert await remote.digest("g") == await replica.digest("g")
+    assert await remote.entity("g", here.nodes[0].id) == await replica.entity("g", here.nodes[0].id)
+    assert await remote.document("g", "lab") == await replica.document("g", "lab")
+    assert list(await remote.reports("g")) == list(await replica.reports("g"))
+    stats, own = await remote.stats("g"), await replica.stats("g")
+    assert (stats.counts, stats.revisions, stats.models, stats.lag) == (own.counts, own.revisions, own.models, own.lag)
+    assert (await remote.health()).ready
+
+
+async def test_gateway_raises_what_the_replica_raised(cluster: Cluster) -> None:
+    """Each error comes back as its class, with its field; an unreachable replica is Retryable."""
+    replica = await cluster.replica("one")
+    remote = await cluster.gateway(replica)
+    with pytest.raises(NotFound, match="nowhere"):
+        await remote.digest("nowhere")
+    receipt = await remote.publish([document(*one) for one in TEXTS.items()])
+    await remote.query("g", after(receipt.token))
+    with pytest.raises(Invalid) as caught:
+        await remote.query("g", Ask("?", mode="dance"))
+    assert caught.value.field == "mode"
+    with pytest.raises(Invalid, match="nothing was published"):
+        await remote.query("g", after("0:9999"))
+    with pytest.raises(DeadlineExceeded):
+        await remote.query("g", Ask("?", timeout_s=0.0))
+    async with RemoteApplication.open(Settings(query="127.0.0.1:9")) as lost:
+        with pytest.raises(Retryable):
+            await lost.digest("g")
+        assert not (await lost.health()).ready
+
+
+async def test_gateway_serves_http(cluster: Cluster) -> None:
+    """The HTTP face over a gateway: publish, ask, look up, and the errors' statuses."""
+    remote = await cluster.gateway(await cluster.replica("one"))
+    async with http_service(create_app(remote)) as url, httpx.AsyncClient(base_url=f"{url}/v1/graphs/g") as client:
+        body = [{"id": doc_id, "text": text} for doc_id, text in TEXTS.items()]
+        published = await client.post("/documents", json=body)
+        assert published.status_code == 202 and published.json()["accepted"] == 3
+        asked = {"question": "Who discovered polonium?", "after": published.json()["token"]}
+        answer = (await client.post("/query", json=asked)).json()
+        assert answer["answer"] and answer["citations"]
+        streamed = await client.post("/query", json=asked, headers={"accept": "text/event-stream"})
+        assert streamed.text.count("event: answer") == 1 and "event: token" in streamed.text
+        assert (await client.get("/documents/nobody")).status_code == 404
+        assert (await client.post("/query", json={"question": "?", "mode": "dance"})).status_code == 422
+
+
+async def test_rebuild_and_verify_are_done_by_the_writer_and_seen_by_every_replica(cluster: Cluster) -> None:
+    """While documents come in: the digest stays, nothing differs, replicas and reports go on behind the rebuild."""
+    replicas = [await cluster.replica("one"), await cluster.replica("two")]
+    await replicas[0].publish([document(*one) for one in TEXTS.items()])
+    receipt = await replicas[0].publish([document("late", "Henri Becquerel knew Marie Curie.")])
+    await replicas[1].query("g", after(receipt.token))
+    verified = await replicas[1].verify("g")
+    assert verified.differences == () and verified.digest == verified.recounted and verified.checked["documents"] == 4
+    rebuilt, receipt = await asyncio.gather(
+        replicas[0].rebuild("g"), replicas[1].publish([document("later", "Paul Langevin knew Pierre Curie.")])
+    )
+    assert rebuilt.switched
+    answers = [await one.query("g", after(receipt.token)) for one in replicas]
+    assert all("later" in {passage.doc_id for passage in answer.passages} for answer in answers)
+    assert {(await one.digest("g")).digest for one in replicas} == {verified_digest(await replicas[0].verify("g"))}
+    with pytest.raises(NotFound):
+        await replicas[0].rebuild("nowhere")
+
+
+async def test_replica_names_what_its_view_differs_in(cluster: Cluster) -> None:
+    """A view that was damaged in memory: verify, asked there, says that what questions see is not what is stored."""
+    replica = await cluster.replica("one")
+    receipt = await replica.publish([document(*one) for one in TEXTS.items()])
+    await replica.query("g", after(receipt.token))
+    view = replica._runtime.views.get("g")  # type: ignore[attr-defined]
+    view.documents.pop("lab")
+    assert (await replica.verify("g")).differences == ("queryable what questions see is not what is stored",)
+
+
+async def test_replica_that_restarts_starts_from_its_saved_indexes_and_the_store(cluster: Cluster) -> None:
+    """Documents come while it is away: it has them all, at the version of the other one."""
+    stays = await cluster.replica("stays")
+    async with AsyncExitStack() as life:
+        worker = await cluster.start("query", "returns", life)
+        assert worker.application is not None
+        receipt = await worker.application.publish([document(*one) for one in TEXTS.items()])
+        await worker.application.query("g", after(receipt.token))
+    receipt = await stays.publish([document("late", "Henri Becquerel knew Marie Curie.")])
+    await stays.query("g", after(receipt.token))
+    back = await cluster.replica("returns")
+    assert (await back.digest("g")) == (await stays.digest("g"))
+    assert "late" in {one.doc_id for one in (await back.query("g", after(receipt.token))).passages}
+
+
+async def test_processes_of_two_embedding_models_do_not_share_a_cluster(cluster: Cluster) -> None:
+    """The model's name is kept in the store: whoever comes with another is refused, with the cure."""
+    with pytest.raises(Broken, match="set the model back"):
+        await check_model(cluster.backing, "another model")
+
+
+def verified_digest(verified: object) -> str:
+    assert verified.differences == ()
+    return str(verified.digest)
