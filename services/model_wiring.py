@@ -78,6 +78,17 @@ class ModelSet:
     reporter: Reporter = field(default_factory=ExtractiveReporter)
     rater: Rater | None = None
 
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What `stats` says of them."""
+        return {
+            "extraction": self.reading.extractor.name,
+            "embedding": self.embedder.name,
+            "answers": self.generator.name,
+            "reports": self.reporter.name,
+            "rating": self.rater.name if self.rater else "by neighbourhood",
+        }
+
 
 def plan(settings: Settings) -> Plan:
     """Raises Broken for half an endpoint, a bad prompt, a budget in money without prices."""

@@ -132,25 +132,19 @@ def _runtime(
         notes,
     )
     runtime = Runtime(
-        backend.log,
-        backend.store,
-        backend.ledger,
-        views,
-        progress,
-        upkeep,
-        MemoisedEmbedder(models.embedder, MemoryVectorStore(QUESTIONS_REMEMBERED)),
-        models.generator,
-        models.rater,
-        metrics,
-        Shelves(backend.store),
-        {
-            "extraction": models.reading.extractor.name,
-            "embedding": models.embedder.name,
-            "answers": models.generator.name,
-            "reports": models.reporter.name,
-            "rating": models.rater.name if models.rater else "by neighbourhood",
-        },
-        accounts,
+        log=backend.log,
+        store=backend.store,
+        ledger=backend.ledger,
+        views=views,
+        progress=progress,
+        upkeep=upkeep,
+        embedder=MemoisedEmbedder(models.embedder, MemoryVectorStore(QUESTIONS_REMEMBERED)),
+        generator=models.generator,
+        rater=models.rater,
+        metrics=metrics,
+        shelves=Shelves(backend.store),
+        models=models.names,
+        accounts=accounts,
     )
     return runtime, upkeep, notes
 

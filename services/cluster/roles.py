@@ -17,7 +17,6 @@ from infra.index_folder import IndexFolder
 from infra.metrics import Metrics
 from infra.models.accounting import Accounts
 from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
-from infra.models.offline_reports import ExtractiveReporter
 from infra.settings import Settings
 from services.application import Application, Health
 from services.background import check_now_and_then, judge_now_and_then, save_now_and_then, start, stop
@@ -99,7 +98,7 @@ async def summarizer(tools: Tools) -> AsyncIterator[Worker]:
     settings, backing = tools.settings, tools.backing
     async with _followed(tools, settings.data / "summarize" / "indexes", lambda: None) as (views, follower):
         due = Due(settings.reports_least_change, settings.reports_lazy)
-        writer = ReportWriter(backing.store, ExtractiveReporter(), due)
+        writer = ReportWriter(backing.store, tools.models.reporter, due)
         stage = SummarizeStage(backing.log, views, writer, Metrics(tools.registry), Pace(trims=False))
         async with _tasks({"follow": follower.run, "summarize": stage.run}) as notes:
             yield Worker(_from_notes(notes))
@@ -129,24 +128,20 @@ async def replica(tools: Tools) -> AsyncIterator[Worker]:
 
 def _runtime(tools: Tools, views: Views, progress: Progress, upkeep: ClusterUpkeep) -> Runtime:
     backing, models = tools.backing, tools.models
-    names = {
-        "extraction": models.reading.extractor.name,
-        "embedding": models.embedder.name,
-        "answers": models.generator.name,
-    }
     return Runtime(
-        backing.log,
-        backing.store,
-        backing.ledger,
-        views,
-        progress,
-        upkeep,
-        MemoisedEmbedder(models.embedder, MemoryVectorStore(QUESTIONS_REMEMBERED)),
-        models.generator,
-        Metrics(tools.registry),
-        Shelves(backing.store, every_s=REPORTS_LOOK_S),
-        names,
-        tools.accounts,
+        log=backing.log,
+        store=backing.store,
+        ledger=backing.ledger,
+        views=views,
+        progress=progress,
+        upkeep=upkeep,
+        embedder=MemoisedEmbedder(models.embedder, MemoryVectorStore(QUESTIONS_REMEMBERED)),
+        generator=models.generator,
+        rater=models.rater,
+        metrics=Metrics(tools.registry),
+        shelves=Shelves(backing.store, every_s=REPORTS_LOOK_S),
+        models=models.names,
+        accounts=tools.accounts,
     )
 
 

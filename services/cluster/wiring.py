@@ -23,7 +23,7 @@ from streams.errors import Broken
 from streams.extract import ExtractStage
 from streams.memory.spending import MemorySpending
 
-MEMOS = ("embeddings", "extractions")
+MEMOS = ("embeddings", "extractions", "reports")
 
 
 @asynccontextmanager
