@@ -18,6 +18,7 @@ from infra.metrics import Metrics
 from infra.models.accounting import Accounts
 from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
 from infra.settings import Settings
+from infra.single_valued import load_single_valued
 from services.application import Application, Health
 from services.background import check_now_and_then, judge_now_and_then, save_now_and_then, start, stop
 from services.cluster.backing import Backing
@@ -108,7 +109,7 @@ async def summarizer(tools: Tools) -> AsyncIterator[Worker]:
 async def replica(tools: Tools) -> AsyncIterator[Worker]:
     """Follows the graphs, and answers from them."""
     settings, backing = tools.settings, tools.backing
-    views = Views(IndexFolder(settings.data / "indexes"))
+    views = Views(IndexFolder(settings.data / "indexes"), load_single_valued(settings.single_valued))
     progress = Progress(backing.log, backing.ledger, backing.store, views, REVISIONS_LOOK_S)
     notes: dict[str, str] = {}
     upkeep = ClusterUpkeep(backing.log, views, notes)
@@ -150,7 +151,7 @@ async def _followed(
     tools: Tools, folder: Path, moved: Callable[[], None]
 ) -> AsyncIterator[tuple[Views, DeltaFollower]]:
     """Views that hold every graph of the store, and the follower that is to be run to keep them so."""
-    views = Views(IndexFolder(folder))
+    views = Views(IndexFolder(folder), load_single_valued(tools.settings.single_valued))
     follower = DeltaFollower(tools.backing.log, tools.backing.store, views, moved)
     try:
         await follower.start()
