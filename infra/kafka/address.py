@@ -91,4 +91,5 @@ def kafka_address(settings: Settings) -> KafkaAddress:
         settings.kafka_ssl_ca_file,
         settings.kafka_ssl_cert_file,
         settings.kafka_ssl_key_file,
+        settings.kafka_prefix,
     )

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from prometheus_client import CollectorRegistry
 
 from infra.bolt.address import BoltAddress
-from infra.kafka.address import KafkaAddress
+from infra.kafka.address import kafka_address
 from infra.models.accounting import Accounts
 from infra.models.tally import Tally
 from infra.settings import Settings
@@ -67,21 +67,6 @@ async def _tools(settings: Settings, registry: CollectorRegistry) -> AsyncIterat
         models = open_models(chosen, accounts, Memos(*(backing.memo(name) for name in MEMOS)), tally, stack)
         await check_model(backing, models.embedder.name)
         yield Tools(settings, backing, models, accounts, registry)
-
-
-def kafka_address(settings: Settings) -> KafkaAddress:
-    """Where the brokers are, and how one is let in. Raises Broken for what cannot be."""
-    return KafkaAddress(
-        settings.kafka,
-        settings.kafka_security_protocol,
-        settings.kafka_sasl_mechanism,
-        settings.kafka_sasl_username,
-        settings.kafka_sasl_password.get_secret_value(),
-        settings.kafka_ssl_ca_file,
-        settings.kafka_ssl_cert_file,
-        settings.kafka_ssl_key_file,
-        settings.kafka_prefix,
-    )
 
 
 def bolt_address(settings: Settings) -> BoltAddress:
