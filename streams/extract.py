@@ -24,6 +24,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from graph.records import Extraction
 from streams.dead_letters import bury
 from streams.errors import Exhausted, GraphtideError, Rejected, Retryable
 from streams.extraction import Caps, Models, extract
@@ -31,11 +32,13 @@ from streams.messages import (
     DOCUMENTS,
     EXTRACTIONS,
     DeadLetter,
+    DocumentMessage,
     ExtractionMessage,
     decode_document,
     split_document_key,
 )
 from streams.observing import Observer
+from streams.pauses import Pauses
 from streams.ports import Consumer, Delivered, Ledger, Log, Outcome, Position, Record, State
 from streams.retrying import Backoff
 from streams.spending import Payer, paid_by
@@ -47,8 +50,9 @@ STAGE = "extract"
 HELD_A_SLOT = 8
 """Records that may be decoded and wait, for each slot: behind slots that wait for a model, bad records still end."""
 EVER = 1 << 62
-LONGEST_PAUSE_S = 60.0
-"""After so long a document that waits for its graph's budget looks again: the clock of a machine may be set."""
+MOST_SHELVED = 20_000
+SHELVED_BYTES = 256 << 20
+"""Records of graphs whose budget is used up that are kept waiting; beyond them nothing more is read, of any graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,7 @@ class ExtractStage:
         self._held: frozenset[int] = frozenset()
         self._given_up: set[tuple[str, str, Position]] = set()
         self._faults: dict[Position, tuple[int, str]] = {}
+        self._pauses = Pauses()
         self.waiting: dict[tuple[str, str], str] = {}
 
     async def run(self, consumer: Consumer | None = None) -> None:
@@ -135,7 +140,8 @@ class ExtractStage:
             self._suspects = (self._suspects or set()) | await self._under_way_at_a_crash()
 
     def _note_given_up(self, course: UnderWay, partitions: frozenset[int]) -> None:
-        works = [work.delivered for task, work in course.running.items() if not task.done()]
+        every = [*course.running.items(), *course.shelved.items()]
+        works = [work.delivered for task, work in every if not task.done()]
         for one in works:
             if one.position.partition in partitions and _is_named(one):
                 self._given_up.add((*split_document_key(one.record.key), one.position))
@@ -148,7 +154,9 @@ class ExtractStage:
         settings = self._settings
         return (
             not course.queue
-            and len(course.window) < settings.read_ahead
+            and len(course.window) - len(course.shelved) < settings.read_ahead
+            and len(course.shelved) < MOST_SHELVED
+            and course.shelved_bytes < SHELVED_BYTES
             and len(course.running) < HELD_A_SLOT * settings.concurrency
             and course.held_bytes() < settings.held_bytes
         )
@@ -169,7 +177,7 @@ class ExtractStage:
             course.alone = work.calm if suspected else None
 
     def _start(self, delivered: Delivered, course: UnderWay, wait_s: float) -> Work:
-        work = Work(delivered, asyncio.get_running_loop().create_future())
+        work = Work(delivered, asyncio.get_running_loop().create_future(), course)
         task = asyncio.create_task(self._record(work, course.slots, wait_s))
         task.add_done_callback(lambda _: work.be_calm())
         course.running[task] = work
@@ -257,35 +265,54 @@ class ExtractStage:
         if record.value is None:
             return ExtractionMessage(graph, doc_id, revision, None, accepted_ms).encode()
         document = decode_document(record.key, record.value)
-        backoff, attempt = Backoff(), 0
-        await slots.acquire()
-        holds = True
-        try:
-            while True:
-                try:
-                    with paid_by(Payer(graph, doc_id)):
-                        extraction = await extract(document, revision, self._models, self._settings.caps)
-                    return ExtractionMessage(graph, doc_id, revision, extraction, accepted_ms).encode()
-                except Retryable as error:
-                    self.waiting[graph, doc_id] = str(error)
+        spared = False
+        while True:
+            if self._pauses.left_s(graph):
+                if not spared:
+                    spared = True
                     self._observer.retried(STAGE)
-                    wait_s = backoff.wait_s(attempt, error)
-                    if isinstance(error, Exhausted):  # the models are well: others may have them
-                        slots.release()
-                        holds = False
-                        wait_s = min(wait_s, LONGEST_PAUSE_S)
-                work.be_calm()
-                attempt += 1
-                # Waiting is no fault of the record's, whatever becomes of the process meanwhile.
-                await self._ledger.spare(graph, doc_id, revision)
-                await asyncio.sleep(wait_s)
-                if not holds:
-                    await slots.acquire()
-                    holds = True
-                await self._ledger.begin(graph, doc_id, revision)
-        finally:
-            if holds:
-                slots.release()
+                    work.be_calm()
+                    await self._ledger.spare(graph, doc_id, revision)
+                work.shelve()
+                await self._pause(graph, doc_id)
+            async with slots:
+                if self._pauses.left_s(graph):  # who had the slot before found the budget used up
+                    continue
+                work.take_up()
+                if spared:
+                    spared = False
+                    await self._ledger.begin(graph, doc_id, revision)
+                extraction = await self._read(document, work)
+            if extraction is not None:
+                return ExtractionMessage(graph, doc_id, revision, extraction, accepted_ms).encode()
+
+    async def _pause(self, graph: str, doc_id: str) -> None:
+        """Wait until the graph's budget may have something left."""
+        while (left_s := self._pauses.left_s(graph)) > 0:
+            self.waiting[graph, doc_id] = self._pauses.reason(graph)
+            await asyncio.sleep(left_s)
+
+    async def _read(self, document: DocumentMessage, work: Work) -> Extraction | None:
+        """What the document says; None when its graph's budget is used up. While a model is away, it waits."""
+        graph, doc_id, revision = document.graph, document.doc_id, work.delivered.position.offset
+        backoff, attempt = Backoff(), 0
+        while True:
+            try:
+                with paid_by(Payer(graph, doc_id)):
+                    return await extract(document, revision, self._models, self._settings.caps)
+            except Exhausted as refusal:
+                self._pauses.pause(graph, refusal)
+                return None
+            except Retryable as error:
+                self.waiting[graph, doc_id] = str(error)
+                self._observer.retried(STAGE)
+                wait_s = backoff.wait_s(attempt, error)
+            work.be_calm()
+            attempt += 1
+            # Waiting is no fault of the record's, whatever becomes of the process meanwhile.
+            await self._ledger.spare(graph, doc_id, revision)
+            await asyncio.sleep(wait_s)
+            await self._ledger.begin(graph, doc_id, revision)
 
 
 def _is_named(delivered: Delivered) -> bool:

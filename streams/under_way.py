@@ -1,6 +1,7 @@
 """What one run of the extract stage has under way: read and not begun, begun and not ended, ended and not committed.
 
-It decides nothing: the stage does. Invariant: a record is in `queue`, in `running`, or behind one of them in `window`.
+It decides nothing: the stage does. Invariant: a record is in `queue`, in `running`, on the shelf (`shelved`: begun, it
+waits for its graph's budget), or behind one of them in `window`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,17 @@ class Work:
 
     delivered: Delivered
     calm: asyncio.Future[None]
+    course: UnderWay | None = None
+
+    def shelve(self) -> None:
+        """It waits for its graph's budget, and takes no room from others meanwhile. To be called by its task."""
+        if self.course is not None:
+            self.course.shelve(asyncio.current_task())
+
+    def take_up(self) -> None:
+        """It goes on."""
+        if self.course is not None:
+            self.course.take_up(asyncio.current_task())
 
     def be_calm(self) -> None:
         """See `calm`; to be called any number of times."""
@@ -37,38 +49,68 @@ class UnderWay:
     slots: asyncio.Semaphore
     queue: deque[Delivered] = field(default_factory=deque)
     running: dict[asyncio.Task[None], Work] = field(default_factory=dict)
+    shelved: dict[asyncio.Task[None], Work] = field(default_factory=dict)
     window: Window = field(default_factory=Window)
     alone: asyncio.Future[None] | None = None
+    stirred: asyncio.Event = field(default_factory=asyncio.Event)
+    shelved_bytes: int = 0
 
     def held_bytes(self) -> int:
-        """Size of the records that were begun."""
-        return sum(len(work.delivered.record.value or b"") for work in self.running.values())
+        """Size of the records that were begun, and are not on the shelf."""
+        return sum(map(_size, self.running.values()))
+
+    def shelve(self, task: asyncio.Task[None] | None) -> None:
+        """See `Work.shelve`."""
+        work = self.running.pop(task, None) if task is not None else None
+        if task is not None and work is not None:
+            self.shelved[task] = work
+            self.shelved_bytes += _size(work)
+            self.stirred.set()
+
+    def take_up(self, task: asyncio.Task[None] | None) -> None:
+        """See `Work.take_up`."""
+        work = self.shelved.pop(task, None) if task is not None else None
+        if task is not None and work is not None:
+            self.running[task] = work
+            self.shelved_bytes -= _size(work)
+            self.stirred.set()
 
     async def moves(self, reading: Reading | None) -> None:
-        """Return when a record has ended, the one that must be alone is calm, or something was read."""
-        awaited: set[asyncio.Future[Any]] = {*self.running}
+        """Return when a record ended, the one that must be alone is calm, the shelf changed, or something was read."""
+        stirred = asyncio.ensure_future(self.stirred.wait())
+        awaited: set[asyncio.Future[Any]] = {*self.running, stirred}
         if reading is not None:
             awaited.add(reading)
         if self.alone is not None and not self.alone.done():
             awaited.add(self.alone)
-        await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+        try:
+            await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stirred.cancel()
+            self.stirred.clear()
 
     async def give_up(self, partitions: frozenset[int]) -> None:
         """Forget what is of these partitions: others do it now."""
-        tasks = [task for task, work in self.running.items() if work.delivered.position.partition in partitions]
+        every = [*self.running.items(), *self.shelved.items()]
+        tasks = [task for task, work in every if work.delivered.position.partition in partitions]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for task in tasks:
+            self.take_up(task)
             del self.running[task]
         self.queue = deque(one for one in self.queue if one.position.partition not in partitions)
         self.window.forget(partitions)
 
     async def end(self, reading: Reading | None) -> None:
         """Cancel everything, and wait until it has ended."""
-        tasks: list[asyncio.Task[Any]] = [*self.running]
+        tasks: list[asyncio.Task[Any]] = [*self.running, *self.shelved]
         if reading is not None:
             tasks.append(reading)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _size(work: Work) -> int:
+    return len(work.delivered.record.value or b"")

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
-from streams.errors import Broken, Retryable
+from streams.errors import Broken, Exhausted, Retryable
 from streams.extract import STAGE, ExtractSettings, ExtractStage
 from streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, DeadLetter, DocumentMessage, decode_document
 from streams.ports import Outcome, Position, Record, State
+from streams.spending import payer
 from tests.support.backends import NAMES, Backend, Clock, opened
 from tests.support.openai_server import NAN, NOT_JSON, OpenAIServer, status
 from tests.support.stages import (
@@ -431,3 +432,38 @@ async def test_extract_buries_nothing_for_having_waited_in_many_lives(backend: B
     async with running(extract_stage(backend, Minded(mind)).run):
         await eventually(lambda: all_committed(backend))
     assert [one.doc_id for one in await extractions(backend)] == ["a"]
+
+
+async def test_extract_lets_documents_wait_for_a_budget_without_holding_up_other_graphs(backend: Backend) -> None:
+    """400 documents of a graph that may spend nothing stand in front of three of another: those are done, with two
+    slots, while the others wait with their reason and no attempt on their account; then the budget is raised."""
+    closed, asked = True, []
+
+    async def mind(_: Sequence[str]) -> None:
+        asked.append(payer().graph)
+        if closed and payer().graph == "poor":
+            raise Exhausted("the budget of graph 'poor' is used up", 0.2)
+
+    documents = [DocumentMessage("poor", f"d{n}", f"Ada wrote {n}.") for n in range(400)]
+    documents += [DocumentMessage("rich", f"d{n}", f"Ada wrote {n}.") for n in range(3)]
+    await backend.ledger.accept([Record(one.key, one.encode()) for one in documents])
+    stage = extract_stage(backend, Minded(mind), QUICK)
+    async with running(stage.run):
+        await eventually(lambda: _found(backend, "rich", 3))
+        await eventually(lambda: _is_so(len(stage.waiting) == 400))
+        assert set(stage.waiting.values()) == {"the budget of graph 'poor' is used up"}
+        assert len(asked) < 200, "each of them asks again and again"
+        entries = [await backend.ledger.latest("poor", f"d{n}") for n in range(0, 400, 40)]
+        assert all(one is not None and one.state is State.ACCEPTED for one in entries)
+        assert sum(one.attempts for one in entries if one is not None) <= QUICK.concurrency
+        closed = False
+        await eventually(lambda: all_committed(backend))
+    assert len(await extractions(backend)) == 403 and not stage.waiting
+
+
+async def _found(backend: Backend, graph: str, count: int) -> bool:
+    return sum(one.graph == graph for one in await extractions(backend)) == count
+
+
+async def _is_so(held: bool) -> bool:
+    return held
