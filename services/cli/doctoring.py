@@ -15,7 +15,6 @@ from services.cli.exits import UNREACHABLE, CommandError
 from services.cli.terminal import tell
 from services.doctor import Finding
 from services.doctor.cluster import cluster_findings
-from services.doctor.endpoints import endpoint_findings
 from services.doctor.local import folder_findings, kernel_findings, port_findings, settings_findings
 from services.doctor.running import running_findings
 
@@ -34,12 +33,14 @@ def diagnose(config: Path | None, url: str, connection: Connection) -> Json:
         service += port_findings(settings)
     found += service
     looked.append("the running service" if answers else "ports")
-    for name, findings, asked in (
-        ("endpoints", endpoint_findings(settings), settings.embedding_base_url or settings.llm_base_url),
-        ("cluster", cluster_findings(settings), settings.kafka or settings.bolt),
-    ):
-        found += asyncio.run(_all(findings))
-        looked += [name] if asked else []
+    if settings.embedding_base_url or settings.llm_base_url:
+        from services.doctor.endpoints import endpoint_findings
+
+        found += asyncio.run(_all(endpoint_findings(settings)))
+        looked.append("endpoints")
+    if settings.kafka or settings.bolt:
+        found += asyncio.run(_all(cluster_findings(settings)))
+        looked.append("cluster")
     return _body(found, looked)
 
 

@@ -64,10 +64,11 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 async def _serve(settings: Settings, as_json: bool) -> None:
     from services.access.exposure import gate_of
     from services.access.tls import tls_files
-    from services.wiring import open_application
 
     _stop_at_once_on_signals()
     guard = Guard(gate_of(settings), tls_files(settings))
+    from services.wiring import open_application  # takes a second or two; a refusal should not
+
     with listen(settings.host, settings.port) as listener:
         registry = new_registry()
         async with open_application(settings, registry) as application:
@@ -135,6 +136,7 @@ def new_http_server(parts: Parts, limits: Limits) -> uvicorn.Server:
 
     from services.access.tls import server_context
     from services.http.app import create_app
+    from services.http.heads import BoundedHeads
 
     app = create_app(parts.application, limits, parts.registry, parts.guard.gate)
     graceful_s = max(1, round(parts.settings.shutdown_timeout_s))
@@ -142,6 +144,7 @@ def new_http_server(parts: Parts, limits: Limits) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             app,
+            http=BoundedHeads,
             log_config=None,
             access_log=False,
             lifespan="off",

@@ -68,16 +68,18 @@ def _given(settings: Settings, prefix: str, kind: Any) -> dict[str, Any]:
 async def _bolt(settings: Settings) -> AsyncIterator[Finding]:
     why = "no graph can be read or written"
     try:
-        from neo4j import AsyncGraphDatabase
+        from neo4j import AsyncGraphDatabase, TrustCustomCAs
         from neo4j.exceptions import AuthError, DriverError, Neo4jError
     except ImportError:
         yield Finding("bolt", "the cluster's packages are not installed", why, _INSTALL)
         return
     user, secret = str(getattr(settings, "bolt_user", "")), getattr(settings, "bolt_password", SecretStr(""))
     login = (user, secret.get_secret_value()) if user else None
+    ca = str(getattr(settings, "bolt_ca_file", ""))
+    trust: dict[str, Any] = {"encrypted": True, "trusted_certificates": TrustCustomCAs(ca)} if ca else {}
     try:
         async with asyncio.timeout(PATIENCE_S):
-            async with AsyncGraphDatabase.driver(settings.bolt, auth=login, connection_timeout=5.0) as driver:
+            async with AsyncGraphDatabase.driver(settings.bolt, auth=login, connection_timeout=5.0, **trust) as driver:
                 await driver.verify_connectivity()
     except AuthError:
         yield Finding("bolt", f"{settings.bolt} refuses the login", why, "set GRAPHTIDE_BOLT_USER and _PASSWORD")

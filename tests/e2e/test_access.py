@@ -6,6 +6,8 @@ is in the table before anybody thinks of it.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import time
 from collections.abc import AsyncIterator
@@ -248,8 +250,8 @@ async def test_probes_answer_when_nobody_is_known(house: House) -> None:
 @pytest.mark.parametrize(
     "headers",
     [
-        [(b"x-api-key", b"k" * 100_000)],
-        [(b"authorization", b"Bearer " + b"a." * 30_000)],
+        [(b"x-api-key", b"k" * 40_000)],
+        [(b"authorization", b"Bearer " + b"a." * 20_000)],
         [(b"x-api-key", "schlüssel".encode())],
         [(b"authorization", b"Bearer \xff\xfe")],
         [(b"x-api-key", b"a"), (b"x-api-key", b"b")],
@@ -266,6 +268,28 @@ async def test_hostile_header_is_refused_like_any_other(house: House, headers: l
         response = await http.get("/v1/graphs", headers=headers)
         assert response.status_code == 401, response.text
         assert (await http.get("/healthz")).status_code == 200
+
+
+@pytest.mark.parametrize("line", [b"x-%d: %b\r\n", b"%d%b"], ids=["many headers", "one header without an end"])
+async def test_endless_head_is_refused_before_it_fills_the_memory(house: House, line: bytes) -> None:
+    """431 or a closed connection after a few hundred kilobytes, and the service goes on; a large body is no head."""
+    address = httpx.URL(house.url)
+    reader, writer = await asyncio.open_connection(address.host, address.port)
+    writer.write(b"GET /healthz HTTP/1.1\r\nhost: a\r\nx: ")
+    sent = 0
+    with contextlib.suppress(ConnectionError):
+        while sent < 64 << 20 and not reader.at_eof():
+            writer.write(line % (sent, b"a" * 4096))
+            await writer.drain()
+            sent += 4096
+    assert sent < 32 << 20
+    writer.close()
+    async with httpx.AsyncClient(base_url=house.url) as http:
+        key = house.keys.add("writer", "*", "write")
+        for _ in range(2):
+            body = {"text": "a" * 1_000_000}
+            published = await http.put("/v1/graphs/notes/documents/large", json=body, headers={"x-api-key": key})
+            assert published.status_code == 202
 
 
 async def test_key_stops_working_when_it_is_taken_out_of_the_file(house: House) -> None:

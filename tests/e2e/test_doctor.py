@@ -17,6 +17,7 @@ from infra import kernels
 from infra.settings import Settings
 from services.cli.client import Client
 from services.cli.connection import Connection
+from services.cli.doctoring import diagnose
 from services.doctor import Finding
 from services.doctor.cluster import cluster_findings
 from services.doctor.endpoints import endpoint_findings
@@ -214,18 +215,27 @@ def test_graph_is_found_with_failures_and_an_index_that_is_behind() -> None:
     ]
 
 
+def test_doctor_says_so_when_settings_are_wrong_or_a_named_service_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A setting that cannot be read ends the search; a service that was named has to be there."""
+    monkeypatch.setenv("GRAPHTIDE_DATA", str(tmp_path))
+    monkeypatch.setenv("GRAPHTIDE_PORT", "0")
+    monkeypatch.setenv("GRAPHTIDE_GRPC_PORT", "0")
+    monkeypatch.chdir(tmp_path)
+    [found] = [each for each in diagnose(None, "http://127.0.0.1:9", Connection())["findings"] if each["serious"]]
+    assert "graphtide serve" in found["cure"]
+    monkeypatch.setenv("GRAPHTIDE_PORT", "seven")
+    [found] = diagnose(None, "", Connection())["findings"]
+    assert "GRAPHTIDE_PORT" in found["what"]
+
+
 def test_doctor_ends_with_one_exactly_when_something_does_not_work(tmp_path: Path) -> None:
-    """As a command: JSON and words, with a running service and without."""
-    data = str(tmp_path / "data")
-    well = graphtide("doctor", "--json", data=data, port="0", grpc_port="0", url="")
+    """As a command: JSON beside a running service, words without one."""
+    ill = graphtide("doctor", data=str(tmp_path / "new"), llm_model="m", port="0", grpc_port="0")
+    assert (ill.returncode, "GRAPHTIDE_LLM_BASE_URL" in ill.stdout, "→" in ill.stdout) == (1, True, True)
+    with service(tmp_path / "data") as running:
+        well = graphtide("doctor", "--json", "--url", running.url, data=str(tmp_path / "data"))
     body = json.loads(well.stdout)
     assert (well.returncode, [each for each in body["findings"] if each["serious"]]) == (0, []), well.stdout
-    ill = graphtide("doctor", data=data, llm_model="m", port="0", grpc_port="0")
-    assert (ill.returncode, "GRAPHTIDE_LLM_BASE_URL" in ill.stdout, "→" in ill.stdout) == (1, True, True)
-    wrong = graphtide("doctor", "--json", data=data, port="seven")
-    assert (wrong.returncode, "GRAPHTIDE_PORT" in wrong.stdout) == (1, True)
-    nobody = graphtide("doctor", "--url", "http://127.0.0.1:9", data=data, port="0", grpc_port="0")
-    assert (nobody.returncode, "graphtide serve" in nobody.stdout) == (1, True)
-    with service(tmp_path / "data") as running:
-        answered = graphtide("doctor", "--json", "--url", running.url, data=data)
-        assert (answered.returncode, "the running service" in json.loads(answered.stdout)["looked_at"]) == (0, True)
+    assert "the running service" in body["looked_at"]

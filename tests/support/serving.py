@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from infra.settings import Settings
 from services.application import Application
 from services.cli.serving import listen
+from services.http.heads import BoundedHeads
 from services.protocol.limits import Limits
 from services.rpc.server import create_server
 from tests.support.application import InMemoryApplication
@@ -37,7 +38,8 @@ async def opened(kind: str, folder: Path) -> AsyncIterator[Application]:
 async def http_service(app: ASGIApp) -> AsyncIterator[str]:
     """The URL of `app`, served by uvicorn in this event loop."""
     listener = listen("127.0.0.1", 0)
-    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5)
+    quiet = {"log_config": None, "access_log": False, "lifespan": "off"}
+    config = uvicorn.Config(app, http=BoundedHeads, timeout_graceful_shutdown=5, **quiet)  # type: ignore[arg-type]
     server = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
     serving = asyncio.create_task(server.serve([listener]))
