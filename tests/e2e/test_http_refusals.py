@@ -283,7 +283,7 @@ async def test_path_is_not_found_when_there_is_no_route(http: httpx.AsyncClient)
     refused(await http.get("/v2/graphs"), 404)
     response = await http.patch(DOCUMENT, json={})
     refused(response, 405)
-    assert response.headers["allow"] == "DELETE, GET, PUT"
+    assert response.headers["allow"] == "DELETE, GET, HEAD, PUT"
 
 
 async def test_request_is_refused_when_too_many_are_in_progress(application: InMemoryApplication) -> None:
