@@ -220,9 +220,10 @@ class LiveView:
     def _take_statement(self, row: StatementRow) -> None:
         held = self.statements.get(row.statement)
         if held is not None:
-            held.count, held.weight_milli = row.count, row.weight_milli
+            held.count, held.weight_milli, held.vector = row.count, row.weight_milli, row.vector
             return
-        self.statements[row.statement] = Statement(row.subject, row.predicate, row.object, row.count, row.weight_milli)
+        said = (row.subject, row.predicate, row.object, row.count, row.weight_milli, row.vector)
+        self.statements[row.statement] = Statement(*said)
         for end in (row.subject, row.object):
             self.labels[end].statements.add(row.statement)
 
@@ -257,6 +258,7 @@ class LiveView:
             entity.id = entity_id((label.name, label.type) for label in labels)
             self.entity_nodes[entity.id] = row.node
             entity.name, entity.type, entity.labels, entity.mentions = row.name, row.type, row.labels, row.mentions
+            entity.vector = row.vector
 
     def _take_edges(self, rows: Iterable[EdgeRow]) -> None:
         for row in rows:
@@ -270,7 +272,7 @@ class LiveView:
     def _entity(self, node: int) -> Entity:
         entity = self.entities.get(node)
         if entity is None:
-            entity = self.entities[node] = Entity("", "", "", (), 0)
+            entity = self.entities[node] = Entity("", "", "", (), 0, NO_VECTOR)
         return entity
 
     def _count(self, node: int, entity: Entity, chunk: int, times: int) -> None:

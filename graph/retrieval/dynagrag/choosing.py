@@ -46,7 +46,7 @@ def choose(view: LiveView, question: QuestionVector, seeds: Seeds, admits: Admit
 
     Deviation: compared are those whose centre the question touches (`centres`), not all; an ego-graph near the
     question whose centre is not near it, nor in a near statement or passage, is missed.
-    Cost: some sixty ego-graphs of at most `caps.nodes` entities, whatever the graph's size.
+    Cost: some seventy ego-graphs of at most `caps.nodes` entities, whatever the graph's size.
     """
     around = EgoGraphs(view, admits, told.caps)
     egos = [around.around(centre) for centre in centres(view, question, seeds, admits)]

@@ -9,14 +9,19 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from graph.retrieval.dynagrag.settings import Caps
 from graph.retrieval.filters import Admits
-from graph.view import LiveView
+from graph.view import Edge, LiveView
+
+Stated = tuple[int, int, int]
+"""A statement's number, and subject and object by node."""
+
+NOTHING: dict[int, Edge] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(NamedTuple):
     """A statement inside an ego-graph: its number, and the places of subject and object among the entities."""
 
     statement: int
@@ -44,7 +49,7 @@ class EgoGraphs:
         self._admits = admits
         self._caps = caps
         self._strongest: dict[int, list[int]] = {}
-        self._between: dict[tuple[int, int], list[int]] = {}
+        self._between: dict[tuple[int, int], list[Stated]] = {}
 
     def around(self, centre: int) -> EgoGraph:
         """The ego-graph of an entity (section 3.2), under the caps. Deviation: Thakrar's has none; see `Caps`.
@@ -55,7 +60,8 @@ class EgoGraphs:
         found, ring = {centre: 0}, [centre]
         for _ in range(self._caps.hops):
             ring = list(self._following(ring, found))
-        return EgoGraph(tuple(found), tuple(self._relations(found)))
+        nodes = tuple(found)
+        return EgoGraph(nodes, tuple(self._relations(found, nodes)))
 
     def _following(self, ring: list[int], found: dict[int, int]) -> Iterator[int]:
         """The next hop, in order of discovery; adds it to `found`."""
@@ -81,17 +87,16 @@ class EgoGraphs:
             self._strongest[node] = known
         return known
 
-    def _relations(self, place: dict[int, int]) -> Iterator[Relation]:
-        pairs = []
+    def _relations(self, place: dict[int, int], nodes: tuple[int, ...]) -> Iterator[Relation]:
+        """Of all pairs in the order of their places. The time of a question goes here."""
+        neighbours, inside = self._view.neighbours, place.keys()
         for node, at in place.items():
-            others = self._view.neighbours.get(node, {}).keys() & place.keys()  # the smaller is looked through
-            pairs += [(at, place[other], node, other) for other in others if place[other] > at]
-        for _, _, node, other in sorted(pairs):
-            for number in self._statements(node, other):
-                subject, object_ = self._view.ends(number)
-                yield Relation(number, place[subject], place[object_])
+            others = neighbours.get(node, NOTHING).keys() & inside  # the smaller is looked through
+            for further in sorted([place[other] for other in others if place[other] > at]):
+                for number, subject, object_ in self._statements(node, nodes[further]):
+                    yield Relation(number, place[subject], place[object_])
 
-    def _statements(self, one: int, other: int) -> list[int]:
+    def _statements(self, one: int, other: int) -> list[Stated]:
         """The admitted statements between two entities, by their words. Cost: those of the one that has fewer."""
         pair = (one, other) if one < other else (other, one)
         known = self._between.get(pair)
@@ -105,7 +110,8 @@ class EgoGraphs:
             }
             if self._admits is not None:
                 found = {number for number in found if any(map(self._admits, self._view.statements[number].chunks))}
-            known = self._between[pair] = sorted(found, key=self._words) if len(found) > 1 else list(found)
+            ordered = sorted(found, key=self._words) if len(found) > 1 else found
+            known = self._between[pair] = [(number, *self._view.ends(number)) for number in ordered]
         return known
 
     def _words(self, number: int) -> tuple[str, str, str, str, str]:

@@ -6,14 +6,15 @@ that sums have one order and equal graphs give equal bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graph.records import Vector
 from graph.retrieval.dynagrag.egographs import EgoGraph
-from graph.vector_index import Ids, VectorIndex, Vectors
+from graph.vector_index import Vectors, unit_rows
 from graph.view import LiveView
 
 Matrix = NDArray[np.float64]
@@ -47,29 +48,22 @@ def gather(view: LiveView, egos: Sequence[EgoGraph]) -> Gathered:
     """Fetch each vector once. An entity weighs how often it is mentioned, a relation how often it is stated."""
     nodes = dict.fromkeys(node for ego in egos for node in ego.nodes)
     numbers = dict.fromkeys(relation.statement for ego in egos for relation in ego.relations)
-    mentions = (view.entities[node].mentions for node in nodes)
-    counts = (view.statements[number].count for number in numbers)
+    entities, statements = (view.entities[node] for node in nodes), (view.statements[number] for number in numbers)
+    of_entities = [(entity.vector, entity.mentions) for entity in entities]
+    of_statements = [(said.vector, said.count) for said in statements]
+    dimensions = view.indexes.entities.dimensions
     return Gathered(
-        _features(view.indexes.entities, list(nodes), mentions),
-        _features(view.indexes.statements, list(numbers), counts),
+        _features(list(nodes), of_entities, dimensions), _features(list(numbers), of_statements, dimensions)
     )
 
 
-def _features(index: VectorIndex, numbers: list[int], weights: Iterable[int]) -> Features:
-    vectors, held = _held(index, np.array(numbers, np.int64))
-    row = {number: place for place, number in enumerate(numbers)}
-    return Features(row, vectors, np.array(list(weights), np.float64) * held)
-
-
-def _held(index: VectorIndex, numbers: Ids) -> tuple[Vectors, NDArray[np.bool_]]:
-    """The vectors, and which there are. To ask for each whether it is there costs more than to fetch them."""
-    try:
-        return index.vectors(numbers), np.ones(len(numbers), dtype=bool)
-    except KeyError:
-        held = np.array([number in index for number in numbers.tolist()], dtype=bool)
-        vectors = np.zeros((len(numbers), index.dimensions), np.float32)
-        vectors[held] = index.vectors(numbers[held])
-        return vectors, held
+def _features(numbers: list[int], held: list[tuple[Vector, int]], dimensions: int) -> Features:
+    vectors = np.zeros((len(numbers), dimensions), np.float32)
+    weights = np.array([weight if vector.size else 0 for vector, weight in held], np.float64)
+    there = [vector for vector, _ in held if vector.size]
+    if there:
+        vectors[[bool(vector.size) for vector, _ in held]] = unit_rows(np.array(there, np.float32), dimensions)
+    return Features({number: place for place, number in enumerate(numbers)}, vectors, weights)
 
 
 def total_embeddings(egos: Sequence[EgoGraph], gathered: Gathered) -> Matrix:
@@ -95,9 +89,9 @@ def total_embeddings(egos: Sequence[EgoGraph], gathered: Gathered) -> Matrix:
 
 def edge_rows(ego: EgoGraph, statements: Features) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The rows of an ego-graph's relations (m,), and the places of their two ends among its nodes (m, 2)."""
-    rows = [statements.row[relation.statement] for relation in ego.relations]
-    ends = [(relation.subject, relation.object) for relation in ego.relations]
-    return np.array(rows, np.intp), np.array(ends, np.intp).reshape(-1, 2)
+    relations = np.array(ego.relations, np.intp).reshape(-1, 3)
+    rows = [statements.row[number] for number in relations[:, 0].tolist()]
+    return np.array(rows, np.intp), relations[:, 1:]
 
 
 def cosines(vectors: Matrix | Vectors, question: Scores) -> Scores:

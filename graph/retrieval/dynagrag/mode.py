@@ -26,7 +26,7 @@ DEFAULT = Dynagrag()
 def retrieve_dynagrag(view: LiveView, question: Question, told: Dynagrag = DEFAULT) -> Retrieved:
     """A part for each chosen subgraph, by similarity; and the `top_k` passages, most of all those the parts rest on.
 
-    Call under `view.lock.read()`. Cost: five searches, some two hundred small ego-graphs, the passages behind five of
+    Call under `view.lock.read()`. Cost: five searches, some seventy small ego-graphs, the passages behind five of
     them: each step is bounded, whatever the graph's size.
     """
     admits = admitted_chunks(view, question.filters)
