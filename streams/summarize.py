@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 
 from graph.view import LiveView
 from streams.announcing import is_notice
-from streams.errors import Rejected
+from streams.errors import Exhausted, Rejected
 from streams.followers import Views
 from streams.messages import DELTAS, decode_notice
 from streams.observing import Observer
+from streams.pauses import Pauses
 from streams.ports import Consumer, Delivered, Log, Position
 from streams.reports import ReportWriter
 
@@ -63,6 +64,8 @@ class SummarizeStage:
         self._writer = writer
         self._observer = observer
         self._pace = pace or Pace()
+        self._pauses = Pauses()
+        self._owing: set[str] = set()
 
     async def run(self) -> None:
         """Follow until cancelled. A position is committed once the reports it asks for are written."""
@@ -102,15 +105,28 @@ class SummarizeStage:
             except TimeoutError:  # anybody may write to a topic
                 log.error("graph %s: version %d, of which a notice speaks, does not come", graph[:80], one.version)
                 continue
-            await self._writer.write(view, await asyncio.to_thread(_nodes, view) if one.whole else one.nodes)
+            await self._write(view, await asyncio.to_thread(_nodes, view) if one.whole else one.nodes)
         self._observer.worked(STAGE, time.monotonic() - started)
 
     async def _write_wanted(self) -> None:
-        """Write what questions asked for meanwhile."""
+        """Write what questions asked for meanwhile, and what a used-up budget left undone."""
         for graph in self._views.versions():
             view = self._views.get(graph)
-            if view is not None and view.reports.has_wishes():
-                await self._writer.write(view, ())
+            owes = graph in self._owing and not self._pauses.left_s(graph)
+            if view is not None and (owes or view.reports.has_wishes()):
+                await self._write(view, ())
+
+    async def _write(self, view: LiveView, nodes: Iterable[int]) -> None:
+        """A graph whose budget is used up stays in debt, and holds up no other."""
+        try:
+            await self._writer.write(view, nodes)
+        except Exhausted as refusal:
+            if view.graph not in self._owing:
+                log.warning("reports wait: %s", refusal)
+            self._owing.add(view.graph)
+            self._pauses.pause(view.graph, refusal)
+        else:
+            self._owing.discard(view.graph)
 
 
 def _note(delivered: Sequence[Delivered], touched: dict[str, _Touched]) -> None:

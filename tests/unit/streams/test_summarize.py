@@ -10,7 +10,7 @@ import pytest
 
 from graph.reporting import Report, Subject, extractive
 from streams.consolidate import ConsolidateStage
-from streams.errors import Retryable
+from streams.errors import Exhausted, Retryable
 from streams.followers import Views
 from streams.messages import DELTAS, DocumentMessage, GivenFact
 from streams.ports import Record, ReportRow
@@ -29,6 +29,7 @@ class Counting:
 
     asked: list[Subject] = field(default_factory=list)
     failures: int = 0
+    refuses: bool = False
 
     @property
     def name(self) -> str:
@@ -38,6 +39,8 @@ class Counting:
         if self.failures:
             self.failures -= 1
             raise Retryable("the model is away")
+        if self.refuses:
+            raise Exhausted("the budget of graph 'g' is used up", 0.2)
         self.asked.append(subject)
         return extractive(subject)
 
@@ -178,3 +181,21 @@ async def test_reports_survive_a_restart(tmp_path: Path) -> None:
 
 async def _is(value: bool) -> bool:
     return value
+
+
+async def test_summarize_leaves_a_graph_in_debt_when_its_budget_is_used_up_and_pays_later(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The notices are done with, so no other graph waits; once the budget has something left, the report is written
+    though nothing more is published."""
+    monkeypatch.setattr("streams.summarize.LOOK_S", 0.02)
+    pipeline.reporter.refuses = True
+    await pipeline.send("a", *CIRCLE)
+    assert not pipeline.reporter.asked and not await pipeline.reports()
+    pipeline.reporter.refuses = False
+    await eventually(lambda: _is(bool(pipeline.reporter.asked)))
+    await eventually(lambda: _served(pipeline))
+
+
+async def _served(pipeline: Pipeline) -> bool:
+    return bool(await pipeline.reports())
