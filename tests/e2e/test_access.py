@@ -75,6 +75,25 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     await server.stop(None)
 
 
+NEEDED = {
+    "read": ["GET /v1/graphs", "POST /v1/graphs/{graph}/query", "GET /v1/graphs/{graph}/stats", "Query", "QueryStream"],
+    "write": ["PUT /v1/graphs/{graph}/documents/{id}", "DELETE /v1/graphs/{graph}/documents/{id}", "Publish", "Delete"],
+    "admin": ["POST /v1/graphs/{graph}/verify", "POST /v1/graphs/{graph}/rebuild", "Verify", "Rebuild"],
+    "metrics": ["GET /metrics"],
+}
+"""What these need, said once more by hand: the table below believes what the code says."""
+
+
+@pytest.mark.parametrize(("action", "names"), NEEDED.items())
+def test_action_is_the_one_that_was_meant(action: str, names: list[str]) -> None:
+    """Also the batch and the stream; what nobody thought of needs admin."""
+    more = {"write": ["POST /v1/graphs/{graph}/documents", "PublishStream"], "read": ["GetDocument", "ListGraphs"]}
+    for name in [*names, *more.get(action, ())]:
+        method, _, path = name.partition(" ")
+        assert (http_action(method, path) if path else rpc_action(name)).value == action, name
+    assert http_action("POST", "/v1/graphs/{graph}/new") is rpc_action("New") is Action.ADMIN
+
+
 def bad_credentials(keys: KeyFile) -> dict[str, dict[str, str]]:
     """What must be answered with 401, as headers."""
     good = keys.add("wellknown", "*", "read write admin metrics")
