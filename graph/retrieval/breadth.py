@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from graph.retrieval.filters import Admits
 from graph.view import LiveView
 
-HUB = 1_000
+HUB = 128
 
 
 @dataclass(frozen=True, slots=True)

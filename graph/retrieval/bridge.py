@@ -26,7 +26,7 @@ from graph.retrieval.subgraph import stated_by
 from graph.view import LiveView, walk_entity
 
 MOST_TERMINALS = 5
-BOUNDS = Bounds(longest=10 * UNIT, budget=20_000)
+BOUNDS = Bounds(longest=10 * UNIT, budget=4_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def retrieve_bridge(view: LiveView, question: Question, bounds: Bounds = BOUNDS)
     admits = admitted_chunks(view, question.filters)
     near = nearest_passages(view, question.vector, admits, max(NEAR, question.top_k))
     terminals, how = choose_terminals(view, question, admits)
-    tree = steiner_tree(EntityRoads(view, admits), terminals, view.entity_id, bounds)
+    tree = steiner_tree(EntityRoads(view, terminals, admits), terminals, view.entity_id, bounds)
     crossings = [crossing for ends in tree.edges() if (crossing := cross(view, question, ends, admits))]
     found = measured(view, question, {hit.number for hit in near}.union(one.passage for one in crossings))
     evidence = list(dict.fromkeys(crossing.passage for crossing in crossings))

@@ -96,7 +96,7 @@ def _explore(view: LiveView, question: Question, admits: Admits | None) -> Explo
     ends = [hit.number for hit in seeds.entities[:BRIDGED]]
     tree, crossings = Tree((), (), 0, 0, True), list[bridge.Crossing]()
     if not _connected(view, ends, {*hops, *(visit.node for visit in visits)}):
-        tree = steiner_tree(EntityRoads(view, admits), ends, view.entity_id, bridge.BOUNDS)
+        tree = steiner_tree(EntityRoads(view, ends, admits), ends, view.entity_id, bridge.BOUNDS)
         found = (bridge.cross(view, question, pair, admits) for pair in tree.edges())
         crossings = [one for one in found if one is not None]
     return Explored(seeds, starts, hops, visits, mass, tree, tuple(crossings))

@@ -6,7 +6,7 @@ Invariant: a cost is a function of the live graph alone, an integer, and the sam
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from graph.retrieval.filters import Admits
 from graph.view import LiveView
@@ -16,10 +16,14 @@ UNIT = 1_000_000
 
 
 class EntityRoads:
-    """The edges of a view, under a filter only those that an admitted passage states. A `steiner.Roads`."""
+    """The edges of a view, under a filter only those that an admitted passage states. A `steiner.Roads`.
 
-    def __init__(self, view: LiveView, admits: Admits | None = None) -> None:
+    `ends` are the entities that a search wants to reach: others that have one neighbour lead nowhere, and are left out.
+    """
+
+    def __init__(self, view: LiveView, ends: Collection[int], admits: Admits | None = None) -> None:
         self._view = view
+        self._ends = frozenset(ends)
         self._admits = admits
 
     def links(self, node: int) -> int:
@@ -39,6 +43,8 @@ class EntityRoads:
         edges = held.get(node, {})
         here, stated = len(edges), None if self._admits is None else self._stated(node)
         for other, edge in edges.items():
+            if len(held[other]) == 1 and other not in self._ends:
+                continue
             if stated is None or other in stated:
                 generic = 1 + math.log10(here * len(held[other])) / 2
                 yield other, max(1, round(UNIT * generic / (1 + math.log(edge.weight))))

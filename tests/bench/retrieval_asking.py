@@ -69,7 +69,7 @@ def context_tokens(view: LiveView, ask: Asked, method: Method) -> float:
     return float(np.mean(totals))
 
 
-def latencies_ms(view: LiveView, ask: Asked, method: Method, rounds: int = 3) -> list[float]:
+def latencies_ms(view: LiveView, ask: Asked, method: Method, rounds: int = 1) -> list[float]:
     """CPU of each question at TOP_K, without its embedding: the least of some rounds, after one that warms up."""
     taken = [[_cpu_ms(method, view, question) for question in ask.each(top_k=TOP_K)] for _ in range(rounds + 1)]
     return [min(row) for row in zip(*taken[1:], strict=True)]

@@ -178,11 +178,31 @@ def test_roads_cost_the_same_from_both_ends_on_random_graphs(seed: int) -> None:
     """What the search's argument needs: symmetric costs of at least one, and as many links as announced."""
     print("seed", seed)
     view = small_view(random_documents(random.Random(seed), 60))
-    roads = EntityRoads(view)
+    roads = EntityRoads(view, view.entities)
     costs = {(node, other): cost for node in view.entities for other, cost in roads.leading_from(node)}
     assert costs
     assert all(cost == costs[other, node] >= 1 for (node, other), cost in costs.items())
     assert all(roads.links(node) == sum(one == node for one, _ in costs) for node in view.entities)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_dead_ends_are_left_out_and_no_tree_differs(seed: int) -> None:
+    """What has one neighbour and is not asked for is on no path: the tree is that of all roads, with less to read."""
+    print("seed", seed)
+    rng = random.Random(seed)
+    view = small_view(
+        [SmallDocument(f"d{n}", "x", (), ((f"n{rng.randint(0, 30)}", "of", f"n{n}"),)) for n in range(40)]
+    )
+    terminals = rng.sample(sorted(view.entities), 3)
+    trees = [
+        steiner_tree(EntityRoads(view, ends), terminals, view.entity_id, Bounds(50 * UNIT, 10**6))
+        for ends in (terminals, view.entities)
+    ]
+    assert (trees[0].paths, trees[0].groups, trees[0].cost) == (trees[1].paths, trees[1].groups, trees[1].cost)
+    leaf = next(node for node, ends in view.neighbours.items() if len(ends) == 1)
+    (beside,) = view.neighbours[leaf]
+    assert leaf not in dict(EntityRoads(view, []).leading_from(beside))
+    assert leaf in dict(EntityRoads(view, [leaf]).leading_from(beside))
 
 
 def named(view: LiveView, question: str) -> list[tuple[str, str, bool]]:
