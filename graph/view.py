@@ -73,6 +73,7 @@ class LiveView:
         self.entities: dict[int, Entity] = {}
         self.entity_nodes: dict[str, int] = {}
         self.neighbours: dict[int, dict[int, Edge]] = {}
+        self.edge_count = 0
         self.same_as: dict[tuple[int, int], SameAsRow] = {}
         self._linked: dict[int, set[tuple[int, int]]] = {}
         self._walked: set[tuple[int, int]] = set()
@@ -157,6 +158,7 @@ class LiveView:
         for number in gone.labels:
             self._forget_name(self.labels.pop(number).name, number)
             self._linked.pop(number, None)
+        self.edge_count -= len(gone.edges)
         for u, v in gone.edges:
             self._walked.add((walk_entity(u), walk_entity(v)))
             for a, b in ((u, v), (v, u)):
@@ -264,6 +266,7 @@ class LiveView:
         for row in rows:
             edge = Edge(row.weight, row.trussness)
             held = self.neighbours.get(row.u, {}).get(row.v)
+            self.edge_count += held is None
             if held is None or held.weight != row.weight:
                 self._walked.add((walk_entity(row.u), walk_entity(row.v)))
             self.neighbours.setdefault(row.u, {})[row.v] = edge

@@ -1,17 +1,43 @@
-"""Prometheus metrics of the stages, in one registry. Names and units are part of what operators rely on.
+"""Prometheus metrics of the stages and of questions, in one registry. docs/metrics.md lists them all.
 
-Labels are bounded: `graph` by the number of graphs, `state` and `stage` by the code.
+Names and units are part of what operators rely on. Labels are bounded: `graph` by MOST_GRAPHS, beyond which graphs are
+counted together as "other"; `state`, `stage`, `mode` and `status` by the code.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from graph.records import GraphDelta
+from streams.errors import GraphtideError
 from streams.ports import State
 
 LATENCIES_KEPT = 2048
+MOST_GRAPHS = 200
+OTHER = "other"
+
+_QUERY_BUCKETS_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+
+
+class GraphNames:
+    """Which graphs have a label of their own: the first that are seen."""
+
+    def __init__(self, most: int = MOST_GRAPHS) -> None:
+        self._most = most
+        self._known: set[str] = set()
+
+    def label(self, graph: str) -> str:
+        if graph in self._known:
+            return graph
+        if len(self._known) >= self._most:
+            return OTHER
+        self._known.add(graph)
+        return graph
 
 
 class Metrics:
@@ -19,6 +45,7 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
+        self.names = GraphNames()
         self._revisions = Counter(
             "graphtide_revisions", "Document revisions that reached an end", ["graph", "state"], registry=self.registry
         )
@@ -39,20 +66,92 @@ class Metrics:
         self._retries = Counter(
             "graphtide_retries", "Times a stage waited to try again", ["stage"], registry=self.registry
         )
+        self._changes = Counter(
+            "graphtide_graph_changes",
+            "Rows of a graph that its documents changed: what they cost beyond themselves",
+            ["graph", "kind", "change"],
+            registry=self.registry,
+        )
+        self._queries = Counter(
+            "graphtide_queries", "Questions, by how they ended", ["graph", "mode", "status"], registry=self.registry
+        )
+        self._query_seconds = Histogram(
+            "graphtide_query_seconds",
+            "From a question's arrival to the whole answer",
+            ["mode"],
+            buckets=_QUERY_BUCKETS_S,
+            registry=self.registry,
+        )
+        self._waiting = Gauge(
+            "graphtide_documents_waiting", "Revisions that have no end yet", ["graph"], registry=self.registry
+        )
+        self._oldest = Gauge(
+            "graphtide_oldest_waiting_seconds", "Age of the oldest revision that has no end", registry=self.registry
+        )
+        self._lag = Gauge(
+            "graphtide_consumer_lag",
+            "Records of a topic that a stage has not read yet",
+            ["topic", "group", "partition"],
+            registry=self.registry,
+        )
+        self._stopped = Gauge(
+            "graphtide_stage_stopped", "1 while a stage does not go on and says why", ["stage"], registry=self.registry
+        )
         self._latest: dict[str, deque[float]] = {}
 
     def ended(self, graph: str, state: State) -> None:
-        self._revisions.labels(graph, state.value).inc()
+        self._revisions.labels(self.names.label(graph), state.value).inc()
 
     def queryable(self, graph: str, seconds: float) -> None:
-        self._queryable.labels(graph).observe(seconds)
-        self._latest.setdefault(graph, deque(maxlen=LATENCIES_KEPT)).append(seconds)
+        name = self.names.label(graph)
+        self._queryable.labels(name).observe(seconds)
+        self._latest.setdefault(name, deque(maxlen=LATENCIES_KEPT)).append(seconds)
 
     def worked(self, stage: str, seconds: float) -> None:
         self._stages.labels(stage).observe(seconds)
 
     def retried(self, stage: str) -> None:
         self._retries.labels(stage).inc()
+
+    def changed(self, delta: GraphDelta) -> None:
+        """A delta was committed: count its rows by kind. Cost: a handful of additions."""
+        gone, name = delta.gone, self.names.label(delta.graph)
+        for kind, written, removed in (
+            ("chunk", delta.chunks, gone.chunks),
+            ("label", delta.labels, gone.labels),
+            ("relation", delta.statements, gone.statements),
+            ("entity", delta.entities, gone.entities),
+            ("edge", delta.edges, gone.edges),
+            ("same-as", delta.same_as, gone.same_as),
+        ):
+            self._changes.labels(name, kind, "written").inc(len(written))
+            self._changes.labels(name, kind, "removed").inc(len(removed))
+
+    @contextmanager
+    def asking(self, graph: str, mode: str) -> Iterator[None]:
+        """Around a question. `mode` must be one that exists."""
+        started, status = time.perf_counter(), "broken-off"
+        try:
+            yield
+            status = "answered"
+        except GraphtideError as error:
+            status = type(error).__name__
+            raise
+        finally:
+            self._queries.labels(self.names.label(graph), mode, status).inc()
+            self._query_seconds.labels(mode).observe(time.perf_counter() - started)
+
+    def waiting(self, graph: str, revisions: int) -> None:
+        self._waiting.labels(self.names.label(graph)).set(revisions)
+
+    def oldest_waiting(self, seconds: float) -> None:
+        self._oldest.set(seconds)
+
+    def behind(self, topic: str, group: str, partition: int, records: int) -> None:
+        self._lag.labels(topic, group, str(partition)).set(records)
+
+    def stopped(self, stage: str, stands: bool) -> None:
+        self._stopped.labels(stage).set(int(stands))
 
     def event_to_queryable_ms(self, graph: str) -> dict[str, float]:
         """p50, p95 and p99 of the latest revisions since the process started; empty when there were none."""

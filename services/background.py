@@ -10,14 +10,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from streams.consolidate import ConsolidateStage
+from streams.errors import GraphtideError
 from streams.followers import Views
-from streams.retrying import supervise
+from streams.retrying import outcome_of, supervise
 
 if TYPE_CHECKING:
     from infra.models.openai_judge import OpenAIJudge
 
 SAVE_EVERY_S = 600.0
 CHECK_EVERY_S = 5.0
+LOOK_EVERY_S = 2.0
 SAVE_AFTER_VERSIONS = 500
 
 
@@ -50,6 +52,15 @@ async def judge_now_and_then(stage: ConsolidateStage, judge: OpenAIJudge) -> Non
         await asyncio.sleep(CHECK_EVERY_S)
         while await stage.judge(judge.same):
             pass
+
+
+async def look_now_and_then(look: Callable[[], Awaitable[None]]) -> None:
+    """Keep the gauges of what waits young enough to be told by. A look that fails is made up for by the next."""
+    while True:
+        failure = await outcome_of(look())
+        if isinstance(failure, Exception) and not isinstance(failure, GraphtideError):
+            raise failure
+        await asyncio.sleep(LOOK_EVERY_S)
 
 
 async def save_now_and_then(views: Views) -> None:

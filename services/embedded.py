@@ -22,6 +22,7 @@ from graph.validity.reading import Validity
 from graph.view import LiveView
 from infra.metrics import Metrics
 from infra.models.accounting import Accounts
+from infra.view_gauges import counts
 from services.answering import answer
 from services.application import (
     Answer,
@@ -155,14 +156,14 @@ class EmbeddedApplication:
     async def query(self, graph: str, ask: Ask) -> Answer:
         who = _asker(graph)
         with paid_by(who):
-            async with self._slot(), _deadline(ask, self._until(ask)):
+            async with self._slot(graph, ask), _deadline(ask, self._until(ask)):
                 retrieved, used = await self._retrieve(graph, ask)
                 whole = await written(self._runtime.generator, ask.question, used) if ask.generate else None
         return self._billed(answer(retrieved, whole), who)
 
     async def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
         until, whole, who = self._until(ask), None, _asker(graph)
-        async with self._slot():
+        async with self._slot(graph, ask):
             with paid_by(who):
                 async with _deadline(ask, until):
                     retrieved, used = await self._retrieve(graph, ask)
@@ -201,8 +202,14 @@ class EmbeddedApplication:
         return await found(view, question, self._runtime.shelves, rater)
 
     @asynccontextmanager
-    async def _slot(self) -> AsyncIterator[None]:
-        """One of the places for questions. Raises Overloaded when all are taken."""
+    async def _slot(self, graph: str, ask: Ask) -> AsyncIterator[None]:
+        """One of the places for questions, counted and timed. Raises Overloaded when all are taken."""
+        with self._runtime.metrics.asking(graph, ask.mode if ask.mode in MODES else "unknown"):
+            async with self._place():
+                yield
+
+    @asynccontextmanager
+    async def _place(self) -> AsyncIterator[None]:
         if self._queries >= self._limits.running_queries:
             raise Overloaded(f"{self._queries} questions are being answered already")
         self._queries += 1
@@ -307,12 +314,7 @@ def _reports(view: LiveView) -> list[CommunityReport]:
 def _counts(view: LiveView) -> dict[str, int]:
     with view.lock.read():
         return {
-            "documents": len(view.documents),
-            "chunks": len(view.chunks),
-            "entities": len(view.entities),
-            "labels": len(view.labels),
-            "relations": len(view.statements),
-            "edges": sum(len(ends) for ends in view.neighbours.values()) // 2,
+            **counts(view),
             "merged_labels": len(view.same_as),
         }
 

@@ -6,7 +6,7 @@ Order up: models, storage, views, stages. Order down: stages stop taking work, i
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +23,16 @@ from infra.models.tally import Tally
 from infra.settings import Settings
 from infra.single_valued import load_single_valued
 from infra.sqlite import SqliteBackend, SqliteSpending, SqliteVectorStore
+from infra.view_gauges import ViewGauges
 from services.application import Application
-from services.background import check_now_and_then, judge_now_and_then, save_now_and_then, start, stop
+from services.background import (
+    check_now_and_then,
+    judge_now_and_then,
+    look_now_and_then,
+    save_now_and_then,
+    start,
+    stop,
+)
 from services.embedded import EmbeddedApplication, Runtime
 from services.health import Dependency, disk, endpoint, storage
 from services.model_wiring import Memos, ModelSet, open_models, plan
@@ -33,6 +41,8 @@ from streams.consolidate import ConsolidateStage
 from streams.errors import Broken
 from streams.extract import ExtractStage
 from streams.followers import Views
+from streams.lagging import look
+from streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
 from streams.ports import State
 from streams.progress import Progress
 from streams.reports import Due, ReportWriter, Shelves
@@ -76,6 +86,7 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
         stack.push_async_callback(views.close)
         await views.open(backend.store)
         runtime, upkeep, notes = _runtime(backend, views, models, registry, accounts)
+        registry.register(ViewGauges(views.all, runtime.metrics.names))
         runtime = replace(runtime, dependencies=_dependencies(settings.data, backend, models))
         due = Due(settings.reports_least_change, settings.reports_lazy)
         writer = ReportWriter(backend.store, models.reporter, due)
@@ -85,6 +96,7 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
             "consolidate": upkeep.consolidate.run,
             "summarize": reports.run,
             "index-snapshots": lambda: save_now_and_then(views),
+            "lag": lambda: look_now_and_then(lambda: _look(backend, views, runtime.metrics, notes)),
             "communities-check": lambda: check_now_and_then(upkeep.consolidate),
         }
         if models.chat is not None and settings.llm_judge:
@@ -94,6 +106,13 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
             stages["pair-judge"] = lambda: judge_now_and_then(upkeep.consolidate, judge)
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in stages.items()])
         yield EmbeddedApplication(runtime)
+
+
+async def _look(backend: SqliteBackend, views: Views, metrics: Metrics, notes: Mapping[str, str]) -> None:
+    groups = ((DOCUMENTS, "extract"), (EXTRACTIONS, "consolidate"), (DELTAS, "summarize"))
+    await look(backend.log, backend.ledger, views.versions(), groups, metrics)
+    for stage, note in notes.items():
+        metrics.stopped(stage, bool(note))
 
 
 def _dependencies(folder: Path, backend: SqliteBackend, models: ModelSet) -> tuple[Dependency, ...]:

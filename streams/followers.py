@@ -61,6 +61,10 @@ class Views:
         view = self._views.get(graph)
         return view.version if view else 0
 
+    def all(self) -> list[LiveView]:
+        """The views there are."""
+        return list(self._views.values())
+
     def versions(self) -> Mapping[str, int]:
         return {graph: view.version for graph, view in self._views.items()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from graph.records import GraphDelta
 from streams.ports import State
 
 
@@ -16,6 +17,10 @@ class Observer(Protocol):
 
     def queryable(self, graph: str, seconds: float) -> None:
         """A revision became visible to questions, so long after it was accepted."""
+        ...
+
+    def changed(self, delta: GraphDelta) -> None:
+        """A delta became durable."""
         ...
 
     def worked(self, stage: str, seconds: float) -> None:

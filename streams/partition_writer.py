@@ -269,6 +269,8 @@ class PartitionWriter:
     def _report(self, batch: Batch, seconds: float) -> None:
         observer = self._tools.observer
         observer.worked(STAGE, seconds)
+        for part in batch.parts:
+            observer.changed(part.delta)
         now_ms = time.time() * 1000
         accepted = {
             (graph, doc_id, message.revision): message.accepted_ms

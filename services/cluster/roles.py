@@ -19,8 +19,16 @@ from infra.models.accounting import Accounts
 from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
 from infra.settings import Settings
 from infra.single_valued import load_single_valued
+from infra.view_gauges import ViewGauges
 from services.application import Application, Health
-from services.background import check_now_and_then, judge_now_and_then, save_now_and_then, start, stop
+from services.background import (
+    check_now_and_then,
+    judge_now_and_then,
+    look_now_and_then,
+    save_now_and_then,
+    start,
+    stop,
+)
 from services.cluster.backing import Backing
 from services.cluster.gauges import FollowerGauges, PartitionGauges
 from services.embedded import EmbeddedApplication, Runtime
@@ -31,6 +39,8 @@ from streams.consolidate import ConsolidateSettings, ConsolidateStage
 from streams.delta_follower import DeltaFollower
 from streams.extract import ExtractStage
 from streams.followers import Views
+from streams.lagging import look
+from streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
 from streams.progress import Progress
 from streams.reports import Due, ReportWriter, Shelves
 from streams.summarize import Pace, SummarizeStage
@@ -64,8 +74,10 @@ class Worker:
 async def extractor(tools: Tools) -> AsyncIterator[Worker]:
     """Reads `documents`, writes `extractions`."""
     backing = tools.backing
-    stage = ExtractStage(backing.log, backing.ledger, tools.models.reading, Metrics(tools.registry))
-    async with _tasks({"extract": lambda: backing.extraction(stage)}) as notes:
+    metrics = Metrics(tools.registry)
+    stage = ExtractStage(backing.log, backing.ledger, tools.models.reading, metrics)
+    lag = _looking(tools, metrics, (DOCUMENTS, "extract"))
+    async with _tasks({"extract": lambda: backing.extraction(stage), "lag": lag}) as notes:
         yield Worker(_from_notes(notes))
 
 
@@ -74,9 +86,14 @@ async def consolidator(tools: Tools) -> AsyncIterator[Worker]:
     """Writes the graphs of the partitions it is assigned, and relays what it announces."""
     backing, settings = tools.backing, tools.settings
     chosen = ConsolidateSettings(write_models=settings.write_models, announce=wholly, outbox=backing.outbox)
-    stage = ConsolidateStage(backing.log, backing.store, None, Metrics(tools.registry), chosen)
+    metrics = Metrics(tools.registry)
+    stage = ConsolidateStage(backing.log, backing.store, None, metrics, chosen)
     tools.registry.register(PartitionGauges(stage))
-    runs = {"consolidate": stage.run, "communities-check": lambda: check_now_and_then(stage)}
+    runs: dict[str, Callable[[], Awaitable[None]]] = {
+        "consolidate": stage.run,
+        "communities-check": lambda: check_now_and_then(stage),
+    }
+    runs["lag"] = _looking(tools, metrics, (EXTRACTIONS, "consolidate"))
     if tools.models.chat is not None and settings.llm_judge:
         from infra.models.openai_judge import OpenAIJudge
 
@@ -100,8 +117,11 @@ async def summarizer(tools: Tools) -> AsyncIterator[Worker]:
     async with _followed(tools, settings.data / "summarize" / "indexes", lambda: None) as (views, follower):
         due = Due(settings.reports_least_change, settings.reports_lazy)
         writer = ReportWriter(backing.store, tools.models.reporter, due)
-        stage = SummarizeStage(backing.log, views, writer, Metrics(tools.registry), Pace(trims=False))
-        async with _tasks({"follow": follower.run, "summarize": stage.run}) as notes:
+        metrics = Metrics(tools.registry)
+        tools.registry.register(ViewGauges(views.all, metrics.names))
+        stage = SummarizeStage(backing.log, views, writer, metrics, Pace(trims=False))
+        lag = _looking(tools, metrics, (DELTAS, "summarize"))
+        async with _tasks({"follow": follower.run, "summarize": stage.run, "lag": lag}) as notes:
             yield Worker(_from_notes(notes))
 
 
@@ -123,7 +143,9 @@ async def replica(tools: Tools) -> AsyncIterator[Worker]:
             "index-snapshots": lambda: save_now_and_then(views),
         }
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in runs.items()])
-        application = EmbeddedApplication(_runtime(tools, views, progress, upkeep))
+        runtime = _runtime(tools, views, progress, upkeep)
+        tools.registry.register(ViewGauges(views.all, runtime.metrics.names))
+        application = EmbeddedApplication(runtime)
         yield Worker(application.health, application)
 
 
@@ -159,6 +181,17 @@ async def _followed(
         yield views, follower
     finally:
         await views.close()
+
+
+def _looking(tools: Tools, metrics: Metrics, reads: tuple[str, str]) -> Callable[[], Awaitable[None]]:
+    """The chore that keeps the lag of what this process reads, and what waits in the ledger."""
+    backing = tools.backing
+
+    async def once() -> None:
+        graphs = await backing.store.graphs()
+        await look(backing.log, backing.ledger, graphs, [reads], metrics)
+
+    return lambda: look_now_and_then(once)
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from graph.records import GraphDelta
 from graph.vector_index import ExactIndex
 from graph.view import Indexed, Indexes
 from infra.models.chunking import SemanticChunker
@@ -44,6 +45,9 @@ class Seen:
         self.ends.append((graph, state))
 
     def queryable(self, graph: str, seconds: float) -> None:
+        """Not looked at."""
+
+    def changed(self, delta: GraphDelta) -> None:
         """Not looked at."""
 
     def worked(self, stage: str, seconds: float) -> None:
