@@ -27,6 +27,7 @@ INBOX = 16
 LOOK_S = 0.5
 """How often a poll that waits looks whether Faust has given up."""
 STOP_S = 20.0
+COMMIT_S = 10.0
 
 
 class FaustConsumer:
@@ -73,6 +74,8 @@ class FaustConsumer:
             if self._shown != self._held:
                 self._shown = self._held
                 return ()
+            if self._to_commit:
+                await self._flush()
             taken = [] if self._rebalancing else self._take(limit)
             left_s = deadline - loop.time()
             if taken or left_s <= 0:
@@ -80,16 +83,24 @@ class FaustConsumer:
             await self._something(min(left_s, LOOK_S))
 
     async def commit(self, position: Position) -> None:
-        """See Consumer.commit. What a rebalance gets in the way of is committed with the next."""
+        """See Consumer.commit. What a rebalance gets in the way of is committed afterwards."""
         if position.partition not in self._held:
             return
         self._to_commit[position.partition] = position.offset + 1
+        await self._flush()
+
+    async def _flush(self) -> None:
         if self._rebalancing or self._app.crashed:
             return
         wanted = dict(self._to_commit)
         offsets = {TP(self._topic, number): offset for number, offset in wanted.items()}
         consumer: Any = self._app.consumer
-        if await consumer._commit_offsets(offsets):  # there is no other way to commit what Faust does not count
+        try:
+            # There is no other way to commit what Faust does not count.
+            done = await asyncio.wait_for(consumer._commit_offsets(offsets), COMMIT_S)
+        except TimeoutError:
+            return
+        if done:
             for number, offset in wanted.items():
                 if self._to_commit.get(number) == offset:
                     del self._to_commit[number]
@@ -109,7 +120,8 @@ class FaustConsumer:
         self._held = frozenset()
 
     async def _hand_over(self, event: EventT[Any]) -> None:
-        while len(self._inbox) >= INBOX:
+        # In a rebalance nothing is polled, and Faust must not be kept waiting; what comes then is bounded by its queue.
+        while len(self._inbox) >= INBOX and not self._rebalancing:
             self._room.clear()
             await self._room.wait()
         self._inbox.append(event)
@@ -139,6 +151,8 @@ class FaustConsumer:
 
     async def _on_revoked(self, app: Any, *revoked: Any, signal: Any, **_: Any) -> None:
         self._rebalancing = True
+        self._inbox.clear()  # all of it comes again
+        self._room.set()
 
     async def _on_assigned(self, app: Any, *given: Any, signal: Any, **_: Any) -> None:
         assigned: set[TP] = given[0]

@@ -1,0 +1,87 @@
+"""An extraction worker on a real broker, in the test's own loop, with a ledger that outlives it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from infra.faust.worker import WorkerSettings, run_extraction
+from infra.kafka.address import KafkaAddress
+from infra.kafka.log import KafkaLog
+from infra.models.chunking import SemanticChunker
+from infra.models.hashing_embeddings import HashingEmbedder
+from infra.models.offline_extraction import OfflineExtractor
+from streams.extract import ExtractSettings, ExtractStage
+from streams.extraction import Models
+from streams.memory import MemoryBackend, now_ms
+from streams.memory.ledger import MemoryLedger
+from streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, ExtractionMessage, decode_extraction
+from streams.models import Embedder
+from streams.ports import Delivered, Record
+from streams.sweep import SweepSettings
+from tests.support.kafka_server import KafkaServer, fresh, make_topic
+from tests.support.logs import PATIENCE_S, TUNING, taken
+from tests.support.stages import Seen
+
+SWEEP = SweepSettings(age_s=0.0, every_s=3600.0)
+QUICK = ExtractSettings(concurrency=2, poll_s=1.0, crashes_allowed=3)
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Topics of three partitions, a ledger in memory that all workers share, and a log to look with."""
+
+    address: KafkaAddress
+    log: KafkaLog
+    ledger: MemoryLedger = field(default_factory=lambda: MemoryLedger(MemoryBackend().log, now_ms))
+
+    def stage(self, embedder: Embedder | None = None, settings: ExtractSettings = QUICK) -> ExtractStage:
+        models = Models(SemanticChunker(), OfflineExtractor(), embedder or HashingEmbedder())
+        return ExtractStage(self.log, self.ledger, models, Seen(), settings)
+
+    @asynccontextmanager
+    async def working(self, stage: ExtractStage, sweep: SweepSettings = SWEEP) -> AsyncIterator[asyncio.Task[None]]:
+        """A worker that is stopped in order at the end; it must not have failed."""
+        settings = WorkerSettings(6.0, sweep)
+        task = asyncio.create_task(run_extraction(self.address, stage, self.log, self.ledger, settings))
+        try:
+            yield task
+        finally:
+            task.cancel()
+            [ended] = await asyncio.gather(task, return_exceptions=True)
+        if isinstance(ended, Exception):
+            raise ended
+
+    async def publish(self, records: Sequence[Record]) -> None:
+        await self.log.append(DOCUMENTS, records)
+
+    async def read(self, topic: str, count: int) -> list[Delivered]:
+        """The first `count` records of a topic, once they are there."""
+        reader = self.log.reader(topic, {})
+        try:
+            return await taken(reader, count)
+        finally:
+            await reader.close()
+
+    async def extractions(self, count: int) -> list[ExtractionMessage]:
+        return [decode_extraction(one.record.value or b"") for one in await self.read(EXTRACTIONS, count)]
+
+    async def until_committed(self, count: int) -> None:
+        """Return once the group has taken so many records as done."""
+        async with asyncio.timeout(PATIENCE_S):
+            while sum((await self.log.committed(DOCUMENTS, "extract")).values()) < count:  # noqa: ASYNC110 - a broker sets no event
+                await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def cluster(server: KafkaServer) -> AsyncIterator[Cluster]:
+    address = fresh(server)
+    for topic in (DOCUMENTS, EXTRACTIONS, DEAD_LETTERS):
+        await asyncio.to_thread(make_topic, server, address.topic(topic), 3)
+    log = KafkaLog(address, TUNING)
+    try:
+        yield Cluster(address, log)
+    finally:
+        await log.close()
