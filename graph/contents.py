@@ -92,6 +92,7 @@ class Contents:
         self._homes: dict[int, tuple[int, int]] = {}  # node -> (community of the finest level, digest)
         self._parents: dict[int, int] = {}
         self._contents: dict[int, _Content] = {}
+        self._changed: set[int] = set()
 
     def entities(self, community: int) -> int:
         """How many there are in a community of any level; 0 for one that is not. O(1)."""
@@ -107,6 +108,11 @@ class Contents:
         """The content as it is now; None for a community that is not there. O(1)."""
         held = self._contents.get(community)
         return Fingerprint(held.entities, held.digest, held.sketch.tobytes()) if held else None
+
+    def take_changed(self) -> set[int]:
+        """The communities whose content changed since the last call; where nobody calls, at most all there are."""
+        taken, self._changed = self._changed, set()
+        return taken
 
     # -- following -----------------------------------------------------------------------------------------------------
 
@@ -158,6 +164,7 @@ class Contents:
     def _add(self, community: int, item: int, times: int) -> None:
         while community:
             self._contents[community].item(item, times)
+            self._changed.add(community)
             community = self._parents.get(community, 0)
 
     def _move(self, change: CommunityChange | Hierarchy) -> None:
@@ -166,6 +173,7 @@ class Contents:
             children, removed = change.ids.tolist(), []
             self._parents.clear()
             self._contents.clear()
+            self._changed.clear()
         else:
             children, removed = change.children.tolist(), change.removed.tolist()
         for child in (*children, *removed):
@@ -178,11 +186,13 @@ class Contents:
             self._parents[child] = parent
         for child in removed:
             self._contents.pop(child, None)
+        self._changed.difference_update(removed)
 
     def _hang(self, child: int, parent: int, times: int) -> None:
         """Count a child's content in, or out of, all that is above. What hangs on nothing has nothing above it."""
         while parent:
             self._contents[parent].all(self._contents[child], times)
+            self._changed.add(parent)
             parent = self._parents.get(parent, 0)
 
 

@@ -2,8 +2,8 @@
 
 Bounded whatever the community's size: a small one gives its entities and what is stated among them; a large one of the
 finest level its most mentioned entities and what is stated among these; any other the reports of its largest children
-(without one, the child's own short subject). Order and ties go by counts and canonical names, so on equal communities
-the same comes out in whatever order they were built.
+(without one, the child's own short subject), and what is stated among the entities that lead these. Order and ties go
+by counts and canonical names, so on equal communities the same comes out in whatever order they were built.
 
 After "GraphRAG: Improving global search via dynamic community selection" (reports of communities at every level of a
 hierarchy). Deviation: a parent reads its children's reports only where its own content is too large, so that a small
@@ -12,7 +12,7 @@ one is reported from what the documents say.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
@@ -26,6 +26,8 @@ LEAST_SIZE = 3
 WHOLE = 40
 """Entities up to which a community is read from the graph."""
 CHILDREN = 12
+LEADING = 3
+"""Entities by which each part of the finest level is known to those above."""
 PAIRS = 30
 CITED = 3
 """Chunks that a statement is shown with, when more of them state it."""
@@ -101,17 +103,15 @@ def subject(view: LiveView, community: int, most: int = 10) -> Subject:
     size = view.contents.entities(community)
     held = view.contents.fingerprint(community)
     fingerprint = held.encode() if held else ""
-    if size > WHOLE and level > 0:
-        children = _children(view, community)
-        names = dict.fromkeys(name for child in children for name in child.title.split(", "))
-        return Subject(community, level, fingerprint, tuple(names)[:most], (), size, children)
-    nodes = nsmallest(WHOLE, members(view, community), key=lambda node: _by_mentions(view, node))
+    whole = size <= WHOLE or level == 0
+    children = () if whole else _children(view, community)
+    nodes = nsmallest(WHOLE, members(view, community) if whole else _leading(view, community), key=_by_mentions(view))
     findings = sorted(
         (_finding(view, number) for number in _inside(view, nodes)),
         key=lambda one: (-one.count, one.text, one.chunk_id),
     )
-    names_ = tuple(view.entities[node].name for node in nodes[:most])
-    return Subject(community, level, fingerprint, names_, tuple(findings[:most]), size)
+    names = tuple(view.entities[node].name for node in nodes[:most])
+    return Subject(community, level, fingerprint, names, tuple(findings[:most]), size, children)
 
 
 def extractive(subject: Subject, most: int = 8) -> Report:
@@ -119,13 +119,14 @@ def extractive(subject: Subject, most: int = 8) -> Report:
 
     Nothing in it was written by anyone but the sources. The rating is log2 of the size, at most 10.
     """
-    if subject.children:
-        firsts = [child.findings[place : place + 1] for place in range(most) for child in subject.children]
-        findings = tuple(one for first in firsts for one in first)[:most]
-        title = ", ".join(dict.fromkeys(child.title.split(", ")[0] for child in subject.children[:3]))
-    else:
-        findings = tuple(_quoted(subject.findings)[:most])
-        title = ", ".join(subject.entities[:3])
+    told = [child.findings for child in subject.children] + [tuple(_quoted(subject.findings))]
+    turns = [one for place in range(most) for findings in told for one in findings[place : place + 1]]
+    said: dict[str, ReportFinding] = {}
+    for one in turns:
+        said.setdefault(one.text, one)
+    findings = tuple(said.values())[:most]
+    named = dict.fromkeys(child.title.split(", ")[0] for child in subject.children)
+    title = ", ".join(list(dict.fromkeys([*named, *subject.entities]))[:3])
     rating = min(10.0, float(subject.size.bit_length()))
     return Report(title, " ".join(one.text for one in findings[:3]), findings, rating)
 
@@ -169,9 +170,25 @@ def _all(report: Report | ReportRow) -> Iterator[str]:
     return (chunk for finding in report.findings for chunk in finding.chunks)
 
 
-def _by_mentions(view: LiveView, node: int) -> tuple[int, str, str]:
-    entity = view.entities[node]
-    return -entity.mentions, entity.name, entity.id
+def _by_mentions(view: LiveView) -> Callable[[int], tuple[int, str, str]]:
+    def key(node: int) -> tuple[int, str, str]:
+        entity = view.entities[node]
+        return -entity.mentions, entity.name, entity.id
+
+    return key
+
+
+def _largest(view: LiveView, community: int) -> list[int]:
+    """The largest children. Cost: the children."""
+    under = view.hierarchy.members(community).tolist()
+    return nsmallest(CHILDREN, under, key=lambda one: (-view.contents.entities(one), view.contents.digest(one)))
+
+
+def _leading(view: LiveView, community: int) -> list[int]:
+    """The most mentioned entities of the largest parts: what binds the parts is stated among these."""
+    if view.hierarchy.level(community) == 0:
+        return nsmallest(LEADING, view.hierarchy.members(community).tolist(), key=_by_mentions(view))
+    return [node for child in _largest(view, community) for node in _leading(view, child)]
 
 
 def _inside(view: LiveView, nodes: Sequence[int]) -> set[int]:
@@ -227,12 +244,9 @@ def _quoted(findings: Sequence[Finding]) -> list[ReportFinding]:
 
 
 def _children(view: LiveView, community: int) -> tuple[ChildReport, ...]:
-    """The largest children, as their reports have it."""
-    below = view.hierarchy.members(community).tolist()
-    largest = nsmallest(
-        CHILDREN, below, key=lambda child: (-view.contents.entities(child), view.contents.digest(child))
-    )
-    return tuple(_child(view, child) for child in largest)
+    """The largest children that state anything, as their reports have it."""
+    told = (_child(view, child) for child in _largest(view, community))
+    return tuple(one for one in told if one.findings)
 
 
 def _child(view: LiveView, community: int) -> ChildReport:

@@ -7,7 +7,7 @@ is put into effect by the delta that takes the chunk away, at a cost of the repo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -114,6 +114,13 @@ class ReportShelf:
             if self._remove(community) or community in self._withdrawn:
                 self._withdrawn.discard(community)
                 self._gone.add(community)
+
+    def keep(self, communities: Set[int]) -> None:
+        """Let go of the reports of all others, and of what is owed: someone else writes them."""
+        for community in self._rows.keys() - communities:
+            self._remove(community)
+        for owed in (self._withdrawn, self._gone, self._wanted):
+            owed.clear()
 
     def take_withdrawn(self) -> set[int]:
         """Communities whose report was withdrawn since the last call."""

@@ -28,7 +28,7 @@ T = TypeVar("T")
 AUTO = "auto"
 READS_REPORTS = frozenset({"global", "global-dynamic", AUTO})
 RATED_BY_MODEL = "global-dynamic"
-TEXTS_A_CALL = 8
+TEXTS_A_CALL = 16
 
 
 async def found(

@@ -68,7 +68,7 @@ class Shelves:
             return False
         self._read[view.graph] = now
         rows = await self._store.reports(view.graph)
-        await asyncio.to_thread(_load, view, rows, self._due.least_change)
+        await asyncio.to_thread(_load, view, rows, self._due.least_change, self._every_s is not None)
         return first
 
 
@@ -84,7 +84,7 @@ class ReportWriter:
         self._lost: dict[str, set[int]] = {}
 
     async def write(self, view: LiveView, nodes: Iterable[int]) -> int:
-        """Write what is due above these entities, and what is owed since before; how many reports.
+        """Write what is due: where the graph changed, above these entities, and what is owed; how many reports.
 
         Raises as the reporter does; what was not written is owed then. Cost: the communities above the nodes.
         """
@@ -126,8 +126,11 @@ class ReportWriter:
         return len(rows)
 
 
-def _load(view: LiveView, rows: Sequence[ReportRow], tolerance: float) -> None:
+def _load(view: LiveView, rows: Sequence[ReportRow], tolerance: float, follows: bool) -> None:
+    """Put the store's rows on the shelf. One that only `follows` the store has what the store has, and owes nothing."""
     with view.lock.write():
+        if follows:
+            view.reports.keep({one.community for one in rows})
         held = {one.community: one for one in view.reports.reports(view)}
         view.reports.tolerance = tolerance
         view.reports.put(view, [one for one in rows if _newer(one, held.get(one.community))])
@@ -149,7 +152,7 @@ def _take(view: LiveView, nodes: Iterable[int], lost: set[int], everything: bool
         shelf = view.reports
         withdrawn, gone = shelf.take_withdrawn(), shelf.take_gone()
         lost |= withdrawn | shelf.take_wanted()
-        communities = set(lost)
+        communities = lost | view.contents.take_changed()
         if everything:
             communities.update(view.hierarchy.hierarchy().ids.tolist())
         for node in nodes:

@@ -23,7 +23,8 @@ from graph.view import LiveView
 
 LEVEL = 1
 """Between the finest, 0, and the coarsest: about as many reports as the source's level 1 has for a corpus its size."""
-_RATED_FINDINGS = 4
+_RATED_CHARS = 320
+"""What a rater sees of a report: rating is for sorting, and must stay much cheaper than reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +58,11 @@ def readable(view: LiveView, community: int, admits: Admits | None) -> Readable 
     text = as_text(report, sources)
     if not text:
         return None
-    shown = "\n".join([report.summary, *(one.text for one in report.findings[:_RATED_FINDINGS])])
-    rated = shown if admits is None else text
-    title = report.title if admits is None else text.partition(" [")[0][:80]
+    # Under a filter title and summary may tell of what it refuses: then the findings that are left speak for all.
+    title, summary = (report.title, report.summary) if admits is None else (text.partition(" [")[0][:80], text)
     part = Part(title, text, sources, report.rating)
-    return Readable(community, view.contents.entities(community), f"{title}\n{rated}", part, report.rating)
+    rated = f"{title}: {summary}"[:_RATED_CHARS]
+    return Readable(community, view.contents.entities(community), rated, part, report.rating)
 
 
 def worth_reading(view: LiveView, communities: Iterable[int], admits: Admits | None) -> list[Readable]:

@@ -24,7 +24,6 @@ SCHEMA = Schema(
         "additionalProperties": False,
     },
 )
-TEXTS_A_CALL = 8
 UNRATED = 1
 _MOST = 5
 _MOST_CHARS = 1_200
@@ -42,7 +41,7 @@ class OpenAIRater:
         return f"openai/{self._chat.model} {self._prompt.version}"
 
     async def rate(self, question: str, texts: Sequence[str]) -> Sequence[int]:
-        """See `streams.models.Rater`. One call for at most TEXTS_A_CALL texts."""
+        """See `streams.models.Rater`. One call for all of the texts: the caller says how many that should be."""
         code = code_for([question, *texts])
         shown = (f"<text-{code} {n}>\n{text[:_MOST_CHARS]}\n</text-{code}>" for n, text in enumerate(texts, 1))
         asked = "\n\n".join([*shown, f"Question: {question}"])

@@ -80,6 +80,11 @@ class OpenAIReporter:
         return report
 
 
+def shown(subject: Subject) -> str:
+    """The community as the model reads it. Bounded: see `graph.reporting`."""
+    return _shown(subject)[0]
+
+
 def _shown(subject: Subject) -> tuple[str, Mapping[int, ReportFinding]]:
     """The community as the model reads it, and what each number in it stands for."""
     numbered: dict[int, ReportFinding] = {}

@@ -62,12 +62,12 @@ def extractions(passages: Sequence[Passage], embedder: Shipped) -> list[Extracti
     models, caps = Models(SemanticChunker(max_tokens=100_000), OfflineExtractor(), embedder), Caps()
 
     async def all_of_them() -> list[Extraction]:
-        return [await extract(_message(one), number, models, caps) for number, one in enumerate(passages)]
+        return [await extract(message_of(one), number, models, caps) for number, one in enumerate(passages)]
 
     return asyncio.run(all_of_them())
 
 
-def _message(one: Passage) -> DocumentMessage:
+def message_of(one: Passage) -> DocumentMessage:
     entities = tuple(GivenEntity(name) for name in one.entities)
     facts = tuple(GivenFact(*triple) for triple in one.triples)
     return DocumentMessage("bench", one.doc_id, one.text, DocumentInfo(one.title), entities, facts)

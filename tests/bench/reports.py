@@ -1,0 +1,234 @@
+"""What community reports cost: `python -m tests.bench.reports [--documents N] [--edits 40]`.
+
+Four tables over the MuSiQue corpus with its own facts, embedded by hashing:
+
+1. the reports of the whole graph, by level: how many, and how large what a model is shown may get;
+2. one paragraph of one document edited: reports written anew as a share of all, with the least change at its default
+   and at nothing, and for an edit that changes nothing;
+3. the same with four times less of the corpus: the cost of an edit beside the size of the graph;
+4. tokens of `global` and `global-dynamic` for the same questions, against the tests' endpoint.
+
+Real: how many reports and how large, for every edit; the tokens of what is sent. Not real: whose relevance it is, since
+ratings come from shared words (the endpoint) and from the neighbourhood of a hashing embedding, and the length of
+answers, which are quotations. It asserts nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from graph.consolidation import Consolidator
+from graph.records import Change, Extraction
+from graph.reporting import Report, Subject, extractive
+from graph.retrieval import Question
+from graph.vector_index import ExactIndex
+from graph.view import Indexes, LiveView
+from infra.models.chunking import SemanticChunker, count_tokens
+from infra.models.hashing_embeddings import HashingEmbedder
+from infra.models.offline_extraction import OfflineExtractor
+from infra.models.openai_answers import OpenAIGenerator
+from infra.models.openai_chat import ChatEndpoint, OpenAIChat
+from infra.models.openai_ratings import OpenAIRater
+from infra.models.openai_reports import shown
+from services.retrieving import found
+from services.synthesis import written
+from streams.announcing import notice
+from streams.extraction import Caps, Models, extract
+from streams.memory.ledger import MemoryLedger
+from streams.memory.log import MemoryLog
+from streams.memory.store import MemoryGraphStore
+from streams.messages import unit_key
+from streams.models import Rater
+from streams.reports import Due, ReportWriter, Shelves
+from tests.bench.retrieval_graph import message_of
+from tests.support.bench_data import Passage, bench_data, corpus
+from tests.support.llm_server import LlmServer, Seen
+
+QUESTIONS = (
+    "What are the main themes of these documents?",
+    "Which wars and battles are told of, and who fought them?",
+    "How is football organised, and which clubs and leagues matter?",
+    "What is said about universities and research?",
+    "Which rivers and lakes are described, and where do they flow?",
+    "Across all documents, what is said about presidents and elections?",
+    "How did railways and transport develop?",
+    "Which record labels and bands are covered?",
+    "What do the documents say about religion and churches?",
+    "Which films and television series are described, and by whom were they made?",
+    "What is told of kings, queens and their families?",
+    "How do cities grow, and what are they known for?",
+)
+
+
+@dataclass
+class Counting:
+    """The reporter that quotes, and counts."""
+
+    asked: list[Subject] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return "counting"
+
+    async def report(self, subject: Subject) -> Report:
+        self.asked.append(subject)
+        return extractive(subject)
+
+
+class World:
+    """A writer, its view, and its reports."""
+
+    def __init__(self, documents: Sequence[Extraction], least_change: float) -> None:
+        self.live = {one.doc_id: one for one in documents}
+        self.writer = Consolidator("bench")
+        dimensions = HashingEmbedder().dimensions
+        self.view = LiveView("bench", Indexes(*(ExactIndex(dimensions) for _ in range(3))))
+        self.reporter = Counting()
+        log = MemoryLog(1, lambda: 0)
+        self.store = MemoryGraphStore(log, MemoryLedger(log, lambda: 0))
+        self.reports = ReportWriter(self.store, self.reporter, Due(least_change))
+
+    def build(self) -> None:
+        for one in self.live.values():
+            self.view.apply(self.writer.apply([Change(one.doc_id, None, one)]))
+
+    async def edit(self, doc_id: str, new: Extraction) -> tuple[int, int]:
+        """Publish a revision: reports asked for, and communities above what changed."""
+        delta = self.writer.apply([Change(doc_id, self.live[doc_id], new)])
+        self.view.apply(delta)
+        self.live[doc_id] = new
+        nodes = notice(delta).nodes
+        above = {self.view.hierarchy.community(node, level) for node in nodes for level in range(3)} - {0}
+        before = len(self.reporter.asked)
+        await self.reports.write(self.view, nodes)
+        return len(self.reporter.asked) - before, sum(self.view.contents.entities(one) >= 3 for one in above)
+
+
+def extractions(passages: Sequence[Passage]) -> list[Extraction]:
+    models, caps = Models(SemanticChunker(max_tokens=100_000), OfflineExtractor(), HashingEmbedder()), Caps()
+
+    async def read() -> list[Extraction]:
+        return [await extract(message_of(one), number, models, caps) for number, one in enumerate(passages)]
+
+    return asyncio.run(read())
+
+
+def edited(one: Extraction, rng: random.Random) -> Extraction:
+    """The document with its paragraph changed: another sentence at its end, and one fact less if there are several."""
+    unit = one.units[0]
+    facts = unit.facts[:-1] if len(unit.facts) > 1 else unit.facts
+    text = f"{unit.text} This was revised {rng.randrange(10**6)} times."
+    key = unit_key(text, unit.vector, unit.mentions, facts)
+    changed = replace(unit, key=key, text=text, end=unit.start + len(text), facts=facts)
+    return replace(one, revision=one.revision + 100_000, units=(changed, *one.units[1:]))
+
+
+async def reports_table(documents: Sequence[Extraction]) -> World:
+    world = World(documents, least_change=0.2)
+    world.build()
+    started = time.perf_counter()
+    total = await world.reports.write(world.view, ())
+    print(f"\n{len(documents)} documents, {len(world.view.entities)} entities: {total} reports")
+    print(f"written without a model in {time.perf_counter() - started:.1f} s\n")
+    print("level   reports   entities: median, most   tokens shown to a model: median, most")
+    by_level: dict[int, list[Subject]] = {}
+    for one in world.reporter.asked:
+        by_level.setdefault(one.level, []).append(one)
+    for level, some in sorted(by_level.items()):
+        sizes, tokens = [one.size for one in some], [count_tokens(shown(one)) for one in some]
+        row = f"{level:5} {len(some):9} {statistics.median(sizes):17.0f} {max(sizes):6}"
+        print(f"{row} {statistics.median(tokens):33.0f} {max(tokens):6}")
+    return world
+
+
+async def edits_table(documents: Sequence[Extraction], edits: int) -> None:
+    print("\nOne paragraph of one document edited:\n")
+    print("documents   least change   communities above   reports written: mean, median, most   share of all")
+    for some in (documents[: len(documents) // 4], documents):
+        for least in (0.2, 0.0):
+            rng = random.Random(1)
+            world = World(some, least)
+            world.build()
+            total = await world.reports.write(world.view, ())
+            chosen = rng.sample(sorted(world.live), min(edits, len(some)))
+            rows = [await world.edit(doc_id, edited(world.live[doc_id], rng)) for doc_id in chosen]
+            calls, above = [row[0] for row in rows], [row[1] for row in rows]
+            mean = statistics.mean(calls)
+            row = (
+                f"{len(some):9} {least:14} {statistics.mean(above):19.1f} {mean:17.1f}, {statistics.median(calls):.0f}"
+            )
+            print(f"{row}, {max(calls)} {mean / total:26.2%}  of {total}")
+            same = world.live[sorted(world.live)[0]]
+            nothing, _ = await world.edit(same.doc_id, replace(same, revision=same.revision + 1))
+            print(f"{'':9} {'':14} an update that changes nothing: {nothing}")
+
+
+async def tokens_table(world: World) -> None:
+    print(f"\nTokens for the same {len(QUESTIONS)} questions (sent + received), reports of level 1:\n")
+    print("mode              rater           parts   calls: rate  map+final   tokens: rate      map+final     all")
+    embedder = HashingEmbedder()
+    base = 0
+    with LlmServer() as server:
+        chat = OpenAIChat(ChatEndpoint(server.base_url, "bench", "none"))
+        raters: list[tuple[str, str, Rater | None]] = [
+            ("global", "", None),
+            ("global-dynamic", "neighbourhood", None),
+            ("global-dynamic", "words", OpenAIRater(chat)),
+        ]
+        for mode, named, rater in raters:
+            server.seen.clear()
+            parts = 0
+            for text in QUESTIONS:
+                vector = np.asarray((await embedder.embed([text]))[0], np.float32)
+                retrieved, used = await found(
+                    world.view, Question(text, vector, mode=mode), Shelves(world.store), rater
+                )
+                parts += len(retrieved.parts)
+                await written(OpenAIGenerator(chat), text, used)
+            rated, rest = (
+                _sums([one for one in server.seen if _rates(one)]),
+                _sums([one for one in server.seen if not _rates(one)]),
+            )
+            spent = rated["tokens"] + rest["tokens"]
+            base = base or spent
+            row = f"{mode:17} {named:13} {parts:7} {rated['calls']:13} {rest['calls']:10} {rated['tokens']:14}"
+            print(f"{row} {rest['tokens']:14} {spent:8}  {spent / base - 1:+.0%}")
+        await chat.close()
+
+
+def _rates(seen: Seen) -> bool:
+    return '"ratings"' in seen.told
+
+
+def _sums(some: Sequence[Seen]) -> Counter[str]:
+    return Counter(calls=len(some), tokens=sum(one.prompt_tokens + one.completion_tokens for one in some))
+
+
+async def run(documents: Sequence[Extraction], edits: int) -> None:
+    world = await reports_table(documents)
+    await tokens_table(world)
+    await edits_table(documents, edits)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=10**9, help="take so many documents of the corpus only")
+    parser.add_argument("--edits", type=int, default=40, help="how many documents are edited, one after another")
+    options = parser.parse_args()
+    if not (bench_data() / "musique").exists():
+        sys.exit(f"No bench data in {bench_data()}: set GRAPHTIDE_BENCH_DATA to the folder that holds musique/.")
+    asyncio.run(run(extractions(corpus()[: options.documents]), options.edits))
+
+
+if __name__ == "__main__":
+    main()
