@@ -87,7 +87,7 @@ class Settings(BaseSettings):
     kafka_ssl_cert_file: str = ""
     kafka_ssl_key_file: str = ""
     kafka_prefix: str = ""
-    kafka_session_timeout_s: float = Field(default=30.0, ge=6)
+    kafka_session_timeout_s: float = Field(default=30.0, ge=1)
     bolt: str = ""
     bolt_user: str = ""
     bolt_password: SecretStr = SecretStr("")

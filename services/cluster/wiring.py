@@ -5,8 +5,12 @@ Order up: broker, store, models, role. Order down: the role leaves its group and
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import count
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry
 
@@ -19,10 +23,16 @@ from services.application import Application
 from services.cluster.backing import Backing, check_model
 from services.cluster.roles import ROLES, Tools, Worker, replica
 from services.model_wiring import Memos, open_models, plan
-from streams.errors import Broken
+from streams.errors import Broken, Retryable
 from streams.extract import ExtractStage
 from streams.memory.spending import MemorySpending
+from streams.messages import DOCUMENTS
+from streams.retrying import Backoff
 
+log = logging.getLogger("graphtide")
+
+T = TypeVar("T")
+PATIENCE_S = 60.0
 MEMOS = ("embeddings", "extractions", "reports")
 
 
@@ -75,19 +85,38 @@ def bolt_address(settings: Settings) -> BoltAddress:
     return BoltAddress(settings.bolt, settings.bolt_user, password, settings.bolt_database, settings.bolt_ca_file)
 
 
+async def _patiently(attempt: Callable[[], Awaitable[T]]) -> T:
+    """What the attempt gives, tried again for PATIENCE_S while it raises Retryable."""
+    backoff, loop = Backoff(longest_s=2.0), asyncio.get_running_loop()
+    until = loop.time() + PATIENCE_S
+    for number in count():
+        try:
+            return await attempt()
+        except Retryable as error:
+            if loop.time() > until:
+                raise
+            log.warning("waiting to start: %s", error)
+            await asyncio.sleep(backoff.wait_s(number, error))
+    raise AssertionError("count() does not end")
+
+
 async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
-    """The broker and the graph database of the settings. Raises Retryable when one of them is away."""
+    """The broker and the graph database of the settings. Raises Retryable when one of them stays away.
+
+    Processes of a cluster start in any order, their servers among them, so it waits a while.
+    """
     from infra.bolt import BoltBackend
     from infra.faust.worker import WorkerSettings, run_extraction
     from infra.kafka.log import KafkaLog, KafkaTuning
 
     address = kafka_address(settings)
-    log = KafkaLog(address, KafkaTuning(session_timeout_s=settings.kafka_session_timeout_s))
-    stack.push_async_callback(log.close)
-    backend = await BoltBackend.open(bolt_address(settings), log)
+    broker = KafkaLog(address, KafkaTuning(session_timeout_s=settings.kafka_session_timeout_s))
+    stack.push_async_callback(broker.close)
+    backend = await _patiently(lambda: BoltBackend.open(bolt_address(settings), broker))
+    await _patiently(lambda: broker.end(DOCUMENTS))
     stack.push_async_callback(backend.close)
 
     async def extraction(stage: ExtractStage) -> None:
-        await run_extraction(address, stage, log, backend.ledger, WorkerSettings(settings.kafka_session_timeout_s))
+        await run_extraction(address, stage, broker, backend.ledger, WorkerSettings(settings.kafka_session_timeout_s))
 
-    return Backing(log, backend.ledger, backend.store, backend.store.outbox, backend.vectors, extraction)
+    return Backing(broker, backend.ledger, backend.store, backend.store.outbox, backend.vectors, extraction)

@@ -1,0 +1,220 @@
+"""A cluster of real processes on Kafka and a graph database: the same law, whatever is started, stopped and killed.
+
+One set of processes serves the tests of this module in order: an extractor, a consolidator, a summarizer, a replica with
+HTTP of its own (`serve`), and a replica behind a gateway.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support import law
+from tests.support.cluster import Cluster, until
+from tests.support.kafka_server import KafkaServer, fresh
+from tests.support.neo4j_server import GraphServer, clear
+
+PARTITIONS = 4
+NO_PORTS = ("--metrics-port", "0")
+SERVE = ("serve", "--port", "0", "--grpc-port", "0")
+PEOPLE = (
+    "Ada Lovelace",
+    "Charles Babbage",
+    "Mary Somerville",
+    "Augustus De Morgan",
+    "Michael Faraday",
+    "John Herschel",
+)
+DEEDS = ("knew", "taught", "wrote to", "visited", "praised")
+Body = dict[str, Any]
+
+
+@dataclass
+class Live:
+    """The running cluster, and the two faces through which it is asked."""
+
+    cluster: Cluster
+    urls: tuple[str, str]
+
+    def __getitem__(self, face: int) -> str:
+        return f"{self.urls[face]}/v1/graphs"
+
+
+@pytest.fixture(scope="module")
+def live(kafka: KafkaServer, graph_server: GraphServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """The processes, on topics of their own and an empty database."""
+    clear(graph_server.address)
+    cluster = Cluster(fresh(kafka), graph_server, tmp_path_factory.mktemp("cluster"))
+    made = cluster.run("topics", "apply", "--partitions", str(PARTITIONS))
+    assert made.returncode == 0, made.stderr
+    try:
+        [*_, one, two] = cluster.start_all(
+            {
+                "extract-1": ("worker", "extract", *NO_PORTS),
+                "consolidate-1": ("worker", "consolidate", *NO_PORTS),
+                "summarize": ("worker", "summarize", *NO_PORTS),
+                "replica-1": SERVE,
+                "replica-2": ("worker", "query", *NO_PORTS, "--grpc-port", "0"),
+            }
+        )
+        asked = {"GRAPHTIDE_QUERY": two.said["grpc"]}
+        [gateway] = cluster.start_all({"gateway": ("worker", "gateway", *NO_PORTS, "--port", "0")}, asked)
+        yield Live(cluster, (one.said["http"], gateway.said["http"]))
+    finally:
+        cluster.end()
+        clear(graph_server.address)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[httpx.Client]:
+    with httpx.Client(timeout=120) as one:
+        yield one
+
+
+def body(rng: random.Random) -> Body:
+    """A document with the facts that it states, about few people, so that entities are shared."""
+    said = [(*rng.sample(PEOPLE, 2), rng.choice(DEEDS)) for _ in range(rng.randint(1, 3))]
+    text = " ".join(f"{subject} {deed} {object_}." for subject, object_, deed in said)
+    facts = [{"subject": subject, "predicate": deed, "object": object_} for subject, object_, deed in said]
+    return {"text": text, "facts": facts, "metadata": {"n": rng.randint(1, 9)}}
+
+
+def ask(client: httpx.Client, graph_url: str, token: str) -> Body:
+    """What one face answers once it includes the token."""
+    asked = {"question": "Who knew whom?", "after": token, "generate": False, "mode": "vector", "top_k": 100}
+    response = client.post(f"{graph_url}/query", json=asked)
+    assert response.status_code == 200, response.text
+    answer: Body = response.json()
+    return answer
+
+
+def publish(client: httpx.Client, graph_url: str, doc_id: str, said: Body | None) -> str:
+    """The token of a new revision, or of a deletion (None). Tried again while a server is away."""
+    deadline = time.monotonic() + 90
+    while True:
+        url = f"{graph_url}/documents/{doc_id}"
+        response = client.delete(url) if said is None else client.put(url, json=said)
+        if response.status_code != 503 or time.monotonic() > deadline:
+            break
+        time.sleep(float(response.headers.get("retry-after", 1)))
+    assert response.status_code == 202, response.text
+    return str(response.json()["token"])
+
+
+def test_reader_sees_its_own_writes_on_each_replica(live: Live, client: httpx.Client) -> None:
+    """Written through one face and asked with the token at both, edits and a deletion too."""
+    rng = random.Random(1)
+    for number in range(6):
+        token = publish(client, f"{live[number % 2]}/own", f"d{number % 4}", body(rng))
+        for face in range(2):
+            answer = ask(client, f"{live[face]}/own", token)
+            assert f"d{number % 4}" in {passage["doc_id"] for passage in answer["passages"]}
+    token = publish(client, f"{live[0]}/own", "d1", None)
+    for face in range(2):
+        assert "d1" not in {passage["doc_id"] for passage in ask(client, f"{live[face]}/own", token)["passages"]}
+
+
+def test_rebuild_and_verify_work_while_the_cluster_serves(live: Live, client: httpx.Client) -> None:
+    """By the command line, through either face: nothing differs, the digest stays, both replicas see the new version."""
+    before = client.get(f"{live[0]}/own/digest").json()
+    rebuilt = live.cluster.run("rebuild", "--graph", "own", "--url", live.urls[1], "--json")
+    assert rebuilt.returncode == 0, rebuilt.stderr
+    verified = live.cluster.run("verify", "--graph", "own", "--url", live.urls[0], "--json")
+    assert verified.returncode == 0, verified.stderr
+
+    def both_see_it() -> bool:
+        said = [client.get(f"{live[face]}/own/digest").json() for face in range(2)]
+        return all(one["version"] == before["version"] + 1 and one["digest"] == before["digest"] for one in said)
+
+    until(both_see_it)
+
+
+def test_law_holds_while_workers_come_go_and_are_killed(live: Live, client: httpx.Client, tmp_path: Path) -> None:
+    """Three graphs under load: workers 1 -> 3 -> 1, a consolidator, an extractor and a replica killed with -9, one
+    consolidator frozen past its session: the digests are those of the embedded runtime fed with what is live.
+    """
+    seed = 7
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    held: dict[str, dict[str, Body]] = {graph: {} for graph in ("law", "law2", "law3")}
+    tokens: dict[str, str] = {}
+    stop = threading.Event()
+
+    def load() -> None:
+        with httpx.Client(timeout=120) as own:
+            while not stop.is_set():
+                graph, doc_id = rng.choice(list(held)), f"d{rng.randint(0, 14)}"
+                said = None if doc_id in held[graph] and rng.random() < 0.15 else body(rng)
+                tokens[graph] = publish(own, f"{live[rng.choice((0, 1))]}/{graph}", doc_id, said)
+                if said is None:
+                    del held[graph][doc_id]
+                else:
+                    held[graph][doc_id] = said
+
+    loading = threading.Thread(target=load)
+    loading.start()
+    try:
+        _disturb(live.cluster)
+    finally:
+        stop.set()
+        loading.join()
+    for graph, bodies in held.items():
+        answers = [ask(client, f"{live[face]}/{graph}", tokens[graph]) for face in range(2)]
+        assert {one["version"] for one in answers} == {answers[0]["version"]}
+        stats = client.get(f"{live[0]}/{graph}/stats").json()
+        assert stats["lag"] == 0 and stats["revisions"]["failed"] == 0
+        digests = {client.get(f"{live[face]}/{graph}/digest").json()["digest"] for face in range(2)}
+        assert digests == {embedded(bodies, tmp_path / graph)}
+        assert client.post(f"{live[1]}/{graph}/verify").json()["differences"] == []
+
+
+def _disturb(cluster: Cluster) -> None:
+    started = cluster.start_all(
+        {
+            "consolidate-2": ("worker", "consolidate", *NO_PORTS),
+            "consolidate-3": ("worker", "consolidate", *NO_PORTS),
+            "extract-2": ("worker", "extract", *NO_PORTS),
+        }
+    )
+    until(lambda: all(one.metric("graphtide_partition_held") >= 1 for one in started[:2]))
+    zombie = cluster.processes["consolidate-1"]
+    zombie.freeze()
+    others = [cluster.processes[f"consolidate-{number}"] for number in (2, 3)]
+    until(lambda: sum(one.metric("graphtide_partition_held") for one in others) == PARTITIONS)
+    zombie.thaw()
+    cluster.kill("consolidate-2")
+    cluster.kill("extract-1")
+    port = cluster.processes["replica-2"].said["grpc"].rpartition(":")[2]
+    cluster.kill("replica-2")
+    [again] = cluster.start_all({"replica-2": ("worker", "query", *NO_PORTS, "--grpc-port", port)})
+    assert again.is_ready()
+    assert cluster.stop("consolidate-3") == 0
+    until(lambda: zombie.metric("graphtide_partition_held") == PARTITIONS)
+    until(lambda: zombie.is_ready())
+
+
+def embedded(bodies: Mapping[str, Body], data: Path) -> str:
+    """The digest of a clean build of these documents in the embedded runtime."""
+    running = law.start_service(data)
+    try:
+        with httpx.Client(base_url=f"{running.url}/v1/graphs/g", timeout=120) as own:
+            batch = [{"id": doc_id, **said} for doc_id, said in sorted(bodies.items(), reverse=True)]
+            token = own.post("/documents", json=batch).json()["token"]
+            ask(own, f"{running.url}/v1/graphs/g", token)
+            return str(own.get("/digest").json()["digest"])
+    finally:
+        running.stop()
+
+
+def test_every_role_ends_in_order_when_it_is_told_to(live: Live) -> None:
+    """SIGTERM: exit code 0, each of them."""
+    codes = {name: live.cluster.stop(name) for name in list(live.cluster.processes)}
+    assert set(codes.values()) == {0}, codes

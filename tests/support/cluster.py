@@ -1,0 +1,145 @@
+"""A cluster of real processes on a real broker and a real graph database: started, stopped, killed, frozen by name."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import httpx
+
+from infra.kafka.address import KafkaAddress
+from tests.support.neo4j_server import GraphServer
+
+START_S = 120.0
+GRAPHTIDE = [sys.executable, "-c", "from services.cli import main; main()"]
+
+
+@dataclass(slots=True)
+class Process:
+    """A running process of the cluster, where it listens, and what it logs to."""
+
+    process: subprocess.Popen[str]
+    said: Mapping[str, str]
+    log: IO[bytes]
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.process.send_signal(signal.SIGKILL)
+        self._ended()
+
+    def stop(self) -> int:
+        """SIGTERM, and wait for the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self._ended()
+
+    def freeze(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def is_ready(self) -> bool:
+        return httpx.get(f"{self.said['metrics']}/readyz", timeout=10).status_code == 200
+
+    def metric(self, name: str) -> float:
+        """The sum over all labels."""
+        lines = httpx.get(f"{self.said['metrics']}/metrics", timeout=10).text.splitlines()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.split("{")[0].split(" ")[0] == name)
+
+    def logged(self) -> str:
+        return Path(self.log.name).read_text(errors="replace")
+
+    def _ended(self) -> int:
+        code = self.process.wait(timeout=60)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self.log.close()
+        return code
+
+
+@dataclass
+class Cluster:
+    """The processes by name. `topics` are made once, before the first process."""
+
+    kafka: KafkaAddress
+    graph_server: GraphServer
+    folder: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+    processes: dict[str, Process] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+        bolt = self.graph_server.address
+        ours = {
+            "GRAPHTIDE_KAFKA": self.kafka.bootstrap,
+            "GRAPHTIDE_KAFKA_PREFIX": self.kafka.prefix,
+            "GRAPHTIDE_KAFKA_SESSION_TIMEOUT_S": "3",
+            "GRAPHTIDE_BOLT": bolt.uri,
+            "GRAPHTIDE_BOLT_USER": bolt.user,
+            "GRAPHTIDE_BOLT_PASSWORD": bolt.password,
+        }
+        return {**plain, **ours, **self.settings}
+
+    def run(self, *arguments: str, settings: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        """A command of the command line, to its end."""
+        environment = {**self.environment, **(settings or {})}
+        return subprocess.run([*GRAPHTIDE, *arguments], env=environment, capture_output=True, text=True, timeout=120)
+
+    def start(self, name: str, *arguments: str, settings: Mapping[str, str] | None = None) -> Process:
+        """Start a process and wait until it says where it listens."""
+        [started] = self.start_all({name: arguments}, settings)
+        return started
+
+    def start_all(
+        self, chosen: Mapping[str, tuple[str, ...]], settings: Mapping[str, str] | None = None
+    ) -> list[Process]:
+        """Start processes beside each other, and wait for all."""
+        begun = []
+        for name, arguments in chosen.items():
+            log = tempfile.NamedTemporaryFile(dir=self.folder, prefix=f"{name}-", suffix=".log", delete=False)  # noqa: SIM115
+            command = [*GRAPHTIDE, *arguments, "--json", "--data", str(self.folder / name)]
+            environment = {**self.environment, **(settings or {})}
+            process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
+            begun.append((name, process, log))
+        for name, process, log in begun:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            if not line:
+                log.flush()
+                said = Path(log.name).read_text(errors="replace")[-2000:]
+                raise RuntimeError(f"{name} ended with {process.wait()} before it was ready: {said}")
+            self.processes[name] = Process(process, json.loads(line), log)
+        return [self.processes[name] for name in chosen]
+
+    def worker(self, name: str, role: str) -> Process:
+        return self.start(name, "worker", role, "--metrics-port", "0")
+
+    def kill(self, name: str) -> None:
+        self.processes.pop(name).kill()
+
+    def stop(self, name: str) -> int:
+        return self.processes.pop(name).stop()
+
+    def end(self) -> None:
+        """Whatever still runs is killed; tests of a clean end stop processes themselves."""
+        for name in list(self.processes):
+            self.processes[name].thaw()
+            self.kill(name)
+
+
+def until(holds: Callable[[], bool], patience_s: float = START_S) -> None:
+    """Return as soon as it holds; fail when it does not come to hold."""
+    deadline = time.monotonic() + patience_s
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come to hold"
+        time.sleep(0.05)
