@@ -1,7 +1,7 @@
 """A cluster of real processes on Kafka and a graph database: the same law, whatever is started, stopped and killed.
 
-One set of processes serves the tests of this module in order: an extractor, a consolidator, a summarizer, a replica with
-HTTP of its own (`serve`), and a replica behind a gateway.
+One set of processes serves the tests of this module in order: an extractor, a consolidator, a summarizer, a replica
+with HTTP of its own (`serve`), and a replica behind a gateway.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def test_reader_sees_its_own_writes_on_each_replica(live: Live, client: httpx.Cl
 
 
 def test_rebuild_and_verify_work_while_the_cluster_serves(live: Live, client: httpx.Client) -> None:
-    """By the command line, through either face: nothing differs, the digest stays, both replicas see the new version."""
+    """By the command line, through either face: nothing differs, the digest stays, both replicas see the rebuild."""
     before = client.get(f"{live[0]}/own/digest").json()
     rebuilt = live.cluster.run("rebuild", "--graph", "own", "--url", live.urls[1], "--json")
     assert rebuilt.returncode == 0, rebuilt.stderr
@@ -198,7 +198,7 @@ def _disturb(cluster: Cluster) -> None:
     assert again.is_ready()
     assert cluster.stop("consolidate-3") == 0
     until(lambda: zombie.metric("graphtide_partition_held") == PARTITIONS)
-    until(lambda: zombie.is_ready())
+    until(zombie.is_ready)
 
 
 def embedded(bodies: Mapping[str, Body], data: Path) -> str:

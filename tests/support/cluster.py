@@ -93,7 +93,8 @@ class Cluster:
     def run(self, *arguments: str, settings: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """A command of the command line, to its end."""
         environment = {**self.environment, **(settings or {})}
-        return subprocess.run([*GRAPHTIDE, *arguments], env=environment, capture_output=True, text=True, timeout=120)
+        command = [*GRAPHTIDE, *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
     def start(self, name: str, *arguments: str, settings: Mapping[str, str] | None = None) -> Process:
         """Start a process and wait until it says where it listens."""
