@@ -51,6 +51,10 @@ class NodeTable:
         return f"MATCH (n:{self.label} {{scope: $scope}}) WHERE n.{self.columns[1]} IS NOT NULL RETURN {values}"
 
     @property
+    def count(self) -> str:
+        return f"MATCH (n:{self.label} {{scope: $scope}}) WHERE n.{self.columns[1]} IS NOT NULL RETURN count(*) AS rows"
+
+    @property
     def ensure(self) -> str:
         """$rows of {key, number}: nodes for relationships to end at, whether they have a row or not."""
         made = "ON CREATE SET n.scope = $scope, n.number = row.number"
@@ -125,6 +129,10 @@ class PassageTable:
             f" RETURN c.number AS chunk, e.number AS {self.end_column}, {values}"
         )
 
+    @property
+    def count(self) -> str:
+        return f"MATCH (:Chunk {{scope: $scope}})-[r:{self.type}]->() RETURN count(*) AS rows"
+
 
 MENTIONS = PassageTable("MENTIONS", LABEL, "label", ("name", "description", "count"))
 SUPPORTS = PassageTable(
@@ -172,6 +180,10 @@ class PairTable:
             f"MATCH (a:{label} {{scope: $scope}})-[r:{self.type}]->(b:{label})"
             f" RETURN a.number AS a, b.number AS b, {values}"
         )
+
+    @property
+    def count(self) -> str:
+        return f"MATCH (:{self.end.label} {{scope: $scope}})-[r:{self.type}]->() RETURN count(*) AS rows"
 
 
 RELATES = PairTable("RELATES", ENTITY, ("weight", "trussness"))
@@ -457,7 +469,7 @@ def statements() -> dict[str, str]:
     tables: tuple[NodeTable | PassageTable | PairTable, ...] = (*NODE_TABLES, MENTIONS, SUPPORTS, RELATES, SAME_AS)
     for table in tables:
         named = table.label if isinstance(table, NodeTable) else table.type
-        for action in ("upsert", "ensure", "update", "create", "clear", "delete", "read", "sweep"):
+        for action in ("upsert", "ensure", "update", "create", "clear", "delete", "read", "count", "sweep"):
             if (text := getattr(table, action, None)) is not None:
                 found[f"{action} {named}"] = text
     return found

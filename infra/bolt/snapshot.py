@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,39 +27,46 @@ from infra.bolt.codec import to_bytes, to_vector
 from infra.bolt.database import Transaction
 from infra.bolt.rows import SUM_HEADER_BYTES
 
+KINDS: dict[str, tuple[str, Callable[[Sequence[Any]], Any]]] = {
+    "documents": (cypher.DOCUMENT.read, lambda row: _document(*row)),
+    "chunks": (cypher.CHUNK.read, lambda row: _chunk(*row)),
+    "labels": (cypher.LABEL.read, lambda row: _label(*row)),
+    "mentions": (cypher.MENTIONS.read, lambda row: MentionRow(row[1], row[0], *row[3:])),
+    "statements": (cypher.STATEMENT.read, lambda row: _statement(*row)),
+    "evidence": (cypher.SUPPORTS.read, lambda row: EvidenceRow(row[1], row[0], *row[3:])),
+    "same_as": (cypher.SAME_AS.read, lambda row: SameAsRow(*row)),
+    "entities": (cypher.ENTITY.read, lambda row: _entity(*row)),
+    "edges": (cypher.RELATES.read, lambda row: EdgeRow(*row)),
+}
+"""Of each kind of row: what reads it, and what makes it of a record's values."""
+
+COUNTS = {
+    "documents": cypher.DOCUMENT.count,
+    "chunks": cypher.CHUNK.count,
+    "labels": cypher.LABEL.count,
+    "mentions": cypher.MENTIONS.count,
+    "statements": cypher.STATEMENT.count,
+    "evidence": cypher.SUPPORTS.count,
+    "same_as": cypher.SAME_AS.count,
+    "entities": cypher.ENTITY.count,
+    "edges": cypher.RELATES.count,
+}
+
+_KEY_WIDTH = {"same_as": 2, "edges": 2}
+_PASSAGES = ("mentions", "evidence")
+
 
 async def read(tx: Transaction, scope: str, graph: str, version: int, next_community: int | None) -> GraphDelta:
     """Every row. Cost: linear in the rows, sorted here. The caller sees to it that they are of one version."""
-    return GraphDelta(
-        graph,
-        version,
-        documents=tuple(_document(row) for row in await _sorted(tx, cypher.DOCUMENT.read, scope)),
-        chunks=tuple(
-            ChunkRow(chunk, chunk_id, doc_id, ordinal, text, to_vector(vector), at)
-            for chunk, chunk_id, doc_id, ordinal, text, at, vector in await _sorted(tx, cypher.CHUNK.read, scope)
-        ),
-        labels=tuple(
-            LabelRow(label, name, type_, node, mentions, to_bytes(vector_sum))
-            for label, name, type_, node, mentions, vector_sum in await _sorted(tx, cypher.LABEL.read, scope)
-        ),
-        mentions=tuple(
-            MentionRow(label, chunk, name, description, count)
-            for chunk, label, _, name, description, count in await _placed(tx, cypher.MENTIONS.read, scope)
-        ),
-        statements=tuple(_statement(row) for row in await _sorted(tx, cypher.STATEMENT.read, scope)),
-        evidence=tuple(
-            EvidenceRow(statement, chunk, *said)
-            for chunk, statement, _, *said in await _placed(tx, cypher.SUPPORTS.read, scope)
-        ),
-        same_as=tuple(SameAsRow(*row) for row in await _sorted(tx, cypher.SAME_AS.read, scope, 2)),
-        entities=tuple(
-            EntityRow(node, name, type_, tuple(labels), mentions, to_vector(vector), at)
-            for node, name, type_, labels, mentions, at, vector in await _sorted(tx, cypher.ENTITY.read, scope)
-        ),
-        edges=tuple(EdgeRow(*row) for row in await _sorted(tx, cypher.RELATES.read, scope, 2)),
-        communities=await _hierarchy(tx, scope, next_community),
-        snapshot=True,
-    )
+    rows: dict[str, Any] = {}
+    for name, (statement, row_of) in KINDS.items():
+        if name in _PASSAGES:
+            found = await _placed(tx, statement, scope)
+        else:
+            found = await _sorted(tx, statement, scope, _KEY_WIDTH.get(name, 1))
+        rows[name] = tuple(row_of(row) for row in found)
+    tree = await _hierarchy(tx, scope, next_community)
+    return GraphDelta(graph, version, **rows, communities=tree, snapshot=True)
 
 
 async def _sorted(tx: Transaction, statement: str, scope: str, width: int = 1) -> list[Any]:
@@ -75,13 +83,26 @@ async def _placed(tx: Transaction, statement: str, scope: str) -> list[Any]:
     return rows
 
 
-def _document(row: list[Any]) -> DocumentRow:
-    doc_id, revision, title, source, occurred_at, metadata, chunks = row
+def _document(
+    doc_id: str, revision: int, title: str, source: str, occurred_at: str, metadata: str, chunks: list[int]
+) -> DocumentRow:
     pairs = tuple((name, value) for name, value in json.loads(metadata))
     return DocumentRow(doc_id, revision, DocumentInfo(title, source, occurred_at, pairs), tuple(chunks))
 
 
-def _statement(row: list[Any]) -> StatementRow:
+def _chunk(chunk: int, chunk_id: str, doc_id: str, ordinal: int, text: str, version: int, vector: str) -> ChunkRow:
+    return ChunkRow(chunk, chunk_id, doc_id, ordinal, text, to_vector(vector), version)
+
+
+def _label(label: int, name: str, type_: str, node: int, mentions: int, vector_sum: str) -> LabelRow:
+    return LabelRow(label, name, type_, node, mentions, to_bytes(vector_sum))
+
+
+def _entity(node: int, name: str, type_: str, labels: list[int], mentions: int, version: int, vector: str) -> EntityRow:
+    return EntityRow(node, name, type_, tuple(labels), mentions, to_vector(vector), version)
+
+
+def _statement(*row: Any) -> StatementRow:
     number, predicate, subject, object_, count, weight_milli, _, version, vector_sum, vector = row
     total = to_bytes(vector_sum)
     held = np.frombuffer(total[SUM_HEADER_BYTES:], np.float16) if vector is None else to_vector(vector)

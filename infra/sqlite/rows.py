@@ -19,14 +19,14 @@ from infra.sqlite.many import delete, insert
 SUM_HEADER_BYTES = 13
 """What graph/vector_sum.py puts before the vector of a compact sum."""
 
-_BY_KEY = ("chunks", "labels", "statements", "entities")
+BY_KEY = ("chunks", "labels", "statements", "entities")
 _BY_GRAPH = ("documents", "mentions", "evidence", "same_as", "edges", "communities", "community_members")
 
 
 def clear(connection: sqlite3.Connection, graph: int) -> None:
     """Delete every row of the graph; its standings and reports stay."""
     first = graph << KEY_SHIFT
-    for table in _BY_KEY:
+    for table in BY_KEY:
         connection.execute(
             f"DELETE FROM {table} WHERE key BETWEEN ? AND ?",  # noqa: S608 - a constant
             (first, first | 0xFFFFFFFF),

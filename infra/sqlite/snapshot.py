@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ from graph.records import (
 )
 from infra.sqlite import graphs
 from infra.sqlite.graphs import KEY_SHIFT
-from infra.sqlite.rows import SUM_HEADER_BYTES
+from infra.sqlite.rows import BY_KEY, SUM_HEADER_BYTES
 
 BLOCK_ROWS = 512
 
@@ -71,38 +71,48 @@ _COMMUNITIES = _Table("communities", ("community",), ("level", "parent"))
 _MEMBERS = _Table("community_members", ("node",), ("community",))
 
 
+READERS: dict[str, Callable[[sqlite3.Connection, int], Iterator[Any]]] = {
+    "documents": lambda connection, graph: (_document(*row) for row in _rows(connection, graph, _DOCUMENTS)),
+    "chunks": lambda connection, graph: (
+        ChunkRow(chunk, chunk_id, doc_id, ordinal, text, _vector(vector), at)
+        for chunk, chunk_id, doc_id, ordinal, text, at, vector in _rows(connection, graph, _CHUNKS)
+    ),
+    "labels": lambda connection, graph: (LabelRow(*row) for row in _rows(connection, graph, _LABELS)),
+    "mentions": lambda connection, graph: (
+        MentionRow(label, chunk, spelling, description, count)
+        for chunk, _, label, spelling, description, count in _rows(connection, graph, _MENTIONS)
+    ),
+    "statements": lambda connection, graph: (_statement(row) for row in _rows(connection, graph, _STATEMENTS)),
+    "evidence": lambda connection, graph: (
+        EvidenceRow(statement, chunk, *said) for chunk, _, statement, *said in _rows(connection, graph, _EVIDENCE)
+    ),
+    "same_as": lambda connection, graph: (SameAsRow(*row) for row in _rows(connection, graph, _SAME_AS)),
+    "entities": lambda connection, graph: (
+        EntityRow(node, spelling, type_, tuple(json.loads(labels)), mentions, _vector(vector), at)
+        for node, spelling, type_, labels, mentions, at, vector in _rows(connection, graph, _ENTITIES)
+    ),
+    "edges": lambda connection, graph: (EdgeRow(*row) for row in _rows(connection, graph, _EDGES)),
+}
+"""What reads each kind of row of a graph, given its number, a block at a time."""
+
+
+def count(connection: sqlite3.Connection, graph: int, kind: str) -> int:
+    """How many rows of a kind (a table, by its name) the graph has."""
+    keyed = kind in BY_KEY
+    bounds = (graph << KEY_SHIFT, graph << KEY_SHIFT | 0xFFFFFFFF) if keyed else (graph,)
+    where = "key BETWEEN ? AND ?" if keyed else "graph = ?"
+    found = connection.execute(f"SELECT count(*) FROM {kind} WHERE {where}", bounds)  # noqa: S608 - names of the code's own
+    return int(found.fetchone()[0])
+
+
 def read(connection: sqlite3.Connection, name: str) -> GraphDelta:
     """Every row of the graph. Cost: linear in the rows."""
     graph = graphs.known(connection, name)
     version = graphs.version(connection, graph) if graph is not None else 0
     if graph is None or not version:
         return GraphDelta(name, 0, snapshot=True)
-    return GraphDelta(
-        name,
-        version,
-        documents=tuple(_document(*row) for row in _rows(connection, graph, _DOCUMENTS)),
-        chunks=tuple(
-            ChunkRow(chunk, chunk_id, doc_id, ordinal, text, _vector(vector), at)
-            for chunk, chunk_id, doc_id, ordinal, text, at, vector in _rows(connection, graph, _CHUNKS)
-        ),
-        labels=tuple(LabelRow(*row) for row in _rows(connection, graph, _LABELS)),
-        mentions=tuple(
-            MentionRow(label, chunk, spelling, description, count)
-            for chunk, _, label, spelling, description, count in _rows(connection, graph, _MENTIONS)
-        ),
-        statements=tuple(_statement(row) for row in _rows(connection, graph, _STATEMENTS)),
-        evidence=tuple(
-            EvidenceRow(statement, chunk, *said) for chunk, _, statement, *said in _rows(connection, graph, _EVIDENCE)
-        ),
-        same_as=tuple(SameAsRow(*row) for row in _rows(connection, graph, _SAME_AS)),
-        entities=tuple(
-            EntityRow(node, spelling, type_, tuple(json.loads(labels)), mentions, _vector(vector), at)
-            for node, spelling, type_, labels, mentions, at, vector in _rows(connection, graph, _ENTITIES)
-        ),
-        edges=tuple(EdgeRow(*row) for row in _rows(connection, graph, _EDGES)),
-        communities=_hierarchy(connection, graph),
-        snapshot=True,
-    )
+    rows: dict[str, Any] = {kind: tuple(reader(connection, graph)) for kind, reader in READERS.items()}
+    return GraphDelta(name, version, **rows, communities=hierarchy(connection, graph), snapshot=True)
 
 
 def _rows(connection: sqlite3.Connection, graph: int, table: _Table) -> Iterator[list[Any]]:
@@ -160,7 +170,7 @@ def _vector(data: bytes) -> Vector:
     return np.frombuffer(data, np.float16)
 
 
-def _hierarchy(connection: sqlite3.Connection, graph: int) -> Hierarchy | None:
+def hierarchy(connection: sqlite3.Connection, graph: int) -> Hierarchy | None:
     next_id = connection.execute("SELECT next_community FROM graphs WHERE graph = ?", (graph,)).fetchone()[0]
     if next_id is None:
         return None

@@ -50,6 +50,14 @@ class Role(StrEnum):
     GATEWAY = "gateway"
 
 
+class Format(StrEnum):
+    """What an export is written as."""
+
+    CYPHER = "cypher"
+    GRAPHML = "graphml"
+    JSONL = "jsonl"
+
+
 def run() -> None:
     """Run the command line. A `CommandError` becomes one sentence on standard error, and its exit code."""
     add_connection_options(app)
@@ -256,6 +264,29 @@ def rebuild(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> No
     result(body, as_json, show.fields)
     if not body["switched"]:
         raise CommandError("the rebuilt graph did not take its place; the service's log says why", FAILED)
+
+
+@app.command()
+def export(
+    output: Annotated[str, typer.Option("--output", "-o", help="The file, or - for standard output.")],
+    graph: Graph = GRAPH,
+    file_format: Annotated[Format, typer.Option("--format", "-f", help="What to write.")] = Format.JSONL,
+    data: Annotated[Path | None, typer.Option(help="The data folder.  [default: graphtide-data]")] = None,
+    config: Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a graph to a file: Cypher for Neo4j and Memgraph, GraphML for Gephi and others, JSON lines for programs.
+
+    Read from the graph database if GRAPHTIDE_BOLT names one, else from the data folder, which a service may be using.
+    """
+    from services.cli import show
+    from services.cli.exporting import Export, settings_of
+    from services.cli.exporting import export as write_export
+
+    with progress(as_json) as bar:
+        body = write_export(Export(graph, file_format, output), settings_of(data, config), bar)
+    if output != "-":
+        result(body, as_json, show.fields)
 
 
 @app.command()

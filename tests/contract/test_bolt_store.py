@@ -334,14 +334,28 @@ async def test_rebuild_that_was_taken_for_dead_is_not_switched_in(backend: BoltB
     assert plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
 
 
-async def test_rebuilt_graph_that_is_fenced_leaves_nothing_behind(backend: BoltBackend) -> None:
-    """The rows that were written beside go again, and the graph that stands is untouched."""
+@pytest.mark.parametrize("built", [False, True])
+async def test_rebuilt_graph_that_is_fenced_leaves_nothing_behind(
+    built: bool, backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether another writer came before it was written beside or after; the graph that stands is untouched."""
     held, fold = await filled(backend, Walk(Random(6)), 4)
     before = await nodes(backend)
-    rebuilt = GraphCommit(replace(_other(7, 9), version=5), {})
-    await backend.store.claim(0)
+    write, builds = backend.store._builds.write, []
+
+    async def write_and_lose(snapshot: GraphDelta) -> str:
+        builds.append(await write(snapshot))
+        assert await nodes(backend) != before
+        await backend.store.claim(0)
+        return str(builds[0])
+
+    if built:
+        monkeypatch.setattr(backend.store._builds, "write", write_and_lose)
+    else:
+        await backend.store.claim(0)
     with pytest.raises(Fenced):
-        await backend.store.commit(Commit(0, held, 9, (rebuilt,), ()))
+        await backend.store.commit(Commit(0, held, 9, (GraphCommit(replace(_other(7, 9), version=5), {}),), ()))
+    assert len(builds) == built
     assert await nodes(backend) == before and plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
 
 

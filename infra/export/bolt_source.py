@@ -1,0 +1,83 @@
+"""An export's rows from Neo4j or Memgraph, by gqlalchemy, as they are streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
+
+from graph.communities import Hierarchy
+from graph.records import GraphDelta
+from infra.bolt import cypher
+from infra.bolt import snapshot as bolt_rows
+from infra.bolt.address import BoltAddress
+from infra.bolt.administration import Administration
+from infra.bolt.failures import DRIVER_ERRORS, failure
+from infra.export.sources import COMMUNITIES, portions
+from streams.errors import NotFound, Retryable
+
+
+class BoltSource:
+    """See Source. Each kind of row is a statement of its own, so a writer may come in between: `check` tells."""
+
+    def __init__(self, address: BoltAddress, graph: str) -> None:
+        self._graph = graph
+        try:
+            self._client = Administration(address)
+            self._scope, self.version = self._head()
+        except DRIVER_ERRORS as error:
+            raise failure(error) from error
+
+    def count(self, kinds: Collection[str]) -> int:
+        """See Source.count."""
+        wanted = [bolt_rows.COUNTS[kind] for kind in kinds if kind != COMMUNITIES]
+        try:
+            return sum(row["rows"] for statement in wanted for row in self._stream(statement))
+        except DRIVER_ERRORS as error:
+            raise failure(error) from error
+
+    def rows(self, kinds: Collection[str]) -> Iterator[GraphDelta]:
+        """See Source.rows."""
+        try:
+            for kind in kinds:
+                if kind == COMMUNITIES:
+                    yield GraphDelta(self._graph, self.version, communities=self._hierarchy())
+                    continue
+                statement, row_of = bolt_rows.KINDS[kind]
+                found = (row_of(list(row.values())) for row in self._stream(statement))
+                yield from portions(self._graph, kind, found)
+        except DRIVER_ERRORS as error:
+            raise failure(error) from error
+
+    def check(self) -> None:
+        """See Source.check."""
+        try:
+            head = self._head()
+        except DRIVER_ERRORS as error:
+            raise failure(error) from error
+        if head != (self._scope, self.version):
+            raise Retryable(
+                f"graph {self._graph!r} went from version {self.version} to {head[1]} while it was read: try again, or "
+                "stop the consolidating workers meanwhile"
+            )
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _head(self) -> tuple[str, int]:
+        found = list(self._client.execute_and_fetch(cypher.READ_HEAD, {"graph": self._graph}))
+        if not found or not found[0]["version"]:
+            self.close()
+            raise NotFound(f"there is no graph {self._graph!r}")
+        return found[0]["scope"], found[0]["version"]
+
+    def _stream(self, statement: str) -> Iterator[dict[str, Any]]:
+        yield from self._client.execute_and_fetch(statement, {"scope": self._scope})
+
+    def _hierarchy(self) -> Hierarchy:
+        members = [list(row.values()) for row in self._stream(cypher.READ_MEMBERS)]
+        places = [list(row.values()) for row in self._stream(cypher.COMMUNITY.read)]
+        of, tree = np.array(members, np.int64).reshape(-1, 2), np.array(places, np.int64).reshape(-1, 3)
+        levels = tree[:, 1].astype(np.int32)
+        return Hierarchy(of[:, 0].astype(np.int32), of[:, 1], tree[:, 0], levels, tree[:, 2], 0)

@@ -1,0 +1,122 @@
+"""A graph's rows as the nodes and relationships of a property graph, in the layout that a graph database has them in.
+
+Ids are names within one file: `entity-17` says nothing outside of it. Vectors and vector sums are left out: they are no
+use without the model that made them, and make nine tenths of a graph.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from graph.communities import Hierarchy
+from graph.records import DocumentInfo, GraphDelta
+
+Value = str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """`label` is one of LABELS."""
+
+    id: str
+    label: str
+    properties: dict[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A relationship of one of TYPES; `start` and `end` are ids of nodes with these labels."""
+
+    type: str
+    start: tuple[str, str]
+    end: tuple[str, str]
+    properties: dict[str, Value]
+
+
+TEXTS = frozenset(
+    (
+        *("doc_id", "title", "source", "occurred_at", "metadata", "chunk_id", "text", "name", "type", "predicate"),
+        *("description", "sentence", "valid_from", "valid_to", "rule"),
+    )
+)
+WHOLE = frozenset(("revision", "ordinal", "mentions", "count", "trussness", "level"))
+BROKEN = frozenset(("weight", "score"))
+"""All properties there are, by type: texts, whole numbers, and others."""
+
+LABELS = ("Document", "Chunk", "Entity", "Label", "Statement", "Community")
+NODE_KINDS = ("documents", "chunks", "entities", "labels", "statements", "communities")
+EDGE_KINDS = ("documents", "mentions", "labels", "evidence", "statements", "same_as", "edges", "communities")
+"""The kinds of rows that nodes and relationships are made of, by their names in a GraphDelta."""
+
+TYPES = ("HAS", "MENTIONS", "NAMES", "SUPPORTS", "SUBJECT", "OBJECT", "SAME_AS", "RELATES", "MEMBER_OF", "PART_OF")
+
+
+def nodes(rows: GraphDelta) -> Iterator[Node]:
+    """Those of the rows, however few of a graph's they are."""
+    for d in rows.documents:
+        said: dict[str, Value] = {"title": d.info.title, "source": d.info.source, "occurred_at": d.info.occurred_at}
+        own: dict[str, Value] = {"doc_id": d.doc_id, "revision": d.revision, "metadata": _json(d.info)}
+        yield Node(_id("Document", d.doc_id), "Document", own | said)
+    for c in rows.chunks:
+        own = {"chunk_id": c.chunk_id, "doc_id": c.doc_id, "ordinal": c.ordinal, "text": c.text}
+        yield Node(_id("Chunk", c.chunk), "Chunk", own)
+    for e in rows.entities:
+        yield Node(_id("Entity", e.node), "Entity", {"name": e.name, "type": e.type, "mentions": e.mentions})
+    for lab in rows.labels:
+        yield Node(_id("Label", lab.label), "Label", {"name": lab.name, "type": lab.type, "mentions": lab.mentions})
+    for s in rows.statements:
+        own = {"predicate": s.predicate, "count": s.count, "weight": s.weight_milli / 1000}
+        yield Node(_id("Statement", s.statement), "Statement", own)
+    if isinstance(rows.communities, Hierarchy):
+        for one, level in zip(rows.communities.ids.tolist(), rows.communities.levels.tolist(), strict=True):
+            yield Node(_id("Community", one), "Community", {"level": level})
+
+
+def edges(rows: GraphDelta) -> Iterator[Edge]:
+    """Likewise."""
+    for d in rows.documents:
+        for chunk in d.chunks:
+            yield _edge("HAS", ("Document", d.doc_id), ("Chunk", chunk))
+    for m in rows.mentions:
+        own: dict[str, Value] = {"name": m.name, "description": m.description, "count": m.count}
+        yield _edge("MENTIONS", ("Chunk", m.chunk), ("Label", m.label), own)
+    for lab in rows.labels:
+        yield _edge("NAMES", ("Label", lab.label), ("Entity", lab.node))
+    for e in rows.evidence:
+        own = {"description": e.description, "sentence": e.sentence, "weight": e.weight_milli / 1000, "count": e.count}
+        valid: dict[str, Value] = {"valid_from": e.valid_from, "valid_to": e.valid_to}
+        yield _edge("SUPPORTS", ("Chunk", e.chunk), ("Statement", e.statement), own | valid)
+    for s in rows.statements:
+        yield _edge("SUBJECT", ("Statement", s.statement), ("Label", s.subject))
+        yield _edge("OBJECT", ("Statement", s.statement), ("Label", s.object))
+    for same in rows.same_as:
+        own = {"rule": same.rule, "score": same.score_milli / 1000}
+        yield _edge("SAME_AS", ("Label", same.a), ("Label", same.b), own)
+    for edge in rows.edges:
+        own = {"weight": float(edge.weight), "trussness": edge.trussness}
+        yield _edge("RELATES", ("Entity", edge.u), ("Entity", edge.v), own)
+    if isinstance(rows.communities, Hierarchy):
+        tree = rows.communities
+        for node, community in zip(tree.nodes.tolist(), tree.communities.tolist(), strict=True):
+            yield _edge("MEMBER_OF", ("Entity", node), ("Community", community))
+        for one, parent in zip(tree.ids.tolist(), tree.parents.tolist(), strict=True):
+            if parent:
+                yield _edge("PART_OF", ("Community", one), ("Community", parent))
+
+
+def _json(info: DocumentInfo) -> str:
+    """The metadata as one JSON object: each of its values is JSON text."""
+    return "{" + ",".join(f"{json.dumps(name, ensure_ascii=False)}:{value}" for name, value in info.metadata) + "}"
+
+
+def _id(label: str, name: object) -> str:
+    return f"{label.lower()}-{name}"
+
+
+def _edge(
+    type_: str, start: tuple[str, object], end: tuple[str, object], properties: dict[str, Value] | None = None
+) -> Edge:
+    ends = [(label, _id(label, name)) for label, name in (start, end)]
+    return Edge(type_, ends[0], ends[1], properties or {})

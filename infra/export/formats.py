@@ -1,0 +1,177 @@
+"""The formats of an export: Cypher for Neo4j and Memgraph, GraphML for Gephi and networkx, JSON lines for the rest.
+
+Written as the rows come, nodes first, so memory stays bounded. Invariant: no text of the graph can end the quotes it is
+in; what XML cannot hold (most control characters, halves of surrogate pairs) is written as U+FFFD there, and nowhere
+else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import IO, Protocol, TypeVar
+from xml.sax.saxutils import escape, quoteattr
+
+from infra.export.elements import BROKEN, LABELS, TEXTS, WHOLE, Edge, Node, Value
+
+BATCH = 200
+"""Elements of one statement of Cypher: few enough for a parser, enough to be quick."""
+
+_INDEX_MEMGRAPH = "CREATE INDEX ON :{label}(id)"
+_INDEX_NEO4J = "CREATE INDEX export_{label} IF NOT EXISTS FOR (x:{label}) ON (x.id)"
+_NODES = "UNWIND [{rows}] AS row CREATE (n:{label}) SET n = row"
+_EDGES = (
+    "UNWIND [{rows}] AS row MATCH (a:{start} {{id: row.start}}) MATCH (b:{end} {{id: row.end}})"
+    " CREATE (a)-[r:{type}]->(b) SET r = row.own"
+)
+
+
+class Format(Protocol):
+    """Writes a file from its beginning to its end."""
+
+    def begin(self) -> Iterator[str]: ...
+
+    def nodes(self, found: Iterable[Node]) -> Iterator[str]: ...
+
+    def edges(self, found: Iterable[Edge]) -> Iterator[str]: ...
+
+    def end(self) -> Iterator[str]: ...
+
+
+def write(format_: Format, file: IO[str], nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
+    """Write the nodes, then the relationships."""
+    for pieces in (format_.begin(), format_.nodes(nodes), format_.edges(edges), format_.end()):
+        file.writelines(pieces)
+
+
+class JsonLines:
+    """One JSON object a line, shaped as Neo4j's own JSON export is."""
+
+    def begin(self) -> Iterator[str]:
+        yield from ()
+
+    def nodes(self, found: Iterable[Node]) -> Iterator[str]:
+        for one in found:
+            yield _json({"type": "node", "id": one.id, "labels": [one.label], "properties": one.properties})
+
+    def edges(self, found: Iterable[Edge]) -> Iterator[str]:
+        for number, one in enumerate(found):
+            ends = {
+                name: {"id": at, "labels": [label]} for name, (label, at) in (("start", one.start), ("end", one.end))
+            }
+            own = {"type": "relationship", "id": str(number), "label": one.type, "properties": one.properties}
+            yield _json(own | ends)
+
+    def end(self) -> Iterator[str]:
+        yield from ()
+
+
+class GraphMl:
+    """GraphML 1.0, every property declared; `labels` of a node and `label` of an edge are the names tools look for."""
+
+    def begin(self) -> Iterator[str]:
+        yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+        kinds = ((TEXTS | {"labels", "label"}, "string"), (WHOLE, "long"), (BROKEN, "double"))
+        for names, kind in kinds:
+            for name in sorted(names):
+                yield f'<key id="{name}" for="all" attr.name="{name}" attr.type="{kind}"/>\n'
+        yield '<graph id="G" edgedefault="directed">\n'
+
+    def nodes(self, found: Iterable[Node]) -> Iterator[str]:
+        for one in found:
+            data = _data({"labels": f":{one.label}", **one.properties})
+            yield f"<node id={_attribute(one.id)}>{data}</node>\n"
+
+    def edges(self, found: Iterable[Edge]) -> Iterator[str]:
+        for number, one in enumerate(found):
+            ends = f"source={_attribute(one.start[1])} target={_attribute(one.end[1])}"
+            yield f'<edge id="e{number}" {ends}>{_data({"label": one.type, **one.properties})}</edge>\n'
+
+    def end(self) -> Iterator[str]:
+        yield "</graph>\n</graphml>\n"
+
+
+class Cypher:
+    """Statements that make the graph in an empty database, for cypher-shell or mgconsole."""
+
+    def begin(self) -> Iterator[str]:
+        yield "// For Neo4j. For Memgraph, use each line that begins with //! in the place of the one after it.\n"
+        for label in LABELS:
+            yield f"//! {_INDEX_MEMGRAPH.format(label=label)};\n"
+            yield f"{_INDEX_NEO4J.format(label=label)};\n"
+
+    def nodes(self, found: Iterable[Node]) -> Iterator[str]:
+        for label, batch in _batches(found, lambda one: one.label):
+            rows = ", ".join(_map({"id": one.id, **one.properties}) for one in batch)
+            yield f"{_NODES.format(rows=rows, label=label)};\n"
+
+    def edges(self, found: Iterable[Edge]) -> Iterator[str]:
+        for (type_, start, end), batch in _batches(found, lambda one: (one.type, one.start[0], one.end[0])):
+            rows = ", ".join(
+                f"{{start: {_text(one.start[1])}, end: {_text(one.end[1])}, own: {_map(one.properties)}}}"
+                for one in batch
+            )
+            yield f"{_EDGES.format(rows=rows, type=type_, start=start, end=end)};\n"
+
+    def end(self) -> Iterator[str]:
+        yield from ()
+
+
+FORMATS: dict[str, type[JsonLines] | type[GraphMl] | type[Cypher]] = {
+    "cypher": Cypher,
+    "graphml": GraphMl,
+    "jsonl": JsonLines,
+}
+
+_Element = TypeVar("_Element", Node, Edge)
+_Kind = TypeVar("_Kind")
+
+# What is not a Char of XML 1.0 (section 2.2). Line ends are written as references, or a reader would change them.
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_LINE_ENDS = {"\r": "&#13;"}
+
+
+def _batches(
+    found: Iterable[_Element], kind: Callable[[_Element], _Kind]
+) -> Iterator[tuple[_Kind, Sequence[_Element]]]:
+    """Elements of one kind, at most BATCH at a time. Kinds may come mixed: a few batches are open at once."""
+    open_: dict[_Kind, list[_Element]] = {}
+    rest = iter(found)
+    while portion := list(islice(rest, BATCH)):
+        for one in portion:
+            batch = open_.setdefault(kind(one), [])
+            batch.append(one)
+            if len(batch) == BATCH:
+                yield kind(one), open_.pop(kind(one))
+    yield from open_.items()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value) + "\n"
+
+
+def _map(properties: dict[str, Value]) -> str:
+    return f"{{{', '.join(f'{name}: {_literal(value)}' for name, value in properties.items())}}}"
+
+
+def _literal(value: Value) -> str:
+    return _text(value) if isinstance(value, str) else repr(value)
+
+
+def _text(value: str) -> str:
+    """A literal, quoted as JSON is, whose escapes Cypher has, too."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _data(properties: dict[str, Value]) -> str:
+    return "".join(f'<data key="{name}">{_xml(str(value))}</data>' for name, value in properties.items())
+
+
+def _xml(text: str) -> str:
+    return escape(_NOT_XML.sub("\ufffd", text), _LINE_ENDS)
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_NOT_XML.sub("\ufffd", text))

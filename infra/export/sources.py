@@ -1,0 +1,94 @@
+"""Where an export's rows come from: the port, and the embedded runtime's data folder.
+
+Rows come a portion at a time and are not all held at once (a hierarchy of communities is).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+from graph.records import GraphDelta
+from infra.sqlite import graphs
+from infra.sqlite import snapshot as sqlite_rows
+from infra.sqlite.connection import open_reader
+from infra.sqlite.failures import failure
+from infra.sqlite.folder import DATABASE
+from streams.errors import NotFound
+
+PORTION_ROWS = 1_000
+COMMUNITIES = "communities"
+
+
+class Source(Protocol):
+    """One graph, open for reading. Blocking."""
+
+    version: int
+
+    def count(self, kinds: Collection[str]) -> int:
+        """How many rows of these kinds there are, communities apart."""
+        ...
+
+    def rows(self, kinds: Collection[str]) -> Iterator[GraphDelta]:
+        """Every row of these kinds once, in portions of one kind. May be called again."""
+        ...
+
+    def check(self) -> None:
+        """After the last row: raises Retryable when the graph has moved on and the rows may be of several versions."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class SqliteSource:
+    """A graph in a data folder, which a service may be using: the read transaction sees one version throughout."""
+
+    def __init__(self, folder: Path, graph: str) -> None:
+        self._graph = graph
+        if not (folder / DATABASE).exists():
+            raise NotFound(f"{folder} is no data folder: there is no {DATABASE} in it")
+        try:
+            self._connection = open_reader(folder / DATABASE)
+            self._connection.execute("BEGIN")
+            number = graphs.known(self._connection, graph)
+            self.version = graphs.version(self._connection, number) if number is not None else 0
+        except sqlite3.Error as error:
+            raise failure(error) from error
+        if number is None or not self.version:
+            self.close()
+            raise NotFound(f"there is no graph {graph!r}")
+        self._number = number
+
+    def count(self, kinds: Collection[str]) -> int:
+        """See Source.count."""
+        try:
+            return sum(sqlite_rows.count(self._connection, self._number, kind) for kind in kinds if kind != COMMUNITIES)
+        except sqlite3.Error as error:
+            raise failure(error) from error
+
+    def rows(self, kinds: Collection[str]) -> Iterator[GraphDelta]:
+        """See Source.rows."""
+        try:
+            for kind in kinds:
+                if kind == COMMUNITIES:
+                    tree = sqlite_rows.hierarchy(self._connection, self._number)
+                    yield GraphDelta(self._graph, self.version, communities=tree)
+                else:
+                    yield from portions(self._graph, kind, sqlite_rows.READERS[kind](self._connection, self._number))
+        except sqlite3.Error as error:
+            raise failure(error) from error
+
+    def check(self) -> None:
+        """See Source.check: it never moves."""
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def portions(graph: str, kind: str, rows: Iterator[Any]) -> Iterator[GraphDelta]:
+    """The rows of one kind, PORTION_ROWS at a time."""
+    while portion := tuple(islice(rows, PORTION_ROWS)):
+        yield GraphDelta(graph, 0, **{kind: portion})  # type: ignore[arg-type]
