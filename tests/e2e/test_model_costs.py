@@ -115,7 +115,7 @@ async def test_misbehaviour_ends_one_document_and_the_books_stay_right(
     endpoint's own, plus what is expected of a call whose end nobody knows."""
     faults, state = MISBEHAVIOUR[case]
     free = {"llm_tokens_per_minute": 0, "llm_requests_per_minute": 0}
-    limits = {"llm_concurrency": 1, "llm_timeout_s": 0.5 if case == "slow" else 30.0, **free}
+    limits = {"llm_concurrency": 1, "llm_timeout_s": 4.0 if case == "slow" else 30.0, **free}
     async with open_application(settings(tmp_path, server, **limits)) as application:
         server.misbehave(*faults)
         await application.publish([DocumentMessage("g", "bad", TEXT)])
