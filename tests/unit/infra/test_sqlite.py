@@ -80,6 +80,24 @@ async def test_folder_can_be_opened_again_when_it_was_closed(tmp_path: Path) -> 
         await second.log.append("t", [Record("k", b"4")])
 
 
+async def test_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) -> None:
+    """Reports get their findings and ratings; what was there stays, and does not hold any more."""
+    await reopened(tmp_path)
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as connection, connection:
+        connection.executescript(
+            "ALTER TABLE reports DROP COLUMN findings; ALTER TABLE reports DROP COLUMN rating;"
+            "INSERT INTO graphs (graph, name) VALUES (1, 'g');"
+            "INSERT INTO reports VALUES (1, 7, 0, 'f', 3, 'Title', 'Summary', '[]');"
+            "UPDATE schema_version SET version = 1"
+        )
+    backend = await SqliteBackend.open(tmp_path)
+    [held] = await backend.store.reports("g")
+    assert held == ReportRow(7, 0, "f", 3, "Title", "Summary", ())
+    await backend.close()
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as connection:
+        assert connection.execute("SELECT version FROM schema_version").fetchall() == [(SCHEMA_VERSION,)]
+
+
 async def test_newer_schema_is_refused(tmp_path: Path) -> None:
     """The message names both schemas, and the file is left as it is."""
     await reopened(tmp_path)

@@ -1,0 +1,91 @@
+"""Questions about everything, through the service: reports rated and answered by a model, or without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.settings import Settings
+from services import sample
+from services.application import Application, Ask, Piece
+from services.wiring import open_application
+from streams.messages import DocumentInfo, DocumentMessage
+from tests.support.llm_server import LlmServer, Seen
+from tests.support.stages import eventually
+
+
+async def filled(application: Application) -> None:
+    """The bundled sample is in, and questions see it."""
+    documents = [
+        DocumentMessage("g", one.id, one.text, DocumentInfo(one.title, one.source)) for one in sample.first_editions()
+    ]
+    receipt = await application.publish(documents)
+    await application.query("g", Ask("?", generate=False, after=receipt.token, timeout_s=120))
+
+
+def told(seen: Seen, word: str) -> bool:
+    return f'"{word}"' in seen.told
+
+
+@pytest.mark.parametrize("mode", ["global", "global-dynamic", "auto"])
+async def test_theme_is_answered_from_reports_with_citations_without_a_model(tmp_path: Path, mode: str) -> None:
+    """Quotations, each cited from a report's sources; every number of the answer names one of the passages."""
+    async with open_application(Settings(data=tmp_path)) as application:
+        await filled(application)
+        answer = await application.query("g", Ask("What are the main themes of these documents?", mode=mode))
+    assert answer.mode == ("global-dynamic" if mode == "auto" else mode)
+    assert bool(answer.chosen) == (mode == "auto")
+    assert answer.parts and answer.citations and answer.usage.llm_calls == 0
+    sources = {chunk for part in answer.parts for chunk in part.sources}
+    shown = [passage.chunk_id for passage in answer.passages]
+    assert {one.chunk_id for one in answer.citations} <= sources & set(shown)
+    for one in answer.citations:
+        assert f"[{shown.index(one.chunk_id) + 1}]" in answer.answer
+
+
+async def test_theme_is_rated_answered_by_part_and_streamed_by_a_model(tmp_path: Path) -> None:
+    """Ratings go to the cheaper model and prune; answers are written by the other; all of it is in the usage."""
+    with LlmServer() as server:
+        settings = Settings(
+            data=tmp_path, llm_base_url=server.base_url, llm_model="dear", llm_rating_model="cheap", reports_lazy=True
+        )
+        async with open_application(settings) as application:
+            await filled(application)
+            server.seen.clear()
+            ask = Ask("What is told of the storm and of Kittiwake Station?", mode="global-dynamic", explain=True)
+            items = [item async for item in application.stream("g", ask)]
+            everything = await application.query("g", Ask("What are the main themes?", mode="global", generate=False))
+            calls = [seen for seen in server.seen if told(seen, "ratings") or "<text-" in seen.asked]
+    first, last = items[0], items[-1]
+    assert not isinstance(first, Piece) and not isinstance(last, Piece)
+    assert "".join(item.text for item in items if isinstance(item, Piece)) == last.answer != ""
+    rated = [seen for seen in calls if told(seen, "ratings")]
+    assert rated and {seen.body["model"] for seen in rated} == {"cheap"}
+    assert {seen.body["model"] for seen in calls if not told(seen, "ratings")} == {"dear"}
+    assert last.usage.llm_calls == len(calls)
+    assert last.usage.prompt_tokens == sum(seen.prompt_tokens for seen in calls)
+    assert 0 < len(last.parts) < len(everything.parts)
+    assert {one.chunk_id for one in last.citations} <= {chunk for part in last.parts for chunk in part.sources}
+    assert last.trace and last.trace[0]["step"] == "rating 1"
+
+
+async def _any(application: Application) -> bool:
+    return bool(await application.reports("g"))
+
+
+async def test_reports_are_written_by_the_model_once_questions_wished_for_them(tmp_path: Path) -> None:
+    """Lazily kept: none before; after a question about everything the stage writes them, each finding with sources."""
+    with LlmServer() as server:
+        settings = Settings(data=tmp_path, llm_base_url=server.base_url, llm_model="m", reports_lazy=True)
+        async with open_application(settings) as application:
+            await filled(application)
+            assert not await application.reports("g")
+            answer = await application.query("g", Ask("What are the main themes?", mode="global", generate=False))
+            assert answer.parts and answer.usage.llm_calls == 0
+            await eventually(lambda: _any(application))
+            reports = await application.reports("g")
+    assert all(report.findings and report.sources and report.title.startswith("About") for report in reports)
+    assert {chunk for report in reports for one in report.findings for chunk in one.chunks} == {
+        chunk for report in reports for chunk in report.sources
+    }
