@@ -27,7 +27,7 @@ class Caps:
     hops: int = 3
     fan: int = 8
     hub: int = 64
-    nodes: int = 32
+    nodes: int = 24
 
 
 @dataclass(frozen=True, slots=True)

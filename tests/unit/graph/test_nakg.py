@@ -97,6 +97,12 @@ def test_words_count_whole_in_part_and_in_order() -> None:
     assert (found.words[3], found.order[3]) == (0.0, 0.0)
 
 
+def test_words_in_another_order_are_in_no_order() -> None:
+    """What follows in the question must follow in the text; how far behind counts."""
+    found = lexical("amber guild", ["guild amber", "amber x x guild", "amber guild"])
+    assert found.order.tolist() == pytest.approx([0.0, 1 / 3, 1.0])
+
+
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
 def test_separation_keeps_the_order(values: list[float]) -> None:

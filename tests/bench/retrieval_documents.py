@@ -1,0 +1,142 @@
+"""What modes `dynagrag` and `nakg` leave out and what they learn: `python -m tests.bench.retrieval_documents`.
+
+Prints, over the MuSiQue corpus with exact indexes: how many ego-graphs a document touches, and what is lost by looking
+only at the centres of a question; whether learned edges tell pairs apart that were not learned from; and the other
+documents of a chain, by what is learned and by what is shared. It asserts nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from graph.relatedness import encode
+from graph.relatedness.pairs import TOGETHER
+from graph.relatedness.statistics import UNTRAINED, Examples, Weights, fitted
+from graph.retrieval import Question
+from graph.retrieval.candidates import NEAR, entities_of
+from graph.retrieval.dynagrag import Dynagrag
+from graph.retrieval.dynagrag.choosing import Choice, choose
+from graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs
+from graph.retrieval.dynagrag.embedding import cosines, gather, total_embeddings
+from graph.retrieval.nakg import Related, related_documents
+from graph.retrieval.seeds import find_seeds
+from graph.vector_index import ExactIndex
+from graph.view import LiveView
+from tests.bench.retrieval_graph import DIMENSIONS, Shipped, build, copies, extractions
+from tests.support.bench_data import MultiHop, corpus, questions, recall
+
+EVERY = 10_000  # more than there are documents related to one
+
+
+def main() -> None:
+    shipped, asked = Shipped.read(), questions()
+    view = build(copies(extractions(corpus(), shipped), 1), lambda: ExactIndex(DIMENSIONS))
+    ego_graphs(view, [Question(one.question, shipped.vectors[shipped.rows[one.question]]) for one in asked])
+    learned(view)
+    chains(view, asked)
+
+
+def ego_graphs(view: LiveView, asked: list[Question]) -> None:
+    around, before = EgoGraphs(view, None, Dynagrag().caps), time.thread_time()
+    egos = [around.around(node) for node in sorted(view.entities, key=view.entity_id)]
+    totals = total_embeddings(egos, gather(view, egos))
+    each_ms = 1000 * (time.thread_time() - before) / len(egos)
+    touched = list(touching(view, egos))
+    print(f"{len(egos)} ego-graphs of {np.mean([len(ego.nodes) for ego in egos]):.1f} entities, {each_ms:.2f} ms each")
+    print(f"a document touches {np.mean(touched):.0f} of them, at most {max(touched)}")
+    found, lost = [], []
+    for question in asked:
+        similarity = cosines(totals, question.vector.astype(np.float64))
+        best = np.argsort(-similarity, kind="stable")[: Dynagrag().subgraphs]
+        taken = chosen(view, question, diversity=False).chosen
+        centres = {one.ego.centre for one in taken}
+        found.append(len(centres & {egos[place].centre for place in best}) / len(best))
+        lost.append(similarity[best].mean() - np.mean([one.similarity for one in taken]))
+    print(f"of the best of all, looked at: {np.mean(found):.2f}; mean similarity lost: {np.mean(lost):.3f}")
+    for on in (True, False):
+        shared = [value for question in asked for value in overlaps(chosen(view, question, diversity=on))]
+        print(f"entities that two chosen subgraphs share, diversity {on}: {np.mean(shared):.2f}")
+
+
+def touching(view: LiveView, egos: list[EgoGraph]) -> Iterator[int]:
+    """For each passage, how many ego-graphs hold an entity of it."""
+    holding: dict[int, set[int]] = defaultdict(set)
+    for place, ego in enumerate(egos):
+        for node in ego.nodes:
+            holding[node].add(place)
+    for chunk in view.chunks:
+        yield len(set().union(*(holding[node] for node in entities_of(view, chunk))))
+
+
+def chosen(view: LiveView, question: Question, *, diversity: bool) -> Choice:
+    seeds = find_seeds(view, question.vector, None, NEAR)
+    return choose(view, question.vector, seeds, None, Dynagrag(diversity=diversity))
+
+
+def overlaps(choice: Choice) -> Iterator[float]:
+    """The Jaccard similarity of every two."""
+    held = [set(one.ego.nodes) for one in choice.chosen]
+    for place, one in enumerate(held):
+        yield from (len(one & other) / len(one | other) for other in held[place + 1 :])
+
+
+def learned(view: LiveView, seed: int = 0) -> None:
+    """Four fifths of the pairs to learn from, one to tell apart, at the threshold that is best for each."""
+    rng = np.random.default_rng(seed)
+    numbers = [number for number, chunk in view.chunks.items() if chunk.vector.any()]
+    rows = encode(np.array([view.chunks[number].vector for number in numbers], np.float32))
+    place = {number: row for row, number in enumerate(numbers)}
+    together = []
+    for entity in view.entities.values():
+        members = sorted(place[chunk] for chunk in entity.chunks if chunk in place)
+        if len(members) <= TOGETHER:
+            together += pairwise(members)
+    pairs = rng.permutation(np.array(together))
+    chance = rng.integers(0, len(numbers), pairs.shape)
+    cut = len(pairs) * 4 // 5
+    examples = [Examples(), Examples()]
+    for kind, found in zip(examples, (pairs, chance), strict=True):
+        kind.add(rows[found[:cut, 0]], rows[found[:cut, 1]])
+
+    def accuracy(weights: Weights) -> float:
+        scores = [weights.score(rows[found[cut:, 0]], rows[found[cut:, 1]]) for found in (pairs, chance)]
+        return max(((scores[0] > t).mean() + (scores[1] <= t).mean()) / 2 for t in np.linspace(0, 1, 201))
+
+    fit = fitted(*examples)
+    print(f"held-out pairs told apart: learned {accuracy(fit):.3f}, by cosine {accuracy(UNTRAINED):.3f}")
+
+
+def chains(view: LiveView, asked: list[MultiHop]) -> None:
+    orders: dict[str, Callable[[Related], float]] = {
+        "learned weight": lambda one: one.weight,
+        "what is shared": lambda one: one.shared,
+        "both": lambda one: one.score,
+    }
+    cases = [(doc_id, one.supporting - {doc_id}) for one in asked for doc_id in sorted(one.supporting)]
+    related = {doc_id: related_documents(view, doc_id, EVERY) for doc_id, _ in cases}
+    print(f"the others of a chain, {len(cases)} cases: recall@2, @5, @10")
+    ranked = {name: {doc_id: by(found, value) for doc_id, found in related.items()} for name, value in orders.items()}
+    ranked["cosine"] = {doc_id: by_cosine(view, doc_id) for doc_id in related}
+    for name, orders_of in ranked.items():
+        recalls = (np.mean([recall(orders_of[one], others, k) for one, others in cases]) for k in (2, 5, 10))
+        print(f"{name:16}", *(f"{value:.3f}" for value in recalls))
+
+
+def by(found: tuple[Related, ...], value: Callable[[Related], float]) -> list[str]:
+    return [one.doc_id for one in sorted(found, key=lambda one: (-value(one), one.doc_id))]
+
+
+def by_cosine(view: LiveView, doc_id: str) -> list[str]:
+    """The documents of the passages nearest to a document's first."""
+    own = view.indexes.chunks.vectors(np.array(view.documents[doc_id].chunks[:1]))
+    ids = view.indexes.chunks.search(own, 20).ids[0].tolist()
+    return [name for name in dict.fromkeys(view.chunks[number].doc_id for number in ids) if name != doc_id]
+
+
+if __name__ == "__main__":
+    main()
