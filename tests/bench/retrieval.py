@@ -44,6 +44,11 @@ from tests.support.bench_data import ROOT, bench_data, corpus, embedder_script, 
 PAGE = ROOT / "docs" / "retrieval.md"
 BEGIN, END = "<!-- bench-retrieval: begin -->", "<!-- bench-retrieval: end -->"
 
+ABLATED = (
+    "Beneath the recall, the difference to the whole. In parts: the share of the supporting documents that a part "
+    "rests on; parts: how many there are."
+)
+
 Table = list[list[str]]
 
 
@@ -81,7 +86,7 @@ def tables(times: int) -> Iterator[str]:
     yield from markdown(cost_table(tokens, costs))
     for name, variants in VARIANTS.items():
         results = {variant: answered(exact, ask, method) for variant, method in variants.items()}
-        yield from section(f"Ablation of {name}", "Beneath the recall, the difference to the whole.")
+        yield from section(f"Ablation of {name}", ABLATED)
         yield from markdown(recall_table(ask, results, results["whole"], "variant", parts=True))
 
 
