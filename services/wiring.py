@@ -85,10 +85,11 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
         views = Views(IndexFolder(settings.data / "indexes"), load_single_valued(settings.single_valued))
         stack.push_async_callback(views.close)
         await views.open(backend.store)
-        runtime, upkeep, notes = _runtime(backend, views, models, registry, accounts)
+        due = Due(settings.reports_least_change, settings.reports_lazy)
+        shelves = Shelves(backend.store, due)
+        runtime, upkeep, notes = _runtime(backend, views, models, registry, accounts, shelves)
         registry.register(ViewGauges(views.all, runtime.metrics.names))
         runtime = replace(runtime, dependencies=_dependencies(settings.data, backend, models))
-        due = Due(settings.reports_least_change, settings.reports_lazy)
         writer = ReportWriter(backend.store, models.reporter, due)
         reports = SummarizeStage(backend.log, views, writer, runtime.metrics)
         stages = {
@@ -132,6 +133,7 @@ def _runtime(
     models: ModelSet,
     registry: CollectorRegistry,
     accounts: Accounts,
+    shelves: Shelves,
 ) -> tuple[Runtime, EmbeddedUpkeep, dict[str, str]]:
     progress = Progress(backend.log, backend.ledger, backend.store, views)
     metrics = Announcing(registry, progress)
@@ -161,7 +163,7 @@ def _runtime(
         generator=models.generator,
         rater=models.rater,
         metrics=metrics,
-        shelves=Shelves(backend.store),
+        shelves=shelves,
         models=models.names,
         accounts=accounts,
     )

@@ -162,7 +162,7 @@ def _runtime(tools: Tools, views: Views, progress: Progress, upkeep: ClusterUpke
         generator=models.generator,
         rater=models.rater,
         metrics=Metrics(tools.registry),
-        shelves=Shelves(backing.store, every_s=REPORTS_LOOK_S),
+        shelves=Shelves(backing.store, Due(tools.settings.reports_least_change), every_s=REPORTS_LOOK_S),
         models=models.names,
         accounts=tools.accounts,
     )
