@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
+from operator import add, sub
 from typing import TYPE_CHECKING
 
 from graph.communities import CommunityChange, Hierarchy
@@ -79,8 +80,8 @@ class _Content:
     def all(self, other: _Content, times: int) -> None:
         self.entities += times * other.entities
         self.digest = (self.digest + times * other.digest) & _MASK
-        for bucket, count in enumerate(other.sketch):
-            self.sketch[bucket] += times * count
+        if other.entities:
+            self.sketch = array("i", map(add if times > 0 else sub, self.sketch, other.sketch))
 
 
 class Contents:
