@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -118,13 +119,15 @@ def _connected(view: LiveView, ends: list[int], explored: set[int]) -> bool:
 def _candidates(view: LiveView, found: Explored, admits: Admits | None) -> set[int]:
     """The nearest passages, those of bridges, and of the explored entities' passages the walk's best."""
     explored = {*found.hops, *(visit.node for visit in found.visits)}
-    walked = ((share, node // 2) for node, share in found.mass.items() if node % 2)
-    theirs = [
-        (-share, view.chunks[number].chunk_id, number)
-        for share, number in walked
+    walked = sorted(
+        (-share, view.chunks[node // 2].chunk_id, node // 2) for node, share in found.mass.items() if node % 2
+    )
+    theirs = (
+        number
+        for _, _, number in walked
         if any(view.labels[mention.label].node in explored for mention in view.chunks[number].mentions)
-    ]
-    best = {number for _, _, number in sorted(theirs)[:EXPLORED]}
+    )
+    best = set(islice(theirs, EXPLORED))
     return best | {hit.number for hit in found.seeds.passages} | {one.passage for one in found.crossings}
 
 
