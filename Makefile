@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := $(shell find graph/kernels -type f)
 
-.PHONY: help env run test lint types unit bench bench-core bench-retrieval bench-reports bench-llm bench-llm-quick try-llm law lock clean
+.PHONY: help env run test lint types unit bench bench-cluster bench-cluster-quick bench-core bench-retrieval bench-reports bench-llm bench-llm-quick try-llm law lock clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -53,6 +53,12 @@ bench-retrieval: env ## recall of every mode beside BM25, what each part contrib
 
 bench-reports: env ## what reports cost when a document is edited, and what themes cost; ten minutes
 	@$(BIN)/python -m tests.bench.reports
+
+bench-cluster: env ## each stage of a cluster on real servers, a burst, a steady rate; writes docs/scaling.md; half an hour
+	@$(BIN)/python -m tests.bench.cluster
+
+bench-cluster-quick: env ## the same, small, and nothing written
+	@$(BIN)/python -m tests.bench.cluster --quick --no-page
 
 bench-llm: env ## the whole corpus through a language model that answers from recordings; writes docs/models.md
 	@$(BIN)/python -m tests.bench.llm

@@ -16,6 +16,7 @@ from typing import Any
 from gqlalchemy import Neo4j
 from gqlalchemy.connection import Connection
 from neo4j import Driver, GraphDatabase
+from neo4j.exceptions import Neo4jError
 
 from infra.bolt import cypher
 from infra.bolt.address import BoltAddress
@@ -26,6 +27,7 @@ from streams.errors import Broken
 
 SCHEMA_VERSION = 1
 _THERE_ALREADY = "already exists"
+_EQUAL_ALREADY = "EquivalentSchemaRuleAlreadyExists"
 
 
 class Session(Connection):  # type: ignore[misc]
@@ -93,8 +95,15 @@ def _define(client: Administration, statement: str, dialect: Dialect) -> None:
     try:
         client.execute(statement)
     except DRIVER_ERRORS as error:
-        if dialect is not Dialect.MEMGRAPH or _THERE_ALREADY not in str(error):
+        if not _is_there(error, dialect):
             raise
+
+
+def _is_there(error: Exception, dialect: Dialect) -> bool:
+    """Whether it was there before, or another process made it just now (which IF NOT EXISTS does not see)."""
+    if dialect is Dialect.MEMGRAPH:
+        return _THERE_ALREADY in str(error)
+    return isinstance(error, Neo4jError) and (error.code or "").endswith(_EQUAL_ALREADY)
 
 
 def _is_made(found: list[dict[str, Any]]) -> bool:

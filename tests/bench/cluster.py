@@ -1,0 +1,301 @@
+"""Measures a cluster of real processes on this machine, stage by stage, and writes the table of docs/scaling.md.
+
+Kafka and Neo4j are those of the tests: one node each, small heaps, beside the workers on the same cores. Every document
+brings its facts along, so no model is called; one line more says what a language model's client costs, with an endpoint
+that answers at once. Stages are measured one at a time (the next one is started when the last one is done), then all at
+once: a burst and how its lag goes back to 0, then a steady rate and how long an event takes to be queryable.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from infra.kafka.log import KafkaLog
+from streams.messages import DOCUMENTS, EXTRACTIONS
+from tests.bench.cluster_documents import Body, bodies, name
+from tests.bench.cluster_table import Row, cpu_s, in_ms, per_second, quantiles, write
+from tests.support.bench_data import ROOT
+from tests.support.cluster import Cluster
+from tests.support.kafka_server import LocalKafka, fresh
+from tests.support.llm_server import LlmServer
+from tests.support.neo4j_server import LocalNeo4j
+
+PARTITIONS = 4
+BATCH = 100
+NO_PORTS = ("--metrics-port", "0")
+SERVE = ("serve", "--port", "0", "--grpc-port", "0")
+MODES = ("vector", "local")
+LOOK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much: documents staged, documents in the burst, seconds of the steady rate and of questions."""
+
+    staged: int
+    burst: int
+    steady_s: float
+    asking_s: float
+    graphs: int = 4
+
+
+QUICK = Size(staged=400, burst=400, steady_s=10, asking_s=4)
+FULL = Size(staged=4_000, burst=10_000, steady_s=60, asking_s=20)
+
+
+@dataclass
+class Bench:
+    """The cluster, a log to look with, and a client of its front."""
+
+    cluster: Cluster
+    log: KafkaLog
+    size: Size
+    client: httpx.AsyncClient
+    rows: list[Row] = field(default_factory=list)
+
+    # -- looking -------------------------------------------------------------------------------------------------------
+
+    async def records(self, topic: str) -> int:
+        return sum((await self.log.end(topic)).values())
+
+    async def done(self, topic: str, group: str) -> int:
+        return sum((await self.log.committed(topic, group)).values())
+
+    async def versions(self, front: str) -> dict[str, int]:
+        url = f"{self.cluster.processes[front].said['http']}/v1/graphs"
+        return {one["graph"]: one["version"] for one in (await self.client.get(url)).json()["graphs"]}
+
+    def graph(self, number: int) -> str:
+        return f"g{number % self.size.graphs}"
+
+    # -- measuring -----------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def stage(self, figure: str, documents: int, *processes: str) -> AsyncIterator[None]:
+        """The block handles so many documents: how many a second, and what one costs each of these processes."""
+        pids = {one: self.cluster.processes[one].process.pid for one in processes}
+        pids["Neo4j"] = self.cluster.graph_server._process.pid  # type: ignore[attr-defined]
+        before = {one: cpu_s(pid) for one, pid in pids.items()}
+        started = time.perf_counter()
+        yield
+        taken_s = time.perf_counter() - started
+        cost = {one: (cpu_s(pid) - before[one]) / documents for one, pid in pids.items()}
+        note = ", ".join(f"{one} {in_ms(seconds)}" for one, seconds in cost.items())
+        self.rows.append(Row(figure, f"{per_second(documents, taken_s)}", note))
+        print(self.rows[-1].line(), flush=True)
+
+    async def publish(self, published: Sequence[Body], prefix: str = "") -> dict[str, str]:
+        """Publish to the graphs in turn, in batches; returns the last token of each graph."""
+        tokens: dict[str, str] = {}
+        url = self.cluster.processes["front"].said["http"]
+        for number, start in enumerate(range(0, len(published), BATCH)):
+            graph = self.graph(number)
+            batch = [{**one, "id": prefix + one["id"]} for one in published[start : start + BATCH]]
+            tokens[graph] = await self._accepted(f"{url}/v1/graphs/{graph}/documents", batch)
+        return tokens
+
+    async def _accepted(self, url: str, batch: list[Body]) -> str:
+        while (answer := await self.client.post(url, json=batch)).status_code in (429, 503):  # noqa: ASYNC110 - as told
+            await asyncio.sleep(float(answer.headers.get("retry-after", "1")))
+        assert answer.status_code == 202, answer.text
+        return str(answer.json()["token"])
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    while not await holds():  # noqa: ASYNC110 - other processes set no event
+        await asyncio.sleep(LOOK_S)
+
+
+# -- stages one by one -------------------------------------------------------------------------------------------------
+
+
+async def one_by_one(bench: Bench) -> None:
+    """Accept, extract, consolidate, follow: each with nothing else at work."""
+    count, start = bench.size.staged, bench.cluster.start_all
+    await asyncio.to_thread(start, {"front": SERVE, "sleeper": SERVE})
+    async with bench.stage("accept (HTTP, batches of 100)", count, "front"):
+        await bench.publish(list(bodies(count)))
+    await asyncio.to_thread(start, {"extract": ("worker", "extract", *NO_PORTS)})
+
+    async def extracted() -> bool:
+        return await bench.records(EXTRACTIONS) >= count
+
+    async with bench.stage("extract, facts brought along", count, "extract"):
+        await until(extracted)
+    bench.cluster.processes["sleeper"].freeze()
+    await asyncio.to_thread(start, {"consolidate": ("worker", "consolidate", *NO_PORTS)})
+
+    async def consolidated() -> bool:
+        return await bench.done(EXTRACTIONS, "consolidate") >= count
+
+    async with bench.stage("consolidate, one process, a replica following", count, "consolidate", "front"):
+        await until(consolidated)
+    stands = await _settled(bench)
+
+    async def awake() -> bool:
+        return await bench.versions("sleeper") == stands
+
+    async with bench.stage("follow (a replica that slept)", count, "sleeper"):
+        bench.cluster.processes["sleeper"].thaw()
+        await until(awake)
+    async with bench.stage("start a replica: process and snapshot", count):
+        await asyncio.to_thread(start, {"late": SERVE})
+    await asyncio.to_thread(bench.cluster.stop, "late")
+    await asyncio.to_thread(bench.cluster.stop, "sleeper")
+
+
+async def _settled(bench: Bench) -> dict[str, int]:
+    """The versions at the front once they have not moved for a second: nothing is being written any more."""
+    seen, since = await bench.versions("front"), time.monotonic()
+    while time.monotonic() - since < 1.0:
+        await asyncio.sleep(LOOK_S)
+        if (now := await bench.versions("front")) != seen:
+            seen, since = now, time.monotonic()
+    return seen
+
+
+async def asking(bench: Bench) -> None:
+    """Questions to one replica, by one client and by eight, with no answer generated."""
+    url = bench.cluster.processes["front"].said["http"]
+    for mode in MODES:
+        for clients in (1, 8):
+            times: list[float] = []
+            until_s = time.perf_counter() + bench.size.asking_s
+
+            async def ask(client: int, mode: str = mode, times: list[float] = times, end: float = until_s) -> None:
+                number = client
+                while (started := time.perf_counter()) < end:
+                    asked = {"question": f"Who visited {name(number)}?", "mode": mode, "generate": False}
+                    answer = await bench.client.post(f"{url}/v1/graphs/{bench.graph(number)}/query", json=asked)
+                    answer.raise_for_status()
+                    times.append(time.perf_counter() - started)
+                    number += 8
+
+            await asyncio.gather(*map(ask, range(clients)))
+            rate = per_second(len(times), bench.size.asking_s, "questions")
+            bench.rows.append(Row(f"ask, mode `{mode}`, {clients} at a time", rate, quantiles(times)))
+            print(bench.rows[-1].line(), flush=True)
+
+
+# -- all at once -------------------------------------------------------------------------------------------------------
+
+
+async def burst(bench: Bench) -> float:
+    """All stages at work on as many documents as can be published; returns documents a second."""
+    count = bench.size.burst
+    started = time.perf_counter()
+    tokens = await bench.publish(list(bodies(count, seed=6)), "b")
+    accepted_s = time.perf_counter() - started
+    lag = await bench.records(DOCUMENTS) - await bench.done(EXTRACTIONS, "consolidate")
+    for graph, token in tokens.items():
+        await _reached(bench, graph, token)
+    taken_s = time.perf_counter() - started
+    told = f"accepted within {accepted_s:.0f} s, {lag} of them not yet consolidated by then"
+    bench.rows.append(Row(f"burst of {count:,}: lag 0 again after", f"{taken_s:.0f} s", told))
+    bench.rows.append(Row("all stages at once", per_second(count, taken_s)))
+    print(bench.rows[-2].line(), bench.rows[-1].line(), sep="\n", flush=True)
+    return count / taken_s
+
+
+async def _reached(bench: Bench, graph: str, token: str, timeout_s: float = 3600) -> None:
+    """Return when the front's view of the graph includes the token."""
+    url = f"{bench.cluster.processes['front'].said['http']}/v1/graphs/{graph}/query"
+    asked = {"question": "?", "after": token, "generate": False, "mode": "vector", "top_k": 1}
+    deadline = time.monotonic() + timeout_s
+    while (answer := await bench.client.post(url, json=asked)).status_code == 504:
+        assert time.monotonic() < deadline, "the lag did not go back to 0"
+    answer.raise_for_status()
+
+
+async def steady(bench: Bench, rate: float) -> None:
+    """Single documents at a steady rate; each is asked for with its token at once."""
+    count = max(10, int(rate * bench.size.steady_s))
+    published = list(bodies(count, seed=7))
+    url = bench.cluster.processes["front"].said["http"]
+    begun = time.perf_counter()
+
+    async def one(number: int, body: Body) -> float:
+        await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
+        graph, started = bench.graph(number), time.perf_counter()
+        token = await bench._accepted(f"{url}/v1/graphs/{graph}/documents", [{**body, "id": f"s{number}"}])
+        await _reached(bench, graph, token)
+        return time.perf_counter() - started
+
+    times = await asyncio.gather(*(one(*each) for each in enumerate(published)))
+    figure = f"event to queryable at {rate:.1f} documents/s"
+    bench.rows.append(Row(figure, quantiles(times), f"{count} documents; until a question with the token is answered"))
+    print(bench.rows[-1].line(), flush=True)
+
+
+async def with_a_model(bench: Bench) -> None:
+    """The extract stage with a language model's client, and an endpoint that answers at once."""
+    count = bench.size.staged // 4
+    await asyncio.to_thread(bench.cluster.stop, "extract")
+    before = await bench.records(EXTRACTIONS)
+    await bench.publish(list(bodies(count, facts=False, seed=8)), "m")
+    with LlmServer() as server:
+        model = {"BASE_URL": server.base_url, "MODEL": "fake", "REQUESTS_PER_MINUTE": "0", "TOKENS_PER_MINUTE": "0"}
+        settings = {f"GRAPHTIDE_LLM_{key}": value for key, value in model.items()}
+        await asyncio.to_thread(bench.cluster.start_all, {"extract": ("worker", "extract", *NO_PORTS)}, settings)
+
+        async def extracted() -> bool:
+            return await bench.records(EXTRACTIONS) >= before + count
+
+        async with bench.stage("extract, a model that answers at once", count, "extract"):
+            await until(extracted)
+        await asyncio.to_thread(bench.cluster.stop, "extract")
+
+
+# -- the whole ---------------------------------------------------------------------------------------------------------
+
+
+async def measure(cluster: Cluster, size: Size) -> list[Row]:
+    log = KafkaLog(cluster.kafka)
+    try:
+        async with httpx.AsyncClient(timeout=120) as client:
+            bench = Bench(cluster, log, size, client)
+            await one_by_one(bench)
+            await asking(bench)
+            rate = await burst(bench)
+            await steady(bench, max(1.0, rate / 2))
+            await with_a_model(bench)
+            return bench.rows
+    finally:
+        await log.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a small run, for checking")
+    parser.add_argument("--no-page", action="store_true", help="print the table, leave docs/scaling.md alone")
+    chosen = parser.parse_args()
+    size = QUICK if chosen.quick else FULL
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made, ExitStack() as stack:
+        folders = [Path(made) / name for name in ("kafka", "neo4j", "data")]
+        for folder in folders:
+            folder.mkdir()
+        kafka = LocalKafka(folders[0])
+        stack.callback(kafka.kill)
+        neo4j = LocalNeo4j(folders[1])
+        stack.callback(neo4j.kill)
+        cluster = Cluster(fresh(kafka), neo4j, folders[2])
+        stack.callback(cluster.end)
+        applied = cluster.run("topics", "apply", "--partitions", str(PARTITIONS))
+        assert applied.returncode == 0, applied.stderr
+        rows = asyncio.run(measure(cluster, size))
+    if not chosen.no_page:
+        told = f"{size.staged:,} documents stage by stage, a burst of {size.burst:,}, {size.graphs} graphs"
+        write(ROOT / "docs" / "scaling.md", "bench-cluster", rows, told)
+
+
+if __name__ == "__main__":
+    main()

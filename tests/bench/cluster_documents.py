@@ -1,0 +1,41 @@
+"""Documents of any number for the benches of the cluster: text, and the facts that it states, so no model is needed.
+
+Which entities a document relates comes from `document_stream`: topics, skew, hubs, growth. Names are made of syllables,
+so that they are told apart as names are; a number in a name would put all of them in one block of candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any
+
+from tests.bench.document_stream import documents
+
+EDGES = 8
+SEED = 5
+_CONSONANTS = "bdfgklmnprstvz"
+_VOWELS = "aeiou"
+_VERBS = ("funded", "visited", "taught", "rebuilt", "described", "followed", "opposed", "supplied")
+
+Body = dict[str, Any]
+
+
+def name(number: int) -> str:
+    """Two words of three syllables: the same for the same number."""
+    drawn = blake2b(number.to_bytes(8, "big"), digest_size=12).digest()
+    syllables = [
+        _CONSONANTS[drawn[place] % len(_CONSONANTS)] + _VOWELS[drawn[place + 1] % len(_VOWELS)]
+        for place in range(0, len(drawn), 2)
+    ]
+    return f"{''.join(syllables[:3]).title()} {''.join(syllables[3:]).title()}"
+
+
+def bodies(count: int, *, facts: bool = True, seed: int = SEED) -> Iterator[Body]:
+    """Bodies as the HTTP API takes them, with their ids; about `EDGES` relations each. Without `facts`, text only."""
+    for number, edges in enumerate(documents(seed, count, edges_per_document=EDGES)):
+        said = [(name(int(u)), _VERBS[int(u + v) % len(_VERBS)], name(int(v))) for u, v in edges]
+        body: Body = {"id": f"d{number}", "text": " ".join(f"{a} {verb} {b}." for a, verb, b in said)}
+        if facts:
+            body["facts"] = [{"subject": a, "predicate": verb, "object": b} for a, verb, b in said]
+        yield body

@@ -1,0 +1,66 @@
+"""Figures as text: rates, quantiles, the CPU of a process, and a table between two markers of a page."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a table."""
+
+    figure: str
+    value: str
+    note: str = ""
+
+    def line(self) -> str:
+        return f"| {self.figure} | {self.value} | {self.note} |"
+
+
+def cpu_s(pid: int) -> float:
+    """CPU seconds that a process has used, in user and kernel mode, all threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+
+
+def resident_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
+
+
+def in_ms(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"
+
+
+def per_second(count: int, seconds: float, what: str = "documents") -> str:
+    return f"{count / seconds:.0f} {what}/s"
+
+
+def quantiles(seconds: Sequence[float]) -> str:
+    """The median and the tail."""
+    ordered = sorted(seconds)
+    at = {q: ordered[min(len(ordered) - 1, len(ordered) * q // 100)] * 1000 for q in (50, 95, 99)}
+    return ", ".join(f"p{q} {value:.0f} ms" for q, value in at.items())
+
+
+def machine() -> str:
+    """What it was measured on."""
+    return f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}"
+
+
+def write(page: Path, marker: str, rows: Iterable[Row], told: str, head: str = "CPU a document, or note") -> None:
+    """Replace what stands between the markers, which must be there; `told` says what was done."""
+    text = page.read_text()
+    begin, end = f"<!-- {marker}:begin -->", f"<!-- {marker}:end -->"
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise ValueError(f"{page.name} has no place marked {marker}")
+    table = "\n".join([f"| | measured | {head} |", "| --- | --- | --- |", *(row.line() for row in rows)])
+    page.write_text(f"{before}{begin}\n{table}\n\n{told}; on {machine()}.\n{end}{after}")

@@ -1,0 +1,46 @@
+"""The schema of a graph database, when the processes of a new cluster all start at once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from neo4j import GraphDatabase
+
+from infra.bolt.administration import prepare
+from infra.bolt.cypher import Dialect
+from streams.errors import Retryable
+from tests.support.neo4j_server import GraphServer, is_memgraph
+
+PROCESSES = 6
+
+
+def _forget_schema(server: GraphServer) -> None:
+    address = server.address
+    with GraphDatabase.driver(address.uri, auth=(address.user, address.password)) as driver, driver.session() as own:
+        own.run("MATCH (s:Schema) DELETE s").consume()
+        for kind in ("CONSTRAINT", "INDEX"):
+            names = [row["name"] for row in own.run(f"SHOW {kind} YIELD name, type WHERE type <> 'LOOKUP'")]
+            for name in names:
+                own.run(f"DROP {kind} {name} IF EXISTS").consume()
+
+
+def test_schema_is_made_when_many_processes_make_it_at_once(graph_server: GraphServer) -> None:
+    """On an empty database: each of them is through in the end, and none is told that the database is unusable."""
+    if is_memgraph(graph_server.address):
+        pytest.skip("dropping a schema is said otherwise on Memgraph, where the statements are the same but for names")
+    for _ in range(3):
+        _forget_schema(graph_server)
+        with ThreadPoolExecutor(PROCESSES) as pool:
+            for one in [pool.submit(_prepared, graph_server) for _ in range(PROCESSES)]:
+                one.result(timeout=120)
+
+
+def _prepared(server: GraphServer) -> None:
+    """As a process does: what is Retryable (they may lock each other out) is tried again."""
+    while True:
+        try:
+            prepare(server.address, Dialect.NEO4J)
+        except Retryable:
+            continue
+        return
