@@ -1,0 +1,1 @@
+"""Grafana's dashboards: what they show stands in `panels.py`, how that becomes JSON in `dashboards.py`."""
