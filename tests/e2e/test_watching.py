@@ -1,0 +1,202 @@
+"""A real Prometheus asks the running service under load, and every panel and every alert finds what it asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from infra.grafana.dashboards import FOLDER, rendered
+from infra.grafana.panels import DASHBOARDS
+from services.application import Ask
+from streams.messages import DocumentMessage
+from tests.support.llm_faults import FAULTS
+from tests.support.llm_server import LlmServer, Seen
+from tests.support.maven import Unavailable
+from tests.support.openai_server import status
+from tests.support.processes import service
+from tests.support.prometheus import Programs, Prometheus, programs, running
+from tests.support.watched import watched_roles
+
+ROOT = Path(__file__).parents[2]
+RULES = ROOT / "infra" / "prometheus" / "rules.yml"
+METRICS = ROOT / "docs" / "metrics.md"
+RUNBOOKS = ROOT / "docs" / "runbooks.md"
+WINDOW = "20s"
+POISON = "Nobody can read this passage."
+
+
+@pytest.fixture(scope="module")
+def tools() -> Programs:
+    try:
+        return programs()
+    except Unavailable as missing:
+        pytest.skip(str(missing))
+
+
+@dataclass
+class Watched:
+    """What was set up: a Prometheus that has seen the load, and what it asks."""
+
+    prometheus: Prometheus
+    targets: list[str]
+
+
+def unreadable(seen: Seen) -> str | None:
+    return "no JSON" if POISON in seen.asked else None
+
+
+def load(url: str, number: int) -> None:
+    """Some documents, an edit, a deletion, questions in two modes and one that is wrong, in three graphs."""
+    with httpx.Client(base_url=url, timeout=60) as client:
+        token = ""
+        for place in range(6):
+            text = f"Ada Lovelace {number} met Charles Babbage {place} in London. Babbage {place} designed an engine."
+            put = client.put(f"/v1/graphs/g/documents/d{place}", json={"text": text})
+            token = put.raise_for_status().json()["token"]
+        client.put(f"/v1/graphs/g/documents/poison{number}", json={"text": POISON})
+        client.put("/v1/graphs/poor/documents/a", json={"text": f"Rosa Delgado {number} sails the ship Meridian."})
+        for mode in ("local", "vector", "no-such-mode"):
+            client.post("/v1/graphs/g/query", json={"question": "Who met Babbage?", "mode": mode, "after": token})
+        client.delete("/v1/graphs/g/documents/d5")
+
+
+@pytest.fixture
+async def watched(tools: Programs, tmp_path: Path) -> AsyncIterator[Watched]:
+    """The embedded service with a language model, a cluster's roles, and Prometheus asking all of them."""
+    settings = {
+        "GRAPHTIDE_LLM_MODEL": "fake",
+        "GRAPHTIDE_LLM_API_KEY": "k",
+        "GRAPHTIDE_METRICS_OPEN": "true",
+        "GRAPHTIDE_PRICES": json.dumps({"fake": {"prompt": 1.0, "completion": 2.0}}),
+        "GRAPHTIDE_BUDGETS": json.dumps({"poor": {"tokens": 1}}),
+    }
+    with (
+        LlmServer(says=unreadable) as llm,
+        service(tmp_path / "data", settings | {"GRAPHTIDE_LLM_BASE_URL": llm.base_url}) as one,
+    ):
+        async with watched_roles(tmp_path) as roles:
+            targets = [("serve", httpx.URL(one.url).netloc.decode()), *roles.targets]
+            with running(tmp_path, targets, RULES) as prometheus:
+                llm.misbehave(*[status(503)] * 3, FAULTS["unborne"])
+                for number in range(4):
+                    load(one.url, number)
+                    document = DocumentMessage("g", f"d{number}", f"Lena Abara {number} leads Kittiwake Station.")
+                    receipt = await roles.replica.publish([document])
+                    await roles.replica.query("g", Ask("Who leads Kittiwake?", after=receipt.token))
+                    seen = prometheus.query("sum(count_over_time(up[10m]))")
+                    before = float(seen[0]["value"][1]) if seen else 0.0
+                    prometheus.wait_for(f"sum(count_over_time(up[10m])) >= {before + 2 * len(targets)}")
+                yield Watched(prometheus, [at for _, at in targets])
+
+
+def ready(expression: str) -> str:
+    """A panel's expression as Grafana would send it."""
+    return expression.replace("$__rate_interval", WINDOW).replace("$graph", ".*")
+
+
+def unconditioned(expression: str) -> str:
+    """An alert's expression, asked for its figure and not whether that is too high; its windows are shortened."""
+    asked = re.sub(r"(==|[<>]=?) *(-?[\d.]+)", r"\1 bool \2", expression)
+    asked = re.sub(r"\[10m:1m\]", "[10s:1s]", asked)
+    return re.sub(r"\[\d+[mh]\]", f"[{WINDOW}]", asked)
+
+
+@pytest.mark.timeout(240)
+async def test_every_panel_and_every_alert_finds_what_it_asks_for(watched: Watched) -> None:
+    """No PromQL is wrong, and none looks for a metric or a label that the processes do not have."""
+    empty = []
+    for dashboard in DASHBOARDS:
+        for panel in dashboard.panels:
+            for expression, _ in panel.queries:
+                if not watched.prometheus.query(ready(expression)):
+                    empty.append(f"{dashboard.name}: {panel.title}: {expression}")
+    rules = watched.prometheus.rules()
+    for rule in rules:
+        assert rule["health"] != "err", rule
+        if rule["type"] == "alerting" and not watched.prometheus.query(unconditioned(rule["query"])):
+            empty.append(f"{rule['name']}: {rule['query']}")
+    assert not empty, "\n".join(empty)
+    assert len(rules) == len([rule for group in _groups() for rule in group["rules"]])
+
+
+@pytest.mark.timeout(240)
+async def test_every_metric_is_documented_and_every_documented_one_is_there(watched: Watched) -> None:
+    """docs/metrics.md lists what the processes measure: names, kinds and labels."""
+    found: dict[str, tuple[str, set[str]]] = {}
+    for at in watched.targets:
+        answered = await asyncio.to_thread(httpx.get, f"http://{at}/metrics")
+        for family in text_string_to_metric_families(answered.text):
+            if family.name.startswith("graphtide_") and not family.name.endswith("_created"):
+                name = f"{family.name}_total" if family.type == "counter" else family.name
+                labels = {label for sample in family.samples for label in sample.labels} - {"le"}
+                kind, known = found.get(name, (family.type, set()))
+                found[name] = (kind, known | labels)
+    rows = re.findall(r"^\| `(graphtide_\w+)` \| (\w+) \| ([\w, ]*?) ?\|", METRICS.read_text(), re.MULTILINE)
+    assert found == {name: (kind, set(filter(None, labels.split(", ")))) for name, kind, labels in rows}
+
+
+def test_dashboards_are_what_the_table_of_panels_says() -> None:
+    """The JSON that Grafana reads was written from the table as it is: python -m infra.grafana.dashboards."""
+    assert sorted(file.stem for file in FOLDER.glob("*.json")) == sorted(one.name for one in DASHBOARDS)
+    for dashboard in DASHBOARDS:
+        assert (FOLDER / f"{dashboard.name}.json").read_text() == rendered(dashboard)
+
+
+def test_panels_say_what_they_mean() -> None:
+    """Each has a title of its own, a sentence on what it tells, and a legend for each line."""
+    for dashboard in DASHBOARDS:
+        titles = [panel.title for panel in dashboard.panels]
+        assert len(titles) == len(set(titles))
+        for panel in dashboard.panels:
+            assert panel.about.endswith("."), panel.title
+            assert all(legend for _, legend in panel.queries)
+
+
+def test_alerts_lead_to_a_section_that_says_what_to_do() -> None:
+    """The runbook that each alert names has a section of its name, and no section is left over."""
+    sections = re.findall(r"^## (\w+)$", RUNBOOKS.read_text(), re.MULTILINE)
+    alerts = [rule["alert"] for group in _groups() for rule in group["rules"] if "alert" in rule]
+    assert sections == alerts
+    for group in _groups():
+        for rule in group["rules"]:
+            if "alert" in rule:
+                assert rule["annotations"]["runbook"] == f"docs/runbooks.md#{rule['alert'].lower()}"
+                assert rule["labels"]["severity"] in ("page", "ticket")
+
+
+def test_rules_fire_when_they_should_and_only_then(tools: Programs, tmp_path: Path) -> None:
+    """promtool runs the alerts' own tests, one of each kind for each alert."""
+    for arguments in (
+        ["check", "config", "--syntax-only", str(ROOT / "infra" / "prometheus" / "prometheus.yml")],
+        ["check", "rules", str(RULES)],
+        ["test", "rules", str(ROOT / "tests" / "e2e" / "alerts_test.yml")],
+    ):
+        done = subprocess.run([tools.promtool, *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_is_tested_to_fire_and_to_be_silent() -> None:
+    """The tests of the rules leave none out."""
+    tests = yaml.safe_load((ROOT / "tests" / "e2e" / "alerts_test.yml").read_text())["tests"]
+    seen: dict[str, set[bool]] = {}
+    for one in tests:
+        for case in one["alert_rule_test"]:
+            seen.setdefault(case["alertname"], set()).add(bool(case.get("exp_alerts")))
+    alerts = [rule["alert"] for group in _groups() for rule in group["rules"] if "alert" in rule]
+    assert {name: {True, False} for name in alerts} == seen
+
+
+def _groups() -> list[dict[str, Any]]:
+    groups: list[dict[str, Any]] = yaml.safe_load(RULES.read_text())["groups"]
+    return groups

@@ -1,0 +1,59 @@
+"""A cluster's roles on the reference backing, each with its metrics at a port of its own, under a little load."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, start_http_server
+
+from infra.models.accounting import Accounts
+from infra.models.memo import MemoryVectorStore
+from infra.models.tally import Tally
+from infra.settings import Settings
+from services.application import Application
+from services.cluster.backing import Backing
+from services.cluster.roles import ROLES, Tools
+from services.model_wiring import Memos, open_models, plan
+from streams.memory import MemoryBackend, MemoryOutbox
+from streams.memory.spending import MemorySpending
+
+
+@dataclass(slots=True)
+class WatchedRoles:
+    """`targets` are (role, host:port) of their metrics; `replica` takes documents and questions."""
+
+    targets: list[tuple[str, str]]
+    replica: Application
+
+
+@asynccontextmanager
+async def watched_roles(folder: Path) -> AsyncIterator[WatchedRoles]:
+    """The four roles on a log of three partitions."""
+    outbox = MemoryOutbox()
+    backend = MemoryBackend(3, outbox=outbox)
+    memos: dict[str, MemoryVectorStore] = {}
+
+    def memo(name: str) -> MemoryVectorStore:
+        return memos.setdefault(name, MemoryVectorStore())
+
+    backing = Backing(backend.log, backend.ledger, backend.store, outbox, memo, lambda stage: stage.run())
+    targets, replica = [], None
+    async with AsyncExitStack() as stack:
+        for role in ("extract", "consolidate", "summarize", "query"):
+            settings, registry = Settings(data=folder / role), CollectorRegistry()
+            tally, chosen = Tally(registry), plan(settings)
+            accounts = Accounts(MemorySpending(), chosen.rules, tally)
+            models = open_models(chosen, accounts, Memos(*map(memo, ("a", "b", "c"))), tally, stack)
+            tools = Tools(settings, backing, models, accounts, registry)
+            worker = await stack.enter_async_context(ROLES[role](tools))
+            replica = worker.application or replica
+            server, thread = start_http_server(0, "127.0.0.1", registry)
+            stack.callback(thread.join)
+            stack.callback(server.server_close)
+            stack.callback(server.shutdown)
+            targets.append((role, f"127.0.0.1:{server.server_port}"))
+        assert replica is not None
+        yield WatchedRoles(targets, replica)
