@@ -1,0 +1,32 @@
+# One image for every process: `serve`, `worker ROLE`, and the commands of an operator.
+#   docker build -t graphtide:0.1.0 .
+FROM python:3.11.14-slim-bookworm AS build
+RUN apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
+RUN python -m venv /opt/graphtide
+WORKDIR /src
+# The packages first: they change seldom, and their layer is kept. hnswlib has no wheel and is compiled here.
+COPY requirements.lock pyproject.toml setup.py README.md LICENSE MANIFEST.in ./
+RUN /opt/graphtide/bin/python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; x = p['optional-dependencies']; print(*p['dependencies'], *x['cluster'], *x['tracing'], sep='\n')" > needed.txt \
+ && /opt/graphtide/bin/pip install --no-cache-dir --disable-pip-version-check -c requirements.lock -r needed.txt
+COPY graph graph
+COPY streams streams
+COPY infra infra
+COPY services services
+RUN /opt/graphtide/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps . \
+ && /opt/graphtide/bin/python -c "import graph; from pathlib import Path; assert list(Path(graph.__file__).parent.glob('_*.so')), 'the kernels were not compiled'" \
+ && rm -rf /opt/graphtide/lib/python3.11/site-packages/pip /opt/graphtide/bin/pip*
+
+FROM python:3.11.14-slim-bookworm
+LABEL org.opencontainers.image.title="Graphtide" org.opencontainers.image.licenses="Apache-2.0"
+# hnswlib and the kernels are compiled with OpenMP, and NetworKit brings its own copy of it.
+RUN apt-get update && apt-get install -y --no-install-recommends libgomp1 && rm -rf /var/lib/apt/lists/* \
+ && groupadd --gid 10001 graphtide && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin graphtide \
+ && install -d -o graphtide -g graphtide /var/lib/graphtide
+COPY --from=build /opt/graphtide /opt/graphtide
+ENV PATH=/opt/graphtide/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 GRAPHTIDE_DATA=/var/lib/graphtide
+USER 10001:10001
+WORKDIR /var/lib/graphtide
+VOLUME /var/lib/graphtide
+EXPOSE 8080 50051 9464
+ENTRYPOINT ["graphtide"]
+CMD ["serve"]

@@ -1,0 +1,177 @@
+{{/* Names are cut so that the longest of them, with what is put behind it, stays within 63 characters. */}}
+{{- define "graphtide.name" -}}
+{{- if contains "graphtide" .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else }}{{ printf "%s-graphtide" (.Release.Name | trunc 30 | trimSuffix "-") }}{{ end -}}
+{{- end }}
+
+{{- define "graphtide.selector" -}}
+app.kubernetes.io/name: graphtide
+app.kubernetes.io/instance: {{ .root.Release.Name | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- define "graphtide.labels" -}}
+{{ include "graphtide.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
+{{- end }}
+
+{{- define "graphtide.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "graphtide.secret" -}}
+{{- if .Values.secret.existing }}{{ .Values.secret.existing }}
+{{- else if .Values.secret.values }}{{ include "graphtide.name" . }}-secret{{ end -}}
+{{- end }}
+
+{{/* The settings a process runs with, from weakest to strongest: what the chart knows, everybody's, its own. */}}
+{{- define "graphtide.settings" -}}
+{{- $root := .root -}}
+{{- $known := dict "host" "0.0.0.0" "metrics_host" "0.0.0.0" "metrics_port" 9464 "data" "/var/lib/graphtide" -}}
+{{- $_ := set $known "query" (printf "dns:///%s-query:50051" (include "graphtide.name" $root)) -}}
+{{- if $root.Values.kafka.deploy }}{{ $_ := set $known "kafka" (printf "%s-kafka:9092" (include "graphtide.name" $root)) }}{{ end -}}
+{{- if $root.Values.memgraph.deploy }}{{ $_ := set $known "bolt" (printf "bolt://%s-memgraph:7687" (include "graphtide.name" $root)) }}{{ end -}}
+{{- if has .component (list "gateway" "query") -}}
+{{- if $root.Values.credentials.existingSecret }}{{ $_ := set $known "api_keys_file" (printf "/etc/graphtide/keys/%s" $root.Values.credentials.key) }}{{ end -}}
+{{- if $root.Values.credentials.insecure }}{{ $_ := set $known "insecure" true }}{{ end -}}
+{{- end -}}
+{{- if and (eq .component "gateway") $root.Values.tls.existingSecret -}}
+{{- $_ := set $known "tls_cert_file" "/etc/graphtide/tls/tls.crt" -}}
+{{- $_ := set $known "tls_key_file" "/etc/graphtide/tls/tls.key" -}}
+{{- if $root.Values.tls.mutual }}{{ $_ := set $known "tls_client_ca_file" "/etc/graphtide/tls/ca.crt" }}{{ end -}}
+{{- end -}}
+{{- $own := dict -}}
+{{- if hasKey $root.Values.processes .component }}{{ $own = (get $root.Values.processes .component).settings }}{{ end -}}
+{{- range $layer := list $root.Values.settings $own -}}
+{{- range $key, $value := $layer }}{{ if not (eq (toString $value) "") }}{{ $_ := set $known $key $value }}{{ end }}{{ end -}}
+{{- end -}}
+{{ toYaml $known }}
+{{- end }}
+
+{{- define "graphtide.env" -}}
+{{- range $key, $value := include "graphtide.settings" . | fromYaml }}
+- name: GRAPHTIDE_{{ upper $key }}
+  {{- /* toString of a large number would say 2e+06 */}}
+  value: {{ if kindIs "float64" $value }}{{ if eq (floor $value) $value }}{{ $value | int64 | quote }}{{ else }}{{ $value | quote }}{{ end }}{{ else }}{{ $value | quote }}{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* What a container of ours is allowed: nothing, and no file but in its volumes is written. */}}
+{{- define "graphtide.confined" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+runAsNonRoot: true
+capabilities: { drop: [ALL] }
+seccompProfile: { type: RuntimeDefault }
+{{- end }}
+
+{{- define "graphtide.container" -}}
+image: {{ include "graphtide.image" .root | quote }}
+imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+securityContext:
+  {{- include "graphtide.confined" . | nindent 2 }}
+env:
+  {{- include "graphtide.env" . | nindent 2 }}
+{{- with include "graphtide.secret" .root }}
+envFrom:
+  - secretRef: { name: {{ . | quote }} }
+{{- end }}
+volumeMounts:
+  - { name: data, mountPath: /var/lib/graphtide }
+  - { name: tmp, mountPath: /tmp }
+  {{- if and (has .component (list "gateway" "query")) .root.Values.credentials.existingSecret }}
+  - { name: keys, mountPath: /etc/graphtide/keys, readOnly: true }
+  {{- end }}
+  {{- if and (eq .component "gateway") .root.Values.tls.existingSecret }}
+  - { name: tls, mountPath: /etc/graphtide/tls, readOnly: true }
+  {{- end }}
+{{- end }}
+
+{{- define "graphtide.place" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: { type: RuntimeDefault }
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . | quote }}
+  {{- end }}
+{{- end }}
+{{- with .root.Values.nodeSelector }}
+nodeSelector: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.tolerations }}
+tolerations: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* A pod of a process: `root`, `component`, `process` (its values). */}}
+{{- define "graphtide.pod" -}}
+metadata:
+  labels:
+    {{- include "graphtide.labels" . | nindent 4 }}
+    graphtide.io/metrics: "true"
+  annotations:
+    {{- /* a changed secret of the chart's own restarts what reads it */}}
+    graphtide.io/secret: {{ toJson .root.Values.secret.values | sha256sum | trunc 16 | quote }}
+spec:
+  {{- include "graphtide.place" . | nindent 2 }}
+  terminationGracePeriodSeconds: {{ add 15 (include "graphtide.settings" . | fromYaml | dig "shutdown_timeout_s" 20 | int) }}
+  {{- if and .root.Values.spread (gt (int .process.replicas) 1) }}
+  topologySpreadConstraints:
+    - maxSkew: 1
+      topologyKey: kubernetes.io/hostname
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector:
+        matchLabels: {{- include "graphtide.selector" . | nindent 10 }}
+  {{- end }}
+  containers:
+    - name: {{ .component }}
+      args: [worker, {{ .component }}]
+      ports:
+        - { name: metrics, containerPort: 9464 }
+        {{- if eq .component "gateway" }}
+        - { name: http, containerPort: 8080 }
+        {{- else if eq .component "query" }}
+        - { name: grpc, containerPort: 50051 }
+        {{- end }}
+      {{- if has .component (list "gateway" "query") }}
+      lifecycle: # the endpoint is gone from the load balancers before the process stops to answer
+        preStop: { exec: { command: [python, -c, "import time; time.sleep(5)"] } }
+      {{- end }}
+      startupProbe: # a replica loads its graphs first
+        httpGet: { path: /healthz, port: metrics }
+        periodSeconds: 5
+        failureThreshold: 120
+      livenessProbe:
+        httpGet: { path: /healthz, port: metrics }
+        periodSeconds: 10
+        timeoutSeconds: 5
+        failureThreshold: 6
+      readinessProbe:
+        httpGet: { path: /readyz, port: metrics }
+        periodSeconds: 5
+        timeoutSeconds: 5
+      resources: {{- toYaml .process.resources | nindent 8 }}
+      {{- include "graphtide.container" . | nindent 6 }}
+  volumes:
+    - { name: tmp, emptyDir: { sizeLimit: 256Mi } }
+    - name: data
+      emptyDir: { sizeLimit: {{ .process.indexes | default "256Mi" | quote }} }
+    {{- if and (has .component (list "gateway" "query")) .root.Values.credentials.existingSecret }}
+    - name: keys
+      secret: { secretName: {{ .root.Values.credentials.existingSecret | quote }}, defaultMode: 288 }
+    {{- end }}
+    {{- if and (eq .component "gateway") .root.Values.tls.existingSecret }}
+    - name: tls
+      secret: { secretName: {{ .root.Values.tls.existingSecret | quote }}, defaultMode: 288 }
+    {{- end }}
+{{- end }}

@@ -1,0 +1,257 @@
+"""The Helm chart: rendered by Helm, decoded by Kubernetes' own types, and held against what the processes are."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from infra.settings import Settings
+from tests.support import go_tools
+
+CHART = Path(__file__).parents[2] / "helm"
+VALUES = sorted(file.stem.removesuffix("-values") for file in (CHART / "ci").glob("*-values.yaml"))
+KUBERNETES = "1.34.0"
+RELEASES = ("graphtide", "a-release-whose-name-is-as-long-as-helm-allows-it-abc")
+WORKERS = ("gateway", "query", "extract", "summarize", "consolidate")
+
+Manifest = dict[str, Any]
+
+pytestmark = pytest.mark.timeout(900)  # the first build of the tools
+
+
+@cache
+def render(values: str, release: str = "graphtide") -> str:
+    """What Helm makes of the chart with one of its values files."""
+    command = [str(go_tools.helm()), "template", release, str(CHART), "--kube-version", KUBERNETES]
+    done = subprocess.run(
+        [*command, "-f", str(CHART / "ci" / f"{values}-values.yaml")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def manifests(values: str, release: str = "graphtide") -> list[Manifest]:
+    return [one for one in yaml.safe_load_all(render(values, release)) if one]
+
+
+def refused(*arguments: str) -> str:
+    """What Helm says when it will not render."""
+    command = [str(go_tools.helm()), "template", "graphtide", str(CHART), "--kube-version", KUBERNETES, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    return done.stderr
+
+
+def pods(values: str, release: str = "graphtide") -> Iterator[tuple[str, Manifest]]:
+    """(name, pod template) of all that runs pods."""
+    for one in manifests(values, release):
+        if one["kind"] in ("Deployment", "StatefulSet", "Job"):
+            yield one["metadata"]["name"], one["spec"]["template"]
+
+
+def containers(values: str) -> Iterator[tuple[str, Manifest]]:
+    """(component, container) of Graphtide's own, not of the servers that the chart can bring along."""
+    for _, template in pods(values):
+        component = template["metadata"]["labels"]["app.kubernetes.io/component"]
+        if component not in ("kafka", "memgraph"):
+            for container in template["spec"]["containers"]:
+                yield component, container
+
+
+def test_chart_is_linted_without_a_complaint() -> None:
+    """`helm lint --strict` takes every values file."""
+    for values in VALUES:
+        file = CHART / "ci" / f"{values}-values.yaml"
+        command = [str(go_tools.helm()), "lint", "--strict", "--kube-version", KUBERNETES, str(CHART), "-f", str(file)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_chart_renders_what_kubernetes_types_hold(values: str) -> None:
+    """Each manifest decodes strictly into the type of its kind: no unknown field, no wrong type."""
+    done = subprocess.run([go_tools.kubecheck()], input=render(values), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_kubecheck_refuses_a_misspelt_field() -> None:
+    """The check can fail: a field that no type has is named."""
+    wrong = render("tryout").replace("terminationGracePeriodSeconds", "terminationGraceSeconds", 1)
+    done = subprocess.run([go_tools.kubecheck()], input=wrong, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "terminationGraceSeconds" in done.stdout
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_environment_of_each_container_is_made_of_settings(values: str) -> None:
+    """Whatever GRAPHTIDE_ name the chart sets is a setting that the process knows."""
+    for _, container in containers(values):
+        names = [entry["name"] for entry in container["env"]]
+        assert len(names) == len(set(names))
+        for name in names:
+            assert name.startswith("GRAPHTIDE_")
+            assert name.removeprefix("GRAPHTIDE_").lower() in Settings.model_fields, name
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_environment_of_each_container_is_accepted_by_the_settings(values: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The values are of the types the settings have, numbers included."""
+    for _, container in containers(values):
+        with monkeypatch.context() as patched:
+            for entry in container["env"]:
+                patched.setenv(entry["name"], entry["value"])
+            assert Settings().host == "0.0.0.0"
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_secrets_never_stand_in_an_environment(values: str) -> None:
+    """What is secret comes by reference to a Secret, and stands in no pod."""
+    rendered = [one for one in manifests(values) if one["kind"] != "Secret"]
+    assert "not-a-real-key" not in yaml.safe_dump(rendered)
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_pods_are_confined(values: str) -> None:
+    """No pod of ours may write to its image, become root, keep a capability or hold a token of the API server."""
+    for name, template in pods(values):
+        spec = template["spec"]
+        assert spec["automountServiceAccountToken"] is False, name
+        assert spec["securityContext"]["runAsNonRoot"] is True, name
+        for container in spec["containers"]:
+            context = container["securityContext"]
+            assert context["allowPrivilegeEscalation"] is False
+            assert context["capabilities"] == {"drop": ["ALL"]}
+            assert container["resources"]["limits"]["memory"]
+    for _, container in containers(values):
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_pods_mount_what_they_declare_and_nothing_else(values: str) -> None:
+    """Each mount has its volume, and each volume is mounted."""
+    for name, template in pods(values):
+        volumes = {volume["name"] for volume in template["spec"].get("volumes", [])}
+        volumes |= {"data"} if name.endswith(("-kafka", "-memgraph")) else set()
+        mounts = {mount["name"] for one in template["spec"]["containers"] for mount in one["volumeMounts"]}
+        assert mounts == volumes, name
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_workers_are_probed_and_given_time_to_end(values: str) -> None:
+    """Each process has all three probes on a port it declares, and longer to end than it takes."""
+    for name, template in pods(values):
+        component = template["metadata"]["labels"]["app.kubernetes.io/component"]
+        if component not in WORKERS:
+            continue
+        (container,) = template["spec"]["containers"]
+        ports = {port["name"] for port in container["ports"]}
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            assert container[probe]["httpGet"]["port"] in ports, name
+        assert template["spec"]["terminationGracePeriodSeconds"] > Settings().shutdown_timeout_s
+        assert container["args"] == ["worker", component]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("values", VALUES)
+def test_names_are_short_enough_and_of_one_thing_each(values: str, release: str) -> None:
+    """However long the release's name: nothing is called longer than DNS allows, and nothing alike."""
+    named = [(one["kind"], one["metadata"]["name"]) for one in manifests(values, release)]
+    assert len(named) == len(set(named))
+    assert all(len(name) <= 63 for _, name in named)
+    for one in manifests(values, release):
+        assert all(len(value) <= 63 for value in one["metadata"]["labels"].values())
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_selectors_find_exactly_their_pods(values: str) -> None:
+    """Services, workloads, budgets and policies select pods that are there, and workloads their own alone."""
+    labels = {name: template["metadata"]["labels"] for name, template in pods(values)}
+    for one in manifests(values):
+        spec = one["spec"] if "spec" in one else {}
+        chosen = {
+            "Service": lambda s: s["selector"],
+            "Deployment": lambda s: s["selector"]["matchLabels"],
+            "StatefulSet": lambda s: s["selector"]["matchLabels"],
+            "PodDisruptionBudget": lambda s: s["selector"]["matchLabels"],
+            "NetworkPolicy": lambda s: s["podSelector"]["matchLabels"],
+        }.get(one["kind"])
+        if chosen is None:
+            continue
+        wanted = chosen(spec).items()
+        found = [name for name, held in labels.items() if wanted <= held.items()]
+        assert found, one["metadata"]["name"]
+        if one["kind"] in ("Deployment", "StatefulSet"):
+            assert found == [one["metadata"]["name"]]
+
+
+def test_network_policies_let_the_gateway_reach_query_alone() -> None:
+    """The gateway, which strangers reach, talks to the query replicas and to DNS and to nobody else."""
+    policy = next(
+        one
+        for one in manifests("external")
+        if one["kind"] == "NetworkPolicy" and one["metadata"]["name"] == "graphtide-gateway"
+    )
+    reached = [
+        peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+        for rule in policy["spec"]["egress"]
+        for peer in rule.get("to", [])
+    ]
+    assert reached == ["query"]
+    assert all("ports" in rule for rule in policy["spec"]["egress"])
+
+
+def test_every_pod_has_a_network_policy() -> None:
+    """Nothing in the release is reachable or reaches out without a rule that says so."""
+    selectors = [
+        one["spec"]["podSelector"]["matchLabels"].items()
+        for one in manifests("everything")
+        if one["kind"] == "NetworkPolicy"
+    ]
+    for name, template in pods("everything"):
+        labels = template["metadata"]["labels"].items()
+        assert sum(wanted <= labels for wanted in selectors) == 1, name
+
+
+def test_values_under_settings_are_settings() -> None:
+    """The keys of `settings` in every values file are names that docs/settings.md has."""
+    for file in [CHART / "values.yaml", *(CHART / "ci").glob("*.yaml")]:
+        values = yaml.safe_load(file.read_text())
+        groups = [values.get("settings", {}), values.get("secret", {}).get("values", {})]
+        groups += [process.get("settings", {}) for process in values.get("processes", {}).values()]
+        for name in (name for group in groups for name in group):
+            assert name in Settings.model_fields, f"{file.name}: {name}"
+
+
+def test_autoscaled_workloads_leave_their_replicas_to_the_scaler() -> None:
+    """A replica count beside an autoscaler would undo it at each upgrade."""
+    workloads = {one["metadata"]["name"]: one for one in manifests("everything") if one["kind"] == "Deployment"}
+    assert [name for name, one in workloads.items() if "replicas" in one["spec"]] == ["graphtide-summarize"]
+
+
+def test_keda_scales_by_the_lag_of_the_consumer_group_that_extraction_has() -> None:
+    """The scaler watches the topic and the group by the names that the code has, and replaces the other scaler."""
+    from streams.messages import DOCUMENTS
+
+    scaled = [one for one in manifests("external") if one["kind"] == "ScaledObject"]
+    (trigger,) = scaled[0]["spec"]["triggers"]
+    assert trigger["metadata"]["topic"] == DOCUMENTS
+    assert trigger["metadata"]["consumerGroup"] == "graphtide-extract"
+    assert trigger["metadata"]["bootstrapServers"].startswith("broker-0.")
+    assert not [one for one in manifests("external") if one["kind"] == "HorizontalPodAutoscaler"]
+
+
+def test_install_without_servers_is_refused_with_the_cure() -> None:
+    """Neither Kafka nor a graph database named: Helm says which value to set."""
+    assert "settings.kafka is empty" in refused()
+    assert "settings.bolt is empty" in refused("--set", "settings.kafka=k:9092")
+
+
+def test_install_with_a_misspelt_value_is_refused() -> None:
+    """A value that the chart does not know is an error, not a silence."""
+    assert "networkPolicies" in refused("--set", "kafka.deploy=true,memgraph.deploy=true,networkPolicies.enabled=false")
