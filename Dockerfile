@@ -13,7 +13,7 @@ COPY streams streams
 COPY infra infra
 COPY services services
 RUN /opt/graphtide/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps . \
- && /opt/graphtide/bin/python -c "import graph; from pathlib import Path; assert list(Path(graph.__file__).parent.glob('_*.so')), 'the kernels were not compiled'" \
+ && cd / && /opt/graphtide/bin/python -c "import graph; from pathlib import Path; assert list(Path(graph.__file__).parent.glob('_*.so')), 'the kernels were not compiled'" \
  && rm -rf /opt/graphtide/lib/python3.11/site-packages/pip /opt/graphtide/bin/pip*
 
 FROM python:3.11.14-slim-bookworm

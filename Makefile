@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := $(shell find graph/kernels -type f)
 
-.PHONY: help env run test lint types unit bench bench-cluster bench-cluster-quick bench-core bench-retrieval bench-reports bench-llm bench-llm-quick try-llm law lock clean
+.PHONY: $(shell grep -oE '^[a-z-]+:' $(firstword $(MAKEFILE_LIST)) | tr -d :)
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -71,6 +71,9 @@ try-llm: env ## a few documents and questions with the endpoint that GRAPHTIDE_L
 
 law: env ## the law on real documents: shuffled, thrice, edited, deleted, killed; about ten minutes
 	@$(BIN)/python -m tests.recovery.musique
+
+image-check: env ## run the steps of the Dockerfile in a scratch folder, without a container engine
+	@$(BIN)/python -m tests.deploy.image_check
 
 lock: env ## pin every dependency anew
 	@$(BIN)/pip install --quiet uv

@@ -1,4 +1,4 @@
-"""The Dockerfile, as far as it can be held against the repository without an engine. `make image-check` runs its steps."""
+"""The Dockerfile, held against the repository without an engine. `make image-check` runs its steps."""
 
 from __future__ import annotations
 
