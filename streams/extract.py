@@ -6,8 +6,10 @@ For each record, in this order:
 3. append the outcome to `extractions`, or the dead letter to `documents.dlq` and the failure to the ledger
 4. commit the position, once everything in front of it is done too
 
-Extractions of different documents may overtake each other, and so may those of one document: the revision decides
-downstream. A crash between 3 and 4 repeats 2 and 3, which the consolidate stage notices by the revision.
+Graphs take turns (`streams/turns.py`), at being begun and at the slots: records are read ahead, as far as memory is
+bounded, so that those of a graph with few are found among those of a graph with many. In a graph they begin in the
+log's order. Extractions may overtake each other, also those of one document: the revision decides downstream. A crash
+between 3 and 4 repeats 2 and 3, which the consolidate stage notices by the revision.
 
 After a crash the records that were under way are done again one by one, each alone until it is through or waits for
 a model: so that only the one that killed the process is counted again when it does so again.
@@ -21,7 +23,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from graph.records import Extraction
@@ -42,6 +43,7 @@ from streams.pauses import Pauses
 from streams.ports import Consumer, Delivered, Ledger, Log, Outcome, Position, Record, State
 from streams.retrying import Backoff
 from streams.spending import Payer, paid_by
+from streams.turns import Slots
 from streams.under_way import Reading, UnderWay, Work
 
 log = logging.getLogger("graphtide.streams")
@@ -93,22 +95,23 @@ class ExtractStage:
         self.waiting.clear()
         consumer = consumer or self._log.consumer(DOCUMENTS, STAGE)
         self._held = consumer.assigned()
-        course = UnderWay(asyncio.Semaphore(self._settings.concurrency))
+        course = UnderWay(Slots(self._settings.concurrency))
         reading: Reading | None = None
         try:
             if self._suspects is None:
                 self._suspects = await self._under_way_at_a_crash()
             while True:
-                self._start_queued(course)
-                if reading is None and self._has_room(course):
-                    reading = asyncio.create_task(consumer.poll(self._settings.concurrency, self._settings.poll_s))
+                await self._start_queued(course)
+                if reading is None and (room := self._room(course)) > 0:
+                    reading = asyncio.create_task(consumer.poll(room, self._settings.poll_s))
                 await course.moves(reading)
                 await self._settle(consumer, course)
                 if reading is not None and reading.done():
                     batch, reading = reading.result(), None
                     if consumer.assigned() != self._held:
                         await self._reassign(consumer.assigned(), course)
-                    await self._take(batch, course)
+                    for one in batch:
+                        course.read(one)
         finally:
             self._note_given_up(course, self._held)
             await course.end(reading)
@@ -117,7 +120,7 @@ class ExtractStage:
     async def redo(self, delivered: Delivered) -> None:
         """Do one record that was read and lost sight of, beside those of `run`. It is not counted if it ends."""
         work = Work(delivered, asyncio.get_running_loop().create_future())
-        await self._record(work, asyncio.Semaphore(1), 0.0)
+        await self._record(work, Slots(1), 0.0)
         if _is_named(delivered):
             await self._ledger.spare(*split_document_key(delivered.record.key), delivered.position.offset)
 
@@ -150,31 +153,40 @@ class ExtractStage:
         entries = await self._ledger.unfinished(EVER, self._settings.read_ahead)
         return {entry.position for entry in entries if entry.attempts}
 
-    def _has_room(self, course: UnderWay) -> bool:
+    def _room(self, course: UnderWay) -> int:
+        """How many records may be read now."""
         settings = self._settings
-        return (
-            not course.queue
-            and len(course.window) - len(course.shelved) < settings.read_ahead
-            and len(course.shelved) < MOST_SHELVED
-            and course.shelved_bytes < SHELVED_BYTES
-            and len(course.running) < HELD_A_SLOT * settings.concurrency
-            and course.held_bytes() < settings.held_bytes
-        )
+        if (
+            len(course.shelved) >= MOST_SHELVED
+            or course.shelved_bytes >= SHELVED_BYTES
+            or course.held_bytes() >= settings.held_bytes
+        ):
+            return 0
+        left = settings.read_ahead - len(course.window) + len(course.shelved)
+        return min(left, HELD_A_SLOT * settings.concurrency)
 
-    async def _take(self, batch: Sequence[Delivered], course: UnderWay) -> None:
+    async def _start_queued(self, course: UnderWay) -> None:
+        batch = self._next_to_begin(course)
         named = [one for one in batch if _is_named(one)]
         if named:
             await self._ledger.enter(named)
-        for one in batch:
-            course.window.open(one.position)
-            course.queue.append(one)
-
-    def _start_queued(self, course: UnderWay) -> None:
-        while course.queue and (course.alone is None or course.alone.done()):
-            delivered = course.queue.popleft()
+        for delivered in batch:
             work = self._start(delivered, course, 0.0)
-            suspected = self._suspects is not None and delivered.position in self._suspects
-            course.alone = work.calm if suspected else None
+            course.alone = work.calm if self._is_suspected(delivered) else None
+
+    def _next_to_begin(self, course: UnderWay) -> list[Delivered]:
+        """As many as wait in front of the slots, up to the first that a crash may be laid to: that one is alone."""
+        batch: list[Delivered] = []
+        if course.alone is not None and not course.alone.done():
+            return batch
+        while course.queue and len(course.running) + len(batch) < HELD_A_SLOT * self._settings.concurrency:
+            batch.append(course.next(batch))
+            if self._is_suspected(batch[-1]):
+                break
+        return batch
+
+    def _is_suspected(self, delivered: Delivered) -> bool:
+        return self._suspects is not None and delivered.position in self._suspects
 
     def _start(self, delivered: Delivered, course: UnderWay, wait_s: float) -> Work:
         work = Work(delivered, asyncio.get_running_loop().create_future(), course)
@@ -210,7 +222,7 @@ class ExtractStage:
         self._observer.retried(STAGE)
         return Backoff().delay_s(times - 1)
 
-    async def _record(self, work: Work, slots: asyncio.Semaphore, wait_s: float) -> None:
+    async def _record(self, work: Work, slots: Slots, wait_s: float) -> None:
         await asyncio.sleep(wait_s)
         started = time.monotonic()
         position, record = work.delivered.position, work.delivered.record
@@ -238,7 +250,7 @@ class ExtractStage:
         latest = await self._ledger.latest(graph, doc_id)
         return latest is not None and latest.position == position and latest.state is not State.ACCEPTED
 
-    async def _attempt(self, work: Work, slots: asyncio.Semaphore, attempts: int) -> None:
+    async def _attempt(self, work: Work, slots: Slots, attempts: int) -> None:
         record, revision = work.delivered.record, work.delivered.position.offset
         graph, doc_id = split_document_key(record.key)
         try:
@@ -256,7 +268,7 @@ class ExtractStage:
             await self._ledger.conclude([Outcome(graph, doc_id, revision, State.FAILED, reason)])
             self._observer.ended(graph, State.FAILED)
 
-    async def _outcome(self, graph: str, doc_id: str, work: Work, slots: asyncio.Semaphore) -> bytes:
+    async def _outcome(self, graph: str, doc_id: str, work: Work, slots: Slots) -> bytes:
         record, revision, accepted_ms = (
             work.delivered.record,
             work.delivered.position.offset,
@@ -275,7 +287,7 @@ class ExtractStage:
                     await self._ledger.spare(graph, doc_id, revision)
                 work.shelve()
                 await self._pause(graph, doc_id)
-            async with slots:
+            async with slots.one(graph):
                 if self._pauses.left_s(graph):  # who had the slot before found the budget used up
                     continue
                 work.take_up()

@@ -1,18 +1,19 @@
 """What one run of the extract stage has under way: read and not begun, begun and not ended, ended and not committed.
 
-It decides nothing: the stage does. Invariant: a record is in `queue`, in `running`, on the shelf (`shelved`: begun, it
-waits for its graph's budget), or behind one of them in `window`.
+It decides nothing: the stage does, and, whose turn it is, `streams/turns.py`. Invariant: a record is in `queue`, in
+`running`, on the shelf (`shelved`: begun, it waits for its graph's budget), or behind one of them in `window`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from streams.ports import Delivered
+from streams.turns import Slots, Turns
 from streams.window import Window
 
 Reading = asyncio.Task[Sequence[Delivered]]
@@ -46,25 +47,39 @@ class Work:
 class UnderWay:
     """See the module. While `alone` is there and not done, nothing else may begin."""
 
-    slots: asyncio.Semaphore
-    queue: deque[Delivered] = field(default_factory=deque)
+    slots: Slots
+    queue: Turns[Delivered] = field(default_factory=Turns)
     running: dict[asyncio.Task[None], Work] = field(default_factory=dict)
     shelved: dict[asyncio.Task[None], Work] = field(default_factory=dict)
     window: Window = field(default_factory=Window)
     alone: asyncio.Future[None] | None = None
     stirred: asyncio.Event = field(default_factory=asyncio.Event)
     shelved_bytes: int = 0
+    queued_bytes: int = 0
+
+    def read(self, delivered: Delivered) -> None:
+        """It was read, and waits for its graph's turn to begin."""
+        self.window.open(delivered.position)
+        self.queue.put(graph_of(delivered), delivered)
+        self.queued_bytes += _size(delivered)
+
+    def next(self, beginning: Sequence[Delivered]) -> Delivered:
+        """Which is to begin after those: of the graph that has the fewest running. IndexError when none was read."""
+        begun = [*(work.delivered for work in self.running.values()), *beginning]
+        _, delivered = self.queue.take(Counter(map(graph_of, begun)))
+        self.queued_bytes -= _size(delivered)
+        return delivered
 
     def held_bytes(self) -> int:
-        """Size of the records that were begun, and are not on the shelf."""
-        return sum(map(_size, self.running.values()))
+        """Size of the records that are in memory, and not on the shelf."""
+        return self.queued_bytes + sum(_size(work.delivered) for work in self.running.values())
 
     def shelve(self, task: asyncio.Task[None] | None) -> None:
         """See `Work.shelve`."""
         work = self.running.pop(task, None) if task is not None else None
         if task is not None and work is not None:
             self.shelved[task] = work
-            self.shelved_bytes += _size(work)
+            self.shelved_bytes += _size(work.delivered)
             self.stirred.set()
 
     def take_up(self, task: asyncio.Task[None] | None) -> None:
@@ -72,7 +87,7 @@ class UnderWay:
         work = self.shelved.pop(task, None) if task is not None else None
         if task is not None and work is not None:
             self.running[task] = work
-            self.shelved_bytes -= _size(work)
+            self.shelved_bytes -= _size(work.delivered)
             self.stirred.set()
 
     async def moves(self, reading: Reading | None) -> None:
@@ -99,7 +114,8 @@ class UnderWay:
         for task in tasks:
             self.take_up(task)
             del self.running[task]
-        self.queue = deque(one for one in self.queue if one.position.partition not in partitions)
+        dropped = self.queue.drop(lambda one: one.position.partition in partitions)
+        self.queued_bytes -= sum(map(_size, dropped))
         self.window.forget(partitions)
 
     async def end(self, reading: Reading | None) -> None:
@@ -112,5 +128,10 @@ class UnderWay:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _size(work: Work) -> int:
-    return len(work.delivered.record.value or b"")
+def graph_of(delivered: Delivered) -> str:
+    """The graph that a record says it is of; whether there can be such a graph is not looked at."""
+    return delivered.record.key.partition("|")[0]
+
+
+def _size(delivered: Delivered) -> int:
+    return len(delivered.record.value or b"")
