@@ -8,12 +8,18 @@ What is relied on, and what is kept away from (tests/contract/test_faust_traps.p
   agent works on several records at once and commits in order.
 - An agent that raises is restarted, and loses its place: this one only hands over.
 - Faust makes topics, elects a leader, and serves HTTP on every address, unless it is told not to.
+- An application that is cancelled, or fails, while it starts goes on by itself: its Kafka client lives in a thread of
+  its own, joins the group, keeps it by its heartbeat, and answers no rebalance, so that the others wait for it. Its
+  own stop waits without end for a thread that is stuck. So: a start is let finish before it is stopped, and `stop`
+  ends what is left of the thread by force.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import faust
@@ -22,10 +28,19 @@ from faust.types import EventT
 
 from infra.kafka.address import CLIENT_ID, KafkaAddress
 
+log = logging.getLogger("graphtide.kafka")
+
 HandOver = Callable[[EventT[Any]], Awaitable[None]]
 
 QUEUED = 32
 """Events that wait in Faust's own queue; behind them it stops fetching."""
+REBALANCE_S = 10.0
+"""The least time that the group gives a member to answer a rebalance. A worker answers at once, or is stuck."""
+START_S = 10.0
+STOP_S = 20.0
+FORCE_S = 1.0
+FORCED = 5
+"""How often the tasks of a stuck thread are cancelled: each of them may have one more thing to tidy up."""
 
 
 def extraction_app(address: KafkaAddress, group: str, session_timeout_s: float) -> faust.App:
@@ -50,7 +65,7 @@ def extraction_app(address: KafkaAddress, group: str, session_timeout_s: float) 
         broker_session_timeout=session_timeout_s,
         broker_heartbeat_interval=max(0.1, session_timeout_s / 10),
         broker_request_timeout=max(60.0, session_timeout_s * 2),
-        broker_rebalance_timeout=max(60.0, session_timeout_s * 2),
+        broker_rebalance_timeout=max(REBALANCE_S, session_timeout_s),
         # A stage that waits for a model takes nothing, for hours if need be; its heartbeat says that it lives.
         broker_max_poll_interval=24 * 3600.0,
         worker_redirect_stdouts=False,
@@ -69,10 +84,51 @@ def hand_over_to(app: faust.App, topic: str, hand_over: HandOver) -> None:
 
 
 async def start(app: faust.App) -> None:
-    """Start the application in the running loop."""
+    """Start the application in the running loop. Whatever comes of it, `stop` is to be called afterwards."""
     app.finalize()
     app.loop = asyncio.get_running_loop()
-    await app.start()
+    starting = asyncio.create_task(app.start(), name="faust-start")
+    try:
+        await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await _end_within(starting, START_S)
+        raise
+
+
+async def stop(app: faust.App) -> None:
+    """Leave the group in order, or by force after STOP_S: when this returns, no thread of the application is left."""
+    stopping = asyncio.create_task(app.stop(), name="faust-stop")
+    await _end_within(stopping, STOP_S)
+    consumer: Any = app._consumer
+    if consumer is not None:
+        await _end_thread(consumer._thread)
+
+
+async def _end_within(task: asyncio.Task[None], timeout_s: float) -> None:
+    """Wait for a task's end, and cancel it when that takes too long. What it failed of is logged, not raised."""
+    done, _ = await asyncio.wait({task}, timeout=timeout_s)
+    if not done:
+        task.cancel()
+        log.warning("%s did not end in %g s", task.get_name(), timeout_s)
+    elif not task.cancelled() and (error := task.exception()) is not None:
+        log.warning("%s failed: %s", task.get_name(), error)
+
+
+async def _end_thread(service: Any) -> None:
+    """End the thread of Faust's Kafka client, if it is still there."""
+    thread = service._thread
+    for _ in range(FORCED):
+        if thread is None or not thread.is_alive():
+            return
+        with suppress(RuntimeError):  # its loop is closed by now
+            service.thread_loop.call_soon_threadsafe(_cancel_all, service.thread_loop)
+        await asyncio.to_thread(thread.join, FORCE_S)
+    log.error("a thread of the Faust worker could not be ended; the group waits for it until its session expires")
+
+
+def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
 
 
 def _credentials(address: KafkaAddress) -> SASLCredentials | SSLCredentials | None:

@@ -3,12 +3,14 @@
 The agent fills a bounded inbox, `poll` empties it: while the stage has no room, Faust stops taking from the partitions.
 Invariant: `_next[p]` is one past the last record of p that was delivered. After a rebalance Faust goes back to what is
 committed; of a partition that was kept, what is under way is not delivered a second time.
+
+A rebalance that does not end is Faust's own affair, and there is no way to help it along from outside: `poll` raises
+then, and everything is made anew.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -16,17 +18,14 @@ from typing import Any
 import faust
 from faust.types import TP, EventT
 
-from infra.faust.app import hand_over_to, start
+from infra.faust.app import hand_over_to, start, stop
 from infra.kafka.failures import DRIVER_ERRORS, failure
 from streams.errors import Broken, Retryable
 from streams.ports import Delivered, Position, Record
 
-log = logging.getLogger("graphtide.kafka")
-
 INBOX = 16
 LOOK_S = 0.5
 """How often a poll that waits looks whether Faust has given up."""
-STOP_S = 20.0
 COMMIT_S = 10.0
 
 
@@ -41,6 +40,8 @@ class FaustConsumer:
         self._held: frozenset[int] = frozenset()
         self._shown: frozenset[int] = frozenset()
         self._rebalancing = True
+        self._unsettled_since: float | None = None
+        self._is_open = False
         self._next: dict[int, int] = {}
         self._to_commit: dict[int, int] = {}
         hand_over_to(app, topic, self._hand_over)
@@ -49,7 +50,8 @@ class FaustConsumer:
         signals.on_partitions_assigned.connect(self._on_assigned, weak=False)
 
     async def open(self) -> None:
-        """Join the group. Raises Retryable while the cluster is away."""
+        """Join the group. Raises Retryable while the cluster is away. `close` is to be called in any case."""
+        self._is_open = True
         try:
             await start(self._app)
         except DRIVER_ERRORS as error:
@@ -71,6 +73,7 @@ class FaustConsumer:
         while True:
             if self._app.crashed:
                 raise Retryable(f"the Faust worker gave up: {self._app._crash_reason!r:.300}")
+            self._raise_when_stuck(loop.time())
             if self._shown != self._held:
                 self._shown = self._held
                 return ()
@@ -81,6 +84,16 @@ class FaustConsumer:
             if taken or left_s <= 0:
                 return taken
             await self._something(min(left_s, LOOK_S))
+
+    def _raise_when_stuck(self, now: float) -> None:
+        if not (self._rebalancing or self._app.rebalancing):
+            self._unsettled_since = None
+            return
+        self._unsettled_since = now if self._unsettled_since is None else self._unsettled_since
+        # Whoever does not answer is put out of the group after one of these; that may happen to others first.
+        longest_s = 2 * float(self._app.conf.broker_rebalance_timeout)
+        if now - self._unsettled_since > longest_s:
+            raise Retryable(f"the group of the Faust worker did not settle in {longest_s:g} s")
 
     async def commit(self, position: Position) -> None:
         """See Consumer.commit. What a rebalance gets in the way of is committed afterwards."""
@@ -110,14 +123,12 @@ class FaustConsumer:
         raise Broken(f"a Faust worker reads on, and cannot be sent to {position}")
 
     async def close(self) -> None:
-        """Leave the group. What was not committed is delivered to whoever comes next."""
-        try:
-            async with asyncio.timeout(STOP_S):
-                self._room.set()
-                await self._app.stop()
-        except DRIVER_ERRORS as error:
-            log.warning("the Faust worker could not leave in order: %s", error)
+        """Leave the group; again does nothing. What was not committed is delivered to whoever comes next."""
         self._held = frozenset()
+        self._room.set()
+        if self._is_open:
+            self._is_open = False
+            await stop(self._app)
 
     async def _hand_over(self, event: EventT[Any]) -> None:
         # In a rebalance nothing is polled, and Faust must not be kept waiting; what comes then is bounded by its queue.

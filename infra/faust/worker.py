@@ -37,9 +37,10 @@ async def run_extraction(
     app = extraction_app(address, STAGE, settings.session_timeout_s)
     consumer = FaustConsumer(app, address.topic(DOCUMENTS))
     sweeper = Sweeper(log, ledger, stage, consumer.assigned, settings.sweep)
-    await consumer.open()
-    tasks = [asyncio.create_task(stage.run(consumer), name=STAGE), asyncio.create_task(sweeper.run(), name="sweep")]
+    tasks: list[asyncio.Task[None]] = []
     try:
+        await consumer.open()
+        tasks = [asyncio.create_task(stage.run(consumer), name=STAGE), asyncio.create_task(sweeper.run(), name="sweep")]
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
@@ -48,4 +49,5 @@ async def run_extraction(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await consumer.close()  # the stage may not have come to it
         await stage.hand_back()

@@ -1,19 +1,23 @@
-"""Extraction workers that come, go and lose their broker: run by name, not by `make test`.
-
-Known to be open: on a busy machine a worker now and then stalls in a rebalance (the group waits for a member that is
-still in Faust's revocation), and the test runs into its patience. Run: pytest tests/recovery/worker_rebalances.py
-"""
+"""Extraction workers that come, go, are cancelled at bad moments and lose their broker: the group goes on."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
+from mode.threads import WorkerThread
 
-from streams.messages import EXTRACTIONS, DocumentMessage
+from infra.faust.app import extraction_app
+from infra.faust.consumer import FaustConsumer
+from infra.faust.worker import WorkerSettings, run_extraction
+from infra.kafka.address import KafkaAddress
+from streams.errors import Retryable
+from streams.messages import DOCUMENTS, EXTRACTIONS, DocumentMessage
 from streams.ports import Record, State
-from tests.support.extraction_cluster import Cluster, cluster
+from streams.retrying import supervise
+from tests.support.extraction_cluster import SWEEP, Cluster, cluster
 from tests.support.kafka_server import KafkaServer
 from tests.support.logs import PATIENCE_S
 from tests.support.stages import Minded
@@ -62,6 +66,74 @@ async def test_workers_share_the_partitions_when_one_comes_and_one_goes(one: Clu
             assert entry.attempts <= 2
 
 
+async def test_workers_cancelled_while_they_start_leave_the_partitions_to_others(one: Cluster) -> None:
+    """As soon as the thread of Faust's client is there; no thread stays, and another worker reads everything."""
+    await one.publish(documents(20))
+    before = set(threading.enumerate())
+    for _ in range(3):
+        settings = WorkerSettings(6.0, SWEEP)
+        task = asyncio.create_task(run_extraction(one.address, one.stage(), one.log, one.ledger, settings))
+        async with asyncio.timeout(PATIENCE_S):
+            while not clients(before):  # noqa: ASYNC110 - a thread sets no event
+                await asyncio.sleep(0.001)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert not clients(before)
+    async with one.working(one.stage()):
+        await one.until_committed(20)
+
+
+# A thread that is ended by force says so when it ends.
+@pytest.mark.filterwarnings("ignore:Exception in thread:pytest.PytestUnhandledThreadExceptionWarning")
+async def test_worker_that_is_stuck_in_a_rebalance_gives_up_and_lets_the_others_go_on(
+    one: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Faust's revocation never returns: poll says so, close ends it by force, and the partitions go to another."""
+    monkeypatch.setattr("infra.faust.app.STOP_S", 1.0)
+    hangs = asyncio.Event()
+
+    async def hang(*_: object, **__: object) -> None:
+        hangs.set()
+        await asyncio.Event().wait()
+
+    await one.publish(documents(20))
+    before = set(threading.enumerate())
+    app = extraction_app(one.address, "extract", 6.0)
+    app.conf.broker_rebalance_timeout = 1.0
+    stuck = FaustConsumer(app, one.address.topic(DOCUMENTS))
+    await stuck.open()
+    async with asyncio.timeout(PATIENCE_S):
+        while not stuck.assigned():
+            await stuck.poll(1, 1.0)
+    app.on_partitions_revoked.connect(hang, weak=False)  # type: ignore[arg-type]
+    async with one.working(one.stage()):
+        with pytest.raises(Retryable, match="did not settle"):
+            async with asyncio.timeout(PATIENCE_S):
+                while True:
+                    await stuck.poll(1, 1.0)
+        assert hangs.is_set()
+        await one.until_committed(20)
+        hung = clients(before)
+        await stuck.close()
+        assert len(hung - clients(before)) == 1
+
+
+async def test_worker_whose_broker_is_not_there_says_so_and_leaves_nothing_behind(kafka: KafkaServer) -> None:
+    """The start fails; the application is stopped all the same."""
+    before = set(threading.enumerate())
+    nowhere = KafkaAddress("127.0.0.1:1", prefix="x-")
+    consumer = FaustConsumer(extraction_app(nowhere, "extract", 6.0), nowhere.topic(DOCUMENTS))
+    with pytest.raises(Retryable):
+        await consumer.open()
+    await consumer.close()
+    assert not clients(before)
+
+
+def clients(before: set[threading.Thread]) -> set[threading.Thread]:
+    """The threads of Kafka clients that Faust has started since."""
+    return {one for one in set(threading.enumerate()) - before if isinstance(one, WorkerThread) and one.is_alive()}
+
+
 async def test_worker_that_is_stopped_while_the_model_is_slow_counts_nothing(one: Cluster) -> None:
     """Cancelled in the middle, many times more often than crashes are allowed: the document still comes through."""
     asked = asyncio.Event()
@@ -86,10 +158,6 @@ async def test_worker_that_is_stopped_while_the_model_is_slow_counts_nothing(one
 
 async def test_worker_goes_on_when_the_broker_was_away(kafka: KafkaServer, one: Cluster) -> None:
     """Killed and started again under a worker that is supervised: everything that was published comes out."""
-    from infra.faust.worker import WorkerSettings, run_extraction
-    from streams.retrying import supervise
-    from tests.support.extraction_cluster import SWEEP
-
     await one.publish(documents(20))
     stage = one.stage()
 
