@@ -16,7 +16,6 @@ from typing import TypeVar
 
 import grpc
 import grpc.aio
-from google.protobuf.struct_pb2 import Struct
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from infra.settings import Settings
@@ -28,7 +27,6 @@ from services.application import (
     Digest,
     DocumentStatus,
     EntityStatus,
-    Filters,
     GraphStats,
     Health,
     Piece,
@@ -39,6 +37,7 @@ from services.application import (
 from services.protocol import graphtide_pb2 as pb
 from services.protocol import graphtide_pb2_grpc
 from services.protocol.statuses import error_of
+from services.rpc.conversion import question_message
 from services.rpc.decoding import answer_of, value_of
 from services.rpc.failures import ERROR_KEY, RETRY_KEY
 from streams.errors import DeadlineExceeded, GraphtideError, Overloaded, Retryable
@@ -110,11 +109,11 @@ class RemoteApplication:
     # -- questions -----------------------------------------------------------------------------------------------------
 
     async def query(self, graph: str, ask: Ask) -> Answer:
-        answer = await _told(self._stub.Query, _request(graph, ask), ask.timeout_s)
+        answer = await _told(self._stub.Query, question_message(graph, ask), ask.timeout_s)
         return answer_of(answer, ask.explain)
 
     async def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
-        call = self._stub.QueryStream(_request(graph, ask), metadata=forwarded_metadata())
+        call = self._stub.QueryStream(question_message(graph, ask), metadata=forwarded_metadata())
         try:
             while (event := await _within(call.read(), ask.timeout_s + MARGIN_S)) is not grpc.aio.EOF:
                 kind = event.WhichOneof("event")
@@ -168,26 +167,6 @@ def _channel(settings: Settings) -> grpc.aio.Channel:
     key, own = (Path(name).read_bytes() if name else None for name in (settings.tls_key_file, settings.tls_cert_file))
     credentials = grpc.ssl_channel_credentials(Path(settings.query_ca_file).read_bytes(), key, own)
     return grpc.aio.secure_channel(settings.query, credentials, options=_OPTIONS)
-
-
-def _request(graph: str, ask: Ask) -> pb.QueryRequest:
-    request = pb.QueryRequest(
-        graph=graph,
-        question=ask.question,
-        mode=ask.mode,
-        top_k=ask.top_k,
-        after=ask.after,
-        generate=ask.generate,
-        explain=ask.explain,
-        level=ask.level,
-    )
-    if ask.filters != Filters():
-        filters, metadata = ask.filters, Struct()
-        metadata.update(dict(filters.metadata))
-        chosen = pb.Filters(doc_ids=filters.doc_ids, sources=filters.sources, metadata=metadata)
-        chosen.occurred_from, chosen.occurred_to = filters.occurred_from, filters.occurred_to
-        request.filters.CopyFrom(chosen)
-    return request
 
 
 async def _within(waiting: Awaitable[T], timeout_s: float) -> T:

@@ -12,7 +12,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from google.protobuf.json_format import ParseDict
 from google.protobuf.struct_pb2 import Struct, Value
 
-from services.application import Answer, CommunityReport, DocumentStatus, EntityStatus, GraphStats, Usage
+from services.application import (
+    Answer,
+    Ask,
+    CommunityReport,
+    Digest,
+    DocumentStatus,
+    EntityStatus,
+    Filters,
+    GraphStats,
+    Rebuilt,
+    Usage,
+    Verification,
+)
 from services.protocol import graphtide_pb2 as pb
 from services.protocol.shapes import Json, fields_json, reports_json
 from services.protocol.statuses import Rejection
@@ -25,9 +37,7 @@ def document_value(request: pb.PublishRequest) -> Json:
     if request.HasField("metadata"):
         body["metadata"] = _struct_value(request.metadata)
     if request.HasField("entities"):
-        body["entities"] = [
-            {"name": each.name, **_filled(each, "type", "description")} for each in request.entities.items
-        ]
+        body["entities"] = [_entity_value(entity) for entity in request.entities.items]
     if request.HasField("facts"):
         body["facts"] = [_fact_value(fact) for fact in request.facts.items]
     return body
@@ -56,6 +66,32 @@ def question_value(request: pb.QueryRequest) -> Json:
             chosen["metadata"] = _struct_value(filters.metadata)
         body["filters"] = chosen
     return body
+
+
+def question_message(graph: str, ask: Ask) -> pb.QueryRequest:
+    """The question as a process that forwards it sends it; how long to wait is the call's own deadline."""
+    request = pb.QueryRequest(
+        graph=graph,
+        question=ask.question,
+        mode=ask.mode,
+        top_k=ask.top_k,
+        after=ask.after,
+        generate=ask.generate,
+        explain=ask.explain,
+        level=ask.level,
+    )
+    filters = ask.filters
+    if filters != Filters():
+        chosen = pb.Filters(
+            doc_ids=filters.doc_ids,
+            sources=filters.sources,
+            metadata=_struct(dict(filters.metadata)),
+            occurred_from=filters.occurred_from,
+            occurred_to=filters.occurred_to,
+            as_of=filters.as_of,
+        )
+        request.filters.CopyFrom(chosen)
+    return request
 
 
 def _filled(message: object, *names: str) -> Json:
@@ -153,6 +189,29 @@ def entity_message(status: EntityStatus) -> pb.EntityStatus:
     return message
 
 
+def digest_message(said: Digest) -> pb.GraphDigest:
+    return pb.GraphDigest(version=said.version, digest=said.digest)
+
+
+def verification_message(said: Verification) -> pb.Verification:
+    """What a recount found."""
+    return pb.Verification(
+        graph=said.graph,
+        version=said.version,
+        digest=said.digest,
+        recounted=said.recounted,
+        differences=said.differences,
+        checked=dict(said.checked),
+    )
+
+
+def rebuilt_message(said: Rebuilt) -> pb.Rebuilt:
+    """What a rebuild came to."""
+    return pb.Rebuilt(
+        graph=said.graph, version=said.version, before=said.before, after=said.after, switched=said.switched
+    )
+
+
 def reports_message(reports: Sequence[CommunityReport]) -> pb.ReportList:
     """The reports, likewise."""
     message: pb.ReportList = ParseDict(reports_json(reports), pb.ReportList())
@@ -163,7 +222,17 @@ def _subgraph(answer: Answer) -> pb.Subgraph:
     return pb.Subgraph(
         nodes=[pb.Node(id=n.id, name=n.name, type=n.type, score=n.score) for n in answer.nodes],
         edges=[
-            pb.Edge(id=e.id, source=e.source, predicate=e.predicate, target=e.target, weight=e.weight)
+            pb.Edge(
+                id=e.id,
+                source=e.source,
+                predicate=e.predicate,
+                target=e.target,
+                weight=e.weight,
+                valid_from=e.valid_from,
+                valid_to=e.valid_to,
+                ended_by=e.ended_by,
+                instead=e.instead,
+            )
             for e in answer.edges
         ],
     )

@@ -24,12 +24,15 @@ from services.protocol.questions import question_of
 from services.rpc.batching import PublishBatches, Whole
 from services.rpc.conversion import (
     answer_message,
+    digest_message,
     document_value,
     entity_message,
     question_value,
+    rebuilt_message,
     reports_message,
     stats_message,
     status_message,
+    verification_message,
 )
 from services.rpc.failures import told_to
 
@@ -111,23 +114,17 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
     async def Digest(self, request: pb.GraphRef, context: ServicerContext) -> pb.GraphDigest:  # noqa: N802
         async with told_to(context):
             said = await self._application.digest(graph_name(request.graph))
-        return pb.GraphDigest(version=said.version, digest=said.digest)
+        return digest_message(said)
 
     async def Verify(self, request: pb.GraphRef, context: ServicerContext) -> pb.Verification:  # noqa: N802
         async with told_to(context):
             said = await self._application.verify(graph_name(request.graph))
-        counted = dict(said.checked)
-        found = {"digest": said.digest, "recounted": said.recounted}
-        return pb.Verification(
-            graph=said.graph, version=said.version, differences=said.differences, checked=counted, **found
-        )
+        return verification_message(said)
 
     async def Rebuild(self, request: pb.GraphRef, context: ServicerContext) -> pb.Rebuilt:  # noqa: N802
         async with told_to(context):
             said = await self._application.rebuild(graph_name(request.graph))
-        return pb.Rebuilt(
-            graph=said.graph, version=said.version, before=said.before, after=said.after, switched=said.switched
-        )
+        return rebuilt_message(said)
 
     async def ListGraphs(self, _: pb.ListGraphsRequest, context: ServicerContext) -> pb.GraphList:  # noqa: N802
         async with told_to(context):

@@ -1,0 +1,173 @@
+"""Nothing is lost between two processes: every field of every message is written and read.
+
+The values are made from the types, with no field at its default, so that a field which is added to a dataclass or to
+the protocol, and forgotten on the way, fails here.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+import types
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from itertools import count
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import pytest
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from graph.records import DocumentInfo
+from services.application import (
+    Answer,
+    Ask,
+    CommunityReport,
+    Digest,
+    DocumentStatus,
+    EntityStatus,
+    Filters,
+    GraphStats,
+    Rebuilt,
+    Verification,
+)
+from services.cluster.remote import RemoteApplication
+from services.protocol import graphtide_pb2 as pb
+from services.protocol.documents import document_of
+from services.protocol.limits import Limits
+from services.protocol.questions import question_of
+from services.rpc.conversion import (
+    answer_message,
+    digest_message,
+    document_value,
+    entity_message,
+    question_message,
+    question_value,
+    rebuilt_message,
+    reports_message,
+    stats_message,
+    status_message,
+    verification_message,
+)
+from services.rpc.decoding import answer_of, value_of
+from streams.messages import DocumentMessage, GivenEntity, GivenFact, metadata_pairs
+
+FREE = "google.protobuf.Struct"
+ONE_OF_ITS_KIND = {
+    (Answer, "trace"): ({"step": "seeds", "items": [{"id": "a", "score": 0.5}]},),
+    (GraphStats, "indexes"): {"chunks": {"kind": "exact", "live": 3}},
+    (GraphStats, "spending"): {"extract": {"cost": 0.25, "calls": 2}},
+    (DocumentStatus, "metadata"): {"year": 1911, "tags": ["a", {"b": None}]},
+}
+"""Free-form values, which types say too little of."""
+
+
+def filled(kind: Any, numbers: Iterator[int], place: tuple[Any, str] | None = None) -> Any:
+    """A value of the type that differs from every other, and from any default."""
+    if place in ONE_OF_ITS_KIND:
+        return ONE_OF_ITS_KIND[place]
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = get_type_hints(kind)
+        return kind(**{one.name: filled(hints[one.name], numbers, (kind, one.name)) for one in fields(kind)})
+    origin, args = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return filled(next(one for one in args if one is not type(None)), numbers)
+    if origin is tuple:
+        return tuple(filled(args[0], numbers) for _ in range(2))
+    if origin is not None and issubclass(origin, Mapping):
+        return {f"key{next(numbers)}": filled(args[1], numbers)}
+    return list(kind)[-1] if issubclass(kind, enum.Enum) else plain(kind, next(numbers))
+
+
+def plain(kind: type, number: int) -> Any:
+    return {bool: True, int: number, float: number + 0.5, str: f"text {number}"}[kind]
+
+
+def unset(message: Message) -> list[str]:
+    """The fields that hold nothing, by their path; below repeated ones, those of any item."""
+    empty = []
+    present = {field.name: value for field, value in message.ListFields()}
+    for field in message.DESCRIPTOR.fields:
+        if field.name not in present:
+            empty.append(field.full_name)
+        elif is_message(field):
+            value = present[field.name]
+            for one in [value] if not field.is_repeated else value:
+                empty += unset(one)
+    return empty
+
+
+def is_message(field: FieldDescriptor) -> bool:
+    """Whether the field holds messages of our own: no map, no free-form value."""
+    kind: Descriptor | None = field.message_type
+    return kind is not None and kind.full_name != FREE and not kind.GetOptions().map_entry
+
+
+ANSWERS: dict[type, tuple[Callable[[Any], Message], Callable[[Any], Any]]] = {
+    Answer: (answer_message, lambda message: answer_of(message, True)),
+    DocumentStatus: (status_message, lambda message: value_of(DocumentStatus, message)),
+    EntityStatus: (entity_message, lambda message: value_of(EntityStatus, message)),
+    GraphStats: (stats_message, lambda message: value_of(GraphStats, message)),
+    Digest: (digest_message, lambda message: value_of(Digest, message)),
+    Verification: (verification_message, lambda message: value_of(Verification, message)),
+    Rebuilt: (rebuilt_message, lambda message: value_of(Rebuilt, message)),
+    CommunityReport: (
+        lambda report: reports_message([report]),
+        lambda message: value_of(CommunityReport, message.reports[0]),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ANSWERS, ids=lambda kind: str(kind.__name__))
+def test_answer_fills_every_field_of_its_message_and_is_read_back(kind: type) -> None:
+    """Field by field of the protocol's descriptor, nested ones, too: none is left empty, and nothing is lost."""
+    write, read = ANSWERS[kind]
+    given = filled(kind, count(1))
+    message = write(given)
+    assert unset(message) == []
+    assert read(message) == given
+    assert read(type(message).FromString(message.SerializeToString())) == given
+
+
+def test_question_fills_every_field_of_its_message_and_is_read_back() -> None:
+    """Filters with their dates, too; only how long to wait is said by the call itself."""
+    filters = Filters(("a", "b"), ("here",), (("tags", [1, 0.5, None]),), "1890", "1900-05", "1895-06-01")
+    ask = Ask(
+        "Who?", "global", 7, "0:3", filters, generate=False, explain=True, timeout_s=Limits().query_timeout_s, level=2
+    )
+    assert not [one.name for one in fields(Ask) if one.name != "timeout_s" and getattr(ask, one.name) == one.default]
+    message = question_message("g", ask)
+    # `generate` is said, and says no.
+    assert unset(message) == [] and message.HasField("generate")
+    assert question_of(question_value(message), Limits()) == ask
+    assert all(getattr(filters, one.name) != one.default for one in fields(Filters))
+    little = replace(ask, filters=Filters(), level=None, after="", generate=True, explain=False)
+    assert question_of(question_value(question_message("g", little)), Limits()) == little
+
+
+def test_document_over_grpc_keeps_every_field() -> None:
+    """A request with every field set is the document that HTTP would have made of the same values."""
+    entity = pb.Entity(name="Curie", type="person", description="a physicist")
+    fact = pb.Fact(subject="Curie", predicate="found", object="radium", description="in Paris", weight=2.5)
+    fact.valid_from, fact.valid_to = "1898", "1934-07-04"
+    request = pb.PublishRequest(graph="g", id="d", text="t", title="T", source="s", occurred_at="1898-12")
+    request.metadata.update({"year": 1911})
+    request.entities.CopyFrom(pb.EntityList(items=[entity]))
+    request.facts.CopyFrom(pb.FactList(items=[fact]))
+    assert unset(request) == []
+    info = DocumentInfo("T", "s", "1898-12", metadata_pairs({"year": 1911}))
+    given = GivenFact("Curie", "found", "radium", "in Paris", 2.5, "1898", "1934-07-04")
+    wanted = DocumentMessage("g", "d", "t", info, (GivenEntity("Curie", "person", "a physicist"),), (given,))
+    assert document_of("g", document_value(request), Limits()) == wanted
+
+
+def test_every_call_is_forwarded_and_every_answer_is_tried_here() -> None:
+    """Each call of the protocol is one that the forwarding process makes, and each answer is one of the above."""
+    source = inspect.getsource(RemoteApplication)
+    calls = pb.DESCRIPTOR.services_by_name["Graphtide"].methods
+    # Documents are forwarded in one step, as `PublishAll`.
+    assert [one.name for one in calls if not re.search(rf"_stub\.{one.name}\b", source)] == ["Publish", "PublishStream"]
+    tried = {write(filled(kind, count(1))).DESCRIPTOR.name for kind, (write, _) in ANSWERS.items()}
+    others = {"Receipt", "PublishSummary", "GraphList", "AnswerEvent"}
+    assert {one.output_type.name for one in calls} == tried | others
