@@ -104,14 +104,20 @@ STATUSES: dict[type[GraphtideError], Status] = {
 """OUT_OF_RANGE, not RESOURCE_EXHAUSTED, for what is too large: gRPC clients take the latter as "try again later"."""
 
 
+UNSAID_S = 2.0
+"""For something that is away, and nobody knows for how long."""
+
+
 def status_of(error: GraphtideError) -> Status:
     """The row of the error's class, or of the nearest class above it."""
     return next(STATUSES[above] for above in type(error).__mro__ if above in STATUSES)
 
 
 def retry_after_s(error: GraphtideError) -> float | None:
-    """When the caller may try again, if the error says so."""
-    return error.retry_after_s if isinstance(error, Overloaded | Retryable) else None
+    """When the caller may try again: what the error says, or a little while; None where waiting does not help."""
+    if not isinstance(error, Overloaded | Retryable):
+        return None
+    return UNSAID_S if error.retry_after_s is None else error.retry_after_s
 
 
 def error_body(error: GraphtideError) -> dict[str, object]:

@@ -105,21 +105,21 @@ class Cluster:
         self, chosen: Mapping[str, tuple[str, ...]], settings: Mapping[str, str] | None = None
     ) -> list[Process]:
         """Start processes beside each other, and wait for all."""
-        begun = []
         for name, arguments in chosen.items():
             log = tempfile.NamedTemporaryFile(dir=self.folder, prefix=f"{name}-", suffix=".log", delete=False)  # noqa: SIM115
             command = [*GRAPHTIDE, *arguments, "--json", "--data", str(self.folder / name)]
             environment = {**self.environment, **(settings or {})}
             process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
-            begun.append((name, process, log))
-        for name, process, log in begun:
-            assert process.stdout is not None
-            line = process.stdout.readline()
+            self.processes[name] = Process(process, {}, log)
+        for name in chosen:
+            one = self.processes[name]
+            assert one.process.stdout is not None
+            line = one.process.stdout.readline()
             if not line:
-                log.flush()
-                said = Path(log.name).read_text(errors="replace")[-2000:]
-                raise RuntimeError(f"{name} ended with {process.wait()} before it was ready: {said}")
-            self.processes[name] = Process(process, json.loads(line), log)
+                raise RuntimeError(
+                    f"{name} ended with {one.process.wait()} before it was ready: {one.logged()[-2000:]}"
+                )
+            one.said = json.loads(line)
         return [self.processes[name] for name in chosen]
 
     def worker(self, name: str, role: str) -> Process:

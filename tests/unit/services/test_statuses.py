@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import http
+import json
 from collections.abc import Iterator
 
 import grpc
 import pytest
 
-from services.protocol.statuses import STATUSES, AllRejected, Rejection, Status, error_body, retry_after_s, status_of
+from services.protocol.statuses import (
+    STATUSES,
+    UNSAID_S,
+    AllRejected,
+    Rejection,
+    Status,
+    error_body,
+    error_of,
+    retry_after_s,
+    status_of,
+)
 from streams.errors import Fenced, GraphtideError, Invalid, NotFound, Overloaded, Retryable
 
 
@@ -58,7 +69,18 @@ def test_error_body_lists_the_rejected_when_all_are() -> None:
     assert body["accepted"] == 0
 
 
+def test_error_told_by_another_process_comes_back_as_its_class() -> None:
+    """Body and wait go out; class, field and wait come back; what cannot be read is an internal error."""
+    errors = [kind("m") for kind in STATUSES if kind not in (Invalid, AllRejected)]
+    for error in [*errors, Invalid("mode", "m"), Overloaded("m", 7), Retryable("m", 0.5)]:
+        told = error_of(json.dumps(error_body(error)).encode(), retry_after_s(error))
+        assert (type(told), error_body(told)) == (type(error), error_body(error))
+        assert retry_after_s(told) == retry_after_s(error)
+    for body in (b"", b"[]", b"{}", b'{"error": 1}', b"\xff"):
+        assert type(error_of(body)) is GraphtideError
+
+
 def test_retry_after_is_said_when_waiting_helps() -> None:
     """Overloaded and Retryable carry it; nothing else does."""
     found = [retry_after_s(error) for error in (Overloaded("x", 2), Retryable("x", 3), Retryable("x"), NotFound("x"))]
-    assert found == [2, 3, None, None]
+    assert found == [2, 3, UNSAID_S, None]
