@@ -88,9 +88,11 @@ def body(rng: random.Random) -> Body:
 
 
 def ask(client: httpx.Client, graph_url: str, token: str) -> Body:
-    """What one face answers once it includes the token."""
+    """What one face answers once it includes the token. Asked again after its deadline: servers may be coming back."""
     asked = {"question": "Who knew whom?", "after": token, "generate": False, "mode": "vector", "top_k": 100}
-    response = client.post(f"{graph_url}/query", json=asked)
+    deadline = time.monotonic() + 150
+    while (response := client.post(f"{graph_url}/query", json=asked)).status_code == 504:
+        assert time.monotonic() < deadline, response.text
     assert response.status_code == 200, response.text
     answer: Body = response.json()
     return answer

@@ -132,9 +132,10 @@ class Cluster:
         return self.processes.pop(name).stop()
 
     def end(self) -> None:
-        """Whatever still runs is killed; tests of a clean end stop processes themselves."""
+        """Kill whatever still runs, and show the ends of the logs. Tests of a clean end stop processes themselves."""
         for name in list(self.processes):
             self.processes[name].thaw()
+            print(f"== {name}\n{self.processes[name].logged()[-3000:]}")
             self.kill(name)
 
 

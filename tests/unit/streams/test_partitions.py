@@ -12,6 +12,7 @@ import pytest
 from graph.consolidation import Consolidator
 from graph.digest import canonical_lines
 from graph.records import Change, Extraction, GraphDelta
+from streams import relay
 from streams.announcing import wholly
 from streams.consolidate import STAGE, ConsolidateSettings, ConsolidateStage
 from streams.errors import Fenced
@@ -80,9 +81,12 @@ def live(messages: Sequence[ExtractionMessage], graph: str) -> Mapping[str, Extr
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_consolidators_give_the_graphs_of_a_clean_build_whatever_happens_to_the_assignment(seed: int) -> None:
+async def test_consolidators_give_the_graphs_of_a_clean_build_whatever_happens_to_the_assignment(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Three consolidators; partitions move at random under load, processes are killed, sleep, and come back."""
     print(f"seed {seed}")
+    monkeypatch.setattr(relay, "MOST_AT_ONCE", 3)
     rng, cluster = random.Random(seed), Cluster()
     names = ("one", "two", "three")
     stages: dict[str, asyncio.Task[None]] = {}
