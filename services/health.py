@@ -15,10 +15,14 @@ import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from services.access.gate import Gate
-from services.application import Application, Health
+from services.application import Health
 from streams.errors import GraphtideError
+
+if TYPE_CHECKING:
+    from services.model_wiring import ModelSet
 
 PATIENCE_S = 2.0
 LEAST_FREE_BYTES = 64 << 20
@@ -67,14 +71,21 @@ def disk(folder: Path, least_bytes: int = LEAST_FREE_BYTES) -> Dependency:
     return Dependency("disk", trouble, needed=False)
 
 
-def storage(read: Callable[[], Awaitable[object]]) -> Dependency:
-    """The store, by a small read of it. Needed."""
+def answering(name: str, ask: Callable[[], Awaitable[object]], needed: bool = True) -> Dependency:
+    """What is well as long as a small question to it is answered: a store by a small read, a broker by where a topic
+    ends.
+    """
 
     async def trouble() -> str:
-        await read()
+        await ask()
         return ""
 
-    return Dependency("storage", trouble)
+    return Dependency(name, trouble, needed)
+
+
+def storage(read: Callable[[], Awaitable[object]]) -> Dependency:
+    """The store of a service in one process. Needed."""
+    return answering("storage", read)
 
 
 def endpoint(name: str, trouble: Callable[[], str]) -> Dependency:
@@ -86,7 +97,23 @@ def endpoint(name: str, trouble: Callable[[], str]) -> Dependency:
     return Dependency(name, told, needed=False)
 
 
-async def readiness(application: Application, gate: Gate) -> Health:
+def endpoints(models: ModelSet) -> tuple[Dependency, ...]:
+    """The model endpoints that the settings name; models in the process have no trouble to tell of."""
+    trouble = getattr(models.embedder, "trouble", None)
+    found = [] if trouble is None else [endpoint("embedding endpoint", trouble)]
+    if models.chat is not None:
+        found.append(endpoint("language endpoint", models.chat.trouble))
+    return tuple(found)
+
+
+class Told(Protocol):
+    """Whatever says how it is: an application, or a worker without one."""
+
+    @property
+    def health(self) -> Callable[[], Awaitable[Health]]: ...
+
+
+async def readiness(application: Told, gate: Gate) -> Health:
     """What /readyz and gRPC health say. A process that is about to end says so first of all."""
     if gate.draining:
         return Health(False, {"service": "draining"})

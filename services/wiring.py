@@ -34,7 +34,7 @@ from services.background import (
     stop,
 )
 from services.embedded import EmbeddedApplication, Runtime
-from services.health import Dependency, disk, endpoint, storage
+from services.health import Dependency, disk, endpoints, storage
 from services.model_wiring import Memos, ModelSet, open_models, plan
 from services.upkeep import EmbeddedUpkeep
 from streams.consolidate import ConsolidateStage
@@ -118,13 +118,7 @@ async def _look(backend: SqliteBackend, views: Views, metrics: Metrics, notes: M
 
 def _dependencies(folder: Path, backend: SqliteBackend, models: ModelSet) -> tuple[Dependency, ...]:
     """What a service in one process depends on: its file, the disk, and the endpoints that the settings name."""
-    found = [storage(lambda: backend.ledger.unfinished(0, 1)), disk(folder)]
-    trouble = getattr(models.embedder, "trouble", None)  # only an endpoint can have any
-    if trouble is not None:
-        found.append(endpoint("embedding endpoint", trouble))
-    if models.chat is not None:
-        found.append(endpoint("language endpoint", models.chat.trouble))
-    return tuple(found)
+    return (storage(lambda: backend.ledger.unfinished(0, 1)), disk(folder), *endpoints(models))
 
 
 def _runtime(

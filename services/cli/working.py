@@ -12,13 +12,16 @@ import contextlib
 import json
 import socket
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infra.logs import configure
 from infra.settings import Settings, SettingsError, load_settings
+from services.access.exposure import gate_of
+from services.access.gate import Gate
+from services.access.tls import tls_files
 from services.application import Health
 from services.cli.exits import USAGE, CommandError
 from services.cli.serving import (
@@ -34,6 +37,7 @@ from services.cli.serving import (
     url_of,
 )
 from services.cli.terminal import tell
+from services.health import readiness
 from streams.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -69,31 +73,42 @@ async def _work(role: str, settings: Settings, as_json: bool) -> None:
     registry, state = new_registry(), Standing()
     async with AsyncExitStack() as stack:
         said = {"role": role, "metrics": await stack.enter_async_context(_observed(settings, registry, state))}
-        worker = await stack.enter_async_context(open_worker(role, settings, registry))
+        worker = await stack.enter_async_context(open_worker(role, settings, registry, state.warming))
         spare_the_collector()
         if worker.application is not None:
-            said |= await stack.enter_async_context(_faced(role, worker, settings, registry))
+            guard = Guard(gate_of(settings), tls_files(settings))
+            state.gate = guard.gate
+            said |= await stack.enter_async_context(_faced(role, Parts(worker.application, settings, registry, guard)))
         state.worker = worker
         on_signals(stopped.set)
         _announce(said, as_json)
         await stopped.wait()
-        state.worker = None
-        state.said = "draining"
+        state.gate.draining = True
         await asyncio.sleep(settings.drain_s)
         if task is not None:
             on_signals(task.cancel)
 
 
 class Standing:
-    """What the process says of itself: how its role is, once there is one."""
+    """What the process says of itself: how far its start is, then how its role is, until it drains.
+
+    The gate is that of its face, if it has one: both say the same.
+    """
 
     def __init__(self) -> None:
         self.worker: Worker | None = None
-        self.said = "starting"
+        self.gate = Gate()
+        self._said: Callable[[], str] = lambda: "starting"
+
+    def warming(self, said: Callable[[], str]) -> None:
+        """What to say from here on, until there is a worker."""
+        self._said = said
 
     async def health(self) -> Health:
         """See Application.health."""
-        return Health(False, {"worker": self.said}) if self.worker is None else await self.worker.health()
+        if self.worker is None:
+            return Health(False, {"worker": self._said()})
+        return await readiness(self.worker, self.gate)
 
 
 @asynccontextmanager
@@ -116,32 +131,23 @@ async def _observed(settings: Settings, registry: CollectorRegistry, state: Stan
 
 
 @asynccontextmanager
-async def _faced(
-    role: str, worker: Worker, settings: Settings, registry: CollectorRegistry
-) -> AsyncIterator[dict[str, str]]:
+async def _faced(role: str, parts: Parts) -> AsyncIterator[dict[str, str]]:
     """The face of a role that answers: gRPC of a replica, HTTP of a gateway."""
-    from services.access.exposure import gate_of
-    from services.access.tls import tls_files
     from services.protocol.limits import Limits
     from services.rpc.server import create_server
 
-    guard, limits = Guard(gate_of(settings), tls_files(settings)), Limits.of(settings)
-    application = worker.application
-    if application is None:
-        raise RuntimeError("only a role that answers has a face")
+    settings, guard, limits = parts.settings, parts.guard, Limits.of(parts.settings)
     if role == "gateway":
-        parts = Parts(application, settings, registry, guard)
         with listen(settings.host, settings.port) as listener:
             async with _served(new_http_server(parts, limits), listener):
                 yield {"http": url_of(parts, listener.getsockname()[1])}
         return
-    server = create_server(application, limits, guard.gate)
+    server = create_server(parts.application, limits, guard.gate)
     port = bind_grpc(server, settings, guard.tls)
     await server.start()
     try:
         yield {"grpc": f"{settings.host}:{port}"}
     finally:
-        guard.gate.draining = True
         await server.stop(settings.shutdown_timeout_s)
 
 

@@ -34,6 +34,7 @@ from services.application import (
     Receipt,
     Verification,
 )
+from services.health import Dependency, with_dependencies
 from services.protocol import graphtide_pb2 as pb
 from services.protocol import graphtide_pb2_grpc
 from services.protocol.statuses import error_of
@@ -47,7 +48,9 @@ T = TypeVar("T")
 PATIENCE_S = 60.0
 LONG_S = 3600.0
 """For what grows with the graph: verifying and rebuilding."""
-HEALTH_S = 2.0
+HEALTH_S = 1.5
+"""Nearer than the patience of whoever asks how this process is."""
+SAID_CHARS = 300
 MARGIN_S = 2.0
 """Of a stream the replica keeps the deadline, piece by piece; this is for the way there and back."""
 _SERVICE = "graphtide.v1.Graphtide"
@@ -150,12 +153,17 @@ class RemoteApplication:
 
     async def health(self) -> Health:
         """Ready when a query replica is."""
+        return await with_dependencies(Health(True, {}), [Dependency("query", self._trouble)])
+
+    async def _trouble(self) -> str:
+        asked = health_pb2.HealthCheckRequest(service=_SERVICE)
         try:
-            response = await self._health.Check(health_pb2.HealthCheckRequest(service=_SERVICE), timeout=HEALTH_S)
+            response = await self._health.Check(asked, timeout=HEALTH_S, metadata=forwarded_metadata())
         except grpc.aio.AioRpcError as error:
-            return Health(False, {"query": f"no replica answers ({error.code().name})"})
+            said = " ".join((error.details() or "").split())[:SAID_CHARS]
+            return f"no replica answers ({error.code().name}{': ' if said else ''}{said})"
         ready = response.status == health_pb2.HealthCheckResponse.SERVING
-        return Health(ready, {"query": "running" if ready else "the replica that was asked is not ready"})
+        return "" if ready else "the replica that was asked is not ready"
 
 
 def _channel(settings: Settings) -> grpc.aio.Channel:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
@@ -32,6 +32,7 @@ from services.background import (
 from services.cluster.backing import Backing
 from services.cluster.gauges import FollowerGauges, PartitionGauges
 from services.embedded import EmbeddedApplication, Runtime
+from services.health import Dependency, answering, endpoints, with_dependencies
 from services.model_wiring import ModelSet
 from services.upkeep import ClusterUpkeep
 from streams.announcing import wholly
@@ -49,6 +50,12 @@ QUESTIONS_REMEMBERED = 2_000
 REVISIONS_LOOK_S = 0.1
 """How often a reader that waits for a token looks whether what it waits for has ended elsewhere."""
 REPORTS_LOOK_S = 10.0
+STALE_S = 10.0
+"""A view that lacks something for so long is worth telling of."""
+
+
+Warming = Callable[[Callable[[], str]], None]
+"""Takes what says in plain words how far a start has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,8 @@ class Tools:
     models: ModelSet
     accounts: Accounts
     registry: CollectorRegistry
+    warming: Warming = lambda _: None
+    """Told what the process is doing until its role runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +87,7 @@ async def extractor(tools: Tools) -> AsyncIterator[Worker]:
     stage = ExtractStage(backing.log, backing.ledger, tools.models.reading, metrics)
     lag = _looking(tools, metrics, (DOCUMENTS, "extract"))
     async with _tasks({"extract": lambda: backing.extraction(stage), "lag": lag}) as notes:
-        yield Worker(_from_notes(notes))
+        yield Worker(_told(tools, notes))
 
 
 @asynccontextmanager
@@ -105,7 +114,8 @@ async def consolidator(tools: Tools) -> AsyncIterator[Worker]:
         async def health() -> Health:
             parts = {name: note or "running" for name, note in notes.items()}
             parts |= {f"partition {number}": trouble for number, trouble in stage.troubles.items()}
-            return Health(not any(notes.values()) and not stage.troubles, parts)
+            runs_on = not any(notes.values()) and not stage.troubles
+            return await with_dependencies(Health(runs_on, parts), _dependencies(tools))
 
         yield Worker(health)
 
@@ -122,7 +132,7 @@ async def summarizer(tools: Tools) -> AsyncIterator[Worker]:
         stage = SummarizeStage(backing.log, views, writer, metrics, Pace(trims=False))
         lag = _looking(tools, metrics, (DELTAS, "summarize"))
         async with _tasks({"follow": follower.run, "summarize": stage.run, "lag": lag}) as notes:
-            yield Worker(_from_notes(notes))
+            yield Worker(_told(tools, notes, _freshness(follower)))
 
 
 @asynccontextmanager
@@ -136,6 +146,7 @@ async def replica(tools: Tools) -> AsyncIterator[Worker]:
     follower = DeltaFollower(backing.log, backing.store, views, progress.moved, upkeep.replied)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(views.close)
+        tools.warming(lambda: f"loading the graphs, {len(views.all())} so far")
         await follower.start()
         tools.registry.register(FollowerGauges(follower))
         runs: dict[str, Callable[[], Awaitable[None]]] = {
@@ -143,7 +154,9 @@ async def replica(tools: Tools) -> AsyncIterator[Worker]:
             "index-snapshots": lambda: save_now_and_then(views),
         }
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in runs.items()])
-        runtime = _runtime(tools, views, progress, upkeep)
+        # It answers from what it has also while broker or database are away, so it needs neither to be ready.
+        depends = (*_dependencies(tools, needed=False), _freshness(follower))
+        runtime = replace(_runtime(tools, views, progress, upkeep), dependencies=depends)
         tools.registry.register(ViewGauges(views.all, runtime.metrics.names))
         application = EmbeddedApplication(runtime)
         yield Worker(application.health, application)
@@ -176,6 +189,7 @@ async def _followed(
     views = Views(IndexFolder(folder), load_single_valued(tools.settings.single_valued))
     follower = DeltaFollower(tools.backing.log, tools.backing.store, views, moved)
     try:
+        tools.warming(lambda: f"loading the graphs, {len(views.all())} so far")
         await follower.start()
         tools.registry.register(FollowerGauges(follower))
         yield views, follower
@@ -204,11 +218,38 @@ async def _tasks(runs: Mapping[str, Callable[[], Awaitable[None]]]) -> AsyncIter
         await stop(tasks)
 
 
-def _from_notes(notes: dict[str, str]) -> Callable[[], Awaitable[Health]]:
+def _told(tools: Tools, notes: Mapping[str, str], *more: Dependency) -> Callable[[], Awaitable[Health]]:
+    """How a role is whose tasks keep these notes."""
+
     async def health() -> Health:
-        return Health(not any(notes.values()), {name: note or "running" for name, note in notes.items()})
+        parts = {name: note or "running" for name, note in notes.items()}
+        return await with_dependencies(Health(not any(notes.values()), parts), [*_dependencies(tools), *more])
 
     return health
+
+
+def _dependencies(tools: Tools, needed: bool = True) -> tuple[Dependency, ...]:
+    """The broker, the graph database, and the models' endpoints."""
+    backing = tools.backing
+    return (
+        answering("kafka", lambda: backing.log.end(DOCUMENTS), needed),
+        answering("graph database", lambda: backing.ledger.unfinished(0, 1), needed),
+        *endpoints(tools.models),
+    )
+
+
+def _freshness(follower: DeltaFollower) -> Dependency:
+    """Whether what is shown here is what the store has. Something older can be asked, too: it is named only."""
+
+    async def trouble() -> str:
+        late = {graph: lack for graph, lack in follower.behind().items() if lack[1] >= STALE_S}
+        if not late:
+            return ""
+        graph, (versions, seconds) = max(late.items(), key=lambda one: one[1][1])
+        more = f", and {len(late) - 1} more graphs are behind" if len(late) > 1 else ""
+        return f"graph {graph} lacks {versions} versions, for {seconds:.0f} s{more}"
+
+    return Dependency("views", trouble, needed=False)
 
 
 ROLES = {"extract": extractor, "consolidate": consolidator, "summarize": summarizer, "query": replica}

@@ -21,7 +21,7 @@ from infra.models.tally import Tally
 from infra.settings import Settings
 from services.application import Application
 from services.cluster.backing import Backing, check_model
-from services.cluster.roles import ROLES, Tools, Worker, replica
+from services.cluster.roles import ROLES, Tools, Warming, Worker, replica
 from services.model_wiring import Memos, open_models, plan
 from streams.errors import Broken, Retryable
 from streams.extract import ExtractStage
@@ -36,6 +36,10 @@ PATIENCE_S = 60.0
 MEMOS = ("embeddings", "extractions", "reports")
 
 
+def _nobody(_: Callable[[], str]) -> None:
+    """For a process that shows nothing until it runs."""
+
+
 @asynccontextmanager
 async def open_replica(settings: Settings, registry: CollectorRegistry | None = None) -> AsyncIterator[Application]:
     """A query replica, that answers from graphs which are written elsewhere, and takes documents for them."""
@@ -46,8 +50,13 @@ async def open_replica(settings: Settings, registry: CollectorRegistry | None = 
 
 
 @asynccontextmanager
-async def open_worker(role: str, settings: Settings, registry: CollectorRegistry) -> AsyncIterator[Worker]:
-    """A process of that role. Raises Broken when the settings do not go together, Retryable while a server is away."""
+async def open_worker(
+    role: str, settings: Settings, registry: CollectorRegistry, warming: Warming = _nobody
+) -> AsyncIterator[Worker]:
+    """A process of that role; `warming` hears how far it is.
+
+    Raises Broken when the settings do not go together, Retryable while a server is away.
+    """
     if role == "gateway":
         from services.cluster.remote import RemoteApplication
 
@@ -58,12 +67,12 @@ async def open_worker(role: str, settings: Settings, registry: CollectorRegistry
         async with RemoteApplication.open(settings) as application:
             yield Worker(application.health, application)
         return
-    async with _tools(settings, registry) as tools, ROLES[role](tools) as worker:
+    async with _tools(settings, registry, warming) as tools, ROLES[role](tools) as worker:
         yield worker
 
 
 @asynccontextmanager
-async def _tools(settings: Settings, registry: CollectorRegistry) -> AsyncIterator[Tools]:
+async def _tools(settings: Settings, registry: CollectorRegistry, warming: Warming = _nobody) -> AsyncIterator[Tools]:
     if not settings.kafka or not settings.bolt:
         raise Broken(
             "a cluster needs both GRAPHTIDE_KAFKA (bootstrap servers) and GRAPHTIDE_BOLT (the graph database): set the"
@@ -71,12 +80,13 @@ async def _tools(settings: Settings, registry: CollectorRegistry) -> AsyncIterat
         )
     chosen = plan(settings)
     async with AsyncExitStack() as stack:
+        warming(lambda: "waiting for the graph database and Kafka")
         backing = await open_backing(settings, stack)
         tally = Tally(registry)
         accounts = Accounts(MemorySpending(), chosen.rules, tally)
         models = open_models(chosen, accounts, Memos(*(backing.memo(name) for name in MEMOS)), tally, stack)
         await check_model(backing, models.embedder.name)
-        yield Tools(settings, backing, models, accounts, registry)
+        yield Tools(settings, backing, models, accounts, registry, warming)
 
 
 def bolt_address(settings: Settings) -> BoltAddress:

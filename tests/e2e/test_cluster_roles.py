@@ -16,10 +16,11 @@ from infra.models.accounting import Accounts
 from infra.models.memo import MemoryVectorStore
 from infra.models.tally import Tally
 from infra.settings import Settings
-from services.application import Answer, Application, Ask, Piece
+from services.access.gate import Gate
+from services.application import Answer, Application, Ask, Health, Piece
 from services.cluster.backing import Backing, check_model
 from services.cluster.remote import RemoteApplication
-from services.cluster.roles import ROLES, Tools, Worker
+from services.cluster.roles import ROLES, Tools, Warming, Worker
 from services.http.app import create_app
 from services.model_wiring import Memos, open_models, plan
 from services.wiring import open_application
@@ -51,7 +52,9 @@ class Cluster:
     folder: Path
     stack: AsyncExitStack
 
-    async def start(self, role: str, name: str, stack: AsyncExitStack | None = None) -> Worker:
+    async def start(
+        self, role: str, name: str, stack: AsyncExitStack | None = None, warming: Warming = lambda _: None
+    ) -> Worker:
         """A process of that role, with a data folder by its name."""
         settings = Settings(data=self.folder / name)
         registry, stack = CollectorRegistry(), stack or self.stack
@@ -60,7 +63,7 @@ class Cluster:
         accounts = Accounts(MemorySpending(), chosen.rules, tally)
         models = open_models(chosen, accounts, Memos(*map(self.backing.memo, ("a", "b"))), tally, stack)
         await check_model(self.backing, models.embedder.name)
-        tools = Tools(settings, self.backing, models, accounts, registry)
+        tools = Tools(settings, self.backing, models, accounts, registry, warming)
         return await stack.enter_async_context(ROLES[role](tools))
 
     async def replica(self, name: str) -> Application:
@@ -243,6 +246,47 @@ async def test_processes_of_two_embedding_models_do_not_share_a_cluster(cluster:
     """The model's name is kept in the store: whoever comes with another is refused, with the cure."""
     with pytest.raises(Broken, match="set the model back"):
         await check_model(cluster.backing, "another model")
+
+
+@pytest.mark.parametrize("role", ["extract", "consolidate", "summarize", "query"])
+async def test_role_names_the_broker_and_the_database_and_is_ready_without_them_only_to_answer(
+    cluster: Cluster, role: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One hangs, one refuses: both are named within the patience; a replica answers from what it has all the same."""
+    told: list[str] = []
+    worker = await cluster.start(role, role + "-told", warming=lambda said: told.append(said()))
+    well = await worker.health()
+    assert well.ready and (well.parts["kafka"], well.parts["graph database"]) == ("well", "well")
+    assert any("loading the graphs" in one for one in told) == (role in ("summarize", "query"))
+    with monkeypatch.context() as broken:
+        broken.setattr("services.health.PATIENCE_S", 0.05)
+        broken.setattr(cluster.backing.log, "end", hangs)
+        broken.setattr(cluster.backing.ledger, "unfinished", refuses)
+        ill = await worker.health()
+    assert "did not answer within" in ill.parts["kafka"] and "the login is refused" in ill.parts["graph database"]
+    assert ill.ready == (role == "query")
+    assert (await worker.health()).ready
+
+
+async def test_gateway_is_ready_when_a_replica_is_and_says_why_not(cluster: Cluster) -> None:
+    """A replica that drains, one that is not there; both within the patience."""
+    replica, gate = await cluster.replica("one"), Gate()
+    async with grpc_service(replica, gate=gate) as channel:
+        remote = RemoteApplication(channel)
+        assert await remote.health() == Health(True, {"query": "well"})
+        gate.draining = True
+        assert await remote.health() == Health(False, {"query": "the replica that was asked is not ready"})
+    async with RemoteApplication.open(Settings(query="127.0.0.1:9")) as lost:
+        said = await lost.health()
+    assert not said.ready and "no replica answers (UNAVAILABLE" in said.parts["query"]
+
+
+async def hangs(*_: object) -> None:
+    await asyncio.Event().wait()
+
+
+async def refuses(*_: object) -> None:
+    raise Broken("the login is refused")
 
 
 def verified_digest(verified: object) -> str:

@@ -13,6 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from infra.settings import Settings
+from services.access.gate import Gate
 from services.application import Application
 from services.cli.serving import listen
 from services.http.heads import BoundedHeads
@@ -51,9 +52,11 @@ async def http_service(app: ASGIApp) -> AsyncIterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def grpc_service(application: Application, limits: Limits | None = None) -> AsyncIterator[grpc.aio.Channel]:
+async def grpc_service(
+    application: Application, limits: Limits | None = None, gate: Gate | None = None
+) -> AsyncIterator[grpc.aio.Channel]:
     """A channel to the gRPC service over `application`."""
-    server = create_server(application, limits)
+    server = create_server(application, limits, gate)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
