@@ -69,6 +69,9 @@ bench-llm-quick: env ## the same with 200 documents, and nothing written
 try-llm: env ## a few documents and questions with the endpoint that GRAPHTIDE_LLM_* names: calls, tokens, cost, time
 	@$(BIN)/python -m services.trial
 
+bench-bolt: env ## commits and snapshots on Neo4j beside SQLite
+	@$(BIN)/python -m tests.bench.bolt_store
+
 law: env ## the law on real documents: shuffled, thrice, edited, deleted, killed; about ten minutes
 	@$(BIN)/python -m tests.recovery.musique
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from infra.bolt.address import BoltAddress
 from infra.bolt.administration import prepare
-from infra.bolt.database import BoltDatabase
+from infra.bolt.database import BoltDatabase, again_and_again
 from infra.bolt.ledger import BoltLedger
 from infra.bolt.memo import CAPACITY, BoltVectorStore
 from infra.bolt.store import BoltStore
@@ -35,7 +35,7 @@ class BoltBackend:
         """
         database = await BoltDatabase.connect(address)
         try:
-            await asyncio.to_thread(prepare, address, database.dialect)
+            await again_and_again(lambda: asyncio.to_thread(prepare, address, database.dialect))
             backend = cls(database, log, clock_ms)
             await backend.store.sweep()
         except GraphtideError:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncTransaction, TrustCustomCAs
+from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncTransaction, Driver, GraphDatabase, TrustCustomCAs
+from neo4j import Transaction as BlockingDriverTransaction
 
 from infra.bolt.address import BoltAddress
 from infra.bolt.cypher import Dialect
@@ -49,12 +50,6 @@ class Transaction:
         result = await self._open.run(statement, values)
         return [dict(zip(record.keys(), record.values(), strict=True)) async for record in result]
 
-    async def stream(self, statement: str, **values: Any) -> AsyncIterator[Sequence[Any]]:
-        """The rows one by one, as values in the order of RETURN; memory stays bounded."""
-        result = await self._open.run(statement, values)
-        async for record in result:
-            yield record.values()
-
     async def each(self, statement: str, rows: Sequence[Row], **values: Any) -> list[Row]:
         """The statement over all of $rows, a portion at a time."""
         found: list[Row] = []
@@ -73,11 +68,28 @@ class Transaction:
 Work = Callable[[Transaction], Awaitable[T]]
 
 
+class BlockingTransaction:
+    """For reading a great many rows, in a thread: the asynchronous driver wakes the event loop thrice for each."""
+
+    def __init__(self, open_: BlockingDriverTransaction) -> None:
+        self._open = open_
+
+    def run(self, statement: str, **values: Any) -> list[Row]:
+        """All the rows that the statement gives."""
+        return [dict(zip(record.keys(), record.values(), strict=True)) for record in self._open.run(statement, values)]
+
+    def stream(self, statement: str, **values: Any) -> Iterator[list[Any]]:
+        """The rows one by one, as values in the order of RETURN, while they arrive."""
+        for record in self._open.run(statement, values):
+            yield record.values()
+
+
 class BoltDatabase:
     """Made by `connect`; ended by `close`."""
 
     def __init__(self, driver: AsyncDriver, address: BoltAddress, dialect: Dialect) -> None:
         self._driver = driver
+        self._blocking: Driver | None = None
         self._database = address.database or None
         self.address = address
         self.dialect = dialect
@@ -113,8 +125,11 @@ class BoltDatabase:
         return cls(driver, address, Dialect.MEMGRAPH if MEMGRAPH in info.agent else Dialect.NEO4J)
 
     async def close(self) -> None:
+        """Let go of all connections."""
         try:
             await self._driver.close()
+            if self._blocking is not None:
+                await asyncio.to_thread(self._blocking.close)
         except DRIVER_ERRORS as error:
             raise failure(error) from error
 
@@ -124,24 +139,28 @@ class BoltDatabase:
         `settled` is asked after a commit whose outcome is unknown: what `work` came to, or None to run it again.
         Without it, `work` must be such that doing it twice does no harm.
         """
-        for attempt in range(ATTEMPTS):
-            try:
-                return await self._attempt(work)
-            except _Unknown as unknown:
-                problem: Retryable = unknown.problem
-                value = await settled() if settled else None
-                if value is not None:
-                    return value
-            except Retryable as error:
-                problem = error
-            if attempt == ATTEMPTS - 1:
-                raise problem
-            await asyncio.sleep(FIRST_WAIT_S * 2**attempt * random.uniform(0.5, 1.5))
-        raise AssertionError("a loop with a last attempt ends in it")
+        return await again_and_again(lambda: self._attempt(work), settled)
 
     async def read(self, work: Work[T]) -> T:
         """As `write`: reads may take locks, and are done again likewise."""
         return await self.write(work)
+
+    async def read_in_thread(self, work: Callable[[BlockingTransaction], T]) -> T:
+        """As `read`, for a great many rows. Cancelled, it reads to its end unseen."""
+        if self._blocking is None:
+            self._blocking = GraphDatabase.driver(**driver_options(self.address))
+        driver = self._blocking
+        return await again_and_again(lambda: asyncio.to_thread(self._read, driver, work))
+
+    def _read(self, driver: Driver, work: Callable[[BlockingTransaction], T]) -> T:
+        try:
+            with (
+                driver.session(database=self._database, fetch_size=FETCH_ROWS) as session,
+                session.begin_transaction() as open_,
+            ):
+                return work(BlockingTransaction(open_))
+        except DRIVER_ERRORS as error:
+            raise failure(error) from error
 
     async def _attempt(self, work: Work[T]) -> T:
         committing = False
@@ -161,6 +180,26 @@ class BoltDatabase:
             if committing and isinstance(problem, Retryable):
                 raise _Unknown(problem) from error
             raise problem from error
+
+
+async def again_and_again(
+    attempt: Callable[[], Awaitable[T]], settled: Callable[[], Awaitable[T | None]] | None = None
+) -> T:
+    """What `attempt` gives, tried ATTEMPTS times while it is Retryable; see BoltDatabase.write for `settled`."""
+    for number in range(ATTEMPTS):
+        try:
+            return await attempt()
+        except _Unknown as unknown:
+            problem: Retryable = unknown.problem
+            value = await settled() if settled else None
+            if value is not None:
+                return value
+        except Retryable as error:
+            problem = error
+        if number == ATTEMPTS - 1:
+            raise problem
+        await asyncio.sleep(FIRST_WAIT_S * 2**number * random.uniform(0.5, 1.5))
+    raise AssertionError("a loop with a last attempt ends in it")
 
 
 class _Unknown(Exception):  # noqa: N818 -- it never leaves this module

@@ -24,7 +24,7 @@ from graph.records import (
 )
 from infra.bolt import cypher
 from infra.bolt.codec import to_bytes, to_vector
-from infra.bolt.database import Transaction
+from infra.bolt.database import BlockingTransaction
 from infra.bolt.rows import SUM_HEADER_BYTES
 
 KINDS: dict[str, tuple[str, Callable[[Sequence[Any]], Any]]] = {
@@ -56,29 +56,29 @@ _KEY_WIDTH = {"same_as": 2, "edges": 2}
 _PASSAGES = ("mentions", "evidence")
 
 
-async def read(tx: Transaction, scope: str, graph: str, version: int, next_community: int | None) -> GraphDelta:
+def read(tx: BlockingTransaction, scope: str, graph: str, version: int, next_community: int | None) -> GraphDelta:
     """Every row. Cost: linear in the rows, sorted here. The caller sees to it that they are of one version."""
     rows: dict[str, Any] = {}
     for name, (statement, row_of) in KINDS.items():
         if name in _PASSAGES:
-            found = await _placed(tx, statement, scope)
+            found = _placed(tx, statement, scope)
         else:
-            found = await _sorted(tx, statement, scope, _KEY_WIDTH.get(name, 1))
+            found = _sorted(tx, statement, scope, _KEY_WIDTH.get(name, 1))
         rows[name] = tuple(row_of(row) for row in found)
-    tree = await _hierarchy(tx, scope, next_community)
+    tree = _hierarchy(tx, scope, next_community)
     return GraphDelta(graph, version, **rows, communities=tree, snapshot=True)
 
 
-async def _sorted(tx: Transaction, statement: str, scope: str, width: int = 1) -> list[Any]:
+def _sorted(tx: BlockingTransaction, statement: str, scope: str, width: int = 1) -> list[Any]:
     """The rows by their first `width` columns. Sorted here: the servers do not agree on the order of texts."""
-    rows = [row async for row in tx.stream(statement, scope=scope)]
+    rows = list(tx.stream(statement, scope=scope))
     rows.sort(key=lambda row: tuple(row[:width]))
     return rows
 
 
-async def _placed(tx: Transaction, statement: str, scope: str) -> list[Any]:
+def _placed(tx: BlockingTransaction, statement: str, scope: str) -> list[Any]:
     """Rows of (chunk, end, place, …) by chunk and place."""
-    rows = [row async for row in tx.stream(statement, scope=scope)]
+    rows = list(tx.stream(statement, scope=scope))
     rows.sort(key=lambda row: (row[0], row[2]))
     return rows
 
@@ -109,11 +109,11 @@ def _statement(*row: Any) -> StatementRow:
     return StatementRow(number, subject, predicate, object_, count, weight_milli, total, held, version)
 
 
-async def _hierarchy(tx: Transaction, scope: str, next_community: int | None) -> Hierarchy | None:
+def _hierarchy(tx: BlockingTransaction, scope: str, next_community: int | None) -> Hierarchy | None:
     if next_community is None:
         return None
-    members = np.array(await _sorted(tx, cypher.READ_MEMBERS, scope), np.int64).reshape(-1, 2)
-    tree = np.array(await _sorted(tx, cypher.COMMUNITY.read, scope), np.int64).reshape(-1, 3)
+    members = np.array(_sorted(tx, cypher.READ_MEMBERS, scope), np.int64).reshape(-1, 2)
+    tree = np.array(_sorted(tx, cypher.COMMUNITY.read, scope), np.int64).reshape(-1, 3)
     return Hierarchy(
         members[:, 0].astype(np.int32),
         members[:, 1].copy(),

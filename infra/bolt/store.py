@@ -18,7 +18,7 @@ from graph.resolution import PairKey
 from infra.bolt import cypher, heads, rows, snapshot
 from infra.bolt.codec import digest_key, from_bytes, from_json, key, to_bytes
 from infra.bolt.cypher import Dialect
-from infra.bolt.database import BoltDatabase, Row, Transaction, portions
+from infra.bolt.database import BlockingTransaction, BoltDatabase, Row, Transaction, portions
 from infra.bolt.heads import Builds, Head
 from infra.bolt.ledger import BoltLedger
 from infra.bolt.outbox import BoltOutbox, put_notices
@@ -151,16 +151,13 @@ class BoltStore:
         moved, all is read again, and after a few times under the lock, for which the writer waits.
         """
         if self._database.dialect is Dialect.MEMGRAPH:
-            return await self._database.read(lambda tx: self._snapshot(tx, graph, locked=False))
+            return await self._database.read_in_thread(lambda tx: _read_all(tx, graph, cypher.READ_HEAD))
         for _ in range(HOPEFUL_READS):
             before = await self._database.read(lambda tx: _head(tx, graph))
-            found = await self._database.read(lambda tx, before=before: _rows(tx, graph, before))  # type: ignore[misc]
+            found = await self._database.read_in_thread(lambda tx, before=before: _rows(tx, graph, before))  # type: ignore[misc]
             if await self._database.read(lambda tx: _head(tx, graph)) == before:
                 return found
-        return await self._database.read(lambda tx: self._snapshot(tx, graph, locked=True))
-
-    async def _snapshot(self, tx: Transaction, graph: str, locked: bool) -> GraphDelta:
-        return await _rows(tx, graph, await _head(tx, graph, locked))
+        return await self._database.read_in_thread(lambda tx: _read_all(tx, graph, cypher.HOLD_KNOWN_HEAD))
 
     async def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]:
         """See GraphStore.extractions. Memory: the ids, and a page of extractions."""
@@ -235,16 +232,24 @@ async def _hold_watermark(tx: Transaction, partition: int) -> _Held:
     return _Held(Watermark(row["epoch"], row["next_offset"]), row["notices"], row["last_commit"] or "")
 
 
-async def _head(tx: Transaction, graph: str, locked: bool = True) -> Head:
-    """The head as it stands; one of version 0 for a graph that nobody knows."""
-    found = await tx.run(cypher.HOLD_KNOWN_HEAD if locked else cypher.READ_HEAD, graph=graph)
+async def _head(tx: Transaction, graph: str) -> Head:
+    """The head as it stands, once nobody else holds it; one of version 0 for a graph that nobody knows."""
+    return _head_of(await tx.run(cypher.HOLD_KNOWN_HEAD, graph=graph))
+
+
+def _head_of(found: Sequence[Row]) -> Head:
     return Head(**found[0]) if found else Head("", 0, 0, None)
 
 
-async def _rows(tx: Transaction, graph: str, head: Head) -> GraphDelta:
+def _read_all(tx: BlockingTransaction, graph: str, head: str) -> GraphDelta:
+    """Head and rows in one transaction; `head` is the statement that reads the head, with its lock or without."""
+    return _rows(tx, graph, _head_of(tx.run(head, graph=graph)))
+
+
+def _rows(tx: BlockingTransaction, graph: str, head: Head) -> GraphDelta:
     if not head.version:
         return GraphDelta(graph, 0, snapshot=True)
-    return await snapshot.read(tx, head.scope, graph, head.version, head.next_community)
+    return snapshot.read(tx, head.scope, graph, head.version, head.next_community)
 
 
 def _standing_rows(graph: str, standings: Mapping[str, Standing]) -> list[Row]:
