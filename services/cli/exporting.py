@@ -57,6 +57,8 @@ def export(chosen: Export, settings: Settings, bar: Callable[[str, int], Advance
         raise CommandError(str(error), UNREACHABLE) from error
     except GraphtideError as error:
         raise CommandError(str(error), FAILED) from error
+    except BrokenPipeError:  # whoever read us has left: `run` knows what to do
+        raise
     except OSError as error:
         raise CommandError(f"{chosen.output} cannot be written: {error.strerror}", FAILED) from error
 
