@@ -36,6 +36,8 @@ __all__ = [
     "RankedPassage",
     "Rebuilt",
     "Receipt",
+    "RelatedDocument",
+    "RelatedDocuments",
     "ReportFinding",
     "StatedFact",
     "SubgraphEdge",
@@ -236,6 +238,31 @@ class CommunityReport:
 
 
 @dataclass(frozen=True, slots=True)
+class RelatedDocument:
+    """A document that goes with another: how strongly (`score`), and what that is the sum of.
+
+    `weight` is learned from the passages' vectors, `shared` the strength of the rarest entity that both mention (0:
+    none), `entities` the names of the rarest ones.
+    """
+
+    doc_id: str
+    title: str
+    score: float
+    weight: float
+    shared: float
+    entities: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedDocuments:
+    """The documents that go with one, best first, and the version they were read at."""
+
+    doc_id: str
+    version: int
+    documents: tuple[RelatedDocument, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Digest:
     version: int
     digest: str
@@ -292,6 +319,10 @@ class Application(Protocol):
 
     async def document(self, graph: str, doc_id: str) -> DocumentStatus:
         """Where a document stands. Raises NotFound."""
+        ...
+
+    async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
+        """The `count` documents most related to one that is live. Raises NotFound."""
         ...
 
     async def query(self, graph: str, ask: Ask) -> Answer:

@@ -36,11 +36,12 @@ from services.application import (
     Piece,
     Rebuilt,
     Receipt,
+    RelatedDocuments,
     StatedFact,
     Usage,
     Verification,
 )
-from services.explaining import explain_entity
+from services.explaining import explain_entity, explain_related
 from services.health import Dependency, with_dependencies
 from services.retrieving import found
 from services.spending import spending, usage
@@ -113,6 +114,14 @@ class EmbeddedApplication:
         standings = await self._runtime.store.standings(graph, [doc_id])
         spent = await self._runtime.accounts.spending.document(graph, doc_id)
         return self._status(latest, standings.get(doc_id), usage(spent, self._runtime.accounts))
+
+    async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
+        view = await self._view(graph)
+        async with self._place():
+            found = await asyncio.to_thread(_related, view, doc_id, count)
+        if found is None:
+            raise NotFound(f"graph {graph!r} holds no document {doc_id!r}")
+        return found
 
     async def _latest(self, graph: str, doc_id: str) -> LedgerEntry:
         latest = await self._runtime.ledger.latest(graph, doc_id)
@@ -298,6 +307,11 @@ def _entity(view: LiveView, entity_id: str) -> EntityStatus | None:
     with view.lock.read():
         node = view.entity_nodes.get(entity_id)
         return None if node is None else explain_entity(view, node)
+
+
+def _related(view: LiveView, doc_id: str, count: int) -> RelatedDocuments | None:
+    with view.lock.read():
+        return explain_related(view, doc_id, count) if doc_id in view.documents else None
 
 
 def _reports(view: LiveView) -> list[CommunityReport]:

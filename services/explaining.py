@@ -1,13 +1,17 @@
-"""Why an entity is what it is: its labels with where they stand, its merges with their rules, its relations."""
+"""Why an entity is what it is: its labels with where they stand, its merges with their rules, its relations.
+
+And which documents go with a document, with what they share.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from graph.identity import relation_id
+from graph.retrieval.nakg import related_documents, shared_names
 from graph.retrieval.times import dated_edges
 from graph.view import LiveView
-from services.application import EntityStatus, LabelStatus, Merge, SubgraphEdge
+from services.application import EntityStatus, LabelStatus, Merge, RelatedDocument, RelatedDocuments, SubgraphEdge
 
 CHUNKS_SHOWN = 5
 RELATIONS_SHOWN = 20
@@ -27,6 +31,25 @@ def explain_entity(view: LiveView, node: int) -> EntityStatus:
         tuple(_communities(view, node)),
         view.version,
     )
+
+
+def explain_related(view: LiveView, doc_id: str, count: int) -> RelatedDocuments:
+    """The documents most related to one. Call under `view.lock.read()`. Raises KeyError if it is not live.
+
+    Cost: a search, and the passages of some hundred documents, whatever the graph's size.
+    """
+    rows = (
+        RelatedDocument(
+            one.doc_id,
+            view.documents[one.doc_id].info.title,
+            one.score,
+            one.weight,
+            one.shared,
+            tuple(shared_names(view, doc_id, one.doc_id)),
+        )
+        for one in related_documents(view, doc_id, count)
+    )
+    return RelatedDocuments(doc_id, view.version, tuple(rows))
 
 
 def _label(view: LiveView, number: int) -> LabelStatus:

@@ -221,6 +221,22 @@ def document(doc_id: DocId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJso
 
 
 @app.command()
+def related(
+    doc_id: DocId,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, max=100, help="How many.")] = 10,
+    graph: Graph = GRAPH,
+    url: Url = URL,
+    as_json: AsJson = False,
+) -> None:
+    """Show the documents that go with one, and what they share."""
+    from services.cli import show
+    from services.cli.client import document_path
+
+    with _client(url) as client:
+        result(client.get(f"{document_path(graph, doc_id)}/related?count={count}"), as_json, show.related)
+
+
+@app.command()
 def delete(doc_id: DocId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
     """Delete a document, and all that only it supports."""
     from services.cli import show

@@ -83,6 +83,14 @@ def document(console: Console, body: Json) -> None:
         console.print(Text(f"  {fact['subject']} — {fact['predicate']} — {fact['object']}"))
 
 
+def related(console: Console, body: Json) -> None:
+    """The documents that go with one, and what they share."""
+    table = Table("score", "document", "title", "both mention", box=None, pad_edge=False)
+    for each in body["documents"]:
+        table.add_row(f"{each['score']:.2f}", *map(Text, (each["doc_id"], each["title"], ", ".join(each["entities"]))))
+    console.print(table if body["documents"] else Text("No other document is near it."))
+
+
 def graphs(console: Console, body: Json) -> None:
     """The graphs and their versions."""
     table = Table("graph", "version", box=None, pad_edge=False)

@@ -32,6 +32,7 @@ from services.application import (
     Piece,
     Rebuilt,
     Receipt,
+    RelatedDocuments,
     Verification,
 )
 from services.health import Dependency, with_dependencies
@@ -108,6 +109,10 @@ class RemoteApplication:
 
     async def document(self, graph: str, doc_id: str) -> DocumentStatus:
         return value_of(DocumentStatus, await _told(self._stub.GetDocument, pb.DocumentRef(graph=graph, id=doc_id)))
+
+    async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
+        request = pb.RelatedRequest(graph=graph, id=doc_id, count=count)
+        return value_of(RelatedDocuments, await _told(self._stub.RelatedDocuments, request))
 
     # -- questions -----------------------------------------------------------------------------------------------------
 

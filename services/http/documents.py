@@ -11,14 +11,16 @@ from starlette.responses import Response
 from services.application import Application
 from services.http.bodies import JSON, NDJSON, content_type, read_body
 from services.http.described import GraphPath, IdPath, body_of, document_in, errors, graph_in, reply, schema
-from services.http.models import BatchErrorBody, BatchReceipt, DocumentStatusBody, Token
+from services.http.models import BatchErrorBody, BatchReceipt, DocumentStatusBody, RelatedList, Token
 from services.protocol.documents import Batch, read_document, read_lines, read_list
+from services.protocol.envelope import MAX_RELATED, RELATED, related_count
 from services.protocol.limits import Limits
 from services.protocol.shapes import fields_json
 from services.protocol.statuses import AllRejected
 
 DOCUMENT = "/v1/graphs/{graph}/documents/{id:document_id}"
 DOCUMENTS = "/v1/graphs/{graph}/documents"
+RELATED_TO = f"{DOCUMENT}/related"
 
 _PARSE_ASIDE_BYTES = 1 << 20
 _LIST = {"schema": {"type": "array", "minItems": 1, "items": schema("BatchDocument")}}
@@ -31,6 +33,7 @@ def document_routes(application: Application, limits: Limits) -> APIRouter:
     _add_publish(router, application, limits)
     _add_batch(router, application, limits)
     _add_delete(router, application)
+    _add_related(router, application)  # before the look-up, whose ids take all that follows in the path
     _add_lookup(router, application)
     return router
 
@@ -88,6 +91,26 @@ def _add_delete(router: APIRouter, application: Application) -> None:
         """Delete a document, and all that only it supports."""
         receipt = await application.delete(*document_in(request, graph, doc_id))
         return reply({"token": receipt.token}, 202)
+
+
+def _add_related(router: APIRouter, application: Application) -> None:
+    count = {"type": "integer", "minimum": 1, "maximum": MAX_RELATED, "default": RELATED}
+    parameter = {"name": "count", "in": "query", "required": False, "schema": count}
+
+    @router.get(
+        RELATED_TO,
+        responses={200: {"model": RelatedList}, **errors(400, 404, 422, 429, 503)},
+        openapi_extra={"parameters": [parameter]},
+    )
+    async def get_related_documents(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
+        """The documents that go with one: what they share, and how much their passages have in common.
+
+        Of a document whose own id ends in /related, write that slash as %2F: then it is looked up like any other.
+        """
+        if not request.scope.get("raw_path", b"/related").split(b"?")[0].endswith(b"/related"):
+            return reply(fields_json(await application.document(*document_in(request, graph, f"{doc_id}/related"))))
+        wanted = related_count(request.query_params.get("count", str(RELATED)))
+        return reply(fields_json(await application.related(*document_in(request, graph, doc_id), wanted)))
 
 
 def _add_lookup(router: APIRouter, application: Application) -> None:

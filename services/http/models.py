@@ -86,6 +86,21 @@ class DocumentStatusBody(_Said):
     usage: UsageBody = Field(description="what all its revisions together took of the models")
 
 
+class RelatedBody(_Said):
+    doc_id: str
+    title: str
+    score: float = Field(description="the sum of `weight` and `shared`")
+    weight: float = Field(description="learned from the vectors of the passages")
+    shared: float = Field(description="the strength of the rarest entity that both mention, 0 without one")
+    entities: list[str] = Field(description="the rarest entities that both mention")
+
+
+class RelatedList(_Said):
+    doc_id: str
+    version: int
+    documents: list[RelatedBody] = Field(description="the most related first")
+
+
 class CitationBody(_Said):
     doc_id: str
     chunk_id: str

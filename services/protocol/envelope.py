@@ -12,6 +12,9 @@ from streams.errors import Invalid
 
 GRAPH_NAME = r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}"
 MAX_ID_CHARS = 512
+MAX_RELATED = 100
+RELATED = 10
+"""How many related documents there are at most, and when nobody says how many."""
 _PRINTABLE = r"[^\x00-\x1f\x7f-\x9f]*"
 ID_SCHEMA: dict[str, str | int] = {
     "minLength": 1,
@@ -21,6 +24,7 @@ ID_SCHEMA: dict[str, str | int] = {
 """An id, as JSON Schema describes it to clients; `document_id` judges."""
 
 _GRAPH_NAME = re.compile(GRAPH_NAME)
+_NUMBER = re.compile("[0-9]{1,9}")
 
 
 def graph_name(graph: str) -> str:
@@ -40,3 +44,10 @@ def document_id(doc_id: str, field: str = "id") -> str:
     if not doc_id.isprintable() and any(unicodedata.category(char) in ("Cc", "Cs") for char in doc_id):
         raise Invalid(field, "holds a control character or half a surrogate pair; take it out")
     return doc_id
+
+
+def related_count(count: str) -> int:
+    """How many related documents are asked for. Raises Invalid."""
+    if not _NUMBER.fullmatch(count) or not 1 <= int(count) <= MAX_RELATED:
+        raise Invalid("count", f"{count[:80]!r} is not a number from 1 to {MAX_RELATED}")
+    return int(count)

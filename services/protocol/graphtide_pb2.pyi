@@ -479,6 +479,41 @@ class Rebuilt(_message.Message):
     switched: bool
     def __init__(self, graph: _Optional[str] = ..., version: _Optional[int] = ..., before: _Optional[str] = ..., after: _Optional[str] = ..., switched: _Optional[bool] = ...) -> None: ...
 
+class RelatedRequest(_message.Message):
+    __slots__ = ("graph", "id", "count")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    id: str
+    count: int
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
+
+class RelatedList(_message.Message):
+    __slots__ = ("doc_id", "version", "documents")
+    class Document(_message.Message):
+        __slots__ = ("doc_id", "title", "score", "weight", "shared", "entities")
+        DOC_ID_FIELD_NUMBER: _ClassVar[int]
+        TITLE_FIELD_NUMBER: _ClassVar[int]
+        SCORE_FIELD_NUMBER: _ClassVar[int]
+        WEIGHT_FIELD_NUMBER: _ClassVar[int]
+        SHARED_FIELD_NUMBER: _ClassVar[int]
+        ENTITIES_FIELD_NUMBER: _ClassVar[int]
+        doc_id: str
+        title: str
+        score: float
+        weight: float
+        shared: float
+        entities: _containers.RepeatedScalarFieldContainer[str]
+        def __init__(self, doc_id: _Optional[str] = ..., title: _Optional[str] = ..., score: _Optional[float] = ..., weight: _Optional[float] = ..., shared: _Optional[float] = ..., entities: _Optional[_Iterable[str]] = ...) -> None: ...
+    DOC_ID_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    DOCUMENTS_FIELD_NUMBER: _ClassVar[int]
+    doc_id: str
+    version: int
+    documents: _containers.RepeatedCompositeFieldContainer[RelatedList.Document]
+    def __init__(self, doc_id: _Optional[str] = ..., version: _Optional[int] = ..., documents: _Optional[_Iterable[_Union[RelatedList.Document, _Mapping]]] = ...) -> None: ...
+
 class EntityRef(_message.Message):
     __slots__ = ("graph", "id")
     GRAPH_FIELD_NUMBER: _ClassVar[int]

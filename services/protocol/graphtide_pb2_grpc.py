@@ -60,6 +60,11 @@ class GraphtideStub:
                 request_serializer=services_dot_protocol_dot_graphtide__pb2.DocumentRef.SerializeToString,
                 response_deserializer=services_dot_protocol_dot_graphtide__pb2.DocumentStatus.FromString,
                 _registered_method=True)
+        self.RelatedDocuments = channel.unary_unary(
+                '/graphtide.v1.Graphtide/RelatedDocuments',
+                request_serializer=services_dot_protocol_dot_graphtide__pb2.RelatedRequest.SerializeToString,
+                response_deserializer=services_dot_protocol_dot_graphtide__pb2.RelatedList.FromString,
+                _registered_method=True)
         self.Query = channel.unary_unary(
                 '/graphtide.v1.Graphtide/Query',
                 request_serializer=services_dot_protocol_dot_graphtide__pb2.QueryRequest.SerializeToString,
@@ -142,6 +147,13 @@ class GraphtideServicer:
 
     def GetDocument(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RelatedDocuments(self, request, context):
+        """The documents that go with one, best first.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -232,6 +244,11 @@ def add_GraphtideServicer_to_server(servicer, server):
                     servicer.GetDocument,
                     request_deserializer=services_dot_protocol_dot_graphtide__pb2.DocumentRef.FromString,
                     response_serializer=services_dot_protocol_dot_graphtide__pb2.DocumentStatus.SerializeToString,
+            ),
+            'RelatedDocuments': grpc.unary_unary_rpc_method_handler(
+                    servicer.RelatedDocuments,
+                    request_deserializer=services_dot_protocol_dot_graphtide__pb2.RelatedRequest.FromString,
+                    response_serializer=services_dot_protocol_dot_graphtide__pb2.RelatedList.SerializeToString,
             ),
             'Query': grpc.unary_unary_rpc_method_handler(
                     servicer.Query,
@@ -414,6 +431,33 @@ class Graphtide:
             '/graphtide.v1.Graphtide/GetDocument',
             services_dot_protocol_dot_graphtide__pb2.DocumentRef.SerializeToString,
             services_dot_protocol_dot_graphtide__pb2.DocumentStatus.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RelatedDocuments(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/graphtide.v1.Graphtide/RelatedDocuments',
+            services_dot_protocol_dot_graphtide__pb2.RelatedRequest.SerializeToString,
+            services_dot_protocol_dot_graphtide__pb2.RelatedList.FromString,
             options,
             channel_credentials,
             insecure,

@@ -18,6 +18,7 @@ from services.application import (
     GraphStats,
     Health,
     Rebuilt,
+    RelatedDocuments,
     Usage,
     Verification,
 )
@@ -57,7 +58,10 @@ def context_json(answer: Answer) -> Json:
     return body
 
 
-def fields_json(said: DocumentStatus | EntityStatus | GraphStats | Digest | Verification | Rebuilt | Health) -> Json:
+Said = DocumentStatus | RelatedDocuments | EntityStatus | GraphStats | Digest | Verification | Rebuilt | Health
+
+
+def fields_json(said: Said) -> Json:
     """The fields by their names."""
     return {each.name: _plain(getattr(said, each.name)) for each in fields(said)}
 

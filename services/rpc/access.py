@@ -32,6 +32,7 @@ _ACTIONS = {
     "PublishAll": Action.WRITE,
     "Delete": Action.WRITE,
     "GetDocument": Action.READ,
+    "RelatedDocuments": Action.READ,
     "Query": Action.READ,
     "QueryStream": Action.READ,
     "GetEntity": Action.READ,

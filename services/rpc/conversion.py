@@ -22,6 +22,7 @@ from services.application import (
     Filters,
     GraphStats,
     Rebuilt,
+    RelatedDocuments,
     Usage,
     Verification,
 )
@@ -210,6 +211,12 @@ def rebuilt_message(said: Rebuilt) -> pb.Rebuilt:
     return pb.Rebuilt(
         graph=said.graph, version=said.version, before=said.before, after=said.after, switched=said.switched
     )
+
+
+def related_message(found: RelatedDocuments) -> pb.RelatedList:
+    """The documents that go with one, likewise."""
+    message: pb.RelatedList = ParseDict(fields_json(found), pb.RelatedList())
+    return message
 
 
 def reports_message(reports: Sequence[CommunityReport]) -> pb.ReportList:

@@ -18,7 +18,7 @@ from services.application import Answer, Application, Ask, Piece
 from services.protocol import graphtide_pb2 as pb
 from services.protocol import graphtide_pb2_grpc
 from services.protocol.documents import document_of
-from services.protocol.envelope import document_id, graph_name
+from services.protocol.envelope import RELATED, document_id, graph_name, related_count
 from services.protocol.limits import Limits
 from services.protocol.questions import question_of
 from services.rpc.batching import PublishBatches, Whole
@@ -29,6 +29,7 @@ from services.rpc.conversion import (
     entity_message,
     question_value,
     rebuilt_message,
+    related_message,
     reports_message,
     stats_message,
     status_message,
@@ -79,6 +80,14 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
         async with told_to(context):
             status = await self._application.document(graph_name(request.graph), document_id(request.id))
         return status_message(status)
+
+    async def RelatedDocuments(  # noqa: N802
+        self, request: pb.RelatedRequest, context: ServicerContext
+    ) -> pb.RelatedList:
+        async with told_to(context):
+            count = related_count(str(request.count if request.HasField("count") else RELATED))
+            found = await self._application.related(graph_name(request.graph), document_id(request.id), count)
+        return related_message(found)
 
     async def Query(self, request: pb.QueryRequest, context: ServicerContext) -> pb.Answer:  # noqa: N802
         async with told_to(context):

@@ -155,6 +155,7 @@ async def test_gateway_answers_as_the_replica_behind_it_does(cluster: Cluster) -
     assert await remote.digest("g") == await replica.digest("g")
     assert await remote.entity("g", here.nodes[0].id) == await replica.entity("g", here.nodes[0].id)
     assert await remote.document("g", "lab") == await replica.document("g", "lab")
+    assert await remote.related("g", "lab", 3) == await replica.related("g", "lab", 3)
     assert list(await remote.reports("g")) == list(await replica.reports("g"))
     stats, own = await remote.stats("g"), await replica.stats("g")
     assert (stats.counts, stats.revisions, stats.models, stats.lag) == (own.counts, own.revisions, own.models, own.lag)

@@ -13,6 +13,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,11 +59,16 @@ class SmallDocument:
 
 def bag_of_words(text: str) -> NDArray[np.float32]:
     """A unit vector that texts of the same words share: a sum of one random direction a word."""
-    directions = [np.random.default_rng(list(word.encode())).normal(size=DIMENSIONS) for word in text.lower().split()]
-    total = np.sum([np.zeros(DIMENSIONS), *directions], axis=0)
+    total = np.sum([np.zeros(DIMENSIONS), *map(_direction, text.lower().split())], axis=0)
     length = np.linalg.norm(total)
     unit: NDArray[np.float32] = (total / length if length else total).astype(np.float32)
     return unit
+
+
+@cache
+def _direction(word: str) -> NDArray[np.float64]:
+    """The same for the same word in every process."""
+    return np.random.default_rng(list(word.encode())).normal(size=DIMENSIONS)
 
 
 def stored(text: str) -> Vector:

@@ -21,6 +21,8 @@ from services.application import (
     RankedPassage,
     Rebuilt,
     Receipt,
+    RelatedDocument,
+    RelatedDocuments,
     StatedFact,
     SubgraphEdge,
     SubgraphNode,
@@ -115,6 +117,13 @@ class InMemoryApplication:
         counts, states = {"documents": live}, {"applied": live}
         parts = ({"p50": 1.5}, {"trussness": "python"}, {"embedder": "hashing"})
         return GraphStats(graph, self._version[graph], counts, states, 0, 0.0, *parts, seconds)
+
+    async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
+        await self._pass()
+        await self.document(graph, doc_id)
+        others = sorted(name for (held, name), (_, document) in self.documents.items() if held == graph and document)
+        rows = (RelatedDocument(name, "", 0.5, 0.5, 0.0, ()) for name in others if name != doc_id)
+        return RelatedDocuments(doc_id, self._version[self._known(graph)], tuple(rows)[:count])
 
     async def entity(self, graph: str, entity_id: str) -> EntityStatus:
         await self._pass()

@@ -20,5 +20,6 @@ that share an entity, and each document's two nearest, among the candidates alon
 from graph.retrieval.nakg.mode import retrieve_nakg
 from graph.retrieval.nakg.related import Related, related_documents
 from graph.retrieval.nakg.settings import Nakg
+from graph.retrieval.nakg.shown import shared_names
 
-__all__ = ["Nakg", "Related", "related_documents", "retrieve_nakg"]
+__all__ = ["Nakg", "Related", "related_documents", "retrieve_nakg", "shared_names"]

@@ -1,15 +1,21 @@
-"""What holds for every mode there is: whatever is registered is tested here, without being named."""
+"""What holds for every mode there is: whatever is registered is tested here, without being named.
+
+Modes read a view and change nothing, so a view is built once for all of them: one that did would be seen by the next.
+"""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 
-from graph.records import DocumentInfo
+from graph.records import DocumentInfo, Extraction
 from graph.retrieval import MODES, Filters, Question, Retrieved, retrieve
+from graph.view import LiveView
 from tests.model.retrieval_oracle import DIMENSIONS, SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.extractions import random_extraction, vector
 from tests.support.worlds import RandomWorld, empty_view
@@ -29,18 +35,42 @@ def ids(result: Retrieved) -> list[str]:
     return [passage.chunk_id for passage in result.passages]
 
 
+@cache
+def world(seed: int, count: int) -> tuple[SmallDocument, ...]:
+    """Documents drawn at random."""
+    return tuple(random_documents(random.Random(seed), count))
+
+
+@cache
+def view_of(seed: int, count: int, order: int = 0) -> LiveView:
+    """The view of a world, built in its own order, or in another one that `order` draws."""
+    documents = world(seed, count)
+    return small_view(random.Random(order).sample(documents, count) if order else documents)
+
+
+@cache
+def written(seed: int, order: int) -> LiveView:
+    """A graph of forty documents that the writer made one after the other: as they come, backwards, or shuffled."""
+    rng = random.Random(seed)
+    documents = [random_extraction(rng, f"d{number}", number) for number in range(40)]
+    orders: Sequence[Sequence[Extraction]] = (documents, documents[::-1], rng.sample(documents, len(documents)))
+    world, view = RandomWorld(random.Random(0)), empty_view()
+    for one in orders[order]:
+        view.apply(world.change(one))
+    return view
+
+
 @pytest.mark.parametrize("mode", sorted(MODES))
 @pytest.mark.parametrize("seed", range(4))
 def test_result_is_unchanged_when_documents_arrived_in_another_order(mode: str, seed: int) -> None:
     """Numbers inside differ, what is handed out does not, to the last bit of every score and word of every part."""
     print("seed", seed)
-    rng = random.Random(seed)
-    documents = random_documents(rng, 120)
+    documents = world(seed, 120)
     text = f"how is {documents[0].entities[0]} related to {documents[1].entities[0]}"
     question = ask(text, mode, top_k=10, explain=True)
-    one = retrieve(small_view(documents), question)
-    for _ in range(2):
-        other = retrieve(small_view(rng.sample(documents, len(documents))), question)
+    one = retrieve(view_of(seed, 120), question)
+    for order in (1, 2):
+        other = retrieve(view_of(seed, 120, order), question)
         assert one.passages == other.passages
         assert one.parts == other.parts
         assert one.subgraph == other.subgraph
@@ -61,27 +91,25 @@ def test_empty_graph_gives_nothing_and_says_its_version(mode: str) -> None:
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_question_without_direction_gives_nothing(mode: str) -> None:
     """A zero vector, as an embedder may give for no known word, is near nothing."""
-    documents = random_documents(random.Random(2), 12)
     question = Question("???", np.zeros(DIMENSIONS, np.float32), mode=mode)
-    assert retrieve(small_view(documents), question).passages == ()
+    assert retrieve(view_of(2, 12), question).passages == ()
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_top_k_beyond_the_graph_gives_no_passage_twice(mode: str) -> None:
     """More passages asked for than there are: each at most once, and all of them by the modes that rank everything."""
-    documents = random_documents(random.Random(3), 130)
-    found = ids(retrieve(small_view(documents), ask("amber grove", mode, top_k=500)))
+    found = ids(retrieve(view_of(3, 130), ask("amber grove", mode, top_k=500)))
     assert len(found) == len(set(found))
     if mode in EVERY_PASSAGE:
-        assert sorted(found) == sorted(f"{document.doc_id}#0" for document in documents)
+        assert sorted(found) == sorted(f"{document.doc_id}#0" for document in world(3, 130))
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 @pytest.mark.parametrize("top_k", [1, 3, 10])
 def test_passages_are_best_first_and_at_most_as_many_as_asked_for(mode: str, top_k: int) -> None:
     """`top_k` bounds the passages, and each is what the graph holds under its id."""
-    documents = {f"{one.doc_id}#0": one for one in random_documents(random.Random(4), 60)}
-    result = retrieve(small_view(list(documents.values())), ask("amber grove near cedar heron", mode, top_k=top_k))
+    documents = {f"{one.doc_id}#0": one for one in world(4, 60)}
+    result = retrieve(view_of(4, 60), ask("amber grove near cedar heron", mode, top_k=top_k))
     assert len(result.passages) <= top_k
     for passage in result.passages:
         assert (passage.doc_id, passage.text) == (documents[passage.chunk_id].doc_id, documents[passage.chunk_id].text)
@@ -90,10 +118,10 @@ def test_passages_are_best_first_and_at_most_as_many_as_asked_for(mode: str, top
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_parts_rest_on_passages_that_the_graph_holds(mode: str) -> None:
     """What a part may be cited from are chunk ids of the graph, each once."""
-    documents = random_documents(random.Random(6), 60)
+    documents = world(6, 60)
     held = {f"{one.doc_id}#0" for one in documents}
     text = f"how is {documents[0].entities[0]} related to {documents[1].entities[0]}"
-    for part in retrieve(small_view(documents), ask(text, mode)).parts:
+    for part in retrieve(view_of(6, 60), ask(text, mode)).parts:
         assert set(part.sources) <= held
         assert len(set(part.sources)) == len(part.sources)
         assert part.title and part.text
@@ -144,10 +172,10 @@ def test_filter_leaves_only_what_it_admits(mode: str, filters: Filters, kept: se
 def test_filtered_trace_and_parts_tell_of_admitted_passages_only(mode: str, seed: int) -> None:
     """On a larger graph, where the walk and the paths could cross what was refused."""
     print("seed", seed)
-    documents = random_documents(random.Random(seed), 80)
+    documents = world(seed, 80)
     refused = {f"{document.doc_id}#0" for document in documents if document.info.source != "b"}
     text = f"how is {documents[0].entities[0]} related to {documents[1].entities[0]}"
-    result = retrieve(small_view(documents), ask(text, mode, filters=Filters(sources=("b",)), explain=True))
+    result = retrieve(view_of(seed, 80), ask(text, mode, filters=Filters(sources=("b",)), explain=True))
     assert result.trace is not None
     shown = {part for step in result.trace.steps for item in step.items for part in item.id.split(" + ")}
     cited = {chunk for part in result.parts for chunk in part.sources}
@@ -158,7 +186,7 @@ def test_filtered_trace_and_parts_tell_of_admitted_passages_only(mode: str, seed
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_trace_is_there_when_asked_for_and_only_then(mode: str) -> None:
     """An explanation costs, so it is made on request only; it has steps, and says of each what was done."""
-    view = small_view(random_documents(random.Random(5), 30))
+    view = view_of(5, 30)
     assert retrieve(view, ask("amber grove", mode)).trace is None
     explained = retrieve(view, ask("amber grove", mode, explain=True))
     assert explained.trace is not None
@@ -175,16 +203,9 @@ def test_passages_are_unchanged_when_the_writer_built_the_graph_in_another_order
     What communities say may differ between two builds, and no passage of these modes hangs on it.
     """
     print("seed", seed)
-    rng = random.Random(seed)
-    documents = [random_extraction(rng, f"d{number}", number) for number in range(40)]
     text = "How is Ada Lovelace related to the Royal Society?"
     question = Question(text, vector(text).astype(np.float32), 12, mode)
-    seen = []
-    for order in (documents, documents[::-1], rng.sample(documents, len(documents))):
-        world, view = RandomWorld(random.Random(0)), empty_view()
-        for one in order:
-            view.apply(world.change(one))
-        seen.append(retrieve(view, question))
+    seen = [retrieve(written(seed, order), question) for order in range(3)]
     assert seen[0].passages
     assert all(other.passages == seen[0].passages for other in seen)
     assert all({n.id for n in other.subgraph.nodes} == {n.id for n in seen[0].subgraph.nodes} for other in seen)

@@ -30,6 +30,7 @@ from services.application import (
     Filters,
     GraphStats,
     Rebuilt,
+    RelatedDocuments,
     Verification,
 )
 from services.cluster.remote import RemoteApplication
@@ -45,6 +46,7 @@ from services.rpc.conversion import (
     question_message,
     question_value,
     rebuilt_message,
+    related_message,
     reports_message,
     stats_message,
     status_message,
@@ -112,6 +114,7 @@ ANSWERS: dict[type, tuple[Callable[[Any], Message], Callable[[Any], Any]]] = {
     Digest: (digest_message, lambda message: value_of(Digest, message)),
     Verification: (verification_message, lambda message: value_of(Verification, message)),
     Rebuilt: (rebuilt_message, lambda message: value_of(Rebuilt, message)),
+    RelatedDocuments: (related_message, lambda message: value_of(RelatedDocuments, message)),
     CommunityReport: (
         lambda report: reports_message([report]),
         lambda message: value_of(CommunityReport, message.reports[0]),
