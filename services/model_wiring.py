@@ -18,7 +18,7 @@ from infra.models.chunking import SemanticChunker
 from infra.models.extraction_memo import MemoisedExtractor
 from infra.models.graph_prompts import load_prompts
 from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.limits import Limits
+from infra.models.limits import Gate, Limits
 from infra.models.memo import MemoisedEmbedder, VectorStore
 from infra.models.offline_answers import ExtractiveGenerator
 from infra.models.offline_extraction import OfflineExtractor
@@ -77,6 +77,12 @@ class ModelSet:
     chat: OpenAIChat | None
     reporter: Reporter = field(default_factory=ExtractiveReporter)
     rater: Rater | None = None
+
+    def gates(self) -> Mapping[str, Gate]:
+        """What lets calls through to the endpoints there are, by what they are for."""
+        embedding: Gate | None = getattr(self.embedder, "gate", None)  # only an endpoint has one
+        language = self.chat.gate if self.chat else None
+        return {name: gate for name, gate in (("embedding", embedding), ("language", language)) if gate}
 
     @property
     def names(self) -> Mapping[str, str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from graph.records import GraphDelta
+from infra.endpoint_gauges import EndpointGauges
 from infra.index_folder import IndexFolder
 from infra.kernels import CURE, stale
 from infra.metrics import Metrics
@@ -88,6 +89,7 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
         due = Due(settings.reports_least_change, settings.reports_lazy)
         shelves = Shelves(backend.store, due)
         runtime, upkeep, notes = _runtime(backend, views, models, registry, accounts, shelves)
+        registry.register(EndpointGauges(models.gates()))
         registry.register(ViewGauges(views.all, runtime.metrics.names))
         runtime = replace(runtime, dependencies=_dependencies(settings.data, backend, models))
         writer = ReportWriter(backend.store, models.reporter, due)

@@ -323,6 +323,24 @@ COST = Dashboard(
             "currencyUSD",
         ),
         _one(
+            "Waiting for the limits",
+            "Calls that wait for their turn, by endpoint: the limit that holds everything up shows here.",
+            "sum by (endpoint) (graphtide_endpoint_queued)",
+            "{{endpoint}}",
+        ),
+        _one(
+            "Time lost to the limits",
+            "Seconds a second that calls wait for their turn.",
+            "sum by (endpoint) (rate(graphtide_endpoint_wait_seconds_total[$__rate_interval]))",
+            "{{endpoint}}",
+        ),
+        _one(
+            "Endpoints in trouble",
+            "1 while the latest call failed. After five failures an endpoint is left alone for a while.",
+            "max by (endpoint) (graphtide_endpoint_trouble)",
+            "{{endpoint}}",
+        ),
+        _one(
             "Calls a document",
             "Above what the README names, something asks twice.",
             'sum(rate(graphtide_llm_calls_total{stage="extract",graph=~"$graph"}[$__rate_interval]))'

@@ -108,6 +108,21 @@ class Gate:
         self._numbers = count()
         self._call_off: Callable[[], None] | None = None
         self._quiet = _Quiet(limits)
+        self._waited_s = 0.0
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds that calls have waited for their turn, all together."""
+        return self._waited_s
+
+    @property
+    def queued(self) -> int:
+        """Calls that wait for their turn."""
+        return sum(not one.turn.done() for one in self._waiting)
+
+    @property
+    def under_way(self) -> int:
+        return self._limits.concurrent_calls - self._places
 
     @asynccontextmanager
     async def call(self, tokens: int = 0, *, urgent: bool = False, graph: str = "") -> AsyncIterator[Call]:
@@ -158,8 +173,10 @@ class Gate:
         waiting = _Waiting(not urgent, start, next(self._numbers), tokens, turn)
         heapq.heappush(self._waiting, waiting)
         self._admit()
+        came = self._timing.now()
         try:
             await waiting.turn
+            self._waited_s += self._timing.now() - came
         except asyncio.CancelledError:
             if waiting.turn.done() and not waiting.turn.cancelled():  # let through and given up in the same moment
                 self._leave()

@@ -129,6 +129,11 @@ class OpenAIChat:
         """The endpoint, for people."""
         return self._errors.where
 
+    @property
+    def gate(self) -> Gate:
+        """What lets its calls through."""
+        return self._gate
+
     def trouble(self) -> str:
         """Why the latest call failed, "" when it did not."""
         return self._gate.trouble()

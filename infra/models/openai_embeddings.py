@@ -69,6 +69,11 @@ class OpenAIEmbedder:
     def dimensions(self) -> int:
         return self._dimensions
 
+    @property
+    def gate(self) -> Gate:
+        """What lets its calls through."""
+        return self._gate
+
     def trouble(self) -> str:
         """Why the latest call failed, "" when it did not."""
         return self._gate.trouble()

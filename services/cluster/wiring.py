@@ -15,6 +15,7 @@ from typing import TypeVar
 from prometheus_client import CollectorRegistry
 
 from infra.bolt.address import BoltAddress
+from infra.endpoint_gauges import EndpointGauges
 from infra.kafka.address import kafka_address
 from infra.models.accounting import Accounts
 from infra.models.tally import Tally
@@ -85,6 +86,7 @@ async def _tools(settings: Settings, registry: CollectorRegistry, warming: Warmi
         tally = Tally(registry)
         accounts = Accounts(MemorySpending(), chosen.rules, tally)
         models = open_models(chosen, accounts, Memos(*(backing.memo(name) for name in MEMOS)), tally, stack)
+        registry.register(EndpointGauges(models.gates()))
         await check_model(backing, models.embedder.name)
         yield Tools(settings, backing, models, accounts, registry, warming)
 
