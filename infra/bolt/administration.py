@@ -25,7 +25,8 @@ from infra.bolt.database import check_storage_mode, driver_options
 from infra.bolt.failures import DRIVER_ERRORS, failure
 from streams.errors import Broken
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2: the books of what models cost. What is missing of an older schema is added; its data stays as it is."""
 _THERE_ALREADY = "already exists"
 _EQUAL_ALREADY = "EquivalentSchemaRuleAlreadyExists"
 
@@ -113,4 +114,4 @@ def _is_made(found: list[dict[str, Any]]) -> bool:
             f"the graph database has schema {found[0]['version']}, which a newer version of Graphtide wrote; "
             f"this version reads schema {SCHEMA_VERSION}: upgrade Graphtide, or use another database"
         )
-    return bool(found)
+    return bool(found) and found[0]["version"] == SCHEMA_VERSION

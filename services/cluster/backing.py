@@ -1,4 +1,4 @@
-"""What every process of a cluster stands on: a log, and a store with its ledger, outbox and memos."""
+"""What every process of a cluster stands on: a log, and a store with its ledger, outbox, memos and books."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from infra.models.memo import VectorStore
 from streams.errors import Broken
 from streams.extract import ExtractStage
 from streams.ports import GraphStore, Ledger, Log, Outbox
+from streams.spending import Spending
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Backing:
     outbox: Outbox
     memo: Callable[[str], VectorStore]
     extraction: Callable[[ExtractStage], Awaitable[None]]
+    spending: Spending
 
 
 MODEL = sha256(b"the embedding model of this cluster").digest()

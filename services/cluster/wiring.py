@@ -26,7 +26,6 @@ from services.cluster.roles import ROLES, Tools, Warming, Worker, replica
 from services.model_wiring import Memos, open_models, plan
 from streams.errors import Broken, Retryable
 from streams.extract import ExtractStage
-from streams.memory.spending import MemorySpending
 from streams.messages import DOCUMENTS
 from streams.retrying import Backoff
 
@@ -84,7 +83,7 @@ async def _tools(settings: Settings, registry: CollectorRegistry, warming: Warmi
         warming(lambda: "waiting for the graph database and Kafka")
         backing = await open_backing(settings, stack)
         tally = Tally(registry)
-        accounts = Accounts(MemorySpending(), chosen.rules, tally)
+        accounts = Accounts(backing.spending, chosen.rules, tally)
         models = open_models(chosen, accounts, Memos(*(backing.memo(name) for name in MEMOS)), tally, stack)
         registry.register(EndpointGauges(models.gates()))
         await check_model(backing, models.embedder.name)
@@ -117,7 +116,7 @@ async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
 
     Processes of a cluster start in any order, their servers among them, so it waits a while.
     """
-    from infra.bolt import BoltBackend
+    from infra.bolt import BoltBackend, BoltSpending
     from infra.faust.worker import WorkerSettings, run_extraction
     from infra.kafka.log import KafkaLog, KafkaTuning
 
@@ -127,8 +126,10 @@ async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
     backend = await _patiently(lambda: BoltBackend.open(bolt_address(settings), broker))
     await _patiently(lambda: broker.end(DOCUMENTS))
     stack.push_async_callback(backend.close)
+    spending = await BoltSpending.open(backend.database)
+    stack.push_async_callback(spending.close)
 
     async def extraction(stage: ExtractStage) -> None:
         await run_extraction(address, stage, broker, backend.ledger, WorkerSettings(settings.kafka_session_timeout_s))
 
-    return Backing(broker, backend.ledger, backend.store, backend.store.outbox, backend.vectors, extraction)
+    return Backing(broker, backend.ledger, backend.store, backend.store.outbox, backend.vectors, extraction, spending)

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from infra.bolt import BoltBackend, BoltSpending
 from infra.sqlite import Database, SqliteSpending
 from streams.errors import Exhausted
+from streams.memory import MemoryLog, now_ms
 from streams.memory.spending import MemorySpending
 from streams.spending import Budget, Charge, Spending, Spent, Stage
+from tests.support.neo4j_server import GraphServer, clear
 
 DAY = "2026-11-21"
 ONE = Spent(1, 100, 20, 7)
@@ -21,11 +24,20 @@ EMBED = Charge("g", DAY, Stage.EMBED, "d")
 FREE = Budget()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "bolt"])
 async def books(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Spending]:
     """Each adapter in turn, empty."""
     if request.param == "memory":
         yield MemorySpending()
+        return
+    if request.param == "bolt":
+        server: GraphServer = request.getfixturevalue("graph_server")
+        clear(server.address)
+        backend = await BoltBackend.open(server.address, MemoryLog(1, now_ms))
+        kept = await BoltSpending.open(backend.database)
+        yield kept
+        await kept.close()
+        await backend.close()
         return
     database = await Database.open(tmp_path)
     yield await SqliteSpending.open(database)

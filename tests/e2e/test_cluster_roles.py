@@ -87,7 +87,9 @@ async def opened(folder: Path) -> AsyncIterator[Cluster]:
     def memo(name: str) -> MemoryVectorStore:
         return memos.setdefault(name, MemoryVectorStore())
 
-    backing = Backing(backend.log, backend.ledger, backend.store, outbox, memo, lambda stage: stage.run())
+    backing = Backing(
+        backend.log, backend.ledger, backend.store, outbox, memo, lambda stage: stage.run(), MemorySpending()
+    )
     async with AsyncExitStack() as stack:
         cluster = Cluster(backing, folder, stack)
         for role in ("extract", "consolidate", "summarize"):

@@ -39,7 +39,9 @@ async def watched_roles(folder: Path) -> AsyncIterator[WatchedRoles]:
     def memo(name: str) -> MemoryVectorStore:
         return memos.setdefault(name, MemoryVectorStore())
 
-    backing = Backing(backend.log, backend.ledger, backend.store, outbox, memo, lambda stage: stage.run())
+    backing = Backing(
+        backend.log, backend.ledger, backend.store, outbox, memo, lambda stage: stage.run(), MemorySpending()
+    )
     targets, replica = [], None
     async with AsyncExitStack() as stack:
         for role in ("extract", "consolidate", "summarize", "query"):

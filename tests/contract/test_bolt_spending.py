@@ -1,0 +1,119 @@
+"""The books of a cluster: one budget over all its workers, and what becomes of the calls of one that is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+
+import pytest
+
+from infra.bolt import BoltBackend, BoltSpending
+from infra.bolt.administration import SCHEMA_VERSION, prepare
+from infra.bolt.cypher import PUT_SCHEMA, READ_SCHEMA
+from infra.bolt.spending import DEAD_AFTER_MS
+from streams.errors import Exhausted
+from streams.memory import MemoryLog
+from streams.spending import Budget, Charge, Spent, Stage
+from tests.support.backends import Clock
+from tests.support.books_child import BUDGET, DAY, EXPECTED
+from tests.support.neo4j_server import GraphServer, clear
+
+EXTRACT = Charge("g", DAY, Stage.EXTRACT, "d")
+ONE = Spent(1, 100, 20, 7)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(now_ms=10_000_000)
+
+
+@pytest.fixture
+async def backend(graph_server: GraphServer, clock: Clock) -> AsyncIterator[BoltBackend]:
+    clear(graph_server.address)
+    one = await BoltBackend.open(graph_server.address, MemoryLog(1, clock), clock)
+    yield one
+    await one.close()
+
+
+async def test_bolt_spending_bounds_a_graphs_day_over_all_workers(backend: BoltBackend, clock: Clock) -> None:
+    """Four workers ask at once, twelve times each, for what is left for ten calls: ten are granted, in all."""
+    workers = [await BoltSpending.open(backend.database, clock) for _ in range(4)]
+    budget, granted = Budget(tokens=10 * ONE.tokens), []
+
+    async def ask(books: BoltSpending) -> None:
+        try:
+            granted.append((books, await books.reserve(EXTRACT, ONE, budget)))
+        except Exhausted as refusal:
+            assert refusal.retry_after_s is not None, "calls under way may turn out cheaper"
+
+    await asyncio.gather(*(ask(books) for books in workers for _ in range(12)))
+    assert len(granted) == len({number for _, number in granted}) == 10
+    assert await workers[0].day("g", DAY) == {Stage.EXTRACT: Spent(10, 1_000, 200, 70)}
+    await asyncio.gather(*(books.settle(number, ONE) for books, number in granted))
+    with pytest.raises(Exhausted) as final:
+        await workers[3].reserve(EXTRACT, ONE, budget)
+    assert final.value.retry_after_s is None
+    assert await workers[1].stages("g") == {Stage.EXTRACT: Spent(10, 1_000, 200, 70)}
+    assert await workers[2].document("g", "d") == Spent(10, 1_000, 200, 70)
+    for books in workers:
+        await books.close()
+
+
+async def test_bolt_spending_settles_what_a_dead_worker_had_open_and_leaves_the_living_alone(
+    backend: BoltBackend, clock: Clock
+) -> None:
+    """One of two is silent for too long: its call counts as expected, once, also when it comes back and settles."""
+    silent, alive = [await BoltSpending.open(backend.database, clock) for _ in range(2)]
+    lost = await silent.reserve(EXTRACT, Spent(1, 500, 400, 90), Budget())
+    kept = await alive.reserve(EXTRACT, ONE, Budget())
+    clock.now_ms += DEAD_AFTER_MS - 1
+    await alive.keep()
+    assert await alive.stages("g") == {}, "not silent for long enough"
+    clock.now_ms += 1
+    await alive.keep()
+    assert await alive.stages("g") == {Stage.EXTRACT: Spent(1, 500, 400, 90)}
+    await silent.settle(lost, ONE)
+    await alive.settle(kept, ONE)
+    expected = ONE + Spent(1, 500, 400, 90)
+    assert await silent.stages("g") == {Stage.EXTRACT: expected} == await alive.day("g", DAY)
+    again = await silent.reserve(EXTRACT, ONE, Budget())
+    assert again > lost
+    await silent.close()
+    assert await alive.stages("g") == {Stage.EXTRACT: expected + ONE}, "who leaves settles what it leaves open"
+    await alive.close()
+
+
+async def test_bolt_spending_holds_the_budget_when_a_worker_is_killed(backend: BoltBackend, clock: Clock) -> None:
+    """kill -9 in the middle of two calls: they are held against the budget, then settled as they were expected."""
+    address = backend.database.address
+    command = [sys.executable, "-m", "tests.support.books_child", address.uri, address.user, address.password]
+
+    def killed() -> str:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            said = child.stdout.readline()
+            child.kill()
+        return said
+
+    assert await asyncio.to_thread(killed) == "under way\n"
+    clock.now_ms = 1
+    books = await BoltSpending.open(backend.database, clock)
+    with pytest.raises(Exhausted, match="under way"):
+        await books.reserve(EXTRACT, Spent(1, 149, 0), BUDGET)
+    clock.now_ms = 1 << 45
+    await books.keep()
+    expected = EXPECTED + EXPECTED + Spent(1, 10, 2, 1)
+    assert await books.stages("g") == {Stage.EXTRACT: expected} == await books.day("g", DAY)
+    assert await books.document("g", "d") == expected
+    with pytest.raises(Exhausted, match="252 tokens are spent"):
+        await books.reserve(EXTRACT, Spent(1, 149, 0), BUDGET)
+    await books.close()
+
+
+async def test_bolt_schema_of_the_version_before_gets_what_it_lacks(backend: BoltBackend) -> None:
+    """A database that an earlier version made is brought to this one's schema, without a look at its data."""
+    await backend.database.write(lambda tx: tx.run(PUT_SCHEMA, version=1))
+    await asyncio.to_thread(prepare, backend.database.address, backend.database.dialect)
+    assert await backend.database.read(lambda tx: tx.run(READ_SCHEMA)) == [{"version": SCHEMA_VERSION}]

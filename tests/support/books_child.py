@@ -1,0 +1,32 @@
+"""A worker of a cluster that has two calls under way, says so, and waits to be killed.
+
+Run as `python -m tests.support.books_child URI USER PASSWORD`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from infra.bolt import BoltAddress, BoltSpending
+from infra.bolt.database import BoltDatabase
+from streams.spending import Budget, Charge, Spent, Stage
+
+DAY = "2026-11-21"
+EXPECTED = Spent(1, 100, 20, 7)
+BUDGET = Budget(tokens=400)
+
+
+async def work(uri: str, user: str, password: str) -> None:
+    books = await BoltSpending.open(await BoltDatabase.connect(BoltAddress(uri, user, password)))
+    done = await books.reserve(Charge("g", DAY, Stage.EXTRACT, "d"), EXPECTED, BUDGET)
+    await books.settle(done, Spent(1, 10, 2, 1))
+    for _ in range(2):
+        await books.reserve(Charge("g", DAY, Stage.EXTRACT, "d"), EXPECTED, BUDGET)
+    sys.stdout.write("under way\n")
+    sys.stdout.flush()
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(work(*sys.argv[1:]))
