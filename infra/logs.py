@@ -19,6 +19,7 @@ from typing import TextIO
 from pydantic import SecretStr
 
 from infra.settings import Settings
+from streams.tracing import trace_id
 
 OURS = "graphtide"
 HIDDEN = "***"
@@ -117,17 +118,8 @@ def _chain(error: BaseException) -> Iterable[BaseException]:
 
 def _about(record: logging.LogRecord) -> dict[str, object]:
     found = {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
-    trace = _trace_id()
+    trace = trace_id()
     return found | ({"trace_id": trace} if trace else {})
-
-
-def _trace_id() -> str:
-    """The trace that the line belongs to, when tracing is on; it is never loaded for that."""
-    tracing = sys.modules.get("opentelemetry.trace")
-    if tracing is None:
-        return ""
-    context = tracing.get_current_span().get_span_context()
-    return f"{context.trace_id:032x}" if context.is_valid else ""
 
 
 def _time(record: logging.LogRecord) -> str:

@@ -123,6 +123,8 @@ class Settings(BaseSettings):
 
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    otlp_endpoint: str = Field(default="", pattern=r"^(https?://\S+)?$")
+    otlp_sampled_share: float = Field(default=1.0, ge=0, le=1)
 
     max_body_bytes: int = Field(default=8 << 20, ge=1024)
     max_batch: int = Field(default=1000, ge=1)

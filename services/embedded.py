@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -55,6 +55,7 @@ from streams.ports import GraphStore, Ledger, LedgerEntry, Log, Record, Standing
 from streams.progress import Progress, token
 from streams.reports import Shelves
 from streams.spending import Bill, Payer, paid_by
+from streams.tracing import Kind, Span, carried, ending, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +100,19 @@ class EmbeddedApplication:
     async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:
         for graph in {document.graph for document in documents}:
             await self._refuse_when_behind(graph)
-        records = [Record(document.key, document.encode()) for document in documents]
-        return Receipt(token(await self._runtime.ledger.accept(records)), len(records))
+        with _published(documents):
+            headers = carried()
+            records = [Record(document.key, document.encode(), headers) for document in documents]
+            return Receipt(token(await self._runtime.ledger.accept(records)), len(records))
 
     async def delete(self, graph: str, doc_id: str) -> Receipt:
         latest = await self._latest(graph, doc_id)
         if latest.state is State.DELETED:
             raise NotFound(f"document {doc_id!r} of graph {graph!r} is deleted already")
         await self._refuse_when_behind(graph)
-        return Receipt(token(await self._runtime.ledger.accept([Record(document_key(graph, doc_id), None)])), 1)
+        with span("publish", Kind.PRODUCER, graph=graph, doc_id=doc_id, documents=1):
+            record = Record(document_key(graph, doc_id), None, carried())
+            return Receipt(token(await self._runtime.ledger.accept([record])), 1)
 
     async def document(self, graph: str, doc_id: str) -> DocumentStatus:
         latest = await self._latest(graph, doc_id)
@@ -164,30 +169,53 @@ class EmbeddedApplication:
 
     async def query(self, graph: str, ask: Ask) -> Answer:
         who = _asker(graph)
-        with paid_by(who):
+        with paid_by(who), _asked(graph, ask) as asked:
             async with self._slot(graph, ask), _deadline(ask, self._until(ask)):
                 retrieved, used = await self._retrieve(graph, ask)
-                whole = await written(self._runtime.generator, ask.question, used) if ask.generate else None
+                _answered(asked, retrieved)
+                whole = await self._written(ask, used) if ask.generate else None
         return self._billed(answer(retrieved, whole), who)
 
+    async def _written(self, ask: Ask, used: Material) -> Written:
+        with span("generate"):
+            return await written(self._runtime.generator, ask.question, used)
+
     async def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
-        until, whole, who = self._until(ask), None, _asker(graph)
-        async with self._slot(graph, ask):
-            with paid_by(who):
-                async with _deadline(ask, until):
-                    retrieved, used = await self._retrieve(graph, ask)
-            yield self._billed(answer(retrieved, None), who)
-            async with aclosing(write(self._runtime.generator, ask.question, used)) as pieces:
-                while ask.generate and whole is None:
-                    # Not one deadline around the loop: it would also run while the reader of this stream is busy.
-                    with paid_by(who):
-                        async with _deadline(ask, until):
-                            piece = await anext(pieces)
-                    if isinstance(piece, Written):
-                        whole = piece
-                    else:
-                        yield Piece(piece)
-            yield self._billed(answer(retrieved, whole), who)
+        until, who = self._until(ask), _asker(graph)
+        with ending(_asked(graph, ask)) as asked:
+            async with self._slot(graph, ask):
+                with paid_by(who), asked.current():
+                    async with _deadline(ask, until):
+                        retrieved, used = await self._retrieve(graph, ask)
+                    _answered(asked, retrieved)
+                yield self._billed(answer(retrieved, None), who)
+                whole = None
+                if ask.generate:
+                    with asked.current():
+                        writing = span("generate")
+                    with ending(writing):
+                        async with aclosing(self._pieces(ask, used, until, (who, writing))) as pieces:
+                            async for piece in pieces:
+                                if isinstance(piece, Written):
+                                    whole = piece
+                                else:
+                                    yield Piece(piece)
+                yield self._billed(answer(retrieved, whole), who)
+
+    async def _pieces(
+        self, ask: Ask, used: Material, until: float, on_behalf: tuple[Payer, Span]
+    ) -> AsyncGenerator[str | Written, None]:
+        """The answer as it is written, the whole of it at the end."""
+        who, writing = on_behalf
+        async with aclosing(write(self._runtime.generator, ask.question, used)) as pieces:
+            while True:
+                # Not one deadline around the loop: it would also run while the reader of this stream is busy.
+                with paid_by(who), writing.current():
+                    async with _deadline(ask, until):
+                        piece = await anext(pieces)
+                yield piece
+                if isinstance(piece, Written):
+                    return
 
     def _billed(self, given: Answer, who: Payer) -> Answer:
         """The answer with what the calls on its behalf came to, whoever made them."""
@@ -198,17 +226,20 @@ class EmbeddedApplication:
             raise Invalid("mode", f"{ask.mode!r} is not a mode; there are {', '.join(sorted(MODES))}")
         await self._known(graph)
         if ask.after:
-            await self._runtime.progress.reach(graph, ask.after, ask.timeout_s)
+            with span("wait"):
+                await self._runtime.progress.reach(graph, ask.after, ask.timeout_s)
         view = self._runtime.views.get(graph)
         if view is None:
             for (waiting, _), reason in self._runtime.upkeep.waiting.items():
                 if waiting == graph:
                     raise Retryable(f"the first documents of graph {graph!r} wait: {reason}", 5.0)
             raise NotFound(f"graph {graph!r} has no document applied yet; pass `after` to wait for one")
-        vector = (await self._runtime.embedder.embed([ask.question]))[0]
+        with span("embed", texts=1):
+            vector = (await self._runtime.embedder.embed([ask.question]))[0]
         question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain, ask.level)
         rater = self._runtime.rater if ask.generate else None
-        return await found(view, question, self._runtime.shelves, rater)
+        with span("retrieve", mode=ask.mode):
+            return await found(view, question, self._runtime.shelves, rater)
 
     @asynccontextmanager
     async def _slot(self, graph: str, ask: Ask) -> AsyncIterator[None]:
@@ -297,6 +328,25 @@ async def _deadline(ask: Ask, until: float) -> AsyncIterator[None]:
             yield
     except TimeoutError as error:
         raise DeadlineExceeded(f"the answer was not ready within {ask.timeout_s:g} s") from error
+
+
+def _published(documents: Sequence[DocumentMessage]) -> Span:
+    """The span of publishing: of its graph, where it is one, and its document likewise."""
+    said: dict[str, str] = {}
+    if len({document.graph for document in documents}) == 1:
+        said["graph"] = documents[0].graph
+    if len(documents) == 1:
+        said["doc_id"] = documents[0].doc_id
+    return span("publish", Kind.PRODUCER, documents=len(documents), **said)
+
+
+def _asked(graph: str, ask: Ask) -> Span:
+    """The span of a question. What is no mode is the caller's text, and not told."""
+    return span("query", graph=graph, mode=ask.mode if ask.mode in MODES else "unknown", generate=ask.generate)
+
+
+def _answered(asked: Span, retrieved: Retrieved) -> None:
+    asked.note(version=retrieved.version, mode=retrieved.mode, passages=len(retrieved.passages))
 
 
 def _asker(graph: str) -> Payer:

@@ -37,6 +37,7 @@ from services.background import (
 from services.embedded import EmbeddedApplication, Runtime
 from services.health import Dependency, disk, endpoints, storage
 from services.model_wiring import Memos, ModelSet, open_models, plan
+from services.tracing import traced
 from services.upkeep import EmbeddedUpkeep
 from streams.consolidate import ConsolidateStage
 from streams.errors import Broken
@@ -76,6 +77,7 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
         raise Broken(f"the compiled kernels {', '.join(old)} are older than their sources; {CURE}")
     chosen = plan(settings)
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(traced(settings, "serve"))
         backend = await SqliteBackend.open(settings.data)
         stack.push_async_callback(backend.close)
         registry = registry or CollectorRegistry()

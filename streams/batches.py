@@ -14,6 +14,7 @@ from graph.records import Change
 from streams.errors import Rejected
 from streams.messages import DeadLetter, ExtractionMessage, decode_extraction, extraction_of
 from streams.ports import Delivered, GraphCommit, Outcome, Standing, State
+from streams.tracing import Headers
 
 log = logging.getLogger("graphtide.streams")
 
@@ -22,13 +23,17 @@ STAGE = "consolidate"
 
 @dataclass(slots=True)
 class Batch:
-    """The newest message of each document by graph, the ends of all the others, and what it does to each graph."""
+    """The newest message of each document by graph, the ends of all the others, and what it does to each graph.
+
+    `carried` is what the record of each revision brought along.
+    """
 
     newest: dict[str, dict[str, ExtractionMessage]] = field(default_factory=lambda: defaultdict(dict))
     values: dict[tuple[str, str], bytes] = field(default_factory=dict)
     outcomes: list[Outcome] = field(default_factory=list)
     letters: list[DeadLetter] = field(default_factory=list)
     parts: list[GraphCommit] = field(default_factory=list)
+    carried: dict[tuple[str, str, int], Headers] = field(default_factory=dict)
 
     def fail(self, one: Delivered, error: Exception) -> None:
         """Bury a record, and end the revision it is of, if it says so much."""
@@ -72,6 +77,7 @@ def sort_out(delivered: Sequence[Delivered]) -> Batch:
         except Rejected as error:
             batch.fail(one, error)
             continue
+        batch.carried[message.graph, message.doc_id, message.revision] = one.record.headers
         newest = batch.newest[message.graph]
         other = newest.get(message.doc_id)
         if other is not None and other.revision != message.revision:

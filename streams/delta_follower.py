@@ -26,6 +26,7 @@ from streams.followers import Views
 from streams.messages import DELTAS, DeltaNotice
 from streams.ports import Delivered, GraphStore, Log
 from streams.retrying import outcome_of
+from streams.tracing import Headers, received
 from streams.upkeep import Reply, reply_in
 
 log = logging.getLogger("graphtide.streams")
@@ -45,10 +46,11 @@ async def _nobody(_: Reply) -> None:
 
 @dataclass(slots=True)
 class Incoming:
-    """A delta whose parts are on their way."""
+    """A delta whose parts are on their way, and what its notice brought along."""
 
     version: int
     count: int
+    behind: Headers = ()
     parts: list[Part] = field(default_factory=list)
 
     def take(self, part: Part) -> bool:
@@ -151,17 +153,17 @@ class DeltaFollower:
         if reply is not None:
             await self._replied(reply)
         elif isinstance(said, DeltaNotice):
-            await self._notice(said)
+            await self._notice(said, one.record.headers)
         elif said is not None:
             await self._part(said)
 
-    async def _notice(self, said: DeltaNotice) -> None:
+    async def _notice(self, said: DeltaNotice, behind: Headers) -> None:
         self._incoming.pop(said.graph, None)
         shown = self._views.version(said.graph)
         if said.version <= shown:
             return
         if said.version == shown + 1 and said.parts:
-            self._incoming[said.graph] = Incoming(said.version, said.parts)
+            self._incoming[said.graph] = Incoming(said.version, said.parts, behind)
         elif said.replaced:
             await self._reload(said.graph, "it was rebuilt")
         else:
@@ -179,10 +181,12 @@ class DeltaFollower:
             await self._apply(incoming)
 
     async def _apply(self, incoming: Incoming) -> None:
-        outcome = await outcome_of(self._applied(incoming))
-        if outcome is not None:
-            log.error("version %d cannot be applied", incoming.version, exc_info=outcome)
-            await self._reload(incoming.parts[0].graph, "the delta does not fit the view")
+        graph = incoming.parts[0].graph
+        with received("follow", [incoming.behind], graph=graph, version=incoming.version):
+            outcome = await outcome_of(self._applied(incoming))
+            if outcome is not None:
+                log.error("version %d cannot be applied", incoming.version, exc_info=outcome)
+                await self._reload(graph, "the delta does not fit the view")
         self._moved()
 
     async def _applied(self, incoming: Incoming) -> None:

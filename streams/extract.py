@@ -43,6 +43,7 @@ from streams.pauses import Pauses
 from streams.ports import Consumer, Delivered, Ledger, Log, Outcome, Position, Record, State
 from streams.retrying import Backoff
 from streams.spending import Payer, paid_by
+from streams.tracing import Span, carried_on, received
 from streams.turns import Slots
 from streams.under_way import Reading, UnderWay, Work
 
@@ -235,7 +236,9 @@ class ExtractStage:
         attempts = self._spared.pop(position, 0) or await self._ledger.begin(graph, doc_id, position.offset)
         try:
             if attempts == 1 or not await self._has_ended(graph, doc_id, position):
-                await self._attempt(work, slots, attempts)
+                behind = [record.headers]
+                with received(STAGE, behind, graph=graph, doc_id=doc_id, revision=position.offset) as span:
+                    await self._attempt(work, slots, attempts, span)
         except (GraphtideError, asyncio.CancelledError):
             # Not the record's doing: in this process the same attempt goes on, and is not counted again.
             self._spared[position] = attempts
@@ -250,7 +253,7 @@ class ExtractStage:
         latest = await self._ledger.latest(graph, doc_id)
         return latest is not None and latest.position == position and latest.state is not State.ACCEPTED
 
-    async def _attempt(self, work: Work, slots: Slots, attempts: int) -> None:
+    async def _attempt(self, work: Work, slots: Slots, attempts: int, span: Span) -> None:
         record, revision = work.delivered.record, work.delivered.position.offset
         graph, doc_id = split_document_key(record.key)
         try:
@@ -258,7 +261,7 @@ class ExtractStage:
                 _, last = self._faults.get(work.delivered.position, (0, "the process died each time"))
                 raise Rejected(f"its extraction was started {attempts - 1} times and never came to an end ({last})")
             value = await self._outcome(graph, doc_id, work, slots)
-            await self._log.append(EXTRACTIONS, [Record(graph, value, record.headers)])
+            await self._log.append(EXTRACTIONS, [Record(graph, value, carried_on(record.headers))])
             log.debug("extracted", extra={"graph": graph, "doc_id": doc_id, "revision": revision})
         except Rejected as error:
             reason = str(error).encode(errors="backslashreplace").decode()
@@ -267,6 +270,7 @@ class ExtractStage:
             await bury(self._log, DeadLetter(graph, doc_id, revision, STAGE, reason, attempts, record.value or b""))
             await self._ledger.conclude([Outcome(graph, doc_id, revision, State.FAILED, reason)])
             self._observer.ended(graph, State.FAILED)
+            span.note(state=State.FAILED.value)
 
     async def _outcome(self, graph: str, doc_id: str, work: Work, slots: Slots) -> bytes:
         record, revision, accepted_ms = (

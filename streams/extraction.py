@@ -16,6 +16,7 @@ from graph.records import Extraction, Fact, Mention, Unit, Vector
 from streams.errors import Rejected
 from streams.messages import DocumentMessage, unit_key
 from streams.models import Chunker, Embedder, Extractor, Found, FoundEntity, FoundRelation, Passage
+from streams.tracing import span
 
 LONG_TEXT = 20_000
 """Characters from which splitting goes to a thread, so that the event loop stays free."""
@@ -148,7 +149,8 @@ def relation_text(relation: FoundRelation) -> str:
 
 
 async def _vectors(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Vector]:
-    rows = (await embedder.embed(texts)).astype(np.float16)
+    with span("embed", texts=len(texts)):
+        rows = (await embedder.embed(texts)).astype(np.float16)
     return dict(zip(texts, rows, strict=True))
 
 

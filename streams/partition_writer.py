@@ -18,7 +18,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graph.records import Change, GraphDelta
 from graph.resolution import PairKey
@@ -30,6 +30,7 @@ from streams.messages import EXTRACTIONS, ExtractionMessage
 from streams.observing import Observer
 from streams.ports import Commit, Delivered, GraphCommit, GraphStore, Log, Record, State, Watermark
 from streams.retrying import outcome_of
+from streams.tracing import carried, received, span, told
 from streams.upkeep import REQUEST, Kind, Reply, Request, request_in
 from streams.write_models import WriteModel, WriteModels
 
@@ -63,7 +64,8 @@ class Following:
         if self._follow is None:
             return
         async with self._turn:
-            failure = await outcome_of(self._to(delta))
+            with span("follow", graph=delta.graph, version=delta.version):
+                failure = await outcome_of(self._to(delta))
             if failure is not None:
                 log.error("graph %s: version %d is taken from a snapshot", delta.graph, delta.version, exc_info=failure)
                 await self._to(await self._store.snapshot(delta.graph))
@@ -146,13 +148,17 @@ class PartitionWriter:
 
     async def _records(self, delivered: Sequence[Delivered]) -> None:
         """All at once if that goes, else one by one."""
-        started = time.monotonic()
-        outcome = await outcome_of(self._together(delivered))
-        if isinstance(outcome, Batch):
-            for part in outcome.parts:
-                await self._tools.following.take(part.delta)
-            self._report(outcome, time.monotonic() - started)
-            return
+        started, since_ns = time.monotonic(), time.time_ns()
+        behind = [one.record.headers for one in delivered]
+        with received(STAGE, behind, partition=self.partition, records=len(delivered)) as batch:
+            outcome = await outcome_of(self._together(delivered))
+            if isinstance(outcome, Batch):
+                for part in outcome.parts:
+                    await self._tools.following.take(part.delta)
+                self._report(outcome, time.monotonic() - started)
+                _tell(outcome, since_ns)
+                return
+            batch.note(failed=type(outcome).__name__)
         self.forget()
         if isinstance(outcome, GraphtideError) and not isinstance(outcome, Rejected):
             raise outcome  # of the storage: no record is to blame
@@ -180,10 +186,14 @@ class PartitionWriter:
     async def _commit(self, batch: Batch, next_offset: int, replies: tuple[Record, ...] = ()) -> None:
         for letter in batch.letters:
             await bury(self._tools.log, letter)
-        notices = tuple(record for part in batch.parts for record in self._tools.announce(part.delta)) + replies
+        notices = tuple(record for part in batch.parts for record in self._announced(part.delta)) + replies
         parts, outcomes = tuple(batch.parts), tuple(batch.outcomes)
         await self._tools.store.commit(Commit(self.partition, self._held, next_offset, parts, outcomes, notices))
         self._held = Watermark(self._held.epoch, next_offset)
+
+    def _announced(self, delta: GraphDelta) -> tuple[Record, ...]:
+        notice, *parts = self._tools.announce(delta)
+        return (replace(notice, headers=notice.headers + carried()), *parts)
 
     async def _graph(self, graph: str, messages: Mapping[str, ExtractionMessage], batch: Batch) -> GraphCommit | None:
         """Apply one graph's part of the batch to its write model; None when nothing of it is new."""
@@ -282,6 +292,15 @@ class PartitionWriter:
             accepted_ms = accepted.get((outcome.graph, outcome.doc_id, outcome.revision))
             if accepted_ms and outcome.state is not State.SUPERSEDED:
                 observer.queryable(outcome.graph, max(0.0, now_ms - accepted_ms) / 1000)
+
+
+def _tell(batch: Batch, since_ns: int) -> None:
+    """The part that each revision had in the batch, in the trace of its document: the batch is in that of one only."""
+    ours = carried()
+    for one in batch.outcomes if ours else ():
+        behind = [batch.carried.get((one.graph, one.doc_id, one.revision), ()), ours]
+        about = {"graph": one.graph, "doc_id": one.doc_id, "state": one.state.value}
+        told("apply", behind, since_ns, revision=one.revision, **about)
 
 
 def _between_requests(delivered: Sequence[Delivered]) -> list[Sequence[Delivered]]:

@@ -28,6 +28,7 @@ from infra.models.expectations import Expectations
 from infra.models.limits import Call, Gate, Limits
 from streams.errors import Retryable
 from streams.spending import Stage, payer
+from streams.tracing import Kind, span
 
 Body = dict[str, Any]
 _REFUSED = frozenset({400, 422})
@@ -188,7 +189,10 @@ class OpenAIChat:
             self._accounts.call(stage, self._endpoint.model, expected) as entry,
         ):
             paid = _Paid(call, entry)
-            yield paid
+            with span("llm", Kind.CLIENT, model=self._endpoint.model, stage=stage.value) as told:
+                yield paid
+                spent = entry.spent
+                told.note(prompt_tokens=spent.prompt_tokens, completion_tokens=spent.completion_tokens)
             if paid.is_known:
                 self._expected.learn(stage, material, entry.spent.completion_tokens)
 

@@ -26,6 +26,7 @@ from infra.models.endpoint_errors import EndpointErrors, costs_nothing
 from infra.models.limits import Gate, Limits
 from streams.errors import Broken, Retryable
 from streams.spending import Stage, payer
+from streams.tracing import Kind, span
 
 _PROBE = "dimension"
 
@@ -126,7 +127,8 @@ class OpenAIEmbedder:
             try:
                 # Not embeddings.create: it walks every text and builds an object for every vector, which costs as much
                 # CPU time as the rest of the call.
-                response = await self._client.post("/embeddings", cast_to=httpx.Response, body=body)
+                with span("embedding call", Kind.CLIENT, model=self._endpoint.model, texts=len(texts)):
+                    response = await self._client.post("/embeddings", cast_to=httpx.Response, body=body)
             except openai.OpenAIError as error:
                 if costs_nothing(error):
                     entry.free()

@@ -44,6 +44,7 @@ from services.rpc.decoding import answer_of, value_of
 from services.rpc.failures import ERROR_KEY, RETRY_KEY
 from streams.errors import DeadlineExceeded, GraphtideError, Overloaded, Retryable
 from streams.messages import DocumentMessage
+from streams.tracing import carried
 
 T = TypeVar("T")
 PATIENCE_S = 60.0
@@ -121,7 +122,7 @@ class RemoteApplication:
         return answer_of(answer, ask.explain)
 
     async def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
-        call = self._stub.QueryStream(question_message(graph, ask), metadata=forwarded_metadata())
+        call = self._stub.QueryStream(question_message(graph, ask), metadata=_metadata())
         try:
             while (event := await _within(call.read(), ask.timeout_s + MARGIN_S)) is not grpc.aio.EOF:
                 kind = event.WhichOneof("event")
@@ -190,10 +191,15 @@ async def _within(waiting: Awaitable[T], timeout_s: float) -> T:
         raise DeadlineExceeded("the query replica did not answer in time") from error
 
 
+def _metadata() -> tuple[tuple[str, str], ...]:
+    """On whose behalf, and of which trace."""
+    return (*forwarded_metadata(), *((name, value.decode()) for name, value in carried()))
+
+
 async def _told(call: Callable[..., Awaitable[T]], request: object, timeout_s: float = PATIENCE_S) -> T:
     """The call's answer, asked on behalf of whoever is being served. Raises what the replica raised."""
     try:
-        return await call(request, timeout=timeout_s, metadata=forwarded_metadata())
+        return await call(request, timeout=timeout_s, metadata=_metadata())
     except grpc.aio.AioRpcError as error:
         raise _ours(error) from error
 

@@ -24,6 +24,7 @@ from services.application import Application
 from services.cluster.backing import Backing, check_model
 from services.cluster.roles import ROLES, Tools, Warming, Worker, replica
 from services.model_wiring import Memos, open_models, plan
+from services.tracing import traced
 from streams.errors import Broken, Retryable
 from streams.extract import ExtractStage
 from streams.messages import DOCUMENTS
@@ -43,7 +44,8 @@ def _nobody(_: Callable[[], str]) -> None:
 @asynccontextmanager
 async def open_replica(settings: Settings, registry: CollectorRegistry | None = None) -> AsyncIterator[Application]:
     """A query replica, that answers from graphs which are written elsewhere, and takes documents for them."""
-    async with _tools(settings, registry or CollectorRegistry()) as tools, replica(tools) as worker:
+    registry = registry or CollectorRegistry()
+    async with traced(settings, "query"), _tools(settings, registry) as tools, replica(tools) as worker:
         if worker.application is None:
             raise Broken("a replica answers, or is none")
         yield worker.application
@@ -64,10 +66,10 @@ async def open_worker(
             raise Broken(
                 "a gateway needs GRAPHTIDE_QUERY, the address of the query replicas, such as dns:///query:50051"
             )
-        async with RemoteApplication.open(settings) as application:
+        async with traced(settings, role), RemoteApplication.open(settings) as application:
             yield Worker(application.health, application)
         return
-    async with _tools(settings, registry, warming) as tools, ROLES[role](tools) as worker:
+    async with traced(settings, role), _tools(settings, registry, warming) as tools, ROLES[role](tools) as worker:
         yield worker
 
 

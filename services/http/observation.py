@@ -1,7 +1,7 @@
 """What is known of every request: counts, latencies, one log line; and how many may be in progress at once.
 
-Not traces. The invariants: labels are bounded (route templates, known methods, statuses), and neither bodies nor
-headers are logged.
+A request to the API begins a span, or goes on with the caller's (`traceparent`), and its answer names the trace. The
+invariants: labels are bounded (route templates, known methods, statuses), and neither bodies nor headers are logged.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from services.http.access import CALLER_KEY
 from services.http.errors import error_response
 from services.protocol.limits import Limits
 from streams.errors import Overloaded
+from streams.tracing import SILENCE, TRACE_HEADERS, Headers, Kind, Span, received, trace_id
 
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS"})
+TRACE_ID = "x-trace-id"
+_CARRIERS = frozenset(name.encode() for name in TRACE_HEADERS)
 _access = logging.getLogger("graphtide.access")
 
 
@@ -46,16 +49,19 @@ class Observation:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                message = _naming_its_trace(message)
             await send(message)
 
         self._count_running(1)
         # HEAD is GET without the body, which the server leaves out; the routes need not know.
         asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
-        try:
-            await self._admit(asked, receive, watched)
-        finally:
-            self._count_running(-1)
-            self._note({**asked, "method": scope["method"]}, status, time.perf_counter() - started)
+        with _begun(scope) as span:
+            try:
+                await self._admit(asked, receive, watched)
+            finally:
+                self._count_running(-1)
+                self._note({**asked, "method": scope["method"]}, status, time.perf_counter() - started)
+                _tell(span, asked, status)
 
     def _count_running(self, change: int) -> None:
         self._running += change
@@ -70,7 +76,7 @@ class Observation:
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "unmatched")
-        method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+        method = _method(scope)
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
         if _access.isEnabledFor(logging.INFO):
@@ -78,3 +84,27 @@ class Observation:
             told = {"method": scope["method"][:16], "path": scope["path"][:600], "route": route, "status": status}
             told |= {"ms": round(seconds * 1000, 2), "client": client, "key": caller.who.name if caller else ""}
             _access.info("request", extra=told)
+
+
+def _begun(scope: Scope) -> Span:
+    """Probes and the metrics are asked for all the time, and are not worth a trace."""
+    if not scope["path"].startswith("/v1/"):
+        return SILENCE
+    headers: Headers = tuple((name.decode(), value) for name, value in scope["headers"] if name in _CARRIERS)
+    return received(f"HTTP {_method(scope)}", [headers], Kind.SERVER)
+
+
+def _method(scope: Scope) -> str:
+    return scope["method"] if scope["method"] in _METHODS else "OTHER"
+
+
+def _tell(span: Span, scope: Scope, status: int) -> None:
+    route = getattr(scope.get("route"), "path", "unmatched")
+    span.rename(f"{_method(scope)} {route}")
+    span.note(**{"http.request.method": _method(scope), "http.route": route, "http.response.status_code": status})
+
+
+def _naming_its_trace(message: Message) -> Message:
+    trace = trace_id()
+    named = (TRACE_ID.encode(), trace.encode())
+    return {**message, "headers": [*message.get("headers", ()), named]} if trace else message

@@ -1,0 +1,36 @@
+"""Whether a process tells of its work, and to whom: from settings to an installed tracer. Part of the wiring.
+
+The invariant: without an endpoint nothing of OpenTelemetry is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from infra.settings import Settings
+from streams.errors import Broken
+from streams.tracing import installed
+
+
+@asynccontextmanager
+async def traced(settings: Settings, process: str) -> AsyncIterator[None]:
+    """Spans of this process go to the settings' collector until the block ends; nowhere without one.
+
+    Raises Broken when the packages for it are not installed.
+    """
+    if not settings.otlp_endpoint:
+        yield
+        return
+    try:
+        from infra.tracing import OtlpTracer
+    except ImportError as error:
+        raise Broken(
+            f"GRAPHTIDE_OTLP_ENDPOINT is set, and {error.name} is not installed: pip install 'graphtide[tracing]'"
+        ) from error
+    tracer = OtlpTracer(settings.otlp_endpoint, settings.otlp_sampled_share, process)
+    try:
+        with installed(tracer):
+            yield
+    finally:
+        await tracer.close()
