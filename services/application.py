@@ -30,6 +30,9 @@ __all__ = [
     "GraphStats",
     "Health",
     "LabelStatus",
+    "LetterList",
+    "LetterQuery",
+    "LetterStatus",
     "Merge",
     "Part",
     "Piece",
@@ -292,6 +295,45 @@ class Rebuilt:
 
 
 @dataclass(frozen=True, slots=True)
+class LetterStatus:
+    """A dead letter: what could not be processed, why, and whether somebody has dealt with it (`settled`).
+
+    `text` is the beginning of the original, with what is not printable escaped; `original` all of it, in base64. Both
+    are empty in a list.
+    """
+
+    id: str
+    graph: str
+    doc_id: str
+    revision: int
+    stage: str
+    reason: str
+    attempts: int
+    buried_at: str
+    settled: str
+    size_bytes: int
+    text: str = ""
+    original: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LetterList:
+    """A page of dead letters, oldest first. `next` is the `after` of the next page, "" on the last."""
+
+    letters: tuple[LetterStatus, ...]
+    next: str
+
+
+@dataclass(frozen=True, slots=True)
+class LetterQuery:
+    """Which page: at most `limit` letters behind `after`; those dealt with only when `settled`."""
+
+    after: str = ""
+    limit: int = 50
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """`ready` only when every part is; `parts` says in plain words what each is doing or lacking."""
 
@@ -352,5 +394,21 @@ class Application(Protocol):
     async def verify(self, graph: str) -> Verification: ...
 
     async def rebuild(self, graph: str) -> Rebuilt: ...
+
+    async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
+        """What could not be processed; in graph "*" the records whose key names no graph. Raises Invalid."""
+        ...
+
+    async def dead_letter(self, graph: str, letter_id: str) -> LetterStatus:
+        """One of them, with its original. Raises Invalid, NotFound."""
+        ...
+
+    async def retry_letter(self, graph: str, letter_id: str, correction: DocumentMessage | None = None) -> Receipt:
+        """Publish it again, as it was or corrected, as a new revision. Raises Invalid when that cannot be, NotFound."""
+        ...
+
+    async def drop_letter(self, graph: str, letter_id: str) -> LetterStatus:
+        """Say that it is dealt with. Raises Invalid when it is already, NotFound."""
+        ...
 
     async def health(self) -> Health: ...

@@ -23,6 +23,7 @@ from graph.view import LiveView
 from infra.metrics import Metrics
 from infra.models.accounting import Accounts
 from infra.view_gauges import counts
+from services import letters
 from services.answering import answer
 from services.application import (
     Answer,
@@ -33,6 +34,9 @@ from services.application import (
     EntityStatus,
     GraphStats,
     Health,
+    LetterList,
+    LetterQuery,
+    LetterStatus,
     Piece,
     Rebuilt,
     Receipt,
@@ -51,7 +55,7 @@ from streams.errors import DeadlineExceeded, Invalid, NotFound, Overloaded, Retr
 from streams.followers import Views
 from streams.messages import DocumentMessage, decode_extraction, document_key
 from streams.models import Embedder, Generator, Rater
-from streams.ports import GraphStore, Ledger, LedgerEntry, Log, Record, Standing, State
+from streams.ports import GraphStore, Ledger, LedgerEntry, Log, Position, Record, Standing, State
 from streams.progress import Progress, token
 from streams.reports import Shelves
 from streams.spending import Bill, Payer, paid_by
@@ -308,6 +312,25 @@ class EmbeddedApplication:
 
     async def rebuild(self, graph: str) -> Rebuilt:
         return await self._runtime.upkeep.rebuild(await self._view(graph))
+
+    # -- dead letters --------------------------------------------------------------------------------------------------
+
+    async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
+        return await letters.listed(self._runtime.log, graph, query)
+
+    async def dead_letter(self, graph: str, letter_id: str) -> LetterStatus:
+        return await letters.shown(self._runtime.log, graph, letter_id)
+
+    async def retry_letter(self, graph: str, letter_id: str, correction: DocumentMessage | None = None) -> Receipt:
+        await self._refuse_when_behind(graph)
+        return await letters.retried(self._runtime.log, graph, letter_id, self._accept, correction)
+
+    async def drop_letter(self, graph: str, letter_id: str) -> LetterStatus:
+        return await letters.dropped(self._runtime.log, graph, letter_id)
+
+    async def _accept(self, record: Record) -> Position:
+        [position] = await self._runtime.ledger.accept([record])
+        return position
 
     async def health(self) -> Health:
         return await with_dependencies(self._runtime.upkeep.health(), self._runtime.dependencies)

@@ -1,8 +1,8 @@
 """Dead letters, as a person deals with them: look at them, publish one anew, or say that it is dealt with.
 
 The topic `documents.dlq` is the record of all of it: nothing is ever taken out, a letter that is dealt with has a
-`Settlement` behind it. Invariant: nothing is done twice to a settled letter; what fails between publishing anew and
-settling is published twice, at worst, which is a newer revision that says the same.
+settlement behind it, in the same partition. Invariant: nothing is done twice to a settled letter; what fails between
+publishing anew and settling is published twice, at worst, which is a newer revision that says the same.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streams.consolidate import STAGE as CONSOLIDATE
 from streams.errors import Invalid, NotFound, Rejected
@@ -21,6 +21,7 @@ from streams.messages import (
     DeadLetter,
     DocumentMessage,
     decode_dead_letter,
+    decode_document,
     decode_extraction,
     document_key,
     split_document_key,
@@ -28,8 +29,10 @@ from streams.messages import (
 from streams.ports import Log, Position, Record
 from streams.reading import read_up_to_end
 
+MOST_AT_ONCE = 500
 RETRIED, DROPPED = "retried", "dropped"
 _ID = re.compile(r"([0-9]{1,9})-([0-9]{1,18})")
+_AFTER = re.compile(r"([0-9]{1,18})-([0-9]{1,9})-([0-9]{1,18})")
 
 Publish = Callable[[Record], Awaitable[Position]]
 
@@ -42,49 +45,89 @@ class Buried:
     letter: DeadLetter
     buried_ms: int
     settled: str = ""
+    size_bytes: int = 0
+    """Of the original."""
+
+
+@dataclass(frozen=True, slots=True)
+class LetterPage:
+    """Some letters, without their originals. `next` is where the next page begins, "" on the last."""
+
+    letters: tuple[Buried, ...]
+    next: str
 
 
 async def letters(log: Log, graph: str, *, settled: bool = False) -> Sequence[Buried]:
-    """The dead letters of a graph, oldest first; those that are dealt with only when asked for.
+    """The dead letters of a graph, oldest first, without their originals; those dealt with only when asked for.
 
-    Records whose key names no graph are in graph "". Cost: all of the topic.
+    Records whose key names no graph are in graph "". Cost: time, all of the topic; memory, what is returned.
     """
     found: dict[str, Buried] = {}
-    ends: dict[str, str] = {}
     async with aclosing(read_up_to_end(log, DEAD_LETTERS, {})) as records:
         async for one in records:
             value = one.record.value or b""
             if (settlement := _settlement(value)) is not None:
-                ends.setdefault(*settlement)
-                continue
-            try:
-                letter = decode_dead_letter(value)
-            except Rejected:  # somebody else wrote to the topic
-                continue
-            if letter.graph == graph:
+                name, how = settlement
+                if not settled:
+                    found.pop(name, None)
+                elif name in found and not found[name].settled:
+                    found[name] = replace(found[name], settled=how)
+            elif (letter := _letter(value)) is not None and letter.graph == graph:
                 name = f"{one.position.partition}-{one.position.offset}"
-                found[name] = Buried(name, letter, one.timestamp_ms)
-    stand = [Buried(one.id, one.letter, one.buried_ms, ends.get(name, "")) for name, one in found.items()]
-    return sorted((one for one in stand if settled or not one.settled), key=lambda one: (one.buried_ms, one.id))
+                brief = replace(letter, original=b"")
+                found[name] = Buried(name, brief, one.timestamp_ms, size_bytes=len(letter.original))
+    return sorted(found.values(), key=_place)
+
+
+async def page(log: Log, graph: str, after: str = "", limit: int = 50, *, settled: bool = False) -> LetterPage:
+    """At most `limit` letters behind `after`, which is the `next` of another page. Raises Invalid. Cost: `letters`."""
+    if not 1 <= limit <= MOST_AT_ONCE:
+        raise Invalid("limit", f"is {limit}; give 1 to {MOST_AT_ONCE}")
+    place = (-1, -1, -1)
+    if after:
+        if (parts := _AFTER.fullmatch(after)) is None:
+            raise Invalid("after", f"{after[:40]!r} is not the next of a page of dead letters")
+        place = (int(parts[1]), int(parts[2]), int(parts[3]))
+    behind = [one for one in await letters(log, graph, settled=settled) if _place(one) > place]
+    shown = tuple(behind[:limit])
+    return LetterPage(shown, "-".join(map(str, _place(shown[-1]))) if len(behind) > limit else "")
 
 
 async def letter(log: Log, graph: str, name: str) -> Buried:
-    """One dead letter, by its id, settled or not. Raises Invalid for what is no id, NotFound."""
-    if _ID.fullmatch(name) is None:
+    """One dead letter, whole, by its id, settled or not. Raises Invalid for what is no id, NotFound.
+
+    Cost: its partition, from where it lies to the end.
+    """
+    if (parts := _ID.fullmatch(name)) is None:
         raise Invalid("id", f"{name[:40]!r} is not the id of a dead letter, which looks like 0-12")
-    for one in await letters(log, graph, settled=True):
-        if one.id == name:
-            return one
-    raise NotFound(f"graph {graph!r} has no dead letter {name}")
+    place = Position(int(parts[1]), int(parts[2]))
+    ends = await log.end(DEAD_LETTERS)
+    found: Buried | None = None
+    if place.partition in ends:
+        async with aclosing(read_up_to_end(log, DEAD_LETTERS, {**ends, place.partition: place.offset})) as records:
+            async for one in records:
+                value = one.record.value or b""
+                if found is None:
+                    about = _letter(value) if one.position == place else None
+                    if about is None or about.graph != graph:
+                        break
+                    found = Buried(name, about, one.timestamp_ms, size_bytes=len(about.original))
+                elif (settlement := _settlement(value)) is not None and settlement[0] == name:
+                    found = replace(found, settled=settlement[1])
+                    break
+    if found is None:
+        raise NotFound(f"graph {graph!r} has no dead letter {name}")
+    return found
 
 
-async def retry(log: Log, graph: str, name: str, publish: Publish) -> Position:
-    """Publish the original anew, as a new revision, and settle the letter; returns where the revision stands.
+async def retry(log: Log, graph: str, name: str, publish: Publish, instead: DocumentMessage | None = None) -> Position:
+    """Publish the original anew, or a correction of it, and settle the letter; returns where the new revision stands.
 
-    Raises Invalid when there is nothing to publish, or when it is dealt with already; NotFound.
+    Raises Invalid when there is nothing to publish, when it could not be read again, when the correction is of another
+    document, or when it is dealt with already; NotFound.
     """
     one = await _open(log, graph, name)
-    position = await publish(original(one.letter))
+    position = await publish(original(one.letter) if instead is None else _corrected(one.letter, instead))
     await _settle(log, one, RETRIED)
     return position
 
@@ -102,13 +145,20 @@ def original(letter: DeadLetter) -> Record:
         if letter.stage != CONSOLIDATE:
             if not letter.original:
                 raise Invalid("id", "the letter holds no document: publish it again, or delete it, as it was meant")
+            decode_document(key, letter.original)
             return Record(key, letter.original)
         extraction = decode_extraction(letter.original).extraction
     except Rejected as error:
-        raise Invalid("id", f"it cannot be published again as it is: {error}") from error
+        raise Invalid("id", f"it cannot be published again as it is: {error}; send a correction") from error
     if extraction is None:
         return Record(key, None)
     return Record(key, DocumentMessage(letter.graph, letter.doc_id, extraction.text, extraction.info).encode())
+
+
+def _corrected(letter: DeadLetter, instead: DocumentMessage) -> Record:
+    if instead.key != document_key(letter.graph, letter.doc_id):
+        raise Invalid("id", "the correction is of another document: publish it as that, and drop the letter")
+    return Record(instead.key, instead.encode())
 
 
 async def _open(log: Log, graph: str, name: str) -> Buried:
@@ -122,6 +172,18 @@ async def _settle(log: Log, one: Buried, how: str) -> None:
     body = {"schema": SCHEMA, "settles": one.id, "how": how}
     key = document_key(one.letter.graph, one.letter.doc_id)
     await log.append(DEAD_LETTERS, [Record(key, json.dumps(body).encode())])
+
+
+def _letter(value: bytes) -> DeadLetter | None:
+    try:
+        return decode_dead_letter(value)
+    except Rejected:  # somebody else wrote to the topic
+        return None
+
+
+def _place(one: Buried) -> tuple[int, int, int]:
+    partition, _, offset = one.id.partition("-")
+    return one.buried_ms, int(partition), int(offset)
 
 
 def _settlement(value: bytes) -> tuple[str, str] | None:

@@ -68,6 +68,10 @@ class Client:
         content = b"" if body is None else json.dumps(body).encode()
         return self._json("POST", path, content, "application/json")
 
+    def send(self, method: str, path: str, content: bytes, kind: str) -> Json:
+        """A body as it is, of that media type."""
+        return self._json(method, path, content, kind)
+
     def delete(self, path: str) -> Json:
         return self._json("DELETE", path)
 

@@ -135,6 +135,24 @@ def topics(console: Console, body: Json) -> None:
                 console.print(Text(f"{each['topic']}: {what}: {line}"), soft_wrap=True)
 
 
+def letters(console: Console, body: Json) -> None:
+    """Dead letters, one a line, and how to see the next page."""
+    table = Table("id", "document", "stage", "buried", "bytes", "settled", "reason", box=None, pad_edge=False)
+    for each in body["letters"]:
+        shown = (each["id"], each["doc_id"], each["stage"], each["buried_at"], str(each["size_bytes"]))
+        table.add_row(*(Text(_short(one, 80)) for one in (*shown, each["settled"], each["reason"])))
+    console.print(table if body["letters"] else Text("There are no dead letters."))
+    if body["next"]:
+        console.print(Text(f"There are more: --after {body['next']}", "dim"))
+
+
+def letter(console: Console, body: Json) -> None:
+    """A dead letter; what it holds comes last, as text with what is not printable escaped."""
+    fields(console, {name: value for name, value in body.items() if name not in ("text", "original")})
+    if body["text"]:
+        console.print(Text(f"\n{body['text']}"), soft_wrap=True)
+
+
 def _one_line(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_one_line(inner)}" for name, inner in value.items())

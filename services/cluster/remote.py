@@ -29,6 +29,9 @@ from services.application import (
     EntityStatus,
     GraphStats,
     Health,
+    LetterList,
+    LetterQuery,
+    LetterStatus,
     Piece,
     Rebuilt,
     Receipt,
@@ -157,6 +160,25 @@ class RemoteApplication:
     async def rebuild(self, graph: str) -> Rebuilt:
         return value_of(Rebuilt, await _told(self._stub.Rebuild, pb.GraphRef(graph=graph), LONG_S))
 
+    # -- dead letters --------------------------------------------------------------------------------------------------
+
+    async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
+        asked = pb.DeadLetterQuery(graph=graph, after=query.after, limit=query.limit, settled=query.settled)
+        return value_of(LetterList, await _told(self._stub.ListDeadLetters, asked))
+
+    async def dead_letter(self, graph: str, letter_id: str) -> LetterStatus:
+        ref = pb.DeadLetterRef(graph=graph, id=letter_id)
+        return value_of(LetterStatus, await _told(self._stub.GetDeadLetter, ref))
+
+    async def retry_letter(self, graph: str, letter_id: str, correction: DocumentMessage | None = None) -> Receipt:
+        document = _body(correction) if correction else None
+        asked = pb.RetryRequest(graph=graph, id=letter_id, document=document)
+        return Receipt((await _told(self._stub.RetryDeadLetter, asked)).token, 1)
+
+    async def drop_letter(self, graph: str, letter_id: str) -> LetterStatus:
+        ref = pb.DeadLetterRef(graph=graph, id=letter_id)
+        return value_of(LetterStatus, await _told(self._stub.DropDeadLetter, ref))
+
     async def health(self) -> Health:
         """Ready when a query replica is."""
         return await with_dependencies(Health(True, {}), [Dependency("query", self._trouble)])
@@ -181,6 +203,13 @@ def _channel(settings: Settings) -> grpc.aio.Channel:
     key, own = (Path(name).read_bytes() if name else None for name in (settings.tls_key_file, settings.tls_cert_file))
     credentials = grpc.ssl_channel_credentials(Path(settings.query_ca_file).read_bytes(), key, own)
     return grpc.aio.secure_channel(settings.query, credentials, options=_OPTIONS)
+
+
+def _body(document: DocumentMessage) -> bytes:
+    """The document as the body of a PUT: its record, but for what only records have."""
+    record = json.loads(document.encode())
+    del record["schema"]
+    return json.dumps(record).encode()
 
 
 async def _within(waiting: Awaitable[T], timeout_s: float) -> T:

@@ -19,6 +19,7 @@ from services.http.access import Access, permission
 from services.http.documents import document_routes
 from services.http.errors import handle_errors
 from services.http.graphs import graph_routes
+from services.http.letters import letter_routes
 from services.http.observation import Observation
 from services.http.operations import operation_routes
 from services.http.page import HEADERS, page
@@ -52,6 +53,7 @@ def create_app(
     app.include_router(document_routes(application, limits))
     app.include_router(query_routes(application, limits))
     app.include_router(graph_routes(application))
+    app.include_router(letter_routes(application, limits))
     app.include_router(operation_routes(application, registry, gate))
     app.add_middleware(Access, gate=gate)
     app.add_middleware(Observation, registry=registry, limits=limits)

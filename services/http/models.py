@@ -248,6 +248,26 @@ class RebuiltBody(_Said):
     switched: bool
 
 
+class LetterBody(_Said):
+    id: str
+    graph: str = Field(description="empty when the record's key names none")
+    doc_id: str
+    revision: int
+    stage: str
+    reason: str
+    attempts: int
+    buried_at: str
+    settled: str = Field(description="empty while nobody has dealt with it, else retried or dropped")
+    size_bytes: int
+    text: str = Field(description="the beginning of the original, escaped; empty in a list")
+    original: str = Field(description="all of it, in base64; empty in a list")
+
+
+class LetterListBody(_Said):
+    letters: list[LetterBody]
+    next: str = Field(description="the `after` of the next page, empty on the last")
+
+
 class Alive(_Said):
     status: Literal["alive"]
 

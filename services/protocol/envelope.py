@@ -11,6 +11,8 @@ import unicodedata
 from streams.errors import Invalid
 
 GRAPH_NAME = r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}"
+NO_GRAPH = "*"
+"""In the place of a graph's name, for dead letters: those of records whose key names no graph."""
 MAX_ID_CHARS = 512
 MAX_RELATED = 100
 RELATED = 10
@@ -33,6 +35,11 @@ def graph_name(graph: str) -> str:
         cure = "use 1 to 64 of A-Z a-z 0-9 _ . - and no dot in front"
         raise Invalid("graph", f"{graph[:80]!r} is not a graph's name; {cure}")
     return graph
+
+
+def letters_graph(graph: str) -> str:
+    """The name as it came, or NO_GRAPH. Raises Invalid when it is neither."""
+    return graph if graph == NO_GRAPH else graph_name(graph)
 
 
 def document_id(doc_id: str, field: str = "id") -> str:

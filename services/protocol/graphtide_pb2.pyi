@@ -602,3 +602,69 @@ class ReportList(_message.Message):
     REPORTS_FIELD_NUMBER: _ClassVar[int]
     reports: _containers.RepeatedCompositeFieldContainer[CommunityReport]
     def __init__(self, reports: _Optional[_Iterable[_Union[CommunityReport, _Mapping]]] = ...) -> None: ...
+
+class DeadLetterQuery(_message.Message):
+    __slots__ = ("graph", "after", "limit", "settled")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    SETTLED_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    after: str
+    limit: int
+    settled: bool
+    def __init__(self, graph: _Optional[str] = ..., after: _Optional[str] = ..., limit: _Optional[int] = ..., settled: _Optional[bool] = ...) -> None: ...
+
+class DeadLetterRef(_message.Message):
+    __slots__ = ("graph", "id")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    id: str
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
+
+class RetryRequest(_message.Message):
+    __slots__ = ("graph", "id", "document")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    graph: str
+    id: str
+    document: bytes
+    def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ..., document: _Optional[bytes] = ...) -> None: ...
+
+class DeadLetter(_message.Message):
+    __slots__ = ("id", "graph", "doc_id", "revision", "stage", "reason", "attempts", "buried_at", "settled", "size_bytes", "text", "original")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    DOC_ID_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
+    BURIED_AT_FIELD_NUMBER: _ClassVar[int]
+    SETTLED_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    ORIGINAL_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    graph: str
+    doc_id: str
+    revision: int
+    stage: str
+    reason: str
+    attempts: int
+    buried_at: str
+    settled: str
+    size_bytes: int
+    text: str
+    original: str
+    def __init__(self, id: _Optional[str] = ..., graph: _Optional[str] = ..., doc_id: _Optional[str] = ..., revision: _Optional[int] = ..., stage: _Optional[str] = ..., reason: _Optional[str] = ..., attempts: _Optional[int] = ..., buried_at: _Optional[str] = ..., settled: _Optional[str] = ..., size_bytes: _Optional[int] = ..., text: _Optional[str] = ..., original: _Optional[str] = ...) -> None: ...
+
+class DeadLetterList(_message.Message):
+    __slots__ = ("letters", "next")
+    LETTERS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    letters: _containers.RepeatedCompositeFieldContainer[DeadLetter]
+    next: str
+    def __init__(self, letters: _Optional[_Iterable[_Union[DeadLetter, _Mapping]]] = ..., next: _Optional[str] = ...) -> None: ...

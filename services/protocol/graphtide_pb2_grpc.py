@@ -110,6 +110,26 @@ class GraphtideStub:
                 request_serializer=services_dot_protocol_dot_graphtide__pb2.ListGraphsRequest.SerializeToString,
                 response_deserializer=services_dot_protocol_dot_graphtide__pb2.GraphList.FromString,
                 _registered_method=True)
+        self.ListDeadLetters = channel.unary_unary(
+                '/graphtide.v1.Graphtide/ListDeadLetters',
+                request_serializer=services_dot_protocol_dot_graphtide__pb2.DeadLetterQuery.SerializeToString,
+                response_deserializer=services_dot_protocol_dot_graphtide__pb2.DeadLetterList.FromString,
+                _registered_method=True)
+        self.GetDeadLetter = channel.unary_unary(
+                '/graphtide.v1.Graphtide/GetDeadLetter',
+                request_serializer=services_dot_protocol_dot_graphtide__pb2.DeadLetterRef.SerializeToString,
+                response_deserializer=services_dot_protocol_dot_graphtide__pb2.DeadLetter.FromString,
+                _registered_method=True)
+        self.RetryDeadLetter = channel.unary_unary(
+                '/graphtide.v1.Graphtide/RetryDeadLetter',
+                request_serializer=services_dot_protocol_dot_graphtide__pb2.RetryRequest.SerializeToString,
+                response_deserializer=services_dot_protocol_dot_graphtide__pb2.Receipt.FromString,
+                _registered_method=True)
+        self.DropDeadLetter = channel.unary_unary(
+                '/graphtide.v1.Graphtide/DropDeadLetter',
+                request_serializer=services_dot_protocol_dot_graphtide__pb2.DeadLetterRef.SerializeToString,
+                response_deserializer=services_dot_protocol_dot_graphtide__pb2.DeadLetter.FromString,
+                _registered_method=True)
 
 
 class GraphtideServicer:
@@ -217,6 +237,33 @@ class GraphtideServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListDeadLetters(self, request, context):
+        """What could not be processed, oldest first; in graph "*" the records whose key names no graph.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetDeadLetter(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RetryDeadLetter(self, request, context):
+        """Publishes it again as a new revision, as it was or corrected.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DropDeadLetter(self, request, context):
+        """Says that it is dealt with.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_GraphtideServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -294,6 +341,26 @@ def add_GraphtideServicer_to_server(servicer, server):
                     servicer.ListGraphs,
                     request_deserializer=services_dot_protocol_dot_graphtide__pb2.ListGraphsRequest.FromString,
                     response_serializer=services_dot_protocol_dot_graphtide__pb2.GraphList.SerializeToString,
+            ),
+            'ListDeadLetters': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDeadLetters,
+                    request_deserializer=services_dot_protocol_dot_graphtide__pb2.DeadLetterQuery.FromString,
+                    response_serializer=services_dot_protocol_dot_graphtide__pb2.DeadLetterList.SerializeToString,
+            ),
+            'GetDeadLetter': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetDeadLetter,
+                    request_deserializer=services_dot_protocol_dot_graphtide__pb2.DeadLetterRef.FromString,
+                    response_serializer=services_dot_protocol_dot_graphtide__pb2.DeadLetter.SerializeToString,
+            ),
+            'RetryDeadLetter': grpc.unary_unary_rpc_method_handler(
+                    servicer.RetryDeadLetter,
+                    request_deserializer=services_dot_protocol_dot_graphtide__pb2.RetryRequest.FromString,
+                    response_serializer=services_dot_protocol_dot_graphtide__pb2.Receipt.SerializeToString,
+            ),
+            'DropDeadLetter': grpc.unary_unary_rpc_method_handler(
+                    servicer.DropDeadLetter,
+                    request_deserializer=services_dot_protocol_dot_graphtide__pb2.DeadLetterRef.FromString,
+                    response_serializer=services_dot_protocol_dot_graphtide__pb2.DeadLetter.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -701,6 +768,114 @@ class Graphtide:
             '/graphtide.v1.Graphtide/ListGraphs',
             services_dot_protocol_dot_graphtide__pb2.ListGraphsRequest.SerializeToString,
             services_dot_protocol_dot_graphtide__pb2.GraphList.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDeadLetters(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/graphtide.v1.Graphtide/ListDeadLetters',
+            services_dot_protocol_dot_graphtide__pb2.DeadLetterQuery.SerializeToString,
+            services_dot_protocol_dot_graphtide__pb2.DeadLetterList.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetDeadLetter(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/graphtide.v1.Graphtide/GetDeadLetter',
+            services_dot_protocol_dot_graphtide__pb2.DeadLetterRef.SerializeToString,
+            services_dot_protocol_dot_graphtide__pb2.DeadLetter.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RetryDeadLetter(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/graphtide.v1.Graphtide/RetryDeadLetter',
+            services_dot_protocol_dot_graphtide__pb2.RetryRequest.SerializeToString,
+            services_dot_protocol_dot_graphtide__pb2.Receipt.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DropDeadLetter(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/graphtide.v1.Graphtide/DropDeadLetter',
+            services_dot_protocol_dot_graphtide__pb2.DeadLetterRef.SerializeToString,
+            services_dot_protocol_dot_graphtide__pb2.DeadLetter.FromString,
             options,
             channel_credentials,
             insecure,

@@ -17,6 +17,8 @@ from services.application import (
     EntityStatus,
     GraphStats,
     Health,
+    LetterList,
+    LetterStatus,
     Rebuilt,
     RelatedDocuments,
     Usage,
@@ -58,7 +60,18 @@ def context_json(answer: Answer) -> Json:
     return body
 
 
-Said = DocumentStatus | RelatedDocuments | EntityStatus | GraphStats | Digest | Verification | Rebuilt | Health
+Said = (
+    DocumentStatus
+    | RelatedDocuments
+    | EntityStatus
+    | GraphStats
+    | Digest
+    | Verification
+    | Rebuilt
+    | Health
+    | LetterStatus
+    | LetterList
+)
 
 
 def fields_json(said: Said) -> Json:

@@ -40,6 +40,10 @@ _ACTIONS = {
     "Stats": Action.READ,
     "Digest": Action.READ,
     LISTING: Action.READ,
+    "ListDeadLetters": Action.READ,
+    "GetDeadLetter": Action.READ,
+    "RetryDeadLetter": Action.WRITE,
+    "DropDeadLetter": Action.WRITE,
 }
 
 

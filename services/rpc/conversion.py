@@ -21,6 +21,9 @@ from services.application import (
     EntityStatus,
     Filters,
     GraphStats,
+    LetterList,
+    LetterQuery,
+    LetterStatus,
     Rebuilt,
     RelatedDocuments,
     Usage,
@@ -223,6 +226,23 @@ def reports_message(reports: Sequence[CommunityReport]) -> pb.ReportList:
     """The reports, likewise."""
     message: pb.ReportList = ParseDict(reports_json(reports), pb.ReportList())
     return message
+
+
+def letter_message(letter: LetterStatus) -> pb.DeadLetter:
+    """A dead letter, likewise."""
+    message: pb.DeadLetter = ParseDict(fields_json(letter), pb.DeadLetter())
+    return message
+
+
+def letters_message(listed: LetterList) -> pb.DeadLetterList:
+    """A page of them."""
+    return pb.DeadLetterList(letters=[letter_message(one) for one in listed.letters], next=listed.next)
+
+
+def letter_query(request: pb.DeadLetterQuery) -> LetterQuery:
+    """Which page is asked for."""
+    limit = {"limit": request.limit} if request.HasField("limit") else {}
+    return LetterQuery(after=request.after, settled=request.settled, **limit)
 
 
 def _subgraph(answer: Answer) -> pb.Subgraph:

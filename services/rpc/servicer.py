@@ -17,8 +17,9 @@ from services.access.policy import visible
 from services.application import Answer, Application, Ask, Piece
 from services.protocol import graphtide_pb2 as pb
 from services.protocol import graphtide_pb2_grpc
+from services.protocol.corrections import correction_of
 from services.protocol.documents import document_of
-from services.protocol.envelope import RELATED, document_id, graph_name, related_count
+from services.protocol.envelope import RELATED, document_id, graph_name, letters_graph, related_count
 from services.protocol.limits import Limits
 from services.protocol.questions import question_of
 from services.rpc.batching import PublishBatches, Whole
@@ -27,6 +28,9 @@ from services.rpc.conversion import (
     digest_message,
     document_value,
     entity_message,
+    letter_message,
+    letter_query,
+    letters_message,
     question_value,
     rebuilt_message,
     related_message,
@@ -140,6 +144,32 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
             graphs = await self._application.graphs()
         shown = visible(CALLER.get().who, sorted(graphs))
         return pb.GraphList(graphs=[pb.GraphList.Graph(graph=name, version=graphs[name]) for name in shown])
+
+    async def ListDeadLetters(  # noqa: N802
+        self, request: pb.DeadLetterQuery, context: ServicerContext
+    ) -> pb.DeadLetterList:
+        async with told_to(context):
+            listed = await self._application.dead_letters(letters_graph(request.graph), letter_query(request))
+        return letters_message(listed)
+
+    async def GetDeadLetter(self, request: pb.DeadLetterRef, context: ServicerContext) -> pb.DeadLetter:  # noqa: N802
+        async with told_to(context):
+            letter = await self._application.dead_letter(letters_graph(request.graph), request.id)
+        return letter_message(letter)
+
+    async def RetryDeadLetter(self, request: pb.RetryRequest, context: ServicerContext) -> pb.Receipt:  # noqa: N802
+        async with told_to(context):
+            graph, correction = letters_graph(request.graph), None
+            if request.HasField("document"):
+                letter = await self._application.dead_letter(graph, request.id)
+                correction = correction_of(letter, request.document, self._limits)
+            receipt = await self._application.retry_letter(graph, request.id, correction)
+        return pb.Receipt(token=receipt.token)
+
+    async def DropDeadLetter(self, request: pb.DeadLetterRef, context: ServicerContext) -> pb.DeadLetter:  # noqa: N802
+        async with told_to(context):
+            letter = await self._application.drop_letter(letters_graph(request.graph), request.id)
+        return letter_message(letter)
 
     def _ask(self, request: pb.QueryRequest, context: ServicerContext) -> Ask:
         """The question; the caller's own deadline counts when it is nearer than ours."""

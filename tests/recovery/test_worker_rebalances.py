@@ -63,7 +63,8 @@ async def test_workers_share_the_partitions_when_one_comes_and_one_goes(one: Clu
         for i in range(100):
             entry = await one.ledger.latest(graph, f"d{i}")
             assert entry is not None
-            assert entry.attempts <= 2
+            # One, and one for each time that its partition moved with it done and its position not committed.
+            assert entry.attempts <= 3
 
 
 async def test_workers_cancelled_while_they_start_leave_the_partitions_to_others(one: Cluster) -> None:

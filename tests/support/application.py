@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 
 from services.application import (
@@ -17,6 +18,9 @@ from services.application import (
     EntityStatus,
     GraphStats,
     Health,
+    LetterList,
+    LetterQuery,
+    LetterStatus,
     Piece,
     RankedPassage,
     Rebuilt,
@@ -44,6 +48,7 @@ class InMemoryApplication:
         self.fail_with: GraphtideError | None = None
         self.failures: list[GraphtideError] = []
         self.fail_after_context: GraphtideError | None = None
+        self.letters: list[LetterStatus] = []
         self.differences: tuple[str, ...] = ()
         self.ready = True
         self.gate: asyncio.Event | None = None
@@ -148,6 +153,28 @@ class InMemoryApplication:
         await self._pass()
         digest = self._sha(self._known(graph))
         return Rebuilt(graph, self._version[graph], digest, digest, True)
+
+    async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
+        await self._pass()
+        held = [] if query.settled else [replace(one, text="", original="") for one in self.letters]
+        return LetterList(tuple(one for one in held if one.graph == graph)[: query.limit], "")
+
+    async def dead_letter(self, graph: str, letter_id: str) -> LetterStatus:
+        await self._pass()
+        for one in self.letters:
+            if (one.graph, one.id) == (graph, letter_id):
+                return one
+        raise NotFound(f"graph {graph} has no dead letter {letter_id}")
+
+    async def retry_letter(self, graph: str, letter_id: str, correction: DocumentMessage | None = None) -> Receipt:
+        letter = await self.dead_letter(graph, letter_id)
+        self.letters.remove(letter)
+        return await self.publish([correction or DocumentMessage(graph, letter.doc_id, letter.text)])
+
+    async def drop_letter(self, graph: str, letter_id: str) -> LetterStatus:
+        letter = await self.dead_letter(graph, letter_id)
+        self.letters.remove(letter)
+        return replace(letter, settled="dropped")
 
     async def health(self) -> Health:
         await self._pass()

@@ -9,7 +9,7 @@ import pytest
 
 from streams.dead_letters import bury
 from streams.errors import Invalid, NotFound
-from streams.letter_desk import DROPPED, RETRIED, drop, letter, letters, original, retry
+from streams.letter_desk import DROPPED, MOST_AT_ONCE, RETRIED, drop, letter, letters, original, page, retry
 from streams.messages import DEAD_LETTERS, DOCUMENTS, DeadLetter, DocumentMessage, decode_document
 from streams.ports import Position, Record
 from tests.support.backends import NAMES, Backend, Clock, opened
@@ -37,7 +37,9 @@ async def test_letters_are_listed_by_graph_until_they_are_dealt_with(backend: Ba
         await bury(backend.log, one)
     await backend.log.append(DEAD_LETTERS, [Record("x", b"not ours"), Record("y", None), Record("z", b"[1]")])
     first, second = await letters(backend.log, "g")
-    assert (first.letter, second.letter) == (buried("a"), buried("b"))
+    assert (first.letter, second.letter) == (buried("a", b""), buried("b", b"")), "without the originals"
+    assert [one.size_bytes for one in (first, second)] == [1, 1]
+    assert (await letter(backend.log, "g", first.id)).letter == buried("a")
     await drop(backend.log, "g", first.id)
     assert [one.id for one in await letters(backend.log, "g")] == [second.id]
     assert [one.settled for one in await letters(backend.log, "g", settled=True)] == [DROPPED, ""]
@@ -68,6 +70,41 @@ async def test_retry_publishes_the_original_bytes_as_a_new_revision(backend: Bac
     assert (await letter(backend.log, "g", "0-0")).settled == RETRIED
 
 
+async def test_retry_publishes_a_correction_of_what_cannot_be_read(backend: Backend) -> None:
+    """As it is, it is refused, and so is another document in its place; corrected, it is published and settled."""
+    await bury(backend.log, buried("a"))
+
+    async def publish(record: Record) -> Position:
+        return await publisher(backend, record)
+
+    with pytest.raises(Invalid, match="send a correction"):
+        await retry(backend.log, "g", "0-0", publish)
+    with pytest.raises(Invalid, match="another document"):
+        await retry(backend.log, "g", "0-0", publish, DocumentMessage("g", "b", "One."))
+    assert await records(backend, DOCUMENTS) == []
+    right = DocumentMessage("g", "a", "Ada Lovelace knew Charles Babbage.")
+    await retry(backend.log, "g", "0-0", publish, right)
+    [published] = await records(backend, DOCUMENTS)
+    assert published.record == Record(right.key, right.encode())
+    assert (await letter(backend.log, "g", "0-0")).settled == RETRIED
+
+
+async def test_pages_of_letters_hold_each_once_whatever_is_settled_between_them(backend: Backend) -> None:
+    """A page is bounded, the next one begins behind it even if its last letter is gone, and the last one says so."""
+    for i in range(7):
+        await bury(backend.log, buried(f"d{i}"))
+    first = await page(backend.log, "g", limit=3)
+    await drop(backend.log, "g", first.letters[-1].id)
+    second = await page(backend.log, "g", first.next, 3)
+    third = await page(backend.log, "g", second.next, 3)
+    names = [one.letter.doc_id for each in (first, second, third) for one in each.letters]
+    assert names == [f"d{i}" for i in range(7)]
+    assert third.next == ""
+    for limit, after in ((0, ""), (MOST_AT_ONCE + 1, ""), (1, "x"), (1, "1-2")):
+        with pytest.raises(Invalid):
+            await page(backend.log, "g", after, limit)
+
+
 async def test_retry_of_what_consolidation_buried_publishes_its_document(backend: Backend) -> None:
     """Its original is an extraction: the document's text and description are taken from it, unchanged."""
     text = "Ada Lovelace knew Charles Babbage.\n\n\tShe wrote the first program.  "
@@ -86,8 +123,8 @@ async def test_retry_of_what_consolidation_buried_publishes_its_document(backend
 
 @pytest.mark.parametrize(
     "one",
-    [buried("a", b""), buried("no\0key"), buried("a", b"garbage", stage="consolidate")],
-    ids=["empty", "key", "extraction"],
+    [buried("a", b""), buried("no\0key"), buried("a", b"\xff"), buried("a", b"garbage", stage="consolidate")],
+    ids=["empty", "key", "document", "extraction"],
 )
 def test_retry_refuses_what_cannot_be_published(one: DeadLetter) -> None:
     """Nothing to publish, no document to publish it as, or nothing to be read from it: said, and nothing is done."""
