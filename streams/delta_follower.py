@@ -6,7 +6,8 @@ In this order:
 3. read on from there: versions that a view has are dropped, the next one is applied, and whatever does not fit (a gap,
    a delta that cannot be read, one that was not sent, a graph that was rebuilt) has that graph's snapshot loaded
 
-A view that stays behind the store although nothing is announced is noticed too, by looking from time to time.
+A view that stays behind the store although nothing is announced is noticed too, by looking from time to time; and so is
+a reader that brings nothing although there is something to read, which is made anew.
 
 Invariant: a view shows one version of its graph, whole; it never goes back, and never skips what a version brought.
 """
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field
 
 from graph.records import GraphDelta
 from streams.announcing import Part, heard, together
-from streams.errors import Rejected
+from streams.errors import Rejected, Retryable
 from streams.followers import Views
 from streams.messages import DELTAS, DeltaNotice
 from streams.ports import Delivered, GraphStore, Log
@@ -83,6 +84,7 @@ class DeltaFollower:
         self._incoming: dict[str, Incoming] = {}
         self._behind: dict[str, Lack] = {}
         self._looked = 0.0
+        self._read, self._moved_on = 0, 0.0
         self._stood: Mapping[str, int] = {}
         self.reloads = 0
 
@@ -129,6 +131,11 @@ class DeltaFollower:
         self._looked = now = time.monotonic()
         self._stood = await self._store.graphs()
         read_all = all(positions.get(number, 0) >= end for number, end in (await self._log.end(DELTAS)).items())
+        if read_all or sum(positions.values()) != self._read:
+            self._read, self._moved_on = sum(positions.values()), now
+        elif now - self._moved_on >= PATIENCE_S:
+            self._moved_on = now
+            raise Retryable(f"{DELTAS} has more than the reader brings: it is made anew", 0.0)
         for graph, version in self._stood.items():
             shown = self._views.version(graph)
             lack = self._behind.get(graph)

@@ -21,6 +21,7 @@ from streams.followers import Views
 from streams.memory import MemoryBackend, MemoryOutbox
 from streams.messages import DELTAS
 from streams.ports import Commit, GraphCommit, Position, Record
+from streams.retrying import supervise
 from streams.upkeep import Kind, Reply
 from tests.support.stages import ExactKeeper, eventually, running
 from tests.support.worlds import RandomWorld
@@ -194,6 +195,28 @@ async def test_follower_notices_what_was_never_announced(monkeypatch: pytest.Mon
         await one.writer.step()
         await one.check()
         assert one.follower.reloads == 1 and one.follower.behind()["world"] == (0, 0.0)
+
+
+async def test_follower_makes_a_reader_anew_that_brings_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first reader goes deaf while deltas come: the run ends, and the next one goes on where it was."""
+    for name in ("LOOK_EVERY_S", "PATIENCE_S"):
+        monkeypatch.setattr(delta_follower, name, 0.02)
+    backend = MemoryBackend(3, outbox=MemoryOutbox())
+    writer, views = Writer(backend, RandomWorld(random.Random(12))), Views(ExactKeeper())
+    await writer.step()
+    reader, made = backend.log.reader, []
+
+    def deaf_at_first(topic: str, offsets: dict[int, int]) -> object:
+        made.append(reader(topic, {number: 10**9 for number in range(3)} if not made else offsets))
+        return made[-1]
+
+    monkeypatch.setattr(backend.log, "reader", deaf_at_first)
+    follower = DeltaFollower(backend.log, backend.store, views, lambda: None)
+    await follower.start()
+    await writer.announce(*await writer.step())
+    async with running(lambda: supervise("follow", follower.run, lambda _: None)):
+        await Rig(writer, views, follower).check()
+    assert len(made) == 2 and not follower.reloads
 
 
 async def test_follower_says_how_far_it_is_behind_and_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
