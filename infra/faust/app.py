@@ -1,6 +1,7 @@
 """The Faust application of the extraction workers: settings, topic, agent. It decides nothing about a record.
 
-What is relied on, and what is kept away from (tests/contract/test_faust_traps.py shows each of them):
+What is relied on, and what is kept away from (tests/contract/test_faust_traps.py, and for the last one
+tests/recovery/test_worker_rebalances.py, show them):
 - Faust acknowledges in a `finally`: an agent that fails, or is cancelled, has its event taken as done; and an event
   that waits in a queue through a rebalance is acknowledged without anybody having seen it. So the topic is declared
   with acks=False, Faust commits nothing, and `FaustConsumer.commit` says what is done.
