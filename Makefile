@@ -49,7 +49,7 @@ bench-core: env ## measure the core's kernels, ratios in one run
 	@$(BIN)/python -m tests.bench.core
 
 bench-retrieval: env ## recall of every mode beside BM25, what each part contributes, latency
-	@$(BIN)/python -m tests.bench.retrieval
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.retrieval $(if $(QUICK),--quick)
 
 bench-reports: env ## what reports cost when a document is edited, and what themes cost; ten minutes
 	@$(BIN)/python -m tests.bench.reports

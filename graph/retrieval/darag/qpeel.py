@@ -26,7 +26,8 @@ def q_peel(graph: Attributed, k: int) -> Members | None:
 
     Equal to Algorithm 1 word for word, which starts over at the least relevant node after every removal, at less cost:
     a node that cannot go can only become free when a neighbour goes (a cut node too: what it held was that neighbour
-    alone), so it waits until then. Cost: O(n^2) for the matrices, and for each attempt its neighbours squared.
+    alone), so it waits until then; and what holds a node is counted, not looked for again. Cost: two products of (n, n)
+    matrices, a row of n for each edge, and a search of the component for each node that no edge holds.
     """
     adjacency = graph.truss(k)
     found = [_Peeling(graph, adjacency, component, k).peel() for component in _components(adjacency)]
@@ -54,7 +55,11 @@ def _components(adjacency: Adjacency) -> Iterator[Members]:
 
 
 class _Peeling:
-    """One component while it is peeled: who is in it, and how many triangles each edge closes."""
+    """One component while it is peeled: who is in it, and how many triangles each edge closes.
+
+    An edge is tight when it closes k - 2 triangles, as few as a k-truss allows: each node that closes one of them is
+    held by it. `_holding` says how many tight edges hold each node. Supports only fall, so an edge becomes tight once.
+    """
 
     def __init__(self, graph: Attributed, adjacency: Adjacency, members: Members, k: int) -> None:
         self._k = k
@@ -63,6 +68,9 @@ class _Peeling:
         self._adjacency = adjacency[np.ix_(members, members)].copy()
         counted = self._adjacency.astype(np.float32)
         self._support = (counted @ counted).astype(np.int32) * self._adjacency
+        self._tight = self._adjacency & (self._support <= k - 2)
+        twice = ((counted @ self._tight.astype(np.float32)) * counted).sum(axis=1)
+        self._holding = (twice / 2).astype(np.int64)
         self._alive = np.ones(len(members), dtype=bool)
 
     def peel(self) -> Members:
@@ -84,23 +92,28 @@ class _Peeling:
 
     def _can_go(self, node: int) -> bool:
         """Whether the rest stays a k-truss (its edges across keep k - 2 triangles) and connected."""
-        around = np.flatnonzero(self._adjacency[node])
-        inner = np.ix_(around, around)
-        linked = self._adjacency[inner]
-        if (self._support[inner][linked] <= self._k - 2).any():
+        if self._holding[node]:
             return False
-        if linked.sum() == len(around) * (len(around) - 1):
+        around = np.flatnonzero(self._adjacency[node])
+        if self._adjacency[np.ix_(around, around)].sum() == len(around) * (len(around) - 1):
             return True
         others = self._alive.copy()
         others[node] = False
         return bool(reached(self._adjacency, int(around[0]), others)[around].all())
 
     def _remove(self, node: int) -> list[int]:
+        """Take out a node that nothing holds; returns its neighbours."""
         around = np.flatnonzero(self._adjacency[node])
         inner = np.ix_(around, around)
-        self._support[inner] -= self._adjacency[inner]
+        self._holding -= (self._adjacency[self._tight[node]] & self._adjacency[node]).sum(axis=0)
+        for matrix in (self._adjacency, self._tight):
+            matrix[node, :] = matrix[:, node] = False
         self._support[node, :] = self._support[:, node] = 0
-        self._adjacency[node, :] = self._adjacency[:, node] = False
+        self._support[inner] -= self._adjacency[inner]
+        tight = self._adjacency[inner] & (self._support[inner] == self._k - 2)
+        self._tight[inner] |= tight
+        one, other = (around[ends] for ends in np.nonzero(np.triu(tight)))
+        self._holding += (self._adjacency[one] & self._adjacency[other]).sum(axis=0)
         self._alive[node] = False
         neighbours: list[int] = around.tolist()
         return neighbours
