@@ -95,7 +95,8 @@ class LocalNeo4j:
         command = ["java", *sizes, *opened, "-cp", classpath, _LAUNCHER.stem, str(self._folder)]
         environment = {**os.environ, "NEO4J_TEST_PASSWORD": self.address.password}
         with (self._folder / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+            # It ends when its standard input does, so it outlives no test run, however that ends.
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
         try:
             wait_until_it_answers(self.address, self._process)
         except RuntimeError as error:
@@ -111,6 +112,8 @@ class LocalNeo4j:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait(timeout=30)
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         self._process = None
 
 
