@@ -42,6 +42,9 @@ types: env
 unit: env
 	@$(BIN)/pytest
 
+test-secure: env ## Kafka with SASL and TLS, the graph database with TLS, and a whole cluster on them; two minutes
+	@$(BIN)/pytest tests/secure
+
 bench: env ## measure the service on real documents and write the README's table
 	@$(BIN)/python -m tests.bench.service
 

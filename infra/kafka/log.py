@@ -22,6 +22,7 @@ from aiokafka.structs import RecordMetadata
 from infra.kafka.address import KafkaAddress
 from infra.kafka.consumer import KafkaConsumer
 from infra.kafka.failures import DRIVER_ERRORS, failure
+from infra.kafka.refusals import unreached
 from streams.errors import Broken, Rejected, Retryable
 from streams.ports import Position, Record
 from streams.topics import BY_NAME, LARGEST_BYTES
@@ -231,7 +232,7 @@ class KafkaLog:
                 await client.start()
         except DRIVER_ERRORS as error:
             await (client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())
-            raise failure(error, f"connecting to {self._address.bootstrap}") from error
+            raise await unreached(self._address, error, f"connecting to {self._address.bootstrap}") from error
         return client
 
     def _new_consumer(self, group: str | None) -> AIOKafkaConsumer:

@@ -17,6 +17,7 @@ from aiokafka.errors import for_code
 
 from infra.kafka.address import KafkaAddress
 from infra.kafka.failures import DRIVER_ERRORS, failure
+from infra.kafka.refusals import unreached
 from streams.topics import TOPICS, Topic
 
 REPLICAS = 3
@@ -40,7 +41,10 @@ async def opened(address: KafkaAddress) -> AsyncIterator[AIOKafkaAdminClient]:
     """An administrator's connection. Errors of the driver inside the block leave it as errors of Graphtide."""
     admin = AIOKafkaAdminClient(**address.client_options())
     try:
-        await admin.start()
+        try:
+            await admin.start()
+        except DRIVER_ERRORS as error:
+            raise await unreached(address, error, f"connecting to {address.bootstrap}") from error
         yield admin
     except DRIVER_ERRORS as error:
         raise failure(error, "administering topics") from error

@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -78,21 +78,29 @@ class KafkaServer(Protocol):
 
 
 class LocalKafka:
-    """A broker as a Java process of its own."""
+    """A broker as a Java process of its own. `more` are properties that win over the usual ones."""
 
-    def __init__(self, folder: Path, version: str = "4", auto_create: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        version: str = "4",
+        auto_create: bool = False,
+        more: str = "",
+        format_with: Sequence[str] = (),
+    ) -> None:
         self._folder = folder
         self._classpath = fetch([f"org.apache.kafka:kafka_2.13:{VERSIONS.get(version, version)}"])
-        port, controller = _free_ports(2)
+        port, controller = free_ports(2)
         self.address = f"127.0.0.1:{port}"
         self._config = folder / "server.properties"
         self._config.write_text(
             _PROPERTIES.format(
                 folder=folder, port=port, controller=controller, auto_create="true" if auto_create else "false"
             )
+            + more.format(port=port, controller=controller)
         )
         self._process: subprocess.Popen[bytes] | None = None
-        cluster = ["-t", "Z3JhcGh0aWRlLXRlc3RzIQ", "-c", str(self._config)]
+        cluster = ["-t", "Z3JhcGh0aWRlLXRlc3RzIQ", "-c", str(self._config), *format_with]
         formatted = subprocess.run(
             self._java("kafka.tools.StorageTool", "format", *cluster), capture_output=True, text=True, check=False
         )
@@ -132,7 +140,7 @@ class DockerKafka:
     """A broker in a container."""
 
     def __init__(self, version: str = "4") -> None:
-        [port] = _free_ports(1)
+        [port] = free_ports(1)
         self.address = f"127.0.0.1:{port}"
         self._name = f"graphtide-tests-{uuid.uuid4().hex[:8]}"
         settings = {
@@ -273,7 +281,8 @@ def _in_own_loop(work: object) -> bool:
     return results[0]
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody has now."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:

@@ -69,15 +69,15 @@ class GraphServer(Protocol):
 
 
 class LocalNeo4j:
-    """A server as a Java process of its own."""
+    """A server as a Java process of its own, by TLS alone where a `scheme` says so; `more` are settings for that."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, scheme: str = "bolt", more: str = "") -> None:
         self._folder = folder
         self._classpath = fetch([f"org.neo4j:neo4j:{VERSION}", f"org.neo4j:neo4j-bolt:{VERSION}"])
         self._launcher = _compiled(self._classpath)
         port = _free_port()
-        self.address = BoltAddress(f"bolt://127.0.0.1:{port}", USER, secrets.token_hex(8))
-        (folder / "neo4j.conf").write_text(_CONFIGURATION.format(port=port))
+        self.address = BoltAddress(f"{scheme}://127.0.0.1:{port}", USER, secrets.token_hex(8))
+        (folder / "neo4j.conf").write_text(_CONFIGURATION.format(port=port) + more)
         self._process: subprocess.Popen[bytes] | None = None
         self.restart()
 

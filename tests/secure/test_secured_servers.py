@@ -1,0 +1,136 @@
+"""Kafka with SASL and TLS, the graph database with TLS: let in with what is right, and told what is wrong."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from infra.bolt import BoltAddress, BoltBackend
+from infra.bolt.database import BoltDatabase
+from infra.kafka import topics
+from infra.kafka.address import KafkaAddress
+from infra.kafka.log import KafkaLog, KafkaTuning
+from streams.errors import Broken, GraphtideError, Retryable
+from streams.memory import MemoryLog, now_ms
+from streams.messages import DOCUMENTS
+from streams.ports import Record
+from streams.reading import read_up_to_end
+from tests.support.certificates import Authority, authority
+from tests.support.secured import USER, SecuredKafka
+
+WRONG = "not-the-password-7f3a"
+QUICK = KafkaTuning(patience_s=5.0)
+
+
+def sasl(server: SecuredKafka, mechanism: str = "PLAIN") -> KafkaAddress:
+    """The address of the listener that wants a password, with topics of its own."""
+    login = {"sasl_mechanism": mechanism, "sasl_username": USER, "sasl_password": server.password}
+    prefix = f"{uuid.uuid4().hex[:8]}-"
+    return KafkaAddress(server.sasl, "SASL_SSL", **login, ssl_ca_file=str(server.ca.file), prefix=prefix)
+
+
+def mutual(server: SecuredKafka) -> KafkaAddress:
+    """The address of the listener that wants a certificate."""
+    certificate, key, _ = server.ca.issue("client")
+    files = {"ssl_ca_file": str(server.ca.file), "ssl_cert_file": str(certificate), "ssl_key_file": str(key)}
+    return KafkaAddress(server.mutual, "SSL", **files, prefix=f"{uuid.uuid4().hex[:8]}-")
+
+
+async def said(address: KafkaAddress) -> GraphtideError:
+    """What a log says that is not let in."""
+    log = KafkaLog(address, QUICK)
+    try:
+        with pytest.raises(GraphtideError) as caught:
+            await log.append(DOCUMENTS, [Record("g|a", b"{}")])
+    finally:
+        await log.close()
+    return caught.value
+
+
+@pytest.mark.parametrize("kind", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "certificate"])
+async def test_records_are_written_and_read_over_tls(secured_kafka: SecuredKafka, kind: str) -> None:
+    """Topics made, a record appended, read back, by a group, too."""
+    address = mutual(secured_kafka) if kind == "certificate" else sasl(secured_kafka, kind)
+    await topics.apply(address, 1)
+    log = KafkaLog(address, QUICK)
+    try:
+        await log.append(DOCUMENTS, [Record("g|a", b"read me")])
+        found = [one.record.value async for one in read_up_to_end(log, DOCUMENTS, {})]
+        assert found == [b"read me"]
+        assert await log.committed(DOCUMENTS, "nobody") == {0: 0}
+    finally:
+        await log.close()
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+async def test_wrong_password_of_kafka_is_broken_and_named_nowhere(
+    secured_kafka: SecuredKafka, mechanism: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The error says that the login is refused; neither it nor any log line, nor a repr, holds the password."""
+    caplog.set_level(logging.WARNING)  # below it no library speaks (infra/logs.py)
+    address = replace(sasl(secured_kafka, mechanism), sasl_password=WRONG)
+    error = await said(address)
+    assert isinstance(error, Broken) and "kafka_sasl_password" in str(error)
+    everything = f"{error!r} {error.__cause__!r} {address!r} {caplog.text}"
+    assert WRONG not in everything
+
+
+async def test_kafka_that_is_signed_by_another_authority_is_not_trusted(
+    secured_kafka: SecuredKafka, tmp_path: Path
+) -> None:
+    """And a client without a certificate is not let in where one is wanted; neither is a password to be sent then."""
+    other = authority(tmp_path, "other")
+    error = await said(replace(sasl(secured_kafka), ssl_ca_file=str(other.file)))
+    assert "kafka_ssl_ca_file" in str(error) and secured_kafka.password not in str(error)
+    assert await said(replace(mutual(secured_kafka), ssl_cert_file="", ssl_key_file=""))
+    missing = await said(replace(sasl(secured_kafka), ssl_ca_file=str(tmp_path / "none.pem")))
+    assert isinstance(missing, Broken) and "TLS files" in str(missing)
+
+
+@pytest.mark.parametrize("way", ["bolt+ssc", "bolt with a CA", "bolt+s with a CA"])
+async def test_graph_database_is_written_and_read_over_tls(
+    secured_neo4j: BoltAddress, trusted: Authority, way: str
+) -> None:
+    """The driver for the hot path, and the one for the schema."""
+    scheme, _, by_ca = way.partition(" ")
+    uri = secured_neo4j.uri.replace("bolt+ssc", scheme)
+    address = replace(secured_neo4j, uri=uri, ca_file=str(trusted.file) if by_ca else "")
+    backend = await BoltBackend.open(address, MemoryLog(1, now_ms))
+    try:
+        memo = backend.vectors("secured")
+        await memo.put_many({b"k" * 32: b"read me"})
+        assert await memo.get_many([b"k" * 32]) == {b"k" * 32: b"read me"}
+    finally:
+        await backend.close()
+
+
+async def test_wrong_password_of_the_graph_database_is_broken_and_named_nowhere(
+    secured_neo4j: BoltAddress, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Likewise; for the schema's driver, too."""
+    caplog.set_level(logging.WARNING)
+    address = replace(secured_neo4j, password=WRONG)
+    with pytest.raises(Broken, match="bolt_password") as caught:
+        await BoltDatabase.connect(address)
+    everything = f"{caught.value!r} {caught.value.__cause__!r} {address!r} {caplog.text}"
+    assert WRONG not in everything
+
+
+async def test_graph_database_that_is_not_trusted_or_asked_in_the_clear_is_not_used(
+    secured_neo4j: BoltAddress, tmp_path: Path
+) -> None:
+    """Another authority's certificate, a file that is not there, and no TLS at all."""
+    address = replace(secured_neo4j, uri=secured_neo4j.uri.replace("bolt+ssc", "bolt"), timeout_s=5.0)
+    other = authority(tmp_path, "other")
+    for wrong in (
+        replace(address, ca_file=str(other.file)),
+        replace(address, ca_file=str(tmp_path / "none.pem")),
+        address,
+    ):
+        with pytest.raises((Broken, Retryable)) as caught:
+            await BoltDatabase.connect(wrong)
+        assert secured_neo4j.password not in str(caught.value)
