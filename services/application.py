@@ -210,7 +210,10 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class EntityStatus:
-    """An entity, what it is made of and why, its strongest relations, its communities from the finest level up."""
+    """An entity, what it is made of and why, its strongest relations, its communities from the finest level up.
+
+    `description` is what the live documents say it is, put together under 500 tokens; empty where they do not.
+    """
 
     id: str
     name: str
@@ -221,6 +224,7 @@ class EntityStatus:
     relations: tuple[SubgraphEdge, ...]
     communities: tuple[int, ...]
     version: int
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)

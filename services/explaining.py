@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from graph.describing import described
 from graph.identity import relation_id
 from graph.retrieval.nakg import related_documents, shared_names
 from graph.retrieval.times import dated_edges
@@ -18,7 +19,7 @@ RELATIONS_SHOWN = 20
 
 
 def explain_entity(view: LiveView, node: int) -> EntityStatus:
-    """Read an entity. Call under `view.lock.read()`. Cost: its labels, links and statements."""
+    """Read an entity. Call under `view.lock.read()`. Cost: its labels, links, passages and statements."""
     entity = view.entities[node]
     return EntityStatus(
         entity.id,
@@ -30,6 +31,7 @@ def explain_entity(view: LiveView, node: int) -> EntityStatus:
         tuple(_relations(view, node)),
         tuple(_communities(view, node)),
         view.version,
+        described(view, node),
     )
 
 

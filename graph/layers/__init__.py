@@ -2,6 +2,7 @@
 
     contract.py     what every layer answers: the neighbours of one number, the links among some
     chunks.py       passages, linked where a relation leads from one to the other, and the links between the layers
+    headings.py     what a passage is called: title and one line
     knowledge.py    entities and the relations between them, with trussness
     similarity.py   entities and their nearest by vector
 
@@ -14,16 +15,19 @@ Source: Zeng et al. 2026 (DA-RAG), section 3.
 
 from graph.layers.chunks import ChunkLayer, entities_in, working_entities
 from graph.layers.contract import Layer, Link, Neighbour
+from graph.layers.headings import Heading, heading
 from graph.layers.knowledge import KnowledgeLayer
 from graph.layers.similarity import SimilarityLayer
 
 __all__ = [
     "ChunkLayer",
+    "Heading",
     "KnowledgeLayer",
     "Layer",
     "Link",
     "Neighbour",
     "SimilarityLayer",
     "entities_in",
+    "heading",
     "working_entities",
 ]

@@ -202,6 +202,7 @@ class EntityBody(_Said):
     merges: list[MergeBody]
     relations: list[EdgeBody] = Field(description="the strongest ones")
     communities: list[int] = Field(description="from the finest level up")
+    description: str = Field(description="what the live documents say it is, under 500 tokens; empty where none does")
     version: int
 
 

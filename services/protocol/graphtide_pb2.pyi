@@ -523,7 +523,7 @@ class EntityRef(_message.Message):
     def __init__(self, graph: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
 
 class EntityStatus(_message.Message):
-    __slots__ = ("id", "name", "type", "mentions", "labels", "merges", "relations", "communities", "version")
+    __slots__ = ("id", "name", "type", "mentions", "labels", "merges", "relations", "communities", "version", "description")
     class Label(_message.Message):
         __slots__ = ("name", "type", "mentions", "chunks")
         NAME_FIELD_NUMBER: _ClassVar[int]
@@ -557,6 +557,7 @@ class EntityStatus(_message.Message):
     RELATIONS_FIELD_NUMBER: _ClassVar[int]
     COMMUNITIES_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     type: str
@@ -566,7 +567,8 @@ class EntityStatus(_message.Message):
     relations: _containers.RepeatedCompositeFieldContainer[Edge]
     communities: _containers.RepeatedScalarFieldContainer[int]
     version: int
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., mentions: _Optional[int] = ..., labels: _Optional[_Iterable[_Union[EntityStatus.Label, _Mapping]]] = ..., merges: _Optional[_Iterable[_Union[EntityStatus.Merge, _Mapping]]] = ..., relations: _Optional[_Iterable[_Union[Edge, _Mapping]]] = ..., communities: _Optional[_Iterable[int]] = ..., version: _Optional[int] = ...) -> None: ...
+    description: str
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., type: _Optional[str] = ..., mentions: _Optional[int] = ..., labels: _Optional[_Iterable[_Union[EntityStatus.Label, _Mapping]]] = ..., merges: _Optional[_Iterable[_Union[EntityStatus.Merge, _Mapping]]] = ..., relations: _Optional[_Iterable[_Union[Edge, _Mapping]]] = ..., communities: _Optional[_Iterable[int]] = ..., version: _Optional[int] = ..., description: _Optional[str] = ...) -> None: ...
 
 class CommunityReport(_message.Message):
     __slots__ = ("community", "level", "title", "summary", "sources", "version", "findings", "rating")

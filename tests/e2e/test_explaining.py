@@ -48,6 +48,7 @@ async def test_entity_names_its_labels_merges_and_relations_until_their_document
     ):
         for doc_id, fact in zip(("a", "b"), FACTS, strict=True):
             body = {"text": f"{fact['subject']} {fact['predicate']} {fact['object']}.", "facts": [fact]}
+            body["entities"] = [{"name": fact["object"], "description": f"said by {doc_id}"}]
             token = (await client.put(f"/documents/{doc_id}", json=body)).json()["token"]
         found = (await client.post("/query", json={"question": "Analytical Engine?", "after": token})).json()
         engine = next(node for node in found["subgraph"]["nodes"] if "Analytical" in node["name"])
@@ -57,7 +58,9 @@ async def test_entity_names_its_labels_merges_and_relations_until_their_document
         assert [(merge["holds"], bool(merge["rule"])) for merge in entity["merges"]] == [(True, True)]
         assert {edge["predicate"] for edge in entity["relations"]} == {"wrote about", "designed"}
         assert entity["communities"]
+        assert sorted(entity["description"].split(". ")) == ["said by a", "said by b."]
         mirrored = await over_grpc(application, engine["id"])
+        assert mirrored.description == entity["description"]
         assert MessageToDict(mirrored)["merges"][0]["rule"] == entity["merges"][0]["rule"]
         assert [label.name for label in mirrored.labels] == [label["name"] for label in entity["labels"]]
         token = (await client.delete("/documents/b")).json()["token"]
@@ -66,5 +69,6 @@ async def test_entity_names_its_labels_merges_and_relations_until_their_document
         left = next(node for node in nodes if "Analytical" in node["name"])
         entity = (await client.get(f"/entities/{left['id']}")).json()
         assert len(entity["labels"]) == 1 and entity["merges"] == []
+        assert entity["description"] == "said by a."
         assert (await client.get("/entities/e-nothing")).status_code == 404
         assert (await client.get("/reports")).json()["reports"] == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from graph.layers import heading
 from graph.retrieval.candidates import NEAR, Measured, measured, titled
 from graph.retrieval.darag.adaptive import Community, Rated, pack, rate
 from graph.retrieval.darag.report import report
@@ -21,6 +22,7 @@ from graph.retrieval.walk import walk
 from graph.tokens import count_tokens
 from graph.view import LiveView, walk_entity
 
+TITLES = 3
 SHARE = 0.25
 """The paper hands out no passages, only communities: how much being in one counts beside similarity is ours."""
 
@@ -81,11 +83,17 @@ def _packed(view: LiveView, scores: Mapping[int, float], count: int, budget: int
     return tuple(passages)
 
 
+def _called(view: LiveView, coarse: Community) -> str:
+    """The titles of a community's first passages."""
+    titles = dict.fromkeys(heading(view, number).title for number in coarse.members[:TITLES])
+    return "; ".join(titles)
+
+
 def _trace(
     view: LiveView, found: Found, rated: Sequence[Rated], chosen: Sequence[Rated], passages: Sequence[Passage]
 ) -> Trace:
     coarse = tuple(
-        Scored(" + ".join(view.chunks[n].chunk_id for n in one.members), "", one.relevance, _parts(one))
+        Scored(" + ".join(view.chunks[n].chunk_id for n in one.members), _called(view, one), one.relevance, _parts(one))
         for one in found.coarse
     )
     fine = tuple(

@@ -207,7 +207,7 @@ async def test_follower_makes_a_reader_anew_that_brings_nothing(monkeypatch: pyt
     reader, made = backend.log.reader, []
 
     def deaf_at_first(topic: str, offsets: dict[int, int]) -> object:
-        made.append(reader(topic, dict.fromkeys(range(3), 10 ** 9) if not made else offsets))
+        made.append(reader(topic, dict.fromkeys(range(3), 10**9) if not made else offsets))
         return made[-1]
 
     monkeypatch.setattr(backend.log, "reader", deaf_at_first)

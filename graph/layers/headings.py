@@ -1,0 +1,55 @@
+"""What a passage is called in the chunk layer: a title and one line that says what it is about (DA-RAG, section 3).
+
+Deviation: the paper has a language model write both. Here they are read off the passage, its document's title and the
+entities it mentions, so that they cost nothing, hold for every document that was ever published, and stay out of what
+is kept and hashed. Invariant: a function of the live view's content alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from graph.describing import sentences
+from graph.view import LiveView
+
+TITLE_CHARS = 80
+LINE_CHARS = 200
+NAMED = 3
+
+
+class Heading(NamedTuple):
+    title: str
+    description: str
+
+
+def heading(view: LiveView, chunk: int) -> Heading:
+    """Title: the passage's own first line where that reads as one, else its document's, else its first words.
+
+    Description: its first sentence, and the entities it mentions most often that the sentence does not name. Call under
+    `view.lock.read()`. Raises KeyError for a passage that is not live. Cost: the passage.
+    """
+    held = view.chunks[chunk]
+    first, _, rest = held.text.strip().partition("\n")
+    own = first.strip().lstrip("#*= ").rstrip("#*= ")
+    has_own = bool(own and rest.strip()) and len(own) <= TITLE_CHARS and own[-1] not in ".!?,;:"
+    body = rest if has_own else held.text
+    sentence = _cut(next(iter(sentences(body)), ""), LINE_CHARS)
+    title = own if has_own else view.documents[held.doc_id].info.title or sentence
+    names = [name for name in _named(view, chunk) if name.casefold() not in sentence.casefold()]
+    about = f" (on {', '.join(names)})" if names else ""
+    return Heading(_cut(" ".join(title.split()), TITLE_CHARS), f"{sentence}{about}")
+
+
+def _named(view: LiveView, chunk: int) -> list[str]:
+    counts: Counter[str] = Counter()
+    for mention in view.chunks[chunk].mentions:
+        counts[view.entities[view.labels[mention.label].node].name] += mention.count
+    return sorted(counts, key=lambda name: (-counts[name], name))[:NAMED]
+
+
+def _cut(text: str, most: int) -> str:
+    """At most so many characters, ending where a word does."""
+    if len(text) <= most:
+        return text
+    return text[: most - 1].rsplit(" ", 1)[0].rstrip(",;:") + "\u2026"

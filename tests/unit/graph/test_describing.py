@@ -1,0 +1,104 @@
+"""What an entity is said to be, and what a passage is called: of the live documents alone, in any order of arrival."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from graph.consolidation import Consolidator
+from graph.describing import MOST_TOKENS, described, joined, sentences
+from graph.layers import heading
+from graph.records import Change, DocumentInfo, Extraction
+from graph.tokens import count_tokens
+from graph.view import LiveView
+from tests.support.extractions import unit
+from tests.support.worlds import RandomWorld, empty_view, snapshot_of
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_descriptions_and_headings_are_those_of_a_rebuild_after_a_random_walk(seed: int) -> None:
+    """Inserts, edits, deletions, merges and splits: every description and heading, to the letter."""
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    world, view, seen = RandomWorld(rng), empty_view(), 0
+    for _ in range(25):
+        view.apply(world.step())
+        rebuilt = empty_view()
+        rebuilt.apply(snapshot_of(world.live))
+        found = descriptions(view)
+        assert found == descriptions(rebuilt) and headings(view) == headings(rebuilt)
+        given = {m.description for one in world.live.values() for u in one.units for m in u.mentions}
+        assert all(sentence.rstrip(".") in given for text in found.values() for sentence in sentences(text))
+        seen += sum(map(bool, found.values()))
+    assert seen
+
+
+def descriptions(view: LiveView) -> dict[str, str]:
+    return {entity.id: described(view, node) for node, entity in view.entities.items()}
+
+
+def headings(view: LiveView) -> dict[str, tuple[str, str]]:
+    return {chunk.chunk_id: heading(view, number) for number, chunk in view.chunks.items()}
+
+
+def test_description_loses_what_only_a_deleted_document_said() -> None:
+    """Two documents describe Ada, one of them twice over; when one goes, its words go."""
+    writer, view = Consolidator("g"), empty_view()
+    said = {"a": "English mathematician", "b": "Daughter of Lord Byron. She knew Babbage"}
+    news = {
+        doc_id: Extraction(doc_id, 1, DocumentInfo(), (unit(f"Ada in {doc_id}.", [("Ada", "", words)], []),))
+        for doc_id, words in said.items()
+    }
+    view.apply(writer.apply([Change(doc_id, None, new) for doc_id, new in news.items()]))
+    [node] = view.entities
+    assert described(view, node) == "Daughter of Lord Byron. She knew Babbage. English mathematician."
+    view.apply(writer.apply([Change("b", news["b"], None)]))
+    assert described(view, node) == "English mathematician."
+    view.apply(writer.apply([Change("a", news["a"], replace(news["a"], revision=2, units=()))]))
+    assert not view.entities
+
+
+def test_joined_descriptions_stay_within_the_bound_and_end_where_a_sentence_does() -> None:
+    """Random descriptions, frequent ones first, none twice; one huge sentence is cut at a word."""
+    seed = 7
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    words = ["engine", "analytical", "mathematician", "of", "the", "first", "programme", "Menabrea", "notes"]
+    for _ in range(200):
+        given = Counter(
+            {
+                " ".join(rng.choices(words, k=rng.randrange(1, 30))) + rng.choice([".", "", "!", ". And more"]): n
+                for n in range(1, rng.randrange(2, 60))
+            }
+        )
+        most = rng.choice([20, 100, MOST_TOKENS])
+        text = joined(given, most)
+        assert text and count_tokens(text) <= most
+        assert text[-1] in ".!\u2026"
+        first = max(given, key=lambda one: given[one])
+        assert text[-1] == "\u2026" or text.startswith(sentences(first if first[-1] in ".!" else f"{first}.")[0])
+    assert joined(Counter({"a mathematician": 3, "A mathematician": 1, "mathematician": 2})) == "a mathematician."
+    assert joined(Counter()) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "expected"),
+    [
+        ("# The Engine\nIt was never built. Why?", "Notes", ("The Engine", "It was never built. (on Ada)")),
+        ("Ada wrote notes. They were read.", "Notes", ("Notes", "Ada wrote notes.")),
+        ("Ada wrote notes. They were read.", "", ("Ada wrote notes.", "Ada wrote notes.")),
+        ("Only words, no mark", "", ("Only words, no mark", "Only words, no mark (on Ada)")),
+    ],
+)
+def test_heading_is_the_passages_own_line_or_its_documents_title(
+    text: str, title: str, expected: tuple[str, str]
+) -> None:
+    """A first line that reads as a heading, else the document's title, else the first sentence."""
+    view = empty_view()
+    new = Extraction("d", 1, DocumentInfo(title), (unit(text, [("Ada", "", "")], []),))
+    view.apply(Consolidator("g").apply([Change("d", None, new)]))
+    [number] = view.chunks
+    assert heading(view, number) == expected
