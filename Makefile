@@ -60,6 +60,9 @@ bench-reports: env ## what reports cost when a document is edited, and what them
 bench-cluster: env ## each stage of a cluster on real servers, a burst, a steady rate; writes docs/scaling.md; half an hour
 	@$(BIN)/python -m tests.bench.cluster
 
+bench-scaling: env ## what a graph costs as it grows, and what that makes of many; writes docs/scaling.md; an hour
+	@$(BIN)/python -m tests.bench.scaling
+
 bench-cluster-quick: env ## the same, small, and nothing written
 	@$(BIN)/python -m tests.bench.cluster --quick --no-page
 
@@ -74,6 +77,12 @@ try-llm: env ## a few documents and questions with the endpoint that GRAPHTIDE_L
 
 bench-bolt: env ## commits and snapshots on Neo4j beside SQLite
 	@$(BIN)/python -m tests.bench.bolt_store
+faults: env ## broker and graph database away for a minute each under load, and a longer walk; about ten minutes
+	@$(BIN)/pytest tests/recovery/servers_away.py
+	@$(MAKE) --no-print-directory walk MINUTES=5
+
+walk: env ## the random walk of a cluster for MINUTES (default 30), from SEED if there is one
+	@$(BIN)/python -m tests.recovery.cluster_walk --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
 
 law: env ## the law on real documents: shuffled, thrice, edited, deleted, killed; about ten minutes
 	@$(BIN)/python -m tests.recovery.musique

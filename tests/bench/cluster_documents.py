@@ -31,10 +31,10 @@ def name(number: int) -> str:
     return f"{''.join(syllables[:3]).title()} {''.join(syllables[3:]).title()}"
 
 
-def bodies(count: int, *, facts: bool = True, seed: int = SEED) -> Iterator[Body]:
-    """Bodies as the HTTP API takes them, with their ids; about `EDGES` relations each. Without `facts`, text only."""
-    for number, edges in enumerate(documents(seed, count, edges_per_document=EDGES)):
-        said = [(name(int(u)), _VERBS[int(u + v) % len(_VERBS)], name(int(v))) for u, v in edges]
+def bodies(count: int, *, facts: bool = True, seed: int = SEED, edges: int = EDGES) -> Iterator[Body]:
+    """Bodies as the HTTP API takes them, with their ids; about `edges` relations each. Without `facts`, text only."""
+    for number, pairs in enumerate(documents(seed, count, edges_per_document=edges)):
+        said = [(name(int(u)), _VERBS[int(u + v) % len(_VERBS)], name(int(v))) for u, v in pairs]
         body: Body = {"id": f"d{number}", "text": " ".join(f"{a} {verb} {b}." for a, verb, b in said)}
         if facts:
             body["facts"] = [{"subject": a, "predicate": verb, "object": b} for a, verb, b in said]

@@ -62,5 +62,5 @@ def write(page: Path, marker: str, rows: Iterable[Row], told: str, head: str = "
     _, closed, after = rest.partition(end)
     if not found or not closed:
         raise ValueError(f"{page.name} has no place marked {marker}")
-    table = "\n".join([f"| | measured | {head} |", "| --- | --- | --- |", *(row.line() for row in rows)])
+    table = "\n".join([f"| | | {head} |", "| --- | --- | --- |", *(row.line() for row in rows)])
     page.write_text(f"{before}{begin}\n{table}\n\n{told}; on {machine()}.\n{end}{after}")
