@@ -1,0 +1,87 @@
+"""Dead letters on a real broker: poison written straight to the topic, buried by a worker, dealt with at the desk."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+
+import pytest
+
+from services.application import LetterQuery, LetterStatus
+from services.letters import dropped, listed, retried, shown
+from streams.errors import Invalid, NotFound
+from streams.messages import DOCUMENTS, DocumentMessage, document_key
+from streams.ports import Position, Record, State
+from tests.support.extraction_cluster import Cluster, cluster
+from tests.support.kafka_server import KafkaServer
+from tests.support.logs import PATIENCE_S
+
+# Faust's own services end like that, now and then, when they are stopped while they begin to wait.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:coroutine 'sleep' was never awaited",
+    "ignore:Exception ignored in. <coroutine object sleep:pytest.PytestUnraisableExceptionWarning",
+)
+
+POISON = {
+    "g|json": b'{"schema":1,"text":',
+    "g|schema": b'{"schema":99,"text":"Ada Lovelace."}',
+    "no-bar": b'{"schema":1,"text":"Ada Lovelace."}',
+}
+"""By key: no JSON, a schema that nobody knows, a key that names no document."""
+RIGHT = DocumentMessage("g", "json", "Ada Lovelace knew Charles Babbage.")
+
+
+@pytest.fixture
+async def one(kafka: KafkaServer) -> AsyncIterator[Cluster]:
+    async with cluster(kafka) as made:
+        yield made
+
+
+async def letters(one: Cluster, graph: str, count: int) -> dict[str, LetterStatus]:
+    """The letters of the graph by their documents, read page by page, once there are so many."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            found: dict[str, LetterStatus] = {}
+            after, ends = "", False
+            while not ends:
+                page = await listed(one.log, graph, LetterQuery(after, 1))
+                found |= {each.doc_id: each for each in page.letters}
+                after, ends = page.next, not page.next
+            if len(found) == count:
+                return found
+            await asyncio.sleep(0.02)
+
+
+async def test_poison_is_listed_shown_corrected_and_dropped_on_a_broker(one: Cluster) -> None:
+    """Each with its reason and its bytes; the corrected document comes out as a newer revision; nothing is left."""
+
+    async def accept(record: Record) -> Position:
+        [position] = await one.log.append(DOCUMENTS, [record])
+        return position
+
+    await one.publish([Record(key, value) for key, value in POISON.items()])
+    async with one.working(one.stage()):
+        mine, nameless = await letters(one, "g", 2), await letters(one, "*", 1)
+        assert set(mine) == {"json", "schema"}
+        assert set(nameless) == {"no-bar"}
+        for graph, each in [("g", mine["json"]), ("g", mine["schema"]), ("*", nameless["no-bar"])]:
+            whole = await shown(one.log, graph, each.id)
+            key = document_key("g", whole.doc_id) if graph == "g" else whole.doc_id
+            assert base64.b64decode(whole.original) == POISON[key]
+            assert (whole.stage, whole.attempts, each.original) == ("extract", 1, "")
+            assert whole.reason
+        with pytest.raises(Invalid, match="send a correction"):
+            await retried(one.log, "g", mine["json"].id, accept)
+        await retried(one.log, "g", mine["json"].id, accept, RIGHT)
+        [extraction] = await one.extractions(1)
+        assert extraction.doc_id == "json"
+        assert extraction.revision > mine["json"].revision
+        entry = await one.ledger.latest("g", "json")
+        assert entry is not None
+        assert entry.state is State.ACCEPTED, "it waits for consolidation, and has not failed"
+        assert (await dropped(one.log, "g", mine["schema"].id)).settled == "dropped"
+        assert (await dropped(one.log, "*", nameless["no-bar"].id)).settled == "dropped"
+        with pytest.raises(NotFound):
+            await shown(one.log, "g", "99-0")
+        assert await letters(one, "g", 0) == await letters(one, "*", 0) == {}
