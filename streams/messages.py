@@ -41,6 +41,8 @@ MOST_ID_CHARS = 512
 MOST_WEIGHT = 1_000_000.0
 MOST_METADATA_DEPTH = 32
 _GRAPH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")  # it names a folder, too: no separator, no dot in front
+FACT_FIELDS = (6, 8)
+"""Of an extraction's fact. The last two are when it held; records from before there were times have none."""
 _MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError)
 
 
@@ -277,9 +279,9 @@ def _extraction_in(body: dict[str, Any]) -> Extraction:
     for key, text, start, end, mentions, facts in body["units"]:
         vector = _next(rows)
         seen = tuple(Mention(name, type_, said, _next(rows)) for name, type_, said in mentions)
-        held = tuple(
-            Fact(s, p, o, said, line, w, _next(rows), since, till) for s, p, o, said, line, w, since, till in facts
-        )
+        if any(len(fact) not in FACT_FIELDS for fact in facts):
+            raise ValueError("a fact has another number of fields")
+        held = tuple(Fact(s, p, o, said, line, w, _next(rows), *times) for s, p, o, said, line, w, *times in facts)
         if any(not 0 <= place < len(seen) for fact in held for place in (fact.subject, fact.object)):
             raise ValueError("a fact is about a mention that is not there")
         units.append(Unit(bytes.fromhex(key), text, start, end, vector, seen, held))
