@@ -13,12 +13,15 @@ from sklearn.cluster import DBSCAN  # type: ignore[import-untyped]
 
 from graph.records import DocumentInfo
 from graph.retrieval import Filters, Question, retrieve
+from graph.retrieval.candidates import HUB, entities_of
 from graph.retrieval.nakg import Nakg, related_documents
+from graph.retrieval.nakg import documents as nakg_documents
 from graph.retrieval.nakg.clustering import dbscan
-from graph.retrieval.nakg.documents import documents
+from graph.retrieval.nakg.documents import candidate_passages, documents
 from graph.retrieval.nakg.edges import connect
 from graph.retrieval.nakg.propagation import propagate
 from graph.retrieval.nakg.scoring import lexical, separated
+from graph.retrieval.seeds import find_seeds
 from tests.model.nakg_oracle import slow_attention, slow_document, slow_edges, slow_propagation
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
@@ -193,3 +196,29 @@ def test_related_documents_of_a_document_that_is_not_live_are_refused() -> None:
     """A document that is not there is named."""
     with pytest.raises(KeyError, match="nobody"):
         related_documents(small_view([]), "nobody", 3)
+
+
+@pytest.mark.parametrize("order", range(3))
+def test_passages_that_are_led_to_are_those_of_the_rarest_entities_when_there_are_more(
+    order: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of more than LED the rarest entity decides, then the chunk id, whatever the order of arrival; all if they fit."""
+    drawn = random_documents(random.Random(8), 90)
+    view = small_view(random.Random(order).sample(drawn, len(drawn)) if order else drawn)
+    question = bag_of_words("amber grove near cedar heron")
+    seeds = find_seeds(view, question, None, 90)
+    near = replace(seeds, passages=seeds.passages[:5], statements=())
+    first = {hit.number for hit in near.passages}
+    strength: dict[str, float] = {}
+    for chunk in view.chunks:
+        shared = (entities_of(view, chunk) & entities_of(view, other) for other in first)
+        counts = [len(view.entities[node].chunks) for node in set().union(*shared)]
+        if chunk not in first and any(count <= HUB for count in counts):
+            strength[view.chunks[chunk].chunk_id] = -min(counts)
+    ranked = sorted(strength, key=lambda chunk_id: (-strength[chunk_id], chunk_id))
+    assert len(ranked) > 20
+    for most in (0, 1, 7, 20, len(ranked)):
+        monkeypatch.setattr(nakg_documents, "LED", most)
+        found = candidate_passages(view, question, near, None).numbers
+        expected = {view.chunks[number].chunk_id for number in first}.union(ranked[:most])
+        assert [view.chunks[number].chunk_id for number in found] == sorted(expected)
