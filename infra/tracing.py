@@ -84,7 +84,8 @@ class OtlpTracer:
         parent: OtelSpan | None = _current.get()
         links: list[Link] = []
         if behind is not None:
-            found = list(dict.fromkeys(one for one in map(_context_in, behind) if one.is_valid))
+            carried = [one for one in map(_context_in, behind) if one.is_valid]
+            found = list({(one.trace_id, one.span_id): one for one in carried}.values())
             first = next((one for one in found if one.trace_flags.sampled), found[0] if found else None)
             links = [Link(one) for one in found if one is not first]
             parent = NonRecordingSpan(first) if first else None

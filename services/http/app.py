@@ -9,6 +9,7 @@ from typing import Any
 
 from fastapi import Depends, FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.telemetry import TelemetryConfig
 from prometheus_client import CollectorRegistry
 from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
@@ -30,6 +31,15 @@ from services.protocol.questions import QueryBody
 
 _SUMMARY = "A knowledge graph that stays current while documents stream in, and answers from it."
 
+_NO_TELEMETRY: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+"""FastAPI's own would tell of errors with their messages, and of query strings. Ours: `observation.py`."""
+
 
 def create_app(
     application: Application,
@@ -49,6 +59,7 @@ def create_app(
         dependencies=[Depends(permission(gate))],
         docs_url=None,
         redoc_url=None,
+        telemetry=_NO_TELEMETRY,
     )
     app.include_router(document_routes(application, limits))
     app.include_router(query_routes(application, limits))

@@ -90,6 +90,11 @@ class Collector:
                 self._arrived.wait(left_s)
             return list(self._spans)
 
+    def until_asked(self, times: int, patience_s: float = 30.0) -> None:
+        """Returns once it was asked that often to take spans, whatever it answered."""
+        with self._arrived:
+            assert self._arrived.wait_for(lambda: len(self.bodies) >= times, patience_s), "nobody asked"
+
     def _take(self, path: str, body: bytes) -> None:
         with self._arrived:
             self.paths.add(path)

@@ -1,0 +1,76 @@
+"""What tracing costs a document: nothing is installed, and spans go to a collector, in turns on the same documents.
+
+python -m tests.bench.tracing [--documents 300] [--rounds 5]
+
+The embedded service without models, in this process; process CPU time, because the machine may be busy. `silent` is
+what the calls of streams/tracing.py on a document's path take where nothing is installed, as a share of the document.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from infra.settings import Settings
+from services.application import Ask
+from services.wiring import open_application
+from streams.messages import DocumentMessage
+from streams.tracing import Kind, carried, carried_on, received, span, told
+from tests.support.collector import Collector
+
+CALLS = 20_000
+
+
+async def cpu_s_each(documents: int, endpoint: str) -> float:
+    """Seconds of CPU a document, from publishing to its being queryable, in a fresh data folder."""
+    texts = [f"Ada number {n} met Ben number {n % 17} in town {n % 29}. Ben knows Cleo." for n in range(documents)]
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_application(Settings(data=Path(folder), otlp_endpoint=endpoint)) as application:
+            started = time.process_time()
+            for number, text in enumerate(texts):
+                receipt = await application.publish([DocumentMessage("g", f"d{number}", text)])
+            await application.query("g", Ask("Who met Ada?", after=receipt.token, generate=False, timeout_s=300))
+            return (time.process_time() - started) / documents
+
+
+def silent_s() -> float:
+    """Seconds that one document's calls take where nothing is installed."""
+    started = time.process_time()
+    for number in range(CALLS):
+        with received("HTTP", [()], Kind.SERVER) as request:
+            request.rename("PUT")
+            with span("publish", Kind.PRODUCER, graph="g", doc_id="d", documents=1):
+                carried()
+        with received("extract", [()], graph="g", doc_id="d", revision=number):
+            with span("embed", texts=3):
+                pass
+            carried_on(())
+        with received("consolidate", [()], partition=0, records=1):
+            with span("follow", graph="g", version=number):
+                carried()
+            told("apply", [()], 0, graph="g", doc_id="d", revision=number, state="applied")
+    return (time.process_time() - started) / CALLS
+
+
+def main() -> None:
+    """Measure, and print medians."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--documents", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=5)
+    chosen = parser.parse_args()
+    with Collector() as collector:
+        off, on = [], []
+        for _ in range(chosen.rounds):
+            off.append(asyncio.run(cpu_s_each(chosen.documents, "")))
+            on.append(asyncio.run(cpu_s_each(chosen.documents, collector.endpoint)))
+    silent, base = median(silent_s() for _ in range(5)), median(off)
+    print(f"a document: {base * 1e3:.2f} ms of CPU without, {median(on) * 1e3:.2f} ms with tracing and its collector")
+    print(f"ratio {median(on) / base:.3f}; silent calls {silent * 1e6:.1f} µs, {silent / base:.3%} of a document")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,301 @@
+"""Spans as a collector gets them: of a document from the request to the view, of a question, in one process or many."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import grpc
+import httpx
+import pytest
+
+from infra.settings import Settings
+from services.application import Ask
+from services.cluster.remote import RemoteApplication
+from services.http.app import create_app
+from services.protocol import graphtide_pb2 as pb
+from services.rpc.server import SERVICE
+from services.tracing import traced
+from services.wiring import open_application
+from tests.support.collector import Collector, Seen
+from tests.support.llm_server import LlmServer
+from tests.support.openai_server import OpenAIServer
+from tests.support.processes import Service, service
+from tests.support.serving import grpc_service, http_service
+from tests.support.watched import watched_roles
+
+MARK = "Zyxomma"
+"""A word of the documents and of the questions that is in nothing else."""
+TEXT = f"Marie Curie discovered polonium in Paris. {MARK} met Marie Curie in Sceaux."
+TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+TRACEPARENT = f"00-{TRACE}-{CALLER}-01"
+DOCUMENT = "/v1/graphs/g/documents/curie"
+SERVER = 2
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with Collector() as one:
+        yield one
+
+
+def has(names: Iterable[str], spans: list[Seen], trace: str = TRACE) -> bool:
+    return set(names) <= {one.name for one in spans if one.trace == trace}
+
+
+def parents(spans: list[Seen], trace: str = TRACE) -> dict[str, str]:
+    """The name of each span's parent in the trace, "" for the caller's. Fails when one hangs in the air."""
+    ours = {one.id: one for one in spans if one.trace == trace}
+    assert {one.parent for one in ours.values()} <= {*ours, CALLER}, "the trace is not connected"
+    return {one.name: ours[one.parent].name if one.parent in ours else "" for one in ours.values()}
+
+
+def said(spans: list[Seen], name: str, trace: str = TRACE) -> dict[str, object]:
+    return next(one.said for one in spans if (one.name, one.trace) == (name, trace))
+
+
+def url(service_url: str) -> httpx.Client:
+    return httpx.Client(base_url=service_url, headers={"traceparent": TRACEPARENT}, timeout=30)
+
+
+def models(llm: LlmServer, embeddings: OpenAIServer) -> dict[str, str]:
+    return {
+        "GRAPHTIDE_LLM_BASE_URL": llm.base_url,
+        "GRAPHTIDE_LLM_MODEL": "m",
+        "GRAPHTIDE_LLM_API_KEY": "sk-llm-SECRETMARK",
+        "GRAPHTIDE_EMBEDDING_BASE_URL": embeddings.base_url,
+        "GRAPHTIDE_EMBEDDING_MODEL": "e",
+        "GRAPHTIDE_EMBEDDING_API_KEY": "sk-emb-SECRETMARK",
+    }
+
+
+PUT = "PUT /v1/graphs/{graph}/documents/{id:document_id}"
+WAY = {
+    PUT: "",
+    "publish": PUT,
+    "extract": "publish",
+    "llm": "extract",
+    "embed": "extract",
+    "embedding call": "embed",
+    "consolidate": "extract",
+    "follow": "consolidate",
+    "apply": "extract",
+}
+ASK = "POST /v1/graphs/{graph}/query"
+QUESTION = {ASK: "", "query": ASK, "wait": "query", "embed": "query", "retrieve": "query", "generate": "query"}
+
+
+def test_document_is_one_trace_from_the_request_to_the_view(tmp_path: Path, collector: Collector) -> None:
+    """With real calls of models; the caller's trace goes on, the answer names it, the log's lines too."""
+    log = tmp_path / "log"
+    with LlmServer() as llm, OpenAIServer() as embeddings:
+        ours = {"GRAPHTIDE_OTLP_ENDPOINT": collector.endpoint, "GRAPHTIDE_LOG_FORMAT": "json"}
+        with service(tmp_path / "data", models(llm, embeddings) | ours, log) as running, url(running.url) as http:
+            answer = http.put(DOCUMENT, json={"text": TEXT})
+            assert answer.headers["x-trace-id"] == TRACE
+            spans = collector.until(lambda spans: has(WAY, spans))
+    assert parents(spans) == WAY and {one.service for one in spans} == {"graphtide-serve"}
+    assert said(spans, "extract") == {"graph": "g", "doc_id": "curie", "revision": 0}
+    assert said(spans, "apply") == {"graph": "g", "doc_id": "curie", "revision": 0, "state": "applied"}
+    assert said(spans, "follow") == {"graph": "g", "version": 1}
+    assert said(spans, "llm")["stage"] == "extract" and said(spans, "llm")["prompt_tokens"]
+    ends = {one.name: one.ended_ns for one in spans if one.trace == TRACE}
+    assert ends["publish"] < ends["extract"] < ends["follow"] <= ends["apply"]
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["trace_id"] for line in lines if line["message"] == "request" and line["method"] == "PUT"] == [TRACE]
+    check_secrecy(collector)
+
+
+def check_secrecy(collector: Collector) -> None:
+    """No text, no question, no secret: whatever was sent is searched as bytes."""
+    assert collector.paths == {"/v1/traces"}
+    for hidden in (MARK, "polonium", "SECRETMARK", "Traceback"):
+        assert not [body for body in collector.bodies if hidden.encode() in body], hidden
+    assert not [one for one in collector.spans if one.events]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_question_is_one_trace_with_its_steps(tmp_path: Path, collector: Collector, streamed: bool) -> None:
+    """Waiting, embedding, retrieval, writing with its calls; at once or in pieces; the same through gRPC."""
+    with LlmServer() as llm, OpenAIServer() as embeddings:
+        ours = {"GRAPHTIDE_OTLP_ENDPOINT": collector.endpoint}
+        with service(tmp_path / "data", models(llm, embeddings) | ours) as running, url(running.url) as http:
+            token = httpx.put(running.url + DOCUMENT, json={"text": TEXT}).json()["token"]
+            body = {"question": f"Who met {MARK}?", "mode": "local", "after": token}
+            accept = {"accept": "text/event-stream"} if streamed else {}
+            answer = http.post("/v1/graphs/g/query", json=body, headers=accept)
+            assert answer.status_code == 200 and answer.headers["x-trace-id"] == TRACE
+            http.post("/v1/graphs/g/query", json=body | {"mode": MARK})
+            spans = collector.until(lambda spans: has({*QUESTION, "llm"}, spans))
+            check_refused(collector)
+            check_grpc(running, collector, token)
+    asked = [one for one in spans if one.trace == TRACE]
+    assert parents(asked) == QUESTION | {"llm": "generate", "embedding call": "embed"}
+    assert said(spans, "query").items() >= {"graph": "g", "mode": "local", "version": 1}.items()
+    assert said(spans, "retrieve") == {"mode": "local"}
+    check_secrecy(collector)
+
+
+def check_refused(collector: Collector) -> None:
+    """A question that cannot be answered has a span too, which does not repeat what was asked."""
+    spans = collector.until(lambda spans: any(one.error == "Invalid" for one in spans))
+    assert next(one.said["mode"] for one in spans if one.error == "Invalid") == "unknown"
+
+
+def check_grpc(running: Service, collector: Collector, token: str) -> None:
+    trace = "1" * 32
+    with grpc.insecure_channel(running.grpc) as channel:
+        query = channel.unary_unary(f"/{SERVICE}/Query", pb.QueryRequest.SerializeToString, pb.Answer.FromString)
+        metadata = (("traceparent", f"00-{trace}-{CALLER}-01"),)
+        request = pb.QueryRequest(graph="g", question=f"Who met {MARK}?", mode="local", after=token)
+        _, call = query.with_call(request, metadata=metadata)
+        assert dict(call.initial_metadata())["x-trace-id"] == trace
+    spans = collector.until(lambda spans: has({"query", f"{SERVICE}/Query"}, spans, trace))
+    assert parents(spans, trace)["query"] == f"{SERVICE}/Query"
+
+
+async def test_trace_goes_through_every_process_of_a_cluster(tmp_path: Path, collector: Collector) -> None:
+    """Gateway, replica, topics of three partitions, extraction, the writer, the outbox, the view; and back."""
+    async with (
+        traced(Settings(otlp_endpoint=collector.endpoint), "test"),
+        watched_roles(tmp_path) as cluster,
+        grpc_service(cluster.replica) as channel,
+        http_service(create_app(RemoteApplication(channel))) as at,
+        httpx.AsyncClient(base_url=at, headers={"traceparent": TRACEPARENT}, timeout=30) as http,
+    ):
+        token = (await http.put(DOCUMENT, json={"text": TEXT})).json()["token"]
+        other = f"00-{'2' * 32}-{CALLER}-01"
+        body = {"question": f"Who met {MARK}?", "mode": "local", "after": token}
+        await http.post("/v1/graphs/g/query", json=body, headers={"traceparent": other})
+        way = {*WAY} - {"llm", "embedding call"}
+        spans = await asyncio.to_thread(
+            collector.until, lambda spans: has(way, spans) and has(QUESTION, spans, "2" * 32)
+        )
+    assert parents(spans) == {name: above for name, above in WAY.items() if name in way} | {
+        "publish": f"{SERVICE}/PublishAll",
+        f"{SERVICE}/PublishAll": PUT,
+    }
+    assert parents(spans, "2" * 32) == QUESTION | {"query": f"{SERVICE}/Query", f"{SERVICE}/Query": ASK}
+    check_secrecy(collector)
+
+
+async def test_batch_is_linked_to_the_trace_of_each_document(tmp_path: Path, collector: Collector) -> None:
+    """Documents of several traces in one batch: it is in the trace of one, linked to the others, and each trace tells
+    how its document ended.
+    """
+    traces = [f"{number:032x}" for number in range(1, 9)]
+    settings = Settings(data=tmp_path, otlp_endpoint=collector.endpoint)
+    async with (
+        open_application(settings) as application,
+        http_service(create_app(application)) as at,
+        httpx.AsyncClient(base_url=at, timeout=30) as http,
+    ):
+        first = await http.put(
+            "/v1/graphs/g/documents/first", json={"text": TEXT}, headers={"traceparent": TRACEPARENT}
+        )
+        await application.query("g", Ask("?", after=first.json()["token"]))
+        async with application._runtime.upkeep.consolidate.paused():  # type: ignore[attr-defined]
+            for number, trace in enumerate(traces):
+                headers = {"traceparent": f"00-{trace}-{CALLER}-01"}
+                body = {"text": f"{MARK} met Ada number {number}."}
+                await http.put(f"/v1/graphs/g/documents/d{number}", json=body, headers=headers)
+            await asyncio.to_thread(
+                collector.until, lambda spans: all(has({"extract"}, spans, trace) for trace in traces)
+            )
+        spans = await asyncio.to_thread(
+            collector.until, lambda spans: all(has({"apply"}, spans, trace) for trace in traces)
+        )
+    spans = [one for one in spans if one.trace in traces]
+    batches = [one for one in spans if one.name == "consolidate"]
+    extracted = {(one.trace, one.id) for one in spans if one.name == "extract"}
+    followed = [{*one.links, (one.trace, one.parent)} for one in batches]
+    assert set().union(*followed) == extracted and sum(map(len, followed)) == len(traces) > len(batches)
+    for one in (one for one in spans if one.name == "apply"):
+        assert one.said["state"] == "applied" and (one.trace, one.parent) in extracted
+        assert len(one.links) == 1 and one.links[0] in {(batch.trace, batch.id) for batch in batches}
+
+
+def test_service_goes_on_without_its_collector_and_says_so_once(tmp_path: Path, collector: Collector) -> None:
+    """Documents and questions as ever, one warning however often spans are refused, and an end in order."""
+    collector.status = 503
+    log = tmp_path / "log"
+    with service(tmp_path / "data", {"GRAPHTIDE_OTLP_ENDPOINT": collector.endpoint}, log) as running:
+        with url(running.url) as http:
+            for number in range(3):
+                token = http.put(f"{DOCUMENT}-{number}", json={"text": TEXT}).json()["token"]
+                asked = {"question": "Who discovered polonium?", "after": token}
+                assert http.post("/v1/graphs/g/query", json=asked).json()["answer"]
+                collector.until_asked(2 * number + 2)
+        assert running.stop() == 0
+    assert log.read_text().count("WARNING graphtide: the collector") == 1
+    assert "opentelemetry" not in log.read_text()
+
+
+def test_nothing_of_opentelemetry_is_loaded_without_an_endpoint(tmp_path: Path) -> None:
+    """The stages, embedded and of a cluster, answer with no module of it. The HTTP face loads the API alone, because
+    FastAPI does, and neither the SDK nor an exporter.
+    """
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "data")],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    before, behind_http = map(json.loads, done.stdout.splitlines())
+    assert before == []
+    assert not [name for name in behind_http if name.startswith(("opentelemetry.sdk", "opentelemetry.exporter"))]
+    assert "infra.tracing" not in behind_http
+
+
+SCRIPT = """
+import asyncio, json, sys
+from pathlib import Path
+from infra.settings import Settings
+from services.application import Ask
+from services.wiring import open_application
+from streams.messages import DocumentMessage
+import services.cluster.wiring, services.cluster.roles, services.cluster.remote, services.rpc.server
+
+
+def loaded():
+    return [name for name in sys.modules if name.partition(".")[0] == "opentelemetry" or name == "infra.tracing"]
+
+
+async def main():
+    async with open_application(Settings(data=Path(sys.argv[1]))) as application:
+        receipt = await application.publish([DocumentMessage("g", "d", "Marie Curie discovered polonium.")])
+        await application.query("g", Ask("Who discovered polonium?", after=receipt.token))
+        print(json.dumps(loaded()))
+        import services.http.app
+        services.http.app.create_app(application)
+        print(json.dumps(loaded()))
+
+asyncio.run(main())
+"""
+
+
+async def test_share_bounds_what_begins_here_and_not_what_a_caller_began(tmp_path: Path, collector: Collector) -> None:
+    """At a share of 0 only the trace arrives whose caller has it recorded; every answer names its trace even so."""
+    settings = Settings(data=tmp_path, otlp_endpoint=collector.endpoint, otlp_sampled_share=0)
+    async with (
+        open_application(settings) as application,
+        http_service(create_app(application)) as at,
+        httpx.AsyncClient(base_url=at, timeout=30) as http,
+    ):
+        for sent in ({}, {"traceparent": "nonsense"}, {"traceparent": f"00-{'3' * 32}-{CALLER}-00"}):
+            answer = await http.put(DOCUMENT, json={"text": TEXT}, headers=sent)
+            assert len(answer.headers["x-trace-id"]) == 32 and answer.headers["x-trace-id"] != TRACE
+        await http.put(DOCUMENT, json={"text": f"{TEXT} Again."}, headers={"traceparent": TRACEPARENT})
+        assert "x-trace-id" not in (await http.get("/healthz")).headers
+        spans = await asyncio.to_thread(collector.until, lambda spans: has({"apply", "follow"}, spans))
+    assert {one.trace for one in spans} == {TRACE}
