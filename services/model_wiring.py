@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from infra.models.accounting import Accounts, Price, Rules
 from infra.models.chunking import SemanticChunker
 from infra.models.extraction_memo import MemoisedExtractor
-from infra.models.graph_prompts import load_prompts
+from infra.models.graph_prompts import ANSWER, ANSWER_PART, EXTRACTION, REPORT, ByGraph, prompts_by_graph
 from infra.models.hashing_embeddings import HashingEmbedder
 from infra.models.limits import Gate, Limits
 from infra.models.memo import MemoisedEmbedder, VectorStore
@@ -48,8 +48,10 @@ class Plan:
 
     settings: Settings
     rules: Rules
-    prompt: Prompt
-    prompts: Mapping[str, Prompt]
+    extraction: ByGraph
+    answers: ByGraph
+    answer_parts: ByGraph
+    reports: ByGraph
 
     def chunker(self) -> SemanticChunker:
         return SemanticChunker(self.settings.chunk_tokens)
@@ -105,7 +107,9 @@ def plan(settings: Settings) -> Plan:
             "a language model needs both GRAPHTIDE_LLM_BASE_URL (https://api.openai.com/v1 for OpenAI) "
             "and GRAPHTIDE_LLM_MODEL: set the other one, too"
         )
-    return Plan(settings, _rules(settings), *load_prompts(Path(settings.prompts) if settings.prompts else None))
+    folder = Path(settings.prompts) if settings.prompts else None
+    said = (prompts_by_graph(folder, kind) for kind in (EXTRACTION, ANSWER, ANSWER_PART, REPORT))
+    return Plan(settings, _rules(settings), *said)
 
 
 def _rules(settings: Settings) -> Rules:
@@ -147,13 +151,14 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
         stack.push_async_callback(memoised.close)
         return memoised
 
-    own = {graph: extractor(prompt) for graph, prompt in chosen.prompts.items()}
-    reading = Models(chosen.chunker(), extractor(chosen.prompt), remembered, own)
-    reporter: Reporter = OpenAIReporter(chat, tally)
+    own = {graph: extractor(prompt) for graph, prompt in chosen.extraction.own.items()}
+    reading = Models(chosen.chunker(), extractor(chosen.extraction.default), remembered, own)
+    reporter: Reporter = OpenAIReporter(chat, tally, chosen.reports)
     if memos.reports is not None:
         reporter = MemoisedReporter(reporter, memos.reports)
     cheaper = _chat(chosen.settings, accounts, stack, chosen.settings.llm_rating_model)
-    return ModelSet(reading, OpenAIGenerator(chat), embedder, chat, reporter, OpenAIRater(cheaper or chat))
+    generator = OpenAIGenerator(chat, chosen.answers, chosen.answer_parts)
+    return ModelSet(reading, generator, embedder, chat, reporter, OpenAIRater(cheaper or chat))
 
 
 def _embedder(settings: Settings, accounts: Accounts, stack: AsyncExitStack) -> Embedder:

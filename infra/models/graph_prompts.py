@@ -1,12 +1,14 @@
-"""What a graph's documents are read with: the built-in prompt, or what the folder of prompts says for all or for one.
+"""What a graph's models are told: the built-in prompts, or what the folder of prompts says for all graphs or for one.
 
     PROMPTS/extraction.md           a template in the place of the built-in one, for all graphs
     PROMPTS/extraction.toml         entity_types, domain, language: put into the template, for all graphs
     PROMPTS/<graph>/extraction.md   the same for one graph, in the place of those for all
     PROMPTS/<graph>/extraction.toml
 
-A template is words, not a program: three names in braces are filled, once, with nothing from a document. Whatever is
-wrong with a file is said at the start, with the file's name. The invariant: other words, another version.
+Likewise `answer` (`answer-part.md` is the template for one part of a long answer, `answer.toml` holds for both) and
+`report`, whose .toml takes domain and language. A template is words, not a program: its names in braces are filled,
+once, with nothing from a document. Whatever is wrong with a file is said at the start, with the file's name. The
+invariant: other words, another version.
 """
 
 from __future__ import annotations
@@ -14,18 +16,15 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from infra.models.extraction_answer import MOST_ENTITIES, MOST_RELATIONS
-from infra.models.prompts import Prompt, filled, words_of
+from infra.models.prompts import MOST_FINDINGS, NOTHING_FITS, Prompt, filled, words_of
 from streams.errors import Broken, Rejected
 from streams.messages import split_document_key
 
-PROMPT = "extraction-1"
 MOST_CHARS = 20_000
-_FILLED = frozenset({"most_entities", "most_relations", "guidance"})
-_NEEDED = ("<document-", "entities", "relations", "evidence")
 _PLACES = re.compile(r"\{([A-Za-z_]+)\}")
 
 
@@ -37,8 +36,8 @@ class Guidance:
     domain: str = ""
     language: str = ""
 
-    def words(self) -> str:
-        """What is put into the template; nothing, when there is nothing to say."""
+    def words(self, write: str) -> str:
+        """What is put into the template; nothing, when there is nothing to say. `write` is what has a language."""
         said = [f"- The documents are about {self.domain}."] if self.domain else []
         if self.entity_types:
             types = ", ".join(self.entity_types)
@@ -46,26 +45,88 @@ class Guidance:
                 f"- `type` is one of these, or empty where none fits: {types}. Leave out what has none of them."
             )
         if self.language:
-            said.append(
-                f"- Write types, predicates and descriptions in {self.language}; names as the passage has them."
-            )
+            said.append(f"- Write {write.format(language=self.language)}.")
         return "\n\nFor these documents:\n\n" + "\n".join(said) if said else ""
 
 
 @dataclass(frozen=True, slots=True)
+class Kind:
+    """A prompt that a folder may change: its files' names, what is filled in, and what a template must speak of."""
+
+    file: str
+    guide: str
+    built_in: str
+    given: Mapping[str, object]
+    needed: tuple[str, ...]
+    write: str
+    keys: tuple[str, ...] = ("domain", "language")
+
+
+EXTRACTION = Kind(
+    "extraction",
+    "extraction",
+    "extraction-1",
+    {"most_entities": MOST_ENTITIES, "most_relations": MOST_RELATIONS},
+    ("<document-", "entities", "relations", "evidence"),
+    "types, predicates and descriptions in {language}; names as the passage has them",
+    ("entity_types", "domain", "language"),
+)
+ANSWER = Kind(
+    "answer",
+    "answer",
+    "answer-2",
+    {"nothing": NOTHING_FITS},
+    ("<passage-", "<text-", "[1]", "{nothing}"),
+    "in {language}, whatever the question's language is",
+)
+ANSWER_PART = Kind(
+    "answer-part",
+    "answer",
+    "answer-part-1",
+    {},
+    ("<text-", "[1]", "answer", "helpfulness"),
+    ANSWER.write,
+)
+REPORT = Kind(
+    "report",
+    "report",
+    "report-1",
+    {"findings": MOST_FINDINGS},
+    ("<community-", "title", "summary", "rating", "findings", "sources"),
+    "in {language}, names as the material has them",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ByGraph:
+    """The prompt of all graphs, and those of the graphs that have their own."""
+
+    default: Prompt
+    own: Mapping[str, Prompt] = field(default_factory=dict)
+
+    def of(self, graph: str) -> Prompt:
+        return self.own.get(graph, self.default)
+
+
+@dataclass(frozen=True, slots=True)
 class _Source:
+    kind: Kind
     name: str
     template: str
     guidance: Guidance
 
     def prompt(self) -> Prompt:
-        given = {"most_entities": MOST_ENTITIES, "most_relations": MOST_RELATIONS, "guidance": self.guidance.words()}
-        return filled(self.name, self.template, given)
+        return filled(self.name, self.template, {**self.kind.given, "guidance": self.guidance.words(self.kind.write)})
 
 
-def load_prompts(folder: Path | None) -> tuple[Prompt, Mapping[str, Prompt]]:
+def prompts_by_graph(folder: Path | None, kind: Kind) -> ByGraph:
+    """As `load_prompts`, of any kind."""
+    return ByGraph(*load_prompts(folder, kind))
+
+
+def load_prompts(folder: Path | None, kind: Kind = EXTRACTION) -> tuple[Prompt, Mapping[str, Prompt]]:
     """The prompt of all graphs, and those of the graphs that have their own. Raises Broken, naming the file."""
-    base = _Source(PROMPT, words_of(PROMPT), Guidance())
+    base = _Source(kind, kind.built_in, words_of(kind.built_in), Guidance())
     if folder is None:
         return base.prompt(), {}
     if not folder.is_dir():
@@ -85,30 +146,33 @@ def _check_name(folder: Path) -> None:
 
 
 def _overridden(source: _Source, folder: Path) -> _Source:
-    template, guidance = folder / "extraction.md", folder / "extraction.toml"
+    kind = source.kind
+    template, guidance = folder / f"{kind.file}.md", folder / f"{kind.guide}.toml"
     if template.exists():
-        source = replace(source, name="extraction-own", template=_template(template))
-    return replace(source, guidance=_guidance(guidance)) if guidance.exists() else source
+        source = replace(source, name=f"{kind.file}-own", template=_template(template, kind))
+    return replace(source, guidance=_guidance(guidance, kind)) if guidance.exists() else source
 
 
-def _template(file: Path) -> str:
+def _template(file: Path, kind: Kind) -> str:
     text = _text(file)
     if len(text) > MOST_CHARS:
         raise Broken(f"{file} has {len(text)} characters; a template has {MOST_CHARS} at most")
-    if unknown := sorted(set(_PLACES.findall(text)) - _FILLED):
-        raise Broken(f"{file}: {{{unknown[0]}}} is not filled; what is: {', '.join(sorted(_FILLED))}")
-    if missing := [word for word in _NEEDED if word not in text]:
+    known = {*kind.given, "guidance"}
+    if unknown := sorted(set(_PLACES.findall(text)) - known):
+        raise Broken(f"{file}: {{{unknown[0]}}} is not filled; what is: {', '.join(sorted(known))}")
+    if missing := [word for word in kind.needed if word not in text]:
         raise Broken(f"{file} does not speak of {missing[0]!r}, which the answer, or the rule about marks, needs")
     return text
 
 
-def _guidance(file: Path) -> Guidance:
+def _guidance(file: Path, kind: Kind) -> Guidance:
     try:
         said = tomllib.loads(_text(file))
     except tomllib.TOMLDecodeError as error:
         raise Broken(f"{file} is not TOML: {error}") from None
-    if unknown := sorted(set(said) - {"entity_types", "domain", "language"}):
-        raise Broken(f"{file}: {unknown[0]} is not known; there are entity_types, domain and language")
+    if unknown := sorted(set(said) - set(kind.keys)):
+        there = " and ".join((", ".join(kind.keys[:-1]), kind.keys[-1]))
+        raise Broken(f"{file}: {unknown[0]} is not known; there are {there}")
     types = said.get("entity_types", [])
     if not isinstance(types, list) or not all(isinstance(one, str) and one.strip() for one in types):
         raise Broken(f"{file}: entity_types is a list of words")

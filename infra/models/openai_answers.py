@@ -12,14 +12,13 @@ import json
 from collections.abc import AsyncIterator, Sequence
 
 from infra.models.citations import CheckedAnswer, renumbered
+from infra.models.graph_prompts import ANSWER, ANSWER_PART, ByGraph, prompts_by_graph
 from infra.models.openai_chat import Message, OpenAIChat, Reply, Schema
-from infra.models.prompts import code_for, load
+from infra.models.prompts import NOTHING_FITS, code_for
 from streams.errors import Rejected
 from streams.models import ContextPart, ContextPassage, Generated, PartAnswer, citable
-from streams.spending import Stage
+from streams.spending import Stage, payer
 
-PROMPT = "answer-2"
-PART_PROMPT = "answer-part-1"
 PART_SCHEMA = Schema(
     "part_answer",
     {
@@ -29,23 +28,25 @@ PART_SCHEMA = Schema(
         "additionalProperties": False,
     },
 )
-NOTHING_FITS = "The documents found do not answer this."
 CUT_OFF = "[cut off]"
 _MOST_FACTS = 40
 _MOST_SOURCES = 20
 
 
 class OpenAIGenerator:
-    """The Generator on a language model (see the module). ``chat`` stays its owner's to close."""
+    """The Generator on a language model (see the module). ``chat`` stays its owner's to close.
 
-    def __init__(self, chat: OpenAIChat) -> None:
+    A graph that has prompts of its own is answered by them: that of the payer on whose behalf it is asked.
+    """
+
+    def __init__(self, chat: OpenAIChat, prompts: ByGraph | None = None, part_prompts: ByGraph | None = None) -> None:
         self._chat = chat
-        self._prompt = load(PROMPT, {"nothing": NOTHING_FITS})
-        self._part_prompt = load(PART_PROMPT, {})
+        self._prompts = prompts or prompts_by_graph(None, ANSWER)
+        self._part_prompts = part_prompts or prompts_by_graph(None, ANSWER_PART)
 
     @property
     def name(self) -> str:
-        return f"openai/{self._chat.model} {self._prompt.version}"
+        return f"openai/{self._chat.model} {self._prompts.of(payer().graph).version}"
 
     async def answer(
         self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
@@ -88,7 +89,7 @@ class OpenAIGenerator:
             return PartAnswer("", 0)
         code = code_for([question, part.title, part.text])
         asked = f"{_marked_text(part, range(1, len(part.sources) + 1), code)}\n\nQuestion: {question}"
-        messages = [Message("system", self._part_prompt.text), Message("user", asked)]
+        messages = [Message("system", self._part_prompts.of(payer().graph).text), Message("user", asked)]
         try:
             reply = await self._chat.complete(messages, PART_SCHEMA, Stage.ANSWER, urgent=True)
         except Rejected:
@@ -107,7 +108,7 @@ class OpenAIGenerator:
         marked = [_marked(number, one, code) for number, one in enumerate(context, 1)]
         marked += [_marked_text(part, [numbers[one.chunk_id] for one in part.sources], code) for part in parts]
         return [
-            Message("system", self._prompt.text),
+            Message("system", self._prompts.of(payer().graph).text),
             Message("user", "\n\n".join([*marked, f"Question: {question}"])),
         ]
 

@@ -12,14 +12,13 @@ from collections.abc import Mapping
 
 from graph.reporting import Report, Subject, extractive
 from graph.shelf import ReportFinding
+from infra.models.graph_prompts import REPORT, ByGraph, prompts_by_graph
 from infra.models.openai_chat import Message, OpenAIChat, Schema
-from infra.models.prompts import code_for, load
+from infra.models.prompts import MOST_FINDINGS, code_for
 from infra.models.tally import Tally
 from streams.errors import Rejected
-from streams.spending import Stage
+from streams.spending import Stage, payer
 
-PROMPT = "report-1"
-MOST_FINDINGS = 8
 SCHEMA = Schema(
     "community_report",
     {
@@ -50,16 +49,20 @@ _MOST_RATING = 10.0
 
 
 class OpenAIReporter:
-    """The `Reporter` on a language model. `chat` stays its owner's to close."""
+    """The `Reporter` on a language model. `chat` stays its owner's to close.
 
-    def __init__(self, chat: OpenAIChat, tally: Tally | None = None) -> None:
+    A graph that has a prompt of its own is reported by it: that of the payer on whose behalf it is asked. `name` says
+    which, so that a memo keeps what two prompts said apart.
+    """
+
+    def __init__(self, chat: OpenAIChat, tally: Tally | None = None, prompts: ByGraph | None = None) -> None:
         self._chat = chat
         self._tally = tally or Tally()
-        self._prompt = load(PROMPT, {"findings": MOST_FINDINGS})
+        self._prompts = prompts or prompts_by_graph(None, REPORT)
 
     @property
     def name(self) -> str:
-        return f"openai/{self._chat.model} {self._prompt.version}"
+        return f"openai/{self._chat.model} {self._prompts.of(payer().graph).version}"
 
     async def report(self, subject: Subject) -> Report:
         """See `streams.reports.Reporter`. One call; none for a community about which nothing is stated."""
@@ -68,7 +71,7 @@ class OpenAIReporter:
             return extractive(subject)
         code = code_for([text])
         asked = f"<community-{code}>\n{text}\n</community-{code}>"
-        messages = [Message("system", self._prompt.text), Message("user", asked)]
+        messages = [Message("system", self._prompts.of(payer().graph).text), Message("user", asked)]
         try:
             reply = await self._chat.complete(messages, SCHEMA, Stage.SUMMARIZE)
         except Rejected:

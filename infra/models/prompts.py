@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 
+NOTHING_FITS = "The documents found do not answer this."
+"""What a model is to say, word for word, when its material does not hold the answer."""
+MOST_FINDINGS = 8
+"""Of a community report."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:

@@ -81,7 +81,7 @@ def estimate_all(
     except (SettingsError, GraphtideError) as error:
         raise CommandError(str(error), USAGE) from error
     documents = _documents(graph, found, settings, advance)
-    return asyncio.run(_estimate(chosen, chosen.prompts.get(graph, chosen.prompt), documents))
+    return asyncio.run(_estimate(chosen, chosen.extraction.of(graph), documents))
 
 
 async def _estimate(chosen: Plan, prompt: Prompt, documents: Iterator[DocumentMessage]) -> Estimated:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.models.graph_prompts import load_prompts
+from infra.models.graph_prompts import ANSWER, ANSWER_PART, REPORT, Kind, load_prompts, prompts_by_graph
 from infra.models.prompts import words_of
 from streams.errors import Broken
 
@@ -76,3 +76,39 @@ def test_prompts_refuse_what_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "extraction.md").write_bytes(b"\xff\xfe")
     with pytest.raises(Broken, match="cannot be read"):
         load_prompts(tmp_path)
+
+
+@pytest.mark.parametrize("kind", [ANSWER, ANSWER_PART, REPORT], ids=lambda kind: kind.file)
+def test_prompts_for_answers_and_reports_are_changed_as_those_for_extraction(tmp_path: Path, kind: Kind) -> None:
+    """Guidance is put in, a template stands in the place of the built-in one, other graphs have what they had."""
+    own = " ".join((*kind.needed, "Sagas.{guidance}"))
+    folder = write(
+        tmp_path,
+        {
+            f"told/{kind.guide}.toml": 'domain = "sagas"\nlanguage = "Icelandic"',
+            f"whole/{kind.file}.md": own,
+            "bare/extraction.toml": 'domain = "law"',
+        },
+    )
+    found, built_in = prompts_by_graph(folder, kind), prompts_by_graph(None, kind).default
+    assert found.of("bare") == found.of("elsewhere") == found.default == built_in
+    assert "{" not in built_in.text.replace("{guidance}", "") and "{guidance}" not in built_in.text
+    assert found.of("told").text.startswith(built_in.text.rstrip())
+    assert "about sagas" in found.of("told").text and "Icelandic" in found.of("told").text
+    assert found.of("whole").text.endswith("Sagas.")
+    assert len({built_in.version, found.of("told").version, found.of("whole").version}) == 3
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "cause"),
+    [
+        ("answer.md", "<passage-…> <text-…> [1]", "does not speak of '{nothing}'"),
+        ("answer.md", "<passage-…> <text-…> [1] {nothing} {most_entities}", r"\{most_entities\} is not filled"),
+        ("answer.toml", 'entity_types = ["a"]', "entity_types is not known; there are domain and language"),
+    ],
+)
+def test_prompts_for_answers_refuse_a_bad_file_by_its_name(tmp_path: Path, file: str, text: str, cause: str) -> None:
+    """What an answer is checked by must be in its template, and only what it knows in its guidance."""
+    with pytest.raises(Broken, match=cause) as refused:
+        prompts_by_graph(write(tmp_path, {file: text}), ANSWER)
+    assert file in str(refused.value)

@@ -10,13 +10,16 @@ import pytest
 
 from graph.reporting import ChildReport, Finding, Report, Subject, extractive
 from graph.shelf import ReportFinding
+from infra.models.graph_prompts import REPORT, ByGraph, prompts_by_graph
 from infra.models.memo import MemoryVectorStore
 from infra.models.openai_chat import ChatEndpoint, OpenAIChat
 from infra.models.openai_ratings import UNRATED, OpenAIRater
 from infra.models.openai_reports import OpenAIReporter
+from infra.models.prompts import Prompt
 from infra.models.report_memo import MemoisedReporter
 from streams.errors import Retryable
 from streams.models import Rater
+from streams.spending import Payer, paid_by
 from tests.support.llm_server import LlmServer, Seen
 from tests.support.openai_server import status
 
@@ -141,6 +144,17 @@ async def test_same_content_is_paid_for_once_whatever_the_community_is_called(
     assert len(server.seen) == 2
     await reporter.report(replace(SMALL, size=4))
     assert len(server.seen) == 3
+
+
+async def test_report_is_asked_for_by_the_graphs_own_prompt_and_kept_apart(server: LlmServer, chat: OpenAIChat) -> None:
+    """The graph that pays decides; the same content is another report under another prompt."""
+    prompts = ByGraph(prompts_by_graph(None, REPORT).default, {"sagas": Prompt("report-own-1", "Write of sagas.")})
+    reporter = MemoisedReporter(OpenAIReporter(chat, prompts=prompts), MemoryVectorStore())
+    for graph in ("g", "sagas", "h", "sagas"):
+        with paid_by(Payer(graph)):
+            await reporter.report(SMALL)
+    said = [seen.body["messages"][0]["content"] for seen in server.seen]
+    assert said == [prompts.default.text, "Write of sagas."]
 
 
 async def test_texts_are_rated_in_order(server: LlmServer, chat: OpenAIChat) -> None:
