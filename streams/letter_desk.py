@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -77,6 +78,19 @@ async def letters(log: Log, graph: str, *, settled: bool = False) -> Sequence[Bu
                 brief = replace(letter, original=b"")
                 found[name] = Buried(name, brief, one.timestamp_ms, size_bytes=len(letter.original))
     return sorted(found.values(), key=_place)
+
+
+async def waiting(log: Log) -> Mapping[str, int]:
+    """By graph, how many dead letters nobody has dealt with. Cost: time, all of the topic."""
+    held: dict[str, str] = {}
+    async with aclosing(read_up_to_end(log, DEAD_LETTERS, {})) as records:
+        async for one in records:
+            value = one.record.value or b""
+            if (settlement := _settlement(value)) is not None:
+                held.pop(settlement[0], None)
+            elif (letter := _letter(value)) is not None:
+                held[f"{one.position.partition}-{one.position.offset}"] = letter.graph
+    return Counter(held.values())
 
 
 async def page(log: Log, graph: str, after: str = "", limit: int = 50, *, settled: bool = False) -> LetterPage:

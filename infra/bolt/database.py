@@ -122,6 +122,9 @@ class BoltDatabase:
             await driver.close()
             problem = failure(error)
             raise type(problem)(f"{address.shown}: {problem}") from error
+        except asyncio.CancelledError:  # of a caller whose patience is shorter
+            await driver.close()
+            raise
         return cls(driver, address, Dialect.MEMGRAPH if MEMGRAPH in info.agent else Dialect.NEO4J)
 
     async def close(self) -> None:

@@ -161,12 +161,16 @@ def query(  # noqa: PLR0913, PLR0917 -- the options of a command are its paramet
 
 @app.command()
 def status(url: Url = URL, as_json: AsJson = False) -> None:
-    """Say whether the service is ready, and what its parts are doing. Exits with 1 when it is not ready."""
+    """Say whether a process is ready, what each of its parts does, what it waits for, and what to do about it.
+
+    A worker of a cluster answers at its metrics port: --url http://127.0.0.1:9464. Exits with 1 when it is not ready.
+    """
     from services.cli import show
+    from services.cli.standing import explained
 
     with _client(url) as client:
         body = client.readiness()
-    result({"url": url, **body}, as_json, show.fields)
+    result({"url": url, **body, "explained": explained(body.get("parts") or {})}, as_json, show.standing)
     if not body.get("ready"):
         raise CommandError("the service is not ready; its parts above say why", FAILED)
 

@@ -76,6 +76,20 @@ def fields(console: Console, body: Json) -> None:
     console.print(table)
 
 
+def standing(console: Console, body: Json) -> None:
+    """How a process is: in a sentence, then part by part."""
+    from services.cli.standing import outlook
+
+    ready = bool(body.get("ready"))
+    told = outlook(ready, body.get("parts") or {})
+    console.print(Text.assemble(f"{body['url']}: ", (told, "bold green" if ready else "bold red")), soft_wrap=True)
+    table = Table("part", "what it does", "how it is", "what to do", box=None, pad_edge=False)
+    for row in body["explained"]:
+        style = "yellow" if row["do"] else ""
+        table.add_row(Text(row["part"], "bold"), Text(row["does"], "dim"), Text(row["says"], style), Text(row["do"]))
+    console.print(table)
+
+
 def document(console: Console, body: Json) -> None:
     """Where a document stands, and its facts."""
     fields(console, {name: value for name, value in body.items() if name != "facts"})

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any
-
-from pydantic import SecretStr
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from infra.settings import Settings
 from services.doctor import Finding
-from streams.errors import GraphtideError
+from streams.errors import Broken, GraphtideError
 
 if TYPE_CHECKING:
     from infra.kafka.topics import TopicState
 
 PATIENCE_S = 15.0
 _INSTALL = "pip install 'graphtide[cluster]'"
+_STOPPED = "documents are neither accepted nor processed"
+_UNREAD = "no graph can be read or written"
 
 
 async def cluster_findings(settings: Settings) -> AsyncIterator[Finding]:
@@ -30,59 +30,94 @@ async def cluster_findings(settings: Settings) -> AsyncIterator[Finding]:
 
 
 async def _kafka(settings: Settings) -> AsyncIterator[Finding]:
-    why = "documents are neither accepted nor processed"
     try:
         states = await _topics(settings)
     except ImportError:
-        yield Finding("kafka", "the cluster's packages are not installed", why, _INSTALL)
+        yield Finding("kafka", "the cluster's packages are not installed", _STOPPED, _INSTALL)
         return
     except (GraphtideError, TimeoutError) as error:
         said = str(error) or f"no answer within {PATIENCE_S:g} s"
-        cure = "start the brokers, or check GRAPHTIDE_KAFKA, its security protocol and its credentials"
-        yield Finding("kafka", f"{settings.kafka}: {said}", why, cure)
+        if isinstance(error, Broken):  # it says which setting to change
+            cure = "change the settings that it names (docs/settings.md), or the user's rights on the brokers"
+        else:
+            cure = "start the brokers, or check GRAPHTIDE_KAFKA and its security protocol"
+        yield Finding("kafka", f"{settings.kafka}: {said}", _STOPPED, cure)
         return
     for state in states:
         if not state.partitions:
-            yield Finding("kafka", f"the topic {state.name} is not there", why, "graphtide topics apply")
+            yield Finding("kafka", f"the topic {state.name} is not there", _STOPPED, "graphtide topics apply")
         elif state.changes or state.by_hand:
             what = f"the topic {state.name} is not as it should be: {'; '.join((*state.changes, *state.by_hand))}"
             yield Finding("kafka", what, "records may be lost or wait", "graphtide topics apply", serious=False)
+    if all(state.partitions for state in states):
+        async for finding in _letters(settings):
+            yield finding
 
 
 async def _topics(settings: Settings) -> Sequence[TopicState]:
-    from infra.kafka.address import KafkaAddress
+    from infra.kafka.address import kafka_address
     from infra.kafka.topics import compare
 
-    address = KafkaAddress(settings.kafka, **_given(settings, "kafka_", KafkaAddress))
     async with asyncio.timeout(PATIENCE_S):
-        return await compare(address)
+        return await compare(kafka_address(settings))
 
 
-def _given(settings: Settings, prefix: str, kind: Any) -> dict[str, Any]:
-    """The settings of that prefix that the value has a field for, secrets opened."""
-    values = {name: getattr(settings, prefix + name, "") for name in kind.__dataclass_fields__}
-    opened = {name: each.get_secret_value() if isinstance(each, SecretStr) else each for name, each in values.items()}
-    return {name: value for name, value in opened.items() if value}
+async def _letters(settings: Settings) -> AsyncIterator[Finding]:
+    try:
+        waiting = await _waiting(settings)
+    except (GraphtideError, TimeoutError) as error:
+        why = "whether documents failed is not known"
+        yield Finding("dead letters", f"they cannot be read: {error}", why, "graphtide topics apply", serious=False)
+        return
+    for graph, count in sorted(waiting.items()):
+        named = f"graph {graph}" if graph else "no graph that could be told"
+        what = f"{count} dead letters of {named} wait for somebody to deal with them"
+        why = "their documents are not in the graph as they are now"
+        quoted = graph or "''"
+        yield Finding("dead letters", what, why, f"graphtide dlq list --graph {quoted}", serious=False)
+
+
+async def _waiting(settings: Settings) -> Mapping[str, int]:
+    from infra.kafka.address import kafka_address
+    from infra.kafka.log import KafkaLog
+    from streams.letter_desk import waiting
+
+    log = KafkaLog(kafka_address(settings))
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            return await waiting(log)
+    finally:
+        await log.close()
 
 
 async def _bolt(settings: Settings) -> AsyncIterator[Finding]:
-    why = "no graph can be read or written"
     try:
-        from neo4j import AsyncGraphDatabase, TrustCustomCAs
-        from neo4j.exceptions import AuthError, DriverError, Neo4jError
+        await _asked(settings)
     except ImportError:
-        yield Finding("bolt", "the cluster's packages are not installed", why, _INSTALL)
-        return
-    user, secret = str(getattr(settings, "bolt_user", "")), getattr(settings, "bolt_password", SecretStr(""))
-    login = (user, secret.get_secret_value()) if user else None
-    ca = str(getattr(settings, "bolt_ca_file", ""))
-    trust: dict[str, Any] = {"encrypted": True, "trusted_certificates": TrustCustomCAs(ca)} if ca else {}
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            async with AsyncGraphDatabase.driver(settings.bolt, auth=login, connection_timeout=5.0, **trust) as driver:
-                await driver.verify_connectivity()
-    except AuthError:
-        yield Finding("bolt", f"{settings.bolt} refuses the login", why, "set GRAPHTIDE_BOLT_USER and _PASSWORD")
-    except (DriverError, Neo4jError, OSError, TimeoutError, ValueError) as error:
-        what = f"{settings.bolt} cannot be reached ({type(error).__name__})"
-        yield Finding("bolt", what, why, "start the database, or check GRAPHTIDE_BOLT, such as bolt://host:7687")
+        yield Finding("bolt", "the cluster's packages are not installed", _UNREAD, _INSTALL)
+    except (GraphtideError, TimeoutError) as error:
+        said = str(error) or f"{settings.bolt} did not answer within {PATIENCE_S:g} s"
+        yield Finding("bolt", said, _UNREAD, _cure(said, isinstance(error, Broken)))
+
+
+async def _asked(settings: Settings) -> None:
+    """Connect, and have the database of the settings answer."""
+    from infra.bolt.database import BoltDatabase
+    from services.cluster.wiring import bolt_address
+
+    async with asyncio.timeout(PATIENCE_S):
+        database = await BoltDatabase.connect(bolt_address(settings))
+        try:
+            await database.read(lambda transaction: transaction.run("RETURN 1 AS one"))
+        finally:
+            await database.close()
+
+
+def _cure(said: str, settled: bool) -> str:
+    if "credentials" in said:
+        return "set GRAPHTIDE_BOLT_USER and GRAPHTIDE_BOLT_PASSWORD"
+    if "DatabaseNotFound" in said:
+        return "set GRAPHTIDE_BOLT_DATABASE to one that is there (SHOW DATABASES), or leave it out for the default"
+    if settled:
+        return "change the settings that it names (docs/settings.md)"
+    return "start the database, or check GRAPHTIDE_BOLT, such as bolt://host:7687, and GRAPHTIDE_BOLT_CA_FILE"

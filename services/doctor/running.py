@@ -11,14 +11,20 @@ from services.cli.client import Client, graph_path
 from services.cli.exits import CommandError
 from services.doctor import Finding
 
-_WELL = frozenset({"running", "well", "open"})
-_CURES = {
+WELL_SAID = frozenset({"running", "well", "open"})
+_BUDGET = "wait until tomorrow (UTC), or raise the budget (GRAPHTIDE_BUDGET_TOKENS_PER_DAY, _COST_PER_DAY)"
+CURES = {
+    "kafka": "start the brokers, or see graphtide doctor with the service's settings",
+    "graph database": "start the database, or see graphtide doctor with the service's settings",
+    "query": "start the query replicas, or check GRAPHTIDE_QUERY and GRAPHTIDE_QUERY_CA_FILE",
+    "views": "see that the consolidators run, and that kafka and the graph database are well; it catches up by itself",
+    "worker": "wait: it is starting; its log says what it is waiting for",
     "storage": "see the service's log; if the file is damaged, restore a backup (docs/operating.md)",
     "disk": "make room on the data folder's disk",
     "embedding endpoint": "graphtide doctor on the service's machine, with its settings, asks the endpoint",
     "language endpoint": "graphtide doctor on the service's machine, with its settings, asks the endpoint",
     "credentials": "correct the file that it names; what it said before is in force",
-    "service": "it is about to end: wait for the next one",
+    "service": "wait for the next one: this one is about to end",
 }
 
 
@@ -27,7 +33,7 @@ def running_findings(client: Client, leeway_s: float) -> Iterator[Finding]:
     answer = client.probe()
     body, ready = answer.body, bool(answer.body.get("ready"))
     for name, said in dict(body.get("parts") or {}).items():
-        if said not in _WELL:
+        if said not in WELL_SAID:
             yield _part(str(name), str(said), ready)
     yield from _clock(answer.date, leeway_s)
     try:
@@ -41,9 +47,8 @@ def running_findings(client: Client, leeway_s: float) -> Iterator[Finding]:
 def _part(name: str, said: str, ready: bool) -> Finding:
     why = "documents wait" if ready else "the service is not ready: nothing is sent to it"
     if "budget" in said:
-        cure = "wait until tomorrow (UTC), or raise the budget (GRAPHTIDE_BUDGET_TOKENS_PER_DAY, _COST_PER_DAY)"
-        return Finding(name, said, "documents wait until there is a budget again", cure)
-    return Finding(name, said, why, _CURES.get(name, "see the service's log for what goes before"))
+        return Finding(name, said, "documents wait until there is a budget again", _BUDGET)
+    return Finding(name, said, why, CURES.get(name, "see the service's log for what goes before"))
 
 
 def _clock(date: str, leeway_s: float) -> Iterator[Finding]:
@@ -67,6 +72,10 @@ def graph_findings(stats: Mapping[str, Any]) -> Iterator[Finding]:
             "their documents are not in the graph as they are now",
         )
         yield Finding("dead letters", what, why, f"graphtide dlq list --graph {graph}", serious=False)
+    paused = stats.get("spending", {}).get("budget", {}).get("paused")
+    if paused:
+        why = "its documents wait until there is a budget again, and lose nothing"
+        yield Finding("budget", f"graph {graph}: {paused}", why, _BUDGET)
     for name in ("chunks", "entities", "relations"):
         live = indexes.get(name, {}).get("live")
         if not stats["lag"] and live is not None and name in counts and live != counts[name]:

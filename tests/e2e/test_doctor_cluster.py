@@ -1,0 +1,141 @@
+"""The doctor and a live cluster's servers, each thing broken for real: it names what is wrong, and what cures it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from infra.bolt.database import MEMGRAPH
+from infra.kafka import topics
+from infra.kafka.address import KafkaAddress
+from infra.kafka.log import KafkaLog
+from infra.settings import BudgetSetting, PriceSetting, Settings
+from services.application import Ask
+from services.cli.client import Client
+from services.doctor import Finding
+from services.doctor.cluster import cluster_findings
+from services.doctor.running import running_findings
+from services.embedded import EmbeddedApplication
+from services.http.app import create_app
+from services.wiring import open_application
+from streams.dead_letters import bury
+from streams.letter_desk import drop, letters
+from streams.messages import DeadLetter, DocumentMessage
+from tests.support.kafka_server import KafkaServer, fresh, make_topic
+from tests.support.llm_server import LlmServer
+from tests.support.neo4j_server import GraphServer, is_memgraph
+from tests.support.serving import http_service
+
+WRONG = "not-the-password-7f3a"
+TEXT = "Halden Station was founded in 1961 by Ida Moreau. Aurora carried Tor Ruud to Skarv Island."
+
+
+async def found(settings: Settings) -> list[Finding]:
+    """What the doctor finds in the cluster of the settings."""
+    return [each async for each in cluster_findings(settings)]
+
+
+def on(address: KafkaAddress) -> Settings:
+    return Settings(kafka=address.bootstrap, kafka_prefix=address.prefix)
+
+
+def at(server: GraphServer, **changed: object) -> Settings:
+    bolt = server.address
+    given = {"bolt": bolt.uri, "bolt_user": bolt.user, "bolt_password": SecretStr(bolt.password)}
+    return Settings(**{**given, **changed})  # type: ignore[arg-type]
+
+
+async def test_topic_is_found_missing_or_with_a_wrong_setting(kafka: KafkaServer) -> None:
+    """None at all; one with other settings than the table's; and nothing once they are applied."""
+    address = fresh(kafka)
+    make_topic(kafka, address.topic("deltas"), 12, {"retention.ms": "60000"})
+    said = await found(on(address))
+    missing = [each for each in said if each.serious]
+    assert len(missing) == 3 and all("is not there" in each.what for each in missing)
+    [wrong] = [each for each in said if not each.serious]
+    assert "retention.ms" in wrong.what and {each.cure for each in said} == {"graphtide topics apply"}
+    await topics.apply(address, None)
+    assert await found(on(address)) == []
+
+
+async def test_dead_letters_are_found_until_somebody_deals_with_them(kafka: KafkaServer) -> None:
+    """By graph, with the command that lists them."""
+    address = fresh(kafka)
+    await topics.apply(address, None)
+    log = KafkaLog(address)
+    try:
+        for number in range(2):
+            await bury(log, DeadLetter("notes", f"d{number}", number, "extract", "no text", 1, b""))
+        [said] = await found(on(address))
+        assert "2 dead letters of graph notes" in said.what and said.cure == "graphtide dlq list --graph notes"
+        for one in await letters(log, "notes"):
+            await drop(log, "notes", one.id)
+        assert await found(on(address)) == []
+    finally:
+        await log.close()
+
+
+async def test_graph_database_is_found_refusing_the_login_or_without_the_database(graph_server: GraphServer) -> None:
+    """Each with the setting to change, and never with the password; nothing when all is right."""
+    if is_memgraph(graph_server.address):
+        pytest.skip(f"{MEMGRAPH} lets everybody in, and has one database")
+    assert await found(at(graph_server)) == []
+    [login] = await found(at(graph_server, bolt_password=SecretStr(WRONG)))
+    assert "GRAPHTIDE_BOLT_PASSWORD" in login.cure and WRONG not in str(login)
+    [database] = await found(at(graph_server, bolt_database="nowhere"))
+    assert "nowhere" in database.what and "GRAPHTIDE_BOLT_DATABASE" in database.cure
+
+
+async def test_servers_that_are_not_there_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody listens, or somebody who never answers: both end within the patience."""
+    monkeypatch.setattr("services.doctor.cluster.PATIENCE_S", 0.5)
+    [kafka, bolt] = await found(Settings(kafka="127.0.0.1:9", bolt="bolt://127.0.0.1:9"))
+    assert "start the brokers" in kafka.cure and "start the database" in bolt.cure
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and never reads
+        port = silent.getsockname()[1]
+        [kafka, bolt] = await found(Settings(kafka=f"127.0.0.1:{port}", bolt=f"bolt://127.0.0.1:{port}"))
+        assert "no answer within" in kafka.what and "did not answer within" in bolt.what
+
+
+async def test_budget_that_is_used_up_is_found(tmp_path: Path) -> None:
+    """A service whose graph spent what a day allows: the doctor names the graph and the settings."""
+    with LlmServer() as server:
+        named = {"llm_base_url": server.base_url, "llm_model": "m", "llm_api_key": SecretStr("sk-test")}
+        budget = {"budgets": {"g": BudgetSetting(cost=0.000001)}, "prices": {"m": PriceSetting(prompt=2, completion=8)}}
+        async with open_application(Settings(data=tmp_path, **named, **budget)) as application:  # type: ignore[arg-type]
+            await application.publish([DocumentMessage("g", "a", TEXT)])
+            async with http_service(create_app(application)) as url:
+                said: list[Finding] = []
+                async with asyncio.timeout(60):
+                    while not said:
+                        said = [one for one in await told(url) if "budget" in one.what]
+    assert any("GRAPHTIDE_BUDGET_TOKENS_PER_DAY" in one.cure for one in said)
+
+
+async def test_index_that_is_behind_its_graph_is_found(tmp_path: Path) -> None:
+    """A vector taken out of the live index: the doctor counts, and names the command."""
+    async with open_application(Settings(data=tmp_path)) as application:
+        assert isinstance(application, EmbeddedApplication)
+        receipt = await application.publish([DocumentMessage("g", "a", TEXT)])
+        await application.query("g", Ask("Who founded Halden Station?", after=receipt.token))
+        async with http_service(create_app(application)) as url:
+            assert not [one for one in await told(url) if one.serious]
+            view = application._runtime.views.get("g")
+            assert view is not None
+            view.indexes.chunks.remove([next(iter(view.chunks))])
+            [said] = [one for one in await told(url) if one.about == "indexes"]
+    assert "the chunks index of graph g holds 0 of 1" in said.what and said.cure == "graphtide rebuild --graph g"
+
+
+async def told(url: str) -> list[Finding]:
+    """What a running service says to the doctor."""
+
+    def ask() -> list[Finding]:
+        with Client(url, print) as client:
+            return list(running_findings(client, 30.0))
+
+    return await asyncio.to_thread(ask)

@@ -1,0 +1,35 @@
+"""`graphtide status`: every part with what it does and, where it is not well, what to do."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from services.cli import show
+from services.cli.standing import explained, outlook
+
+PARTS = {"extract": "running", "kafka": "did not answer within 2 s", "views": "well", "novel": "is out of ink"}
+
+
+def test_parts_that_are_not_well_come_first_with_what_to_do() -> None:
+    """One that is not known is shown all the same; one that is well needs nothing."""
+    rows = explained(PARTS)
+    assert [row["part"] for row in rows] == ["kafka", "novel", "extract", "views"]
+    assert "start the brokers" in rows[0]["do"] and "log" in rows[1]["do"] and not rows[2]["do"]
+    assert all(row["does"] for row in rows if row["part"] != "novel")
+    assert explained({"partition 3": "x"})[0]["does"]
+
+
+def test_outlook_says_in_one_sentence_what_is_missing() -> None:
+    """Ready without something is another sentence than ready, and than not ready."""
+    assert outlook(True, {"kafka": "well"}) == "ready"
+    assert outlook(True, PARTS) == "ready, and does without: kafka, novel"
+    assert outlook(False, PARTS) == "not ready, because of: kafka, novel"
+
+
+def test_table_shows_every_part_and_the_cure() -> None:
+    """As text: what parts say is never read as markup."""
+    console = Console(width=200, record=True, markup=False)
+    body = {"url": "http://x", "ready": False, "parts": {"kafka": "[red]away"}}
+    show.standing(console, {**body, "explained": explained({"kafka": "[red]away"})})
+    shown = console.export_text()
+    assert "not ready, because of: kafka" in shown and "[red]away" in shown and "start the brokers" in shown
