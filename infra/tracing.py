@@ -39,6 +39,8 @@ SEND_EVERY_S = 1.0
 PATIENCE_S = 5.0
 """Of one request to the collector, its repetitions included."""
 CLOSE_S = 3.0
+MOST_HEADER_BYTES = 512
+"""What W3C Trace Context asks to be passed on at least; more would be kept with every record."""
 
 _KINDS = {
     Kind.INTERNAL: SpanKind.INTERNAL,
@@ -165,7 +167,8 @@ def _reset(token: Token[OtelSpan | None]) -> None:
 
 def _context_in(headers: Headers) -> SpanContext:
     """The span that the headers carry; an invalid one for headers that carry none, or nonsense."""
-    carrier = {name: value.decode("ascii", "replace") for name, value in headers if name in TRACE_HEADERS}
+    kept = [one for one in headers if one[0] in TRACE_HEADERS and len(one[1]) <= MOST_HEADER_BYTES]
+    carrier = {name: value.decode("ascii", "replace") for name, value in kept}
     return get_current_span(_propagator.extract(carrier, Context())).get_span_context()
 
 

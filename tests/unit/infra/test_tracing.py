@@ -1,0 +1,143 @@
+"""The tracer of OpenTelemetry: what it takes from headers, what it sends, and what it does while nobody takes it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from collections.abc import AsyncGenerator, Iterator
+
+import pytest
+
+from infra.settings import Settings, SettingsError, load_settings
+from infra.tracing import CLOSE_S, MOST_HEADER_BYTES, QUEUED, OtlpTracer
+from services.tracing import traced
+from streams.errors import Broken, Rejected
+from streams.tracing import SILENCE, Headers, carried, carried_on, ending, installed, received, span, told, trace_id
+from tests.support.collector import Collector
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+ABOVE: Headers = (("traceparent", f"00-{TRACE}-b7ad6b7169203331-01".encode()),)
+NONSENSE = [
+    (),
+    (("traceparent", b""),),
+    (("traceparent", b"\xff\xfe\x00"),),
+    (("traceparent", b"00-" + b"0" * 32 + b"-b7ad6b7169203331-01"),),
+    (("traceparent", ABOVE[0][1] * 1000),),
+    (("tracestate", b"a=b"),),
+    (("part", ABOVE[0][1]),),
+]
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with Collector() as one:
+        yield one
+
+
+@pytest.mark.parametrize("headers", NONSENSE)
+async def test_tracer_begins_anew_behind_headers_that_carry_nothing(collector: Collector, headers: Headers) -> None:
+    """Nothing is raised, and the trace is a new one."""
+    async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
+        with received("a", [headers]):
+            assert len(trace_id()) == 32 and trace_id() != TRACE
+    [seen] = collector.spans
+    assert (seen.parent, seen.links) == ("", ())
+
+
+async def test_tracer_follows_the_first_that_is_recorded_and_links_the_others(collector: Collector) -> None:
+    """One that is not recorded does not decide, and a span named twice is linked once."""
+    silent = (("traceparent", f"00-{'1' * 32}-b7ad6b7169203331-00".encode()),)
+    other = (("traceparent", f"00-{'2' * 32}-b7ad6b7169203331-01".encode()),)
+    async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
+        with received("a", [silent, ABOVE, other, other]):
+            assert trace_id() == TRACE
+        told("b", [silent], 1)
+    [seen] = collector.spans
+    assert (seen.trace, seen.parent) == (TRACE, "b7ad6b7169203331")
+    assert [trace for trace, _ in seen.links] == ["1" * 32, "2" * 32]
+
+
+async def test_record_goes_on_with_the_span_it_was_taken_in(collector: Collector) -> None:
+    """Other headers stay; a long tracestate goes; without a tracer, or a span, all stay as they came."""
+    came = (("kind", b"x"), *ABOVE, ("tracestate", b"a=" + b"b" * MOST_HEADER_BYTES))
+    assert carried_on(came) == came and carried() == ()
+    async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
+        assert carried_on(came) == came and carried() == ()
+        with received("a", [came]):
+            on = dict(carried_on(came))
+    [seen] = collector.spans
+    assert on == {"kind": b"x", "traceparent": f"00-{TRACE}-{seen.id}-01".encode()}
+
+
+async def test_error_is_told_by_its_class_alone(collector: Collector) -> None:
+    """Its message may quote a document."""
+    async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
+        with pytest.raises(Rejected), span("a", graph="g"):
+            raise Rejected("Zyxomma")
+        with pytest.raises(Rejected), ending(span("b")):
+            raise Rejected("Zyxomma")
+    assert [(one.name, one.error, one.events) for one in collector.spans] == [
+        ("a", "Rejected", 0),
+        ("b", "Rejected", 0),
+    ]
+    assert not [body for body in collector.bodies if b"Zyxomma" in body]
+
+
+async def test_generator_that_is_left_ends_its_span_in_another_context(collector: Collector) -> None:
+    """As when a client leaves a stream: nothing is raised, and what is current elsewhere stays so."""
+
+    async def pieces() -> AsyncGenerator[int, None]:
+        with span("left"):
+            yield 1
+
+    async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
+        left = pieces()
+        await asyncio.create_task(anext(left))  # type: ignore[arg-type]
+        with span("here"):
+            before = trace_id()
+            await left.aclose()
+            assert trace_id() == before
+    assert sorted(one.name for one in collector.spans) == ["here", "left"]
+
+
+async def test_tracer_drops_what_a_hanging_collector_does_not_take_and_ends_in_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It accepts and never answers: more spans than wait cost no time to speak of, and closing waits for a bound."""
+    loop = asyncio.get_running_loop()
+    with socket.create_server(("127.0.0.1", 0)) as hanging, caplog.at_level(logging.WARNING):
+        tracer = OtlpTracer(f"http://127.0.0.1:{hanging.getsockname()[1]}", 1.0, "test")
+        with installed(tracer):
+            for _ in range(2 * QUEUED):
+                span("a").end()
+        closing = loop.time()
+        await tracer.close()
+        assert loop.time() - closing < 10 * CLOSE_S
+    assert not [record for record in caplog.records if record.name.startswith("opentelemetry")]
+
+
+async def test_missing_package_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endpoint without the extra is refused before anything runs."""
+    monkeypatch.delitem(sys.modules, "infra.tracing")
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
+    with pytest.raises(Broken, match=r"opentelemetry\.sdk\.trace is not installed: pip install 'graphtide\[tracing\]'"):
+        async with traced(Settings(otlp_endpoint="http://127.0.0.1:9"), "test"):
+            pass
+
+
+@pytest.mark.parametrize("wrong", ["collector:4318", "ftp://collector", "http://a b"])
+def test_endpoint_that_is_no_http_url_is_refused(wrong: str) -> None:
+    """By the name of its setting."""
+    with pytest.raises(SettingsError, match="otlp_endpoint"):
+        load_settings({"otlp_endpoint": wrong})
+
+
+def test_silence_is_everything_a_tracer_and_a_span_is() -> None:
+    """Where nothing is installed every call is taken, and none does anything."""
+    with span("a", graph="g") as one, one.current(), ending(received("b", [ABOVE])) as two:
+        one.note(version=1)
+        two.rename("c")
+        told("d", [ABOVE], 0)
+        assert one is two is SILENCE and carried() == () and trace_id() == ""
