@@ -9,7 +9,7 @@ large graph and the page. It asserts nothing.
 
 Recall@k is the share of a question's supporting passages among the first k. An interval is 95 %, from resampled
 questions in pairs. Latency is CPU of the asking thread, without the question's embedding; compare ratios. On a machine
-of two cores that has nothing else to do all takes about six minutes, `--quick` about two.
+of two cores that has nothing else to do all takes about five minutes, `--quick` one and a half.
 """
 
 from __future__ import annotations
