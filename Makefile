@@ -77,6 +77,7 @@ try-llm: env ## a few documents and questions with the endpoint that GRAPHTIDE_L
 
 bench-bolt: env ## commits and snapshots on Neo4j beside SQLite
 	@$(BIN)/python -m tests.bench.bolt_store
+
 faults: env ## broker and graph database away for a minute each under load, and a longer walk; about ten minutes
 	@$(BIN)/pytest tests/recovery/servers_away.py
 	@$(MAKE) --no-print-directory walk MINUTES=5

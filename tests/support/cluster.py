@@ -17,10 +17,16 @@ from typing import IO
 import httpx
 
 from infra.kafka.address import KafkaAddress
+from tests.support import failpoints
 from tests.support.neo4j_server import GraphServer
 
 START_S = 120.0
 GRAPHTIDE = [sys.executable, "-c", "from services.cli import main; main()"]
+ARMED = [sys.executable, "-m", "tests.support.cluster_failpoints"]
+
+
+class Ended(RuntimeError):  # noqa: N818 -- says what is the case, as the errors of the project do
+    """A process ended before it said where it listens."""
 
 
 @dataclass(slots=True)
@@ -107,8 +113,9 @@ class Cluster:
         """Start processes beside each other, and wait for all."""
         for name, arguments in chosen.items():
             log = tempfile.NamedTemporaryFile(dir=self.folder, prefix=f"{name}-", suffix=".log", delete=False)  # noqa: SIM115
-            command = [*GRAPHTIDE, *arguments, "--json", "--data", str(self.folder / name)]
             environment = {**self.environment, **(settings or {})}
+            program = ARMED if failpoints.VARIABLE in environment else GRAPHTIDE
+            command = [*program, *arguments, "--json", "--data", str(self.folder / name)]
             process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
             self.processes[name] = Process(process, {}, log)
         for name in chosen:
@@ -116,9 +123,7 @@ class Cluster:
             assert one.process.stdout is not None
             line = one.process.stdout.readline()
             if not line:
-                raise RuntimeError(
-                    f"{name} ended with {one.process.wait()} before it was ready: {one.logged()[-2000:]}"
-                )
+                raise Ended(f"{name} ended with {one.process.wait()} before it was ready: {one.logged()[-2000:]}")
             one.said = json.loads(line)
         return [self.processes[name] for name in chosen]
 

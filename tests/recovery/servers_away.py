@@ -1,0 +1,101 @@
+"""Broker and graph database away for a minute each, under load: too long for every run (`make faults`).
+
+`e2e/test_cluster.py` has them away for as long as they take to start again.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.recovery.test_cluster_faults import publish
+from tests.recovery.walk import random_body
+from tests.support.cluster import Cluster, until
+from tests.support.disturbing import disturbed
+from tests.support.invariants import Course
+from tests.support.kafka_server import KafkaServer
+from tests.support.neo4j_server import GraphServer
+
+AWAY_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def cluster(kafka: KafkaServer, graph_server: GraphServer) -> Iterator[Cluster]:
+    with disturbed(kafka, graph_server) as one:
+        yield one
+
+
+class Load:
+    """Publications to a course, one after the other, for the length of a block; at least one after its end."""
+
+    def __init__(self, course: Course, seed: int) -> None:
+        self.course = course
+        self._rng = random.Random(seed)
+        self._stop = threading.Event()
+        self._failed: list[BaseException] = []
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Load:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        assert not self._failed, self._failed
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                self._one()
+            self._one()
+        except BaseException as error:  # noqa: BLE001 - it is the test's, which is in another thread
+            self._failed.append(error)
+
+    def _one(self) -> None:
+        doc_id = f"d{self._rng.randrange(12)}"
+        if doc_id in self.course.live and self._rng.random() < 0.2:
+            self.course.delete(doc_id)
+        else:
+            self.course.put(doc_id, random_body(self._rng))
+
+
+def test_cluster_goes_on_when_the_broker_was_away(cluster: Cluster, kafka: KafkaServer) -> None:
+    """kill -9 to the broker under load, away for a while, back: no process is started anew, and nothing is lost."""
+    course = Course(cluster, "broker")
+    publish(course, 4)
+    with Load(course, 5):
+        kafka.kill()
+        _be_away()
+        kafka.restart()
+        until(lambda: _entered(course))
+    course.check()
+    assert all(cluster.processes[name].process.poll() is None for name in cluster.processes)
+
+
+def test_cluster_goes_on_when_the_graph_database_was_away(cluster: Cluster, graph_server: GraphServer) -> None:
+    """The same of the graph database: kill -9 in the middle of commits."""
+    course = Course(cluster, "database")
+    publish(course, 6)
+    with Load(course, 7):
+        graph_server.kill()
+        _be_away()
+        graph_server.restart()
+        until(lambda: _entered(course))
+    course.check()
+    assert all(cluster.processes[name].process.poll() is None for name in cluster.processes)
+
+
+def _be_away() -> None:
+    time.sleep(AWAY_S)  # being away is the fault itself
+
+
+def _entered(course: Course) -> bool:
+    """Whether a publication went through since it was last asked."""
+    before = course.accepted
+    until(lambda: course.accepted > before)
+    return True

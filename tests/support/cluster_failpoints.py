@@ -1,0 +1,46 @@
+"""A process of a cluster with a moment at which it kills itself: see `failpoints.py`, whose points these are instead.
+
+`python -m tests.support.cluster_failpoints worker extract …`
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import streams.extract
+from infra.bolt.ledger import BoltLedger
+from infra.bolt.store import BoltStore
+from infra.faust.consumer import FaustConsumer
+from infra.kafka.consumer import KafkaConsumer
+from infra.kafka.log import KafkaLog
+from streams.messages import DEAD_LETTERS, DELTAS, EXTRACTIONS
+from tests.support import failpoints
+from tests.support.failpoints import Point
+
+POINTS = {
+    "appended-not-entered": Point(BoltLedger, "_enter", before=True),
+    "accepted": Point(BoltLedger, "accept"),
+    "attempt-counted": Point(BoltLedger, "begin"),
+    "before-model": Point(streams.extract, "extract", before=True),
+    "after-model": Point(streams.extract, "extract"),
+    "extraction-appended": Point(KafkaLog, "append", topic=EXTRACTIONS),
+    "before-extract-position": Point(FaustConsumer, "commit", before=True),
+    "claimed": Point(BoltStore, "claim"),
+    "before-transaction": Point(BoltStore, "commit", before=True),
+    "in-transaction": Point(BoltStore, "_commit"),
+    "committed-not-relayed": Point(BoltStore, "commit"),
+    "relayed-not-marked": Point(KafkaLog, "append", topic=DELTAS),
+    "before-position": Point(KafkaConsumer, "commit", before=True),
+    "before-burial": Point(KafkaLog, "append", before=True, topic=DEAD_LETTERS),
+    "buried": Point(KafkaLog, "append", topic=DEAD_LETTERS),
+}
+
+if __name__ == "__main__":
+    from services.cli import main
+
+    failpoints.POINTS.clear()
+    failpoints.POINTS.update(POINTS)
+    failpoints.arm_to_kill(os.environ.pop(failpoints.VARIABLE))
+    sys.argv[0] = "graphtide"
+    main()

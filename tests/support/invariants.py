@@ -1,0 +1,124 @@
+"""The invariants I1 to I6 and I8 of a cluster that has settled, checked from outside against a model of what is live.
+
+A `Course` is one graph of the cluster and what was done to it. Requests are sent until somebody answers them: servers
+and processes may be away, so a revision may be accepted twice, which changes nothing of the graph.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from neo4j import GraphDatabase
+
+from tests.recovery.walk import expected_digest
+from tests.support.cluster import Cluster
+
+FRONT = "front"
+PATIENCE_S = 150.0
+AGAIN = (429, 503, 504)
+Body = dict[str, Any]
+Stands = Mapping[int, tuple[int, int]]
+
+
+@dataclass
+class Course:
+    """`live` is the model: bodies by document, as the last answer left them; `failed` how many were to fail.
+
+    `on_silence` is called whenever a request got no good answer, before it is sent again.
+    """
+
+    cluster: Cluster
+    graph: str
+    live: dict[str, Body] = field(default_factory=dict)
+    accepted: int = 0
+    failed: int = 0
+    version: int = 0
+    watermarks: Stands = field(default_factory=dict)
+    on_silence: Callable[[], None] = field(default=lambda: None)
+
+    def request(self, method: str, path: str, body: object = None) -> httpx.Response:
+        """One request under the graph's URL, sent until the front, whichever it is now, answers it."""
+        deadline = time.monotonic() + PATIENCE_S
+        said = "there is no front"
+        while True:
+            front = self.cluster.processes.get(FRONT)
+            try:
+                if front is not None and "http" in front.said:  # else it is starting
+                    url = f"{front.said['http']}/v1/graphs/{self.graph}{path}"
+                    answer = httpx.request(method, url, json=body, timeout=60)
+                    if answer.status_code not in AGAIN:
+                        return answer
+                    said = answer.text
+            except httpx.TransportError as error:
+                said = str(error)
+            assert time.monotonic() < deadline, f"nobody answered {method} {path}: {said}"
+            self.on_silence()
+            time.sleep(0.1)
+
+    def put(self, doc_id: str, body: Body) -> str:
+        answer = self.request("PUT", f"/documents/{doc_id}", body)
+        assert answer.status_code == 202, answer.text
+        self.live[doc_id] = body
+        self.accepted += 1
+        return str(answer.json()["token"])
+
+    def delete(self, doc_id: str) -> None:
+        """Delete a document of the model. (Sent again after a lost answer, it may be found deleted already.)"""
+        answer = self.request("DELETE", f"/documents/{doc_id}")
+        assert answer.status_code in (202, 404), answer.text
+        self.live.pop(doc_id, None)
+        self.accepted += answer.status_code == 202
+
+    def settle(self) -> None:
+        """Return when everything that was accepted has its end and is queryable.
+
+        Keys choose partitions, so a token of one document says nothing of others: what has no end is counted, too.
+        """
+        token = self.put("last", {"text": "The last one.", "facts": []})
+        asked = {"question": "?", "after": token, "generate": False, "mode": "vector", "top_k": 1}
+        assert self.request("POST", "/query", asked).status_code == 200
+        deadline = time.monotonic() + PATIENCE_S
+        while (stats := self.request("GET", "/stats").json())["lag"] or stats["revisions"]["accepted"]:
+            assert time.monotonic() < deadline, f"I8: the lag does not go back to 0: {stats}"
+            self.on_silence()
+            time.sleep(0.1)
+        assert self.request("POST", "/query", asked).status_code == 200
+
+    def check(self) -> Body:
+        """Settle, and hold everything against the model. Returns the stats."""
+        self.settle()
+        self._check_rising()
+        verified = self.request("POST", "/verify").json()
+        assert verified["differences"] == [], ("I2, I3, I6", verified)
+        found = self.request("GET", "/digest").json()
+        assert found["digest"] == verified["digest"] == expected_digest(self.live), ("I4", found, verified)
+        stats: Body = self.request("GET", "/stats").json()
+        revisions = stats["revisions"]
+        assert stats["lag"] == 0 and revisions["accepted"] == 0, ("I1, I8", stats)
+        assert sum(revisions.values()) >= self.accepted and revisions["failed"] == self.failed, ("I1", stats)
+        assert stats["counts"]["documents"] == len(self.live), ("I1", stats)
+        for kind, index in stats["indexes"].items():
+            assert index["live"] == stats["counts"][kind], ("I6", kind, stats)
+        assert stats["version"] >= self.version, ("I5", stats, self.version)
+        self.version = stats["version"]
+        return stats
+
+    def _check_rising(self) -> None:
+        stands = watermarks(self.cluster)
+        for partition, before in self.watermarks.items():
+            now = stands[partition]
+            assert now[0] >= before[0] and now[1] >= before[1], ("I5", partition, before, now)
+        self.watermarks = stands
+
+
+def watermarks(cluster: Cluster) -> Stands:
+    """(epoch, next offset) by partition, read behind the processes' back."""
+    address = cluster.graph_server.address
+    asked = "MATCH (w:Watermark) RETURN w.partition AS partition, w.epoch AS epoch, w.next_offset AS next_offset"
+    with GraphDatabase.driver(address.uri, auth=(address.user, address.password)) as driver:
+        found, _, _ = driver.execute_query(asked)
+    return {row["partition"]: (row["epoch"], row["next_offset"]) for row in found}
