@@ -5,11 +5,10 @@ Not a server: `services/cli/serving.py` runs it. It holds no state but metrics; 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI
 from fastapi.openapi.utils import get_openapi
-from fastapi.telemetry import TelemetryConfig
 from prometheus_client import CollectorRegistry
 from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
@@ -28,6 +27,9 @@ from services.http.queries import query_routes
 from services.protocol.documents import BatchDocument, DocumentBody
 from services.protocol.limits import Limits
 from services.protocol.questions import QueryBody
+
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig  # older versions have none, and pass over the setting
 
 _SUMMARY = "A knowledge graph that stays current while documents stream in, and answers from it."
 
