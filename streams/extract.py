@@ -46,6 +46,7 @@ from streams.spending import Payer, paid_by
 from streams.tracing import Span, carried_on, received
 from streams.turns import Slots
 from streams.under_way import Reading, UnderWay, Work
+from streams.upkeep import without_upkeep
 
 log = logging.getLogger("graphtide.streams")
 
@@ -261,7 +262,7 @@ class ExtractStage:
                 _, last = self._faults.get(work.delivered.position, (0, "the process died each time"))
                 raise Rejected(f"its extraction was started {attempts - 1} times and never came to an end ({last})")
             value = await self._outcome(graph, doc_id, work, slots)
-            await self._log.append(EXTRACTIONS, [Record(graph, value, carried_on(record.headers))])
+            await self._log.append(EXTRACTIONS, [Record(graph, value, carried_on(without_upkeep(record.headers)))])
             log.debug("extracted", extra={"graph": graph, "doc_id": doc_id, "revision": revision})
         except Rejected as error:
             reason = str(error).encode(errors="backslashreplace").decode()

@@ -93,6 +93,11 @@ def reply_in(delivered: Delivered) -> Reply | None:
         raise Rejected(f"the reply is malformed: {type(error).__name__}") from error
 
 
+def without_upkeep(headers: tuple[tuple[str, bytes], ...]) -> tuple[tuple[str, bytes], ...]:
+    """The headers without those by which requests and replies are known: anybody may write to `documents`."""
+    return tuple(each for each in headers if each[0] not in (REQUEST, REPLY))
+
+
 def _bounded(lines: tuple[str, ...]) -> list[str]:
     told = [line[:MOST_LINE_CHARS] for line in lines[:MOST_LINES]]
     return told if len(lines) <= MOST_LINES else [*told, f"and {len(lines) - MOST_LINES} more"]

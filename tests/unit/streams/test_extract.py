@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from streams.extract import STAGE, ExtractSettings, ExtractStage
 from streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, DeadLetter, DocumentMessage, decode_document
 from streams.ports import Outcome, Position, Record, State
 from streams.spending import payer
+from streams.upkeep import REPLY, REQUEST
 from tests.support.backends import NAMES, Backend, Clock, opened
 from tests.support.openai_server import NAN, NOT_JSON, OpenAIServer, status
 from tests.support.stages import (
@@ -73,6 +75,16 @@ async def test_extract_emits_each_revision_once_and_commits(backend: Backend) ->
         ("b", 1, False),
         ("b", 3, True),
     ]
+
+
+async def test_extract_hands_on_no_header_that_asks_for_upkeep(backend: Backend) -> None:
+    """Who may write documents cannot ask the writer to verify or rebuild; other headers go on with the record."""
+    asking = replace(record("a"), headers=((REQUEST, b"1"), (REPLY, b"2"), ("team", b"notes")))
+    await backend.ledger.accept([asking])
+    async with running(extract_stage(backend).run):
+        await eventually(lambda: all_committed(backend))
+    (one,) = await records(backend, EXTRACTIONS)
+    assert one.record.headers == (("team", b"notes"),)
 
 
 async def test_extract_enters_and_counts_before_it_works(backend: Backend) -> None:
