@@ -67,6 +67,13 @@ async def supervise(stage: str, run: Callable[[], Awaitable[None]], note: Callab
         except Broken as error:
             failure, reason = error, str(error)
             log.error("%s has stopped, and waits for somebody: %s", stage, reason)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Some library let the end of a task of its own out: a stage that is not told to end must not end by it.
+            failure, reason = RuntimeError("something that was awaited was cancelled"), "something was cancelled inside"
+            log.error("%s failed and will be started again", stage, exc_info=error)
         except Exception as error:
             # The one loop that must outlive whatever happens in a stage.
             failure, reason = error, f"{type(error).__name__}: {error}"

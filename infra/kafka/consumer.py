@@ -28,6 +28,7 @@ from aiokafka.errors import (
 from aiokafka.structs import ConsumerRecord
 
 from infra.kafka.failures import DRIVER_ERRORS, failure
+from streams.errors import GraphtideError
 from streams.ports import Delivered, Position, Record
 
 log = logging.getLogger("graphtide.kafka")
@@ -44,6 +45,21 @@ _REASSIGNED = (
     UnknownMemberIdError,
     TimeoutError,
 )
+
+
+async def stop(driver: AIOKafkaConsumer) -> None:
+    """Stop a consumer of the driver, and wait for that at most COMMIT_S. How it fails is told, and raised nowhere.
+
+    In a task of its own: with the broker away the driver lets the cancellation of its own tasks out of `stop`, and
+    whoever stopped it would end as if it had been cancelled itself.
+    """
+    stopping = asyncio.ensure_future(driver.stop())
+    done, _ = await asyncio.wait({stopping}, timeout=COMMIT_S)
+    if not done:
+        stopping.cancel()
+    elif stopping.cancelled() or stopping.exception() is not None:
+        log.warning("a consumer could not leave in order: %s", "" if stopping.cancelled() else stopping.exception())
+
 
 Exists = Callable[[str], Awaitable[frozenset[int]]]
 
@@ -106,13 +122,12 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
     async def close(self) -> None:
         """Leave the group."""
         await self._stop_fetching()
-        if self._to_commit:
-            await self._flush()
         try:
-            async with asyncio.timeout(COMMIT_S):
-                await self._driver.stop()
-        except DRIVER_ERRORS as error:
-            log.warning("a consumer of %s could not leave in order: %s", self._topic, error)
+            if self._to_commit:
+                await self._flush()
+        except GraphtideError as error:
+            log.warning("what was read of %s last is read again: %s", self._topic, error)
+        await stop(self._driver)
         self._held = frozenset()
 
     # -- what the driver tells -----------------------------------------------------------------------------------------

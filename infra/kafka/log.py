@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.structs import RecordMetadata
 
 from infra.kafka.address import KafkaAddress
-from infra.kafka.consumer import KafkaConsumer
+from infra.kafka.consumer import KafkaConsumer, stop
 from infra.kafka.failures import DRIVER_ERRORS, failure
 from infra.kafka.refusals import unreached
 from streams.errors import Broken, Rejected, Retryable
@@ -29,6 +29,8 @@ from streams.topics import BY_NAME, LARGEST_BYTES
 
 MISSING = "the topic {!r} is not on the Kafka cluster; make it with: graphtide topics apply"
 BATCH_BYTES = 256 << 10
+ASKING_S = 5.0
+"""Longest wait for where a topic starts or ends: milliseconds, while the broker is there."""
 OVERHEAD_BYTES = 1024
 """What a record may weigh beside its key, value and headers."""
 
@@ -95,19 +97,25 @@ class KafkaLog:
     async def start(self, topic: str) -> Mapping[int, int]:
         """See Log.start."""
         scout, partitions = await self._partitions(topic)
-        try:
-            found = await scout.beginning_offsets(partitions)
-        except DRIVER_ERRORS as error:
-            raise failure(error, f"asking where {topic} starts") from error
-        return {one.partition: offset for one, offset in found.items()}
+        return await self._found(scout, scout.beginning_offsets(partitions), f"asking where {topic} starts")
 
     async def end(self, topic: str) -> Mapping[int, int]:
         """See Log.end."""
         scout, partitions = await self._partitions(topic)
+        return await self._found(scout, scout.end_offsets(partitions), f"asking where {topic} ends")
+
+    async def _found(
+        self, scout: AIOKafkaConsumer, asked: Awaitable[Mapping[TopicPartition, int]], doing: str
+    ) -> Mapping[int, int]:
+        """The offsets by partition. The driver may wait for ever after a broker came back: it is made anew then."""
         try:
-            found = await scout.end_offsets(partitions)
+            async with asyncio.timeout(ASKING_S):
+                found = await asked
         except DRIVER_ERRORS as error:
-            raise failure(error, f"asking where {topic} ends") from error
+            if self._scout is scout:
+                self._scout = None
+                await stop(scout)
+            raise failure(error, doing) from error
         return {one.partition: offset for one, offset in found.items()}
 
     async def committed(self, topic: str, group: str) -> Mapping[int, int]:
@@ -140,7 +148,7 @@ class KafkaLog:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(producer.stop(), 0.5 if self._unsettled else self._tuning.patience_s)
         if scout is not None:
-            await scout.stop()
+            await stop(scout)
         if admin is not None:
             await admin.close()
 

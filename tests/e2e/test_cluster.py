@@ -225,6 +225,11 @@ def test_cluster_goes_on_when_the_graph_database_was_away(
     _survives(live, client, graph_server)
 
 
+def test_cluster_goes_on_when_the_broker_was_away(live: Live, client: httpx.Client, kafka: KafkaServer) -> None:
+    """The same with the broker."""
+    _survives(live, client, kafka)
+
+
 def _survives(live: Live, client: httpx.Client, server: GraphServer | KafkaServer) -> None:
     rng = random.Random(3)
     token = publish(client, f"{live[1]}/away", "first", body(rng))

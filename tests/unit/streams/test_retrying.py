@@ -93,3 +93,23 @@ async def test_supervise_ends_when_it_is_cancelled_while_it_waits() -> None:
     task.cancel()
     [ended] = await asyncio.gather(task, return_exceptions=True)
     assert isinstance(ended, asyncio.CancelledError)
+
+
+async def test_supervise_starts_a_stage_over_that_ends_as_if_it_had_been_cancelled() -> None:
+    """A library that lets the cancellation of a task of its own out does not end the stage; a real one does."""
+    inner = asyncio.get_running_loop().create_future()
+    inner.cancel()
+    left, runs = [inner], asyncio.Event()
+
+    async def run() -> None:
+        if left:
+            await left.pop()
+        runs.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(supervise("stage", run, lambda _: None))
+    async with asyncio.timeout(30):
+        await runs.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
