@@ -248,7 +248,7 @@ FAILURES = [
     (Overloaded("busy", 2.5), 429, "3"),
     (DeadlineExceeded("late"), 504, None),
     (Retryable("the embedding endpoint at http://models:9 is away", 7), 503, "7"),
-    (Retryable("the embedding endpoint at http://models:9 is away"), 503, None),
+    (Retryable("the embedding endpoint at http://models:9 is away"), 503, "2"),
     (Broken("the log has a gap"), 500, None),
 ]
 
