@@ -69,12 +69,14 @@ class EmbeddedUpkeep:
 
     async def verify(self, view: LiveView) -> Verification:
         async with self.consolidate.paused():
+            view = self._present(view)
             found = await recounting.recount(self.store, view, self.consolidate.writer(view.graph))
         return Verification(view.graph, found.version, found.stored, found.recounted, found.differences, found.checked)
 
     async def rebuild(self, view: LiveView) -> Rebuilt:
         graph = view.graph
         async with self.consolidate.paused():
+            view = self._present(view)
             _, before = await asyncio.to_thread(rows_of, view)
             snapshot = await recounting.build(self.store, graph, view.version + 1)
             await self.store.replace(snapshot)
@@ -88,6 +90,10 @@ class EmbeddedUpkeep:
             self.progress.moved()
             was, now = await asyncio.to_thread(lambda: (digest_of(before), digest_of(snapshot)))
         return Rebuilt(graph, snapshot.version, was, now, True)
+
+    def _present(self, view: LiveView) -> LiveView:
+        """The graph's view as it is now: while we waited for the pause, a rebuild may have put another in its place."""
+        return self.views.get(view.graph) or view
 
     def health(self) -> Health:
         parts = {name: note or "running" for name, note in self.notes.items()}

@@ -21,7 +21,7 @@ from neo4j import Transaction as BlockingDriverTransaction
 
 from infra.bolt.address import BoltAddress
 from infra.bolt.cypher import Dialect
-from infra.bolt.failures import DRIVER_ERRORS, failure
+from infra.bolt.failures import DRIVER_ERRORS, failure, is_closed_transport
 from streams.errors import Broken, Rejected, Retryable
 
 T = TypeVar("T")
@@ -128,13 +128,16 @@ class BoltDatabase:
         return cls(driver, address, Dialect.MEMGRAPH if MEMGRAPH in info.agent else Dialect.NEO4J)
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Let go of all connections. One that is broken already needs no farewell."""
         try:
             await self._driver.close()
-            if self._blocking is not None:
-                await asyncio.to_thread(self._blocking.close)
+        except RuntimeError as error:
+            if not is_closed_transport(error):
+                raise
         except DRIVER_ERRORS as error:
             raise failure(error) from error
+        if self._blocking is not None:
+            await asyncio.to_thread(self._blocking.close)
 
     async def write(self, work: Work[T], settled: Callable[[], Awaitable[T | None]] | None = None) -> T:
         """Run `work` in one transaction and commit; see the module for when it is run again.
@@ -178,7 +181,9 @@ class BoltDatabase:
                 return value
         except UnicodeEncodeError as error:
             raise Rejected(f"a text cannot be stored: {error.reason} at character {error.start}") from error
-        except DRIVER_ERRORS as error:
+        except (*DRIVER_ERRORS, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not is_closed_transport(error):
+                raise
             problem = failure(error)
             if committing and isinstance(problem, Retryable):
                 raise _Unknown(problem) from error

@@ -67,8 +67,15 @@ TABLE: dict[type[Exception], tuple[type[Retryable] | type[Broken], str]] = {
 DRIVER_ERRORS = (driver.GqlError, driver.UnsupportedServerProduct, OSError)
 """All that the driver raises. OSError: what its sockets say before it has wrapped it."""
 
+_CLOSED = "the handler is closed"
+
 _UNIQUE = "unique constraint violation"
 _SAID_CHARS = 300
+
+
+def is_closed_transport(error: RuntimeError) -> bool:
+    """Whether uvloop says so that a connection is gone: where asyncio raises an OSError, it raises this."""
+    return _CLOSED in str(error)
 
 
 def failure(error: Exception) -> GraphtideError:

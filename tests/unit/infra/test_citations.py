@@ -109,5 +109,5 @@ def test_code_occurs_in_no_text_even_in_one_that_foresaw_it(monkeypatch: pytest.
 
 def test_prompt_has_another_version_when_its_words_differ() -> None:
     """The version keys what is remembered, so no change of the words may be forgotten."""
-    one, other = (load("answer-2", {"nothing": said}) for said in ("No.", "None."))
+    one, other = (load("answer-2", {"nothing": said, "guidance": ""}) for said in ("No.", "None."))
     assert one.version != other.version and "No." in one.text and "{" not in one.text
