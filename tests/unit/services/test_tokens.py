@@ -21,7 +21,7 @@ from streams.errors import Broken
 from tests.support.guarded import AUDIENCE, ISSUER, public_pem, rules, token
 
 NOW = int(time.time())
-CLAIMS = {"iss": ISSUER, "aud": AUDIENCE, "exp": NOW + 600, "graphtide": {"graphs": ["*"], "actions": ["admin"]}}
+CLAIMS = {"iss": ISSUER, "aud": AUDIENCE, "exp": NOW + 86_400, "graphtide": {"graphs": ["*"], "actions": ["admin"]}}
 
 
 def part(value: object) -> str:
@@ -43,8 +43,8 @@ def test_token_gives_what_its_claim_says(tmp_path: Path) -> None:
         {"exp": NOW - 60},
         {"exp": None},
         {"exp": "never"},
-        {"nbf": NOW + 600},
-        {"iat": NOW + 600},
+        {"nbf": NOW + 86_400},
+        {"iat": NOW + 86_400},
         {"iss": "https://evil.example"},
         {"iss": None},
         {"aud": "others"},
