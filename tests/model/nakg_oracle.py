@@ -1,4 +1,4 @@
-"""Mode `nakg` as its definition reads, by loops over documents and words; clusters by scikit-learn.
+"""Mode `nakg` as its definition reads, by loops over documents and words.
 
 What it shares with the project is the view, the request types, the parameters, and the encoding of a pair.
 """
@@ -11,16 +11,17 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 
 import numpy as np
-from sklearn.cluster import DBSCAN  # type: ignore[import-untyped]
 
 from graph.retrieval import Passage, Question, Retrieved
 from graph.retrieval.candidates import HUB, NEAR
 from graph.retrieval.evidence import MIN_SPAN
 from graph.retrieval.nakg import Nakg
+from graph.retrieval.nakg.clustering import ROUNDING
 from graph.retrieval.nakg.documents import FIRSTS
 from graph.retrieval.request import Subgraph
 from graph.retrieval.seeds import STATEMENTS
 from graph.view import LiveView
+from tests.model.dbscan_oracle import slow_dbscan
 from tests.model.relatedness_oracle import slow_features, slow_weights
 
 Values = list[float]
@@ -115,12 +116,10 @@ def slow_edges(view: LiveView, vectors: dict[str, Values], told: Nakg) -> tuple[
 
 
 def slow_clusters(vectors: dict[str, Values], told: Nakg) -> dict[str, int]:
-    """scikit-learn's DBSCAN on cosine distances."""
+    """DBSCAN on cosine distances."""
     matrix = np.array(list(vectors.values()))
-    distance = np.maximum(1 - matrix @ matrix.T, 0.0)
-    np.fill_diagonal(distance, 0.0)
-    found = DBSCAN(eps=told.eps + 1e-6, min_samples=told.min_samples, metric="precomputed").fit(distance)
-    return dict(zip(vectors, found.labels_.tolist(), strict=True))
+    found = slow_dbscan((1 - matrix @ matrix.T).tolist(), told.eps + ROUNDING, told.min_samples)
+    return dict(zip(vectors, found, strict=True))
 
 
 def slow_attention(view: LiveView, vectors: dict[str, Values], told: Nakg) -> dict[Pair, float]:

@@ -23,9 +23,7 @@ def dbscan(vectors: Vectors, eps: float, min_samples: int) -> NDArray[np.intp]:
     ours is 1 - cosine, for on unit vectors a Euclidean 0.5 is a cosine of 0.88, which only repetitions reach.
     Deviation: over a question's candidates, not the whole collection, so that nothing is kept. Cost O(n^2 d).
     """
-    near: NDArray[np.bool_] = (
-        1 - vectors @ vectors.T <= eps + 1e-6
-    )  # float32: a product that should be equal may be this far off
+    near: NDArray[np.bool_] = 1 - vectors @ vectors.T <= eps + ROUNDING
     np.fill_diagonal(near, True)
     core = near.sum(axis=1) >= min_samples
     found = np.full(len(vectors), NOISE, np.intp)

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.cluster import DBSCAN  # type: ignore[import-untyped]
 
 from graph.records import DocumentInfo
 from graph.retrieval import Filters, Question, retrieve
 from graph.retrieval.candidates import HUB, entities_of
 from graph.retrieval.nakg import Nakg, related_documents
 from graph.retrieval.nakg import documents as nakg_documents
-from graph.retrieval.nakg.clustering import dbscan
+from graph.retrieval.nakg.clustering import ROUNDING, dbscan
 from graph.retrieval.nakg.documents import candidate_passages, documents
 from graph.retrieval.nakg.edges import connect
 from graph.retrieval.nakg.propagation import propagate
 from graph.retrieval.nakg.scoring import lexical, separated
 from graph.retrieval.seeds import find_seeds
+from tests.model.dbscan_oracle import slow_dbscan
 from tests.model.nakg_oracle import slow_attention, slow_document, slow_edges, slow_propagation
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
@@ -33,16 +33,14 @@ def ask(text: str, **fields: object) -> Question:
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 60), st.integers(2, 7), st.floats(0.05, 0.9), st.integers(0, 2**32))
-def test_dbscan_equals_scikit_learn(count: int, min_samples: int, eps: float, seed: int) -> None:
+def test_dbscan_equals_its_definitions(count: int, min_samples: int, eps: float, seed: int) -> None:
     """The same clusters with the same numbers, on points dense in some places."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(4, 5))
     points = centres[rng.integers(0, 4, count)] + rng.normal(size=(count, 5)) * rng.choice([0.1, 1.0], (count, 1))
     unit = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
-    distance = np.clip(1 - unit.astype(np.float32) @ unit.T, 0, None)
-    np.fill_diagonal(distance, 0)
-    slow = DBSCAN(eps=eps + 1e-6, min_samples=min_samples, metric="precomputed").fit(distance)
-    assert dbscan(unit, eps, min_samples).tolist() == slow.labels_.tolist()
+    slow = slow_dbscan((1 - unit @ unit.T).tolist(), eps + ROUNDING, min_samples)
+    assert dbscan(unit, eps, min_samples).tolist() == slow
 
 
 @pytest.mark.parametrize("seed", range(4))
