@@ -96,7 +96,11 @@ def main() -> None:
         sys.exit(f"No bench data in {bench_data()}: set GRAPHTIDE_BENCH_DATA to the folder that holds musique/.")
     with embedding_endpoint(embedder_python(), free_port()) as url, tempfile.TemporaryDirectory() as data:
         settings = {"GRAPHTIDE_EMBEDDING_BASE_URL": url, "GRAPHTIDE_EMBEDDING_MODEL": "all-MiniLM-L6-v2"}
-        with service(Path(data), settings) as running, httpx.Client(base_url=running.url, timeout=60) as client:
+        log = Path(data) / "service.log"
+        with (
+            service(Path(data) / "kept", settings, log) as running,
+            httpx.Client(base_url=running.url, timeout=60) as client,
+        ):
             rows = measure(Bench(running, client), corpus()[: chosen.documents])
     table = markdown(rows)
     print(table)
