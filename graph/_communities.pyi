@@ -41,4 +41,7 @@ class Kernel:
     def sums(self, level: int) -> tuple[int, int, int]:
         """Weight inside communities, sum of their squared degrees, total weight."""
 
+    def work(self) -> tuple[int, int]:
+        """Fields of ``Work``."""
+
     def memory_bytes(self) -> int: ...

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from graph.consolidation import Effort
 from graph.records import GraphDelta
 from streams.errors import GraphtideError
 from streams.ports import State
@@ -72,6 +73,12 @@ class Metrics:
             ["graph", "kind", "change"],
             registry=self.registry,
         )
+        self._work = Counter(
+            "graphtide_kernel_work",
+            "What the kernels did for documents: triangles listed, units of communities examined, links read for it",
+            ["graph", "kind"],
+            registry=self.registry,
+        )
         self._queries = Counter(
             "graphtide_queries", "Questions, by how they ended", ["graph", "mode", "status"], registry=self.registry
         )
@@ -126,6 +133,12 @@ class Metrics:
         ):
             self._changes.labels(name, kind, "written").inc(len(written))
             self._changes.labels(name, kind, "removed").inc(len(removed))
+
+    def laboured(self, graph: str, effort: Effort) -> None:
+        name = self.names.label(graph)
+        self._work.labels(name, "triangles").inc(effort.triangles)
+        self._work.labels(name, "community-units").inc(effort.community_units)
+        self._work.labels(name, "community-links").inc(effort.community_links)
 
     @contextmanager
     def asking(self, graph: str, mode: str) -> Iterator[None]:

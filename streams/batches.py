@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from graph.consolidation import Effort
 from graph.records import Change
 from streams.errors import Rejected
 from streams.messages import DeadLetter, ExtractionMessage, decode_extraction, extraction_of
@@ -25,7 +26,7 @@ STAGE = "consolidate"
 class Batch:
     """The newest message of each document by graph, the ends of all the others, and what it does to each graph.
 
-    `carried` is what the record of each revision brought along.
+    `carried` is what the record of each revision brought along, `efforts` what each graph's part took.
     """
 
     newest: dict[str, dict[str, ExtractionMessage]] = field(default_factory=lambda: defaultdict(dict))
@@ -34,6 +35,7 @@ class Batch:
     letters: list[DeadLetter] = field(default_factory=list)
     parts: list[GraphCommit] = field(default_factory=list)
     carried: dict[tuple[str, str, int], Headers] = field(default_factory=dict)
+    efforts: dict[str, Effort] = field(default_factory=dict)
 
     def fail(self, one: Delivered, error: Exception) -> None:
         """Bury a record, and end the revision it is of, if it says so much."""

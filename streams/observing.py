@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from graph.consolidation import Effort
 from graph.records import GraphDelta
 from streams.ports import State
 
@@ -21,6 +22,10 @@ class Observer(Protocol):
 
     def changed(self, delta: GraphDelta) -> None:
         """A delta became durable."""
+        ...
+
+    def laboured(self, graph: str, effort: Effort) -> None:
+        """A graph's part of a batch is durable, and took so much."""
         ...
 
     def worked(self, stage: str, seconds: float) -> None:

@@ -203,7 +203,10 @@ class PartitionWriter:
             return None
         model = await self._tools.models.of(graph, self.partition)
         await self._check_dimensions(graph, model, changes)
-        return GraphCommit(await asyncio.to_thread(model.writer.apply, changes), standings)
+        before = model.writer.effort()
+        delta = await asyncio.to_thread(model.writer.apply, changes)
+        batch.efforts[graph] = model.writer.effort().since(before)
+        return GraphCommit(delta, standings)
 
     async def _check_dimensions(self, graph: str, model: WriteModel, changes: Sequence[Change]) -> None:
         """Raise Rejected for vectors of another length than the graph's: they cannot be compared, nor indexed."""
@@ -281,6 +284,8 @@ class PartitionWriter:
         observer.worked(STAGE, seconds)
         for part in batch.parts:
             observer.changed(part.delta)
+        for graph, effort in batch.efforts.items():
+            observer.laboured(graph, effort)
         now_ms = time.time() * 1000
         accepted = {
             (graph, doc_id, message.revision): message.accepted_ms

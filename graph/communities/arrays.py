@@ -123,6 +123,9 @@ class PureKernel:
     def sums(self, level: int) -> tuple[int, int, int]:
         return self.core.levels[level].inside, self.core.levels[level + 1].squares, self.core.total_weight
 
+    def work(self) -> tuple[int, int]:
+        return self.core.units_examined, self.core.links_read
+
     def memory_bytes(self) -> int:
         total = sys.getsizeof(self.core.slots)
         for level in self.core.levels:

@@ -119,6 +119,8 @@ def divide(state: Levels, h: int) -> bool:
     grown = [unit for unit in state.touched[h + 1] if state.regrown(h + 1, unit)]
     for community in sorted(grown, key=lambda u: above.ident[u]):
         units = sorted(above.members[community], key=lambda u: state.key(h, u))
+        if len(units) < 2:
+            continue
         region = inside(state, h, units)
         region.regroup()
         region.join_groups()
@@ -136,6 +138,8 @@ def inside(state: Levels, h: int, units: list[int]) -> Region:
     """The region of a community's units, each a group of its own."""
     level = state.levels[h]
     position = {unit: place for place, unit in enumerate(units)}
+    for unit in units:
+        state.visit(h, unit)
     links = [[(position[v], w) for v, w in level.adjacency[u].items() if v in position] for u in units]
     degree = [level.degree[u] for u in units]
     return Region(links, degree, list(range(len(units))), list(degree), 2 * state.total_weight, RESOLUTION[h])

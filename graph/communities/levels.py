@@ -62,6 +62,8 @@ class Levels:
             {} for _ in self.levels
         ]  # community slot -> members that lost a link in it
         self.journal: list[dict[int, int]] = [{} for _ in self.levels]  # unit ident -> community id before the update
+        self.units_examined = 0
+        self.links_read = 0
 
     @property
     def top(self) -> int:
@@ -113,6 +115,11 @@ class Levels:
     def record(self, h: int, unit: int) -> None:
         """Keep the unit's community as it was when the update began; later calls change nothing."""
         self.journal[h].setdefault(self.key(h, unit), self.parent_id(h, unit))
+
+    def visit(self, h: int, unit: int) -> None:
+        """Count a unit whose links are about to be read."""
+        self.units_examined += 1
+        self.links_read += len(self.levels[h].adjacency[unit])
 
     # -- weights ---------------------------------------------------------------------------------------------------
 

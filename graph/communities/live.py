@@ -9,7 +9,7 @@ import numpy as np
 
 from graph.communities.adoption import compare, recut
 from graph.communities.arrays import PureKernel
-from graph.communities.contract import Communities, CommunityChange, Hierarchy, Int32, Int64, LevelGraph
+from graph.communities.contract import Communities, CommunityChange, Hierarchy, Int32, Int64, LevelGraph, Work
 from graph.communities.moving import DEPTH
 
 if TYPE_CHECKING:
@@ -76,6 +76,9 @@ class LiveCommunities:
         self._load(recut(before, np.asarray(nodes, dtype=np.int32), np.asarray(labels, dtype=np.int64)))
         self._kernel.settle()
         return compare(before, self.hierarchy())
+
+    def work(self) -> Work:
+        return Work(*self._kernel.work())
 
     def memory_bytes(self) -> int:
         return self._kernel.memory_bytes()

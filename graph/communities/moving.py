@@ -26,6 +26,7 @@ Sums = list[dict[int, int]]  # per partition from the unit's level upwards: comm
 def gather(state: Levels, h: int, unit: int) -> Sums:
     """Weight from a unit to each neighbouring community, at its own partition and at every coarser one; O(degree)."""
     level = state.levels[h]
+    state.visit(h, unit)
     sums: Sums = [{}]
     for other, weight in level.adjacency[unit].items():
         community = level.community[other]

@@ -17,6 +17,7 @@ import numpy as np
 
 from graph import communities, trussness
 from graph.communities.guard import DriftGuard, Partition
+from graph.consolidation.effort import Effort, effort_of
 from graph.consolidation.entities import Entities, Placed
 from graph.consolidation.netting import LabelKey, Net, Seen, UnitPlan, as_vector, plan_units
 from graph.consolidation.rows import document_rows, entity_row, label_row, statement_row
@@ -82,6 +83,10 @@ class Consolidator:
     def kernels(self) -> Mapping[str, str]:
         """Which implementation each kernel runs on."""
         return {"trussness": self._trussness.name, "communities": self._communities.name}
+
+    def effort(self) -> Effort:
+        """What the kernels took since this object was made or restored; O(1)."""
+        return effort_of(self._trussness, self._communities)
 
     def hierarchy(self) -> communities.Hierarchy:
         """The communities as they stand, whole. Cost: linear in the nodes."""

@@ -180,6 +180,11 @@ class Kernel {
         return py::make_tuple(core_.levels.at(level)->inside, whole(core_.levels.at(level + 1)->squares), core_.total);
     }
 
+    std::pair<std::int64_t, std::int64_t> work() const {
+        const auto guard = enter();
+        return {core_.work.units, core_.work.links};
+    }
+
     std::size_t memory_bytes() const {
         const auto guard = enter();
         return core_.bytes();
@@ -221,5 +226,6 @@ PYBIND11_MODULE(_communities, module) {
         .def("parent", &Kernel::parent)
         .def("members", &Kernel::members)
         .def("sums", &Kernel::sums)
+        .def("work", &Kernel::work)
         .def("memory_bytes", &Kernel::memory_bytes);
 }

@@ -123,6 +123,7 @@ class Kernel {
     }
 
     std::int64_t size() const { return engine_->state().order.size(); }
+    std::int64_t work() const { return engine_->state().work; }
     std::size_t memory_bytes() const { return engine_->memory_bytes(); }
 
  private:
@@ -167,6 +168,7 @@ PYBIND11_MODULE(_trussness, module) {
         .def("edges", &Kernel::edges)
         .def("violations", &Kernel::violations)
         .def("violations_of", &Kernel::violations_of, py::arg("edges"))
+        .def("work", &Kernel::work)
         .def("memory_bytes", &Kernel::memory_bytes)
         .def("overwrite", &Kernel::overwrite, py::arg("u"), py::arg("v"), py::arg("value"))
         .def("__len__", &Kernel::size);

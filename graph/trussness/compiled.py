@@ -47,6 +47,10 @@ class CompiledTrussness:
         """See Trussness.violations_of."""
         return self.kernel.violations_of(edges)
 
+    def work(self) -> int:
+        """See Trussness.work."""
+        return self.kernel.work()
+
     def memory_bytes(self) -> int:
         """Return the bytes allocated by the kernel, spare capacity included."""
         return self.kernel.memory_bytes()

@@ -55,7 +55,7 @@ def _enumerate(state: State, batch: _Batch, edges: list[int]) -> None:
     """List the triangles of the new edges, each once; old edges that were in none so far join the batch."""
     done: set[int] = set()
     for edge in edges:
-        for a, b in state.triangles(edge):
+        for a, b in state.walk(edge):
             if a in done or b in done:
                 continue
             for other in (a, b):

@@ -78,6 +78,10 @@ class PureTrussness:
         """See Trussness.violations_of."""
         return list(check_edges(self._state, _as_pairs(edges)))
 
+    def work(self) -> int:
+        """See Trussness.work."""
+        return self._state.work
+
     def memory_bytes(self) -> int:
         """Estimate the bytes held: the containers, and 32 for each int an edge owns."""
         state = self._state

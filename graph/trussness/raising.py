@@ -92,7 +92,7 @@ class _Level:
         label = self.state.label[edge]
         self.standing[edge] = _Standing.CANDIDATE
         self.triangles[edge] = [
-            (a, b) for a, b in self.state.triangles(edge) if self._is_alive(a, label) and self._is_alive(b, label)
+            (a, b) for a, b in self.state.walk(edge) if self._is_alive(a, label) and self._is_alive(b, label)
         ]
         for a, b in self.triangles[edge]:
             first = self._holder(a, b)

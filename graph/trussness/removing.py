@@ -12,7 +12,7 @@ def remove(state: State, edges: list[int]) -> None:
     """Take out edges that are there, each once. Cost: their triangles, and those of every edge that sinks."""
     weak: list[int] = []
     for edge in edges:
-        for a, b in state.triangles(edge):
+        for a, b in state.walk(edge):
             _lose_triangle(state, edge, (a, b), weak)
         state.destroy(edge)
     while weak:
@@ -41,7 +41,7 @@ def _lose_support(state: State, edge: int, weak: list[int]) -> None:
 
 def _sink(state: State, edge: int, weak: list[int]) -> None:
     before = state.trussness[edge]
-    triangles = list(state.triangles(edge))
+    triangles = list(state.walk(edge))
     level = _h_index(state, triangles, before - 1)
     state.later[edge] = state.support[edge] = 0
     for pair in triangles:

@@ -30,6 +30,7 @@ class State:
         self.head: dict[int, int] = {}
         self.tail: dict[int, int] = {}
         self.changes: dict[int, int] = {}
+        self.work = 0
 
     def find(self, u: int, v: int) -> int | None:
         """Return the id of the edge between u and v, or None."""
@@ -41,6 +42,12 @@ class State:
         at_u, at_v = self.adjacency[u], self.adjacency[v]
         for node in at_u.keys() & at_v.keys():
             yield at_u[node], at_v[node]
+
+    def walk(self, edge: int) -> Iterator[tuple[int, int]]:
+        """The triangles of an edge as part of an update: counted."""
+        for pair in self.triangles(edge):
+            self.work += 1
+            yield pair
 
     def ends_of(self, edge: int) -> tuple[int, int]:
         """Return the two nodes of a live edge, the smaller first."""

@@ -73,6 +73,14 @@ class Trussness(Protocol):
         """
         ...
 
+    def work(self) -> int:
+        """Return how many triangles updates have listed since the object was made; O(1).
+
+        An update's cost follows it. Which edge sinks first depends on the order in which triangles are listed, so
+        implementations differ in it by some per mille.
+        """
+        ...
+
     def memory_bytes(self) -> int:
         """Return the bytes held: adjacency and trussness. An estimate for the pure implementation."""
         ...

@@ -198,6 +198,15 @@ GRAPH = Dashboard(
             "edges a document",
         ),
         _one(
+            "Kernels' work for a document",
+            "Triangles listed for trussness; units examined and links read for communities. Flat, however large the"
+            " graph: it grows with what a document brings, and with how dense it is where that goes.",
+            'sum by (kind) (rate(graphtide_kernel_work_total{graph=~"$graph"}[$__rate_interval]))'
+            " / on () group_left ()"
+            ' sum(rate(graphtide_revisions_total{state=~"applied|deleted",graph=~"$graph"}[$__rate_interval]))',
+            "{{kind}}",
+        ),
+        _one(
             "Merges and splits",
             "Same-as links made and withdrawn: labels that became one entity, or ceased to be.",
             'sum by (change) (rate(graphtide_graph_changes_total{kind="same-as",graph=~"$graph"}[$__rate_interval]))',

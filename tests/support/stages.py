@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from graph.consolidation import Effort
 from graph.records import GraphDelta
 from graph.vector_index import ExactIndex
 from graph.view import Indexed, Indexes
@@ -40,6 +41,7 @@ class Seen:
 
     ends: list[tuple[str, State]] = field(default_factory=list)
     retries: int = 0
+    efforts: list[tuple[str, Effort]] = field(default_factory=list)
 
     def ended(self, graph: str, state: State) -> None:
         self.ends.append((graph, state))
@@ -49,6 +51,9 @@ class Seen:
 
     def changed(self, delta: GraphDelta) -> None:
         """Not looked at."""
+
+    def laboured(self, graph: str, effort: Effort) -> None:
+        self.efforts.append((graph, effort))
 
     def worked(self, stage: str, seconds: float) -> None:
         """Not looked at."""

@@ -217,6 +217,7 @@ class Dividing : public Naming {
         region_.start(units.size(), 2 * static_cast<Wide>(total), kResolution[l]);
         for (std::size_t i = 0; i < units.size(); ++i) position_[units[i]] = static_cast<Unit>(i);
         for (std::size_t i = 0; i < units.size(); ++i) {
+            visit(l, units[i]);
             region_.set_degree(static_cast<Unit>(i), level.degree[units[i]]);
             for (const Entry entry : level.adjacency[units[i]])
                 if (level.community[entry.unit] == community)

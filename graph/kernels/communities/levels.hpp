@@ -65,6 +65,8 @@ class Neighbours {
     Iterator begin() const { return {data_, stride()}; }
     Iterator end() const { return {data_ + std::size_t{size_} * stride(), stride()}; }
 
+    std::size_t size() const { return size_; }
+
     // With what malloc adds to a block.
     std::size_t bytes() const { return data_ == nullptr ? 0 : (std::size_t{capacity_} * stride() + 8 + 15) / 16 * 16; }
 
@@ -220,9 +222,21 @@ struct Slot {
     Unit unit;
 };
 
+// What finding the communities took so far: units whose links were read to judge them anew, and those links.
+struct Work {
+    std::int64_t units = 0, links = 0;
+};
+
 class Levels {
    public:
+    Work work;
+
     int top() const { return static_cast<int>(levels.size()) - 1; }
+
+    void visit(int l, Unit unit) {
+        ++work.units;
+        work.links += static_cast<std::int64_t>(levels[l]->adjacency[unit].size());
+    }
 
     void push_level() {
         levels.push_back(std::make_unique<Level>());

@@ -77,6 +77,7 @@ class Moving : public Levels {
     // Weight from the unit to each neighbouring community, into sums[s - l] for every partition s from l upwards.
     void gather(int l, Unit unit) {
         const Level& level = *levels[l];
+        visit(l, unit);
         prepare(l);
         for (const Entry entry : level.adjacency[unit]) collect(l, 0, level.community[entry.unit], entry.weight);
         release(l, 0);

@@ -65,7 +65,7 @@ class Insert {
     void enumerate(std::int32_t count) {
         corners_.clear();
         for (std::int32_t slot = 0; slot < count; ++slot)
-            state_.for_each_triangle(members_[slot].edge, [&](EdgeId a, EdgeId b) {
+            state_.walk_triangles(members_[slot].edge, [&](EdgeId a, EdgeId b) {
                 corners_.push_back({slot, a, b});
                 order_.prefetch(a);
                 order_.prefetch(b);

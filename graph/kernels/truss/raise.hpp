@@ -117,7 +117,7 @@ class Raise {
         touched_[slot].standing = Standing::candidate;
         const std::size_t first = triangles_.size();
         touched_[slot].first = static_cast<std::int32_t>(first);
-        state_.for_each_triangle(edge, [&](EdgeId a, EdgeId b) {
+        state_.walk_triangles(edge, [&](EdgeId a, EdgeId b) {
             triangles_.push_back({a, b});
             order_.prefetch(a);
             order_.prefetch(b);

@@ -37,7 +37,7 @@ class Remove {
     void take_out(EdgeId edge) {
         const std::int32_t level = order_[edge].trussness;
         if (level > 2)
-            state_.for_each_triangle(edge, [&](EdgeId a, EdgeId b) { lose_triangle(edge, a, b); });
+            state_.walk_triangles(edge, [&](EdgeId a, EdgeId b) { lose_triangle(edge, a, b); });
         order_.unlink(edge);
         state_.adjacency.erase(order_.ends(edge).u, order_.ends(edge).v);
         order_.destroy(edge);
@@ -59,7 +59,7 @@ class Remove {
     void sink(EdgeId edge) {
         const std::int32_t before = order_[edge].trussness;
         triangles_.clear();
-        state_.for_each_triangle(edge, [&](EdgeId a, EdgeId b) { triangles_.push_back({a, b}); });
+        state_.walk_triangles(edge, [&](EdgeId a, EdgeId b) { triangles_.push_back({a, b}); });
         const std::int32_t level = h_index(before - 1);
         release_triangles(edge, before, level);
         order_.unlink(edge);

@@ -125,6 +125,8 @@ def test_implementations_return_equal_changes_after_every_step(seed: int) -> Non
         for name in ("nodes", "communities", "children", "levels", "parents", "removed"):
             assert np.array_equal(getattr(changes[0], name), getattr(changes[1], name)), name
         assert twins[0].modularity() == twins[1].modularity()
+        assert twins[0].work() == twins[1].work()
+    assert twins[0].work().units and twins[0].work().links
 
 
 def test_builds_are_equal_when_implementations_build_the_same_graph() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import random
 from dataclasses import replace
 
 import pytest
 
 from graph.communities.guard import DriftGuard, leiden
-from graph.consolidation import Consolidator
+from graph.consolidation import Consolidator, Effort
 from graph.digest import canonical_lines, differences, digest
 from graph.records import Change, DocumentInfo, Extraction, Gone, GraphDelta
 from graph.vector_index import ExactIndex
@@ -54,6 +56,30 @@ class World:
             else:
                 news[doc_id] = random_extraction(rng, doc_id, self.revision, self.live.get(doc_id))
         return self.change(*news.values())
+
+
+def test_effort_grows_with_a_document_and_not_with_the_graph() -> None:
+    """The same document costs the kernels as many triangles, units and links beside 40 strangers as beside 400."""
+    took = []
+    for strangers in (40, 400):
+        writer, revision = Consolidator("g"), itertools.count(1)
+        for number in range(strangers):
+            writer.apply([Change(f"s{number}", None, _clique(f"s{number}", next(revision)))])
+        before = writer.effort()
+        writer.apply([Change("d", None, _clique("d", next(revision)))])
+        took.append(writer.effort().since(before))
+        assert writer.effort().since(writer.effort()) == Effort(0, 0, 0)
+    assert took[0].triangles == took[1].triangles > 0
+    assert 0 < took[1].community_units <= 2 * took[0].community_units
+    assert 0 < took[1].community_links <= 2 * took[0].community_links
+
+
+def _clique(doc_id: str, revision: int) -> Extraction:
+    """A document that relates four entities of its own, named like nothing else, each to each."""
+    names = [hashlib.sha256(f"{doc_id} {number}".encode()).hexdigest()[:16] for number in range(4)]
+    facts = [(one, "knows", other) for one, other in itertools.combinations(range(4), 2)]
+    said = unit(f"{doc_id}.", [(name, "", "") for name in names], facts)
+    return Extraction(doc_id, revision, DocumentInfo("", "", "", ()), (said,))
 
 
 def new_view() -> LiveView:

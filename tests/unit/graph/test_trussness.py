@@ -375,6 +375,7 @@ def test_compiled_and_pure_report_the_same_when_a_document_stream_is_edited() ->
         one, other = compiled.update(document, removed), pure.update(document, removed)
         assert one.edges.tolist() == other.edges.tolist()
         assert one.values.tolist() == other.values.tolist()
+    assert 0 < compiled.work() <= 1.05 * pure.work() <= 1.1 * compiled.work()
     assert compiled.violations() == pure.violations() == []
     expected = trussness_by_networkx({(u, v) for u, v in np.concatenate(live).tolist()})
     assert _values(compiled) == _values(pure) == expected

@@ -114,6 +114,7 @@ async def test_consolidate_gives_the_graph_of_the_newest_revisions_when_records_
         await rig.emit(*part)
         await rig.work(batch_size=rng.choice((1, 3, 64)))
         versions.append(sum((await rig.backend.store.graphs()).values()))
+    assert {graph for graph, took in rig.seen.efforts if took.community_units} == {"g", "h"}
     for graph in "gh":
         await rig.check(live([one for one in messages if one.graph == graph]), graph)
         assert await rig.backend.ledger.pending(graph) == 0
