@@ -118,7 +118,8 @@ async def readiness(application: Told, gate: Gate) -> Health:
     if gate.draining:
         return Health(False, {"service": "draining"})
     health = await application.health()
-    return Health(health.ready, {**health.parts, "credentials": gate.problem}) if gate.problem else health
+    refused = {f"newer {name}": problem for name, problem in gate.problems().items() if problem}
+    return Health(health.ready, {**health.parts, **refused})
 
 
 def in_outline(health: Health) -> Health:

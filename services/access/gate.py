@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol
 
 from services.access.buckets import Buckets
 from services.access.credentials import CALLER, Caller, Credential, Header, credential_in
@@ -39,6 +40,14 @@ class Fairness:
     """Requests without a valid credential from one address (IPv6: one /64) before they get 429 instead of 401."""
 
 
+class Troubled(Protocol):
+    """Whatever is read from files again and again."""
+
+    @property
+    def problem(self) -> str:
+        """Why the newest files are not in force, "" when they are."""
+
+
 class Gate:
     """Open when there are neither keys nor a verifier: everybody is ANYONE then. Belongs to one event loop."""
 
@@ -60,16 +69,18 @@ class Gate:
         self.metrics_open = metrics_open
         self.draining = False
         """Whether the process is about to end: nobody new is to be sent here, whoever comes is still served."""
+        self.certificates: Troubled | None = None
+        """What the servers show, where they speak TLS: for `problems` only."""
 
     @property
     def is_open(self) -> bool:
         """Whether no credentials are asked for."""
         return self._keys is None and self._tokens is None
 
-    @property
-    def problem(self) -> str:
-        """Why the newest key file is not in force, "" when it is."""
-        return (self._keys.problem if self._keys else "") or (self._tokens.problem if self._tokens else "")
+    def problems(self) -> dict[str, str]:
+        """Why the newest of each kind of file is not in force, "" where it is, or where there is none."""
+        guards = {"keys": self._keys, "tokens": self._tokens, "certificate": self.certificates}
+        return {name: guard.problem if guard is not None else "" for name, guard in guards.items()}
 
     def identify(self, headers: Iterable[Header], peer: str) -> Caller:
         """Who sends these headers from the address `peer`.

@@ -1,7 +1,8 @@
-"""TLS for both faces, from the same three files. Not a certificate authority; nothing is made here.
+"""TLS for both faces, from the same three files, read again when they change. Not a certificate authority.
 
-The invariant: with a certificate in the settings nothing is served in the clear, and with a client CA nobody without a
-certificate of it gets as far as a request.
+The invariants: with a certificate in the settings nothing is served in the clear, and with a client CA nobody without a
+certificate of it gets as far as a request; new files that cannot be used change nothing, and both faces go over to new
+ones with their next connection. What is open stays as it was begun.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 import grpc
 
 from infra.settings import Settings
+from services.access.watched_file import Watched, read_bytes
 from streams.errors import Broken
 
 
@@ -24,11 +26,63 @@ class TlsFiles:
     key: Path
     client_ca: Path | None = None
 
+    def all(self) -> tuple[Path, ...]:
+        return tuple(each for each in (self.certificate, self.key, self.client_ca) if each is not None)
 
-def tls_files(settings: Settings) -> TlsFiles | None:
-    """The files that the settings name, None without any.
 
-    Raises Broken when one is missing, is no PEM, or does not fit the others.
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One reading of the files, for either face."""
+
+    context: ssl.SSLContext
+    configuration: grpc.ServerCertificateConfiguration
+
+
+class Certificates:
+    """What the files say, now. Raises Broken at construction when they cannot be used together."""
+
+    def __init__(self, files: TlsFiles) -> None:
+        self._asks_clients = files.client_ca is not None
+        self._watched = Watched(files.all(), lambda: _read(files))
+        self._given = self._watched.value().configuration
+
+    @property
+    def problem(self) -> str:
+        """Why the newest files are not in force, "" when they are."""
+        return self._watched.problem
+
+    def context(self) -> ssl.SSLContext:
+        """For HTTP: one context, that takes each new connection over to the newest one.
+
+        Sessions are not resumed where clients are asked for a certificate: it is judged for each connection.
+        """
+        first = self._watched.value().context
+
+        def newest(connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+            connection.context = self._watched.value().context
+
+        first.sni_callback = newest
+        if self._asks_clients:
+            first.num_tickets = 0
+            first.options |= ssl.OP_NO_TICKET
+        return first
+
+    def grpc_credentials(self) -> grpc.ServerCredentials:
+        """For gRPC, which asks before each handshake, from a thread of its own."""
+        return grpc.dynamic_ssl_server_credentials(self._given, self._newer, self._asks_clients)
+
+    def _newer(self) -> grpc.ServerCertificateConfiguration | None:
+        newest = self._watched.value().configuration
+        if newest is self._given:
+            return None
+        self._given = newest
+        return newest
+
+
+def certificates(settings: Settings) -> Certificates | None:
+    """The certificates that the settings name, None without any.
+
+    Raises Broken when a file is missing, is no PEM, or does not fit the others.
     """
     given = (settings.tls_cert_file, settings.tls_key_file)
     if not any((*given, settings.tls_client_ca_file)):
@@ -36,13 +90,19 @@ def tls_files(settings: Settings) -> TlsFiles | None:
     if not all(given):
         raise Broken("TLS needs both GRAPHTIDE_TLS_CERT_FILE and GRAPHTIDE_TLS_KEY_FILE: set the other one, too")
     client_ca = Path(settings.tls_client_ca_file) if settings.tls_client_ca_file else None
-    files = TlsFiles(Path(given[0]), Path(given[1]), client_ca)
-    server_context(files)
-    return files
+    return Certificates(TlsFiles(Path(given[0]), Path(given[1]), client_ca))
 
 
-def server_context(files: TlsFiles) -> ssl.SSLContext:
-    """For HTTP: TLS 1.2 or newer. Raises Broken."""
+def _read(files: TlsFiles) -> _Reading:
+    """The files as they are. One that is replaced meanwhile has new times, and is read again at the next look."""
+    pair = (read_bytes(files.key), read_bytes(files.certificate))
+    client_ca = read_bytes(files.client_ca) if files.client_ca is not None else None
+    context = _context(files)
+    return _Reading(context, grpc.ssl_server_certificate_configuration([pair], client_ca))
+
+
+def _context(files: TlsFiles) -> ssl.SSLContext:
+    """TLS 1.2 or newer. Raises Broken."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
@@ -52,17 +112,9 @@ def server_context(files: TlsFiles) -> ssl.SSLContext:
             context.verify_mode = ssl.CERT_REQUIRED
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         told = getattr(error, "strerror", None) or getattr(error, "reason", None) or type(error).__name__
-        named = ", ".join(str(each) for each in (files.certificate, files.key, files.client_ca) if each)
-        raise Broken(f"TLS cannot be set up from {named}: {told}") from None
+        raise Broken(f"TLS cannot be set up from {', '.join(map(str, files.all()))}: {told}") from None
     return context
 
 
 def _no_password() -> str:
     raise ValueError("the key is encrypted; give one that is not, readable by this process alone")
-
-
-def grpc_credentials(files: TlsFiles) -> grpc.ServerCredentials:
-    """For gRPC. The files are as `tls_files` found them."""
-    client_ca = files.client_ca.read_bytes() if files.client_ca else None
-    pair = (files.key.read_bytes(), files.certificate.read_bytes())
-    return grpc.ssl_server_credentials([pair], client_ca, require_client_auth=client_ca is not None)

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from services.access.gate import Gate
-    from services.access.tls import TlsFiles
+    from services.access.gauges import GuardGauges
+    from services.access.tls import Certificates
     from services.application import Application
     from services.protocol.limits import Limits
 
@@ -62,15 +63,13 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def _serve(settings: Settings, as_json: bool) -> None:
-    from services.access.exposure import gate_of
-    from services.access.tls import tls_files
-
     _stop_at_once_on_signals()
-    guard = Guard(gate_of(settings), tls_files(settings))
+    guard = guard_of(settings)
     from services.wiring import open_application  # takes a second or two; a refusal should not
 
     with listen(settings.host, settings.port) as listener:
         registry = new_registry()
+        registry.register(guard.gauges())
         async with open_application(settings, registry) as application:
             spare_the_collector()
             parts = Parts(application, settings, registry, guard)
@@ -92,7 +91,23 @@ class Guard:
     """What stands between the network and the application."""
 
     gate: Gate
-    tls: TlsFiles | None
+    tls: Certificates | None
+
+    def gauges(self) -> GuardGauges:
+        """Whether what guards is as new as its files."""
+        from services.access.gauges import GuardGauges
+
+        return GuardGauges(self.gate)
+
+
+def guard_of(settings: Settings) -> Guard:
+    """The guard that the settings ask for. Raises Broken."""
+    from services.access.exposure import gate_of
+    from services.access.tls import certificates
+
+    gate, tls = gate_of(settings), certificates(settings)
+    gate.certificates = tls
+    return Guard(gate, tls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +149,12 @@ async def _answer(parts: Parts, listener: socket.socket, as_json: bool) -> None:
 def new_http_server(parts: Parts, limits: Limits) -> uvicorn.Server:
     import uvicorn
 
-    from services.access.tls import server_context
     from services.http.app import create_app
     from services.http.heads import BoundedHeads
 
     app = create_app(parts.application, limits, parts.registry, parts.guard.gate)
     graceful_s = max(1, round(parts.settings.shutdown_timeout_s))
-    files = parts.guard.tls
+    tls = parts.guard.tls
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -149,7 +163,7 @@ def new_http_server(parts: Parts, limits: Limits) -> uvicorn.Server:
             access_log=False,
             lifespan="off",
             timeout_graceful_shutdown=graceful_s,
-            ssl_context_factory=None if files is None else lambda *_: server_context(files),
+            ssl_context_factory=None if tls is None else lambda *_: tls.context(),
         )
     )
 
@@ -208,15 +222,13 @@ def listen(host: str, port: int, option: str = "port") -> socket.socket:
     return listener
 
 
-def bind_grpc(server: grpc.aio.Server, settings: Settings, tls: TlsFiles | None) -> int:
+def bind_grpc(server: grpc.aio.Server, settings: Settings, tls: Certificates | None) -> int:
     host, port = settings.host, settings.grpc_port
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         if tls is None:
             return int(server.add_insecure_port(address))
-        from services.access.tls import grpc_credentials
-
-        return int(server.add_secure_port(address, grpc_credentials(tls)))
+        return int(server.add_secure_port(address, tls.grpc_credentials()))
     except RuntimeError as error:
         raise _taken(host, port, "grpc-port", "the address is taken or not ours") from error
 

@@ -19,15 +19,13 @@ from typing import TYPE_CHECKING
 
 from infra.logs import configure
 from infra.settings import Settings, SettingsError, load_settings
-from services.access.exposure import gate_of
 from services.access.gate import Gate
-from services.access.tls import tls_files
 from services.application import Health
 from services.cli.exits import USAGE, CommandError
 from services.cli.serving import (
-    Guard,
     Parts,
     bind_grpc,
+    guard_of,
     listen,
     loop_factory,
     new_http_server,
@@ -76,8 +74,9 @@ async def _work(role: str, settings: Settings, as_json: bool) -> None:
         worker = await stack.enter_async_context(open_worker(role, settings, registry, state.warming))
         spare_the_collector()
         if worker.application is not None:
-            guard = Guard(gate_of(settings), tls_files(settings))
+            guard = guard_of(settings)
             state.gate = guard.gate
+            registry.register(guard.gauges())
             said |= await stack.enter_async_context(_faced(role, Parts(worker.application, settings, registry, guard)))
         state.worker = worker
         on_signals(stopped.set)

@@ -13,7 +13,7 @@ from pathlib import Path
 from infra import kernels
 from infra.settings import Settings
 from services.access.exposure import gate_of, is_loopback
-from services.access.tls import tls_files
+from services.access.tls import certificates
 from services.doctor import Finding
 from services.health import LEAST_FREE_BYTES
 from services.model_wiring import plan
@@ -24,7 +24,7 @@ _START = "the service does not start like this"
 
 def settings_findings(settings: Settings) -> Iterator[Finding]:
     """Contradictions, and what is left open."""
-    for check in (plan, gate_of, tls_files):
+    for check in (plan, gate_of, certificates):
         try:
             check(settings)
         except Broken as error:

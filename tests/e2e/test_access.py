@@ -318,10 +318,10 @@ async def test_key_stops_working_when_it_is_taken_out_of_the_file(house: House) 
         assert (await http.get("/v1/graphs")).status_code == 200
         house.keys.path.write_text("[[key]]\nname = 3\n")
         assert (await http.get("/v1/graphs")).status_code == 200
-        assert "must be a string" in house.gate.problem
+        assert "must be a string" in house.gate.problems()["keys"]
         house.keys.path.write_text("# nobody\n")
         assert (await http.get("/v1/graphs")).status_code == 401
-        assert not house.gate.problem
+        assert not any(house.gate.problems().values())
 
 
 async def test_key_is_held_to_its_limits_and_another_is_not(house: House) -> None:

@@ -12,7 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from infra.settings import Settings
 from services.access.exposure import gate_of
-from services.access.tls import tls_files
+from services.access.tls import certificates
 from streams.errors import Broken
 from tests.support.certificates import authority
 from tests.support.command import graphtide
@@ -126,12 +126,12 @@ def test_tls_is_refused_when_its_files_do_not_fit(tmp_path: Path) -> None:
     ca = authority(tmp_path)
     certificate, _, _ = ca.issue("one")
     _, other, _ = ca.issue("two")
-    assert tls_files(Settings()) is None
+    assert certificates(Settings()) is None
     with pytest.raises(Broken, match="set the other one"):
-        tls_files(Settings(tls_cert_file=str(certificate)))
+        certificates(Settings(tls_cert_file=str(certificate)))
     with pytest.raises(Broken, match="set the other one"):
-        tls_files(Settings(tls_client_ca_file=str(ca.file)))
+        certificates(Settings(tls_client_ca_file=str(ca.file)))
     with pytest.raises(Broken, match="TLS cannot be set up"):
-        tls_files(Settings(tls_cert_file=str(certificate), tls_key_file=str(other)))
+        certificates(Settings(tls_cert_file=str(certificate), tls_key_file=str(other)))
     with pytest.raises(Broken, match="No such file"):
-        tls_files(Settings(tls_cert_file=str(certificate), tls_key_file=str(tmp_path / "none")))
+        certificates(Settings(tls_cert_file=str(certificate), tls_key_file=str(tmp_path / "none")))

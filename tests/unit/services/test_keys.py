@@ -108,6 +108,11 @@ def test_file_that_goes_away_leaves_its_keys_in_force_and_says_so(tmp_path: Path
     file = KeyFile(tmp_path / "keys.toml")
     key = file.add("a", "*", "read")
     watched = key_file(str(file.path))
+    aside = file.path.rename(tmp_path / "aside.toml")
+    assert watched.value().find(key) is not None
+    assert "cannot be read" in watched.problem
+    aside.rename(file.path)
+    assert not watched.problem
     file.path.unlink()
     assert watched.value().find(key) is not None
     assert "cannot be read" in watched.problem

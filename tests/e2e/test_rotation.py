@@ -1,0 +1,174 @@
+"""Certificates and keys are replaced under a running service, as a cluster's secrets are: by a link that is turned."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.certificates import Authority, authority
+from tests.support.guarded import KeyFile
+from tests.support.processes import Service, service
+
+
+class Secret:
+    """A folder of files whose content is taken over as a whole, the way a kubelet does it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._number = 0
+        folder.mkdir()
+
+    def hold(self, **files: Path) -> None:
+        """Copies of these files under these names, with `_` for `.`."""
+        self._number += 1
+        fresh = self._folder / f"..{self._number}"
+        fresh.mkdir()
+        for name, source in files.items():
+            shutil.copy(source, fresh / name.replace("_", "."))
+            link = self._folder / name.replace("_", ".")
+            if not link.is_symlink():
+                link.symlink_to(Path("..data") / link.name)
+        turning = self._folder / "..turning"
+        turning.symlink_to(fresh.name)
+        turning.rename(self._folder / "..data")
+
+    def __truediv__(self, name: str) -> Path:
+        return self._folder / name
+
+
+@dataclass
+class House:
+    """A service that shows what the secret holds, to those with a certificate of the CA in it."""
+
+    running: Service
+    ca: Authority
+    client: Path
+    secret: Secret
+    log: Path
+
+    def faces(self) -> tuple[str, str]:
+        """HTTP and gRPC, as host:port."""
+        return self.running.url.removeprefix("https://"), self.running.grpc
+
+    def connection(self, face: str, client: Path, **more: ssl.TLSVersion) -> ssl.SSLSocket:
+        """A new connection whose handshake both sides have finished, or an error."""
+        host, _, port = face.rpartition(":")
+        raw = socket.create_connection((host, int(port)), timeout=20)
+        return self.context(client, **more).wrap_socket(raw, server_hostname=host)
+
+    def context(self, client: Path, maximum_version: ssl.TLSVersion | None = None) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=str(self.ca.file))
+        context.load_cert_chain(client)
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        context.maximum_version = maximum_version or ssl.TLSVersion.MAXIMUM_SUPPORTED
+        return context
+
+    def shown(self, face: str) -> str:
+        """The serial number of the certificate that a new connection sees."""
+        with self.connection(face, self.client) as connection:
+            return str((connection.getpeercert() or {})["serialNumber"])
+
+    def ready(self, key: str) -> dict[str, str]:
+        headers = {"x-api-key": key}
+        answered = httpx.get(f"{self.running.url}/readyz", verify=self.context(self.client), headers=headers)
+        assert answered.status_code == 200
+        parts: dict[str, str] = answered.json()["parts"]
+        return parts
+
+    def stale(self, key: str) -> list[str]:
+        headers = {"x-api-key": key}
+        answered = httpx.get(f"{self.running.url}/metrics", verify=self.context(self.client), headers=headers)
+        lines = [line for line in answered.text.splitlines() if line.startswith("graphtide_guard_stale")]
+        return [line.partition('"')[2].partition('"')[0] for line in lines if line.endswith(" 1.0")]
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> KeyFile:
+    return KeyFile(tmp_path / "keys.toml")
+
+
+@pytest.fixture
+def house(tmp_path: Path, keys: KeyFile) -> Iterator[House]:
+    keys.add("nobody", "*", "read")
+    ca, secret, log = authority(tmp_path), Secret(tmp_path / "secret"), tmp_path / "log"
+    certificate, key, _ = ca.issue("first")
+    _, _, client = ca.issue("client")
+    secret.hold(tls_crt=certificate, tls_key=key, ca_crt=ca.file)
+    settings = {
+        "GRAPHTIDE_TLS_CERT_FILE": str(secret / "tls.crt"),
+        "GRAPHTIDE_TLS_KEY_FILE": str(secret / "tls.key"),
+        "GRAPHTIDE_TLS_CLIENT_CA_FILE": str(secret / "ca.crt"),
+        "GRAPHTIDE_API_KEYS_FILE": str(keys.path),
+    }
+    with service(tmp_path / "data", settings, log) as running:
+        yield House(running, ca, client, secret, log)
+
+
+def test_new_connections_see_the_new_certificate_and_open_ones_go_on(house: House, keys: KeyFile) -> None:
+    """Over HTTP and gRPC; a pair that does not fit, or is no certificate, changes nothing and is told of."""
+    watcher = keys.add("watcher", "*", "metrics")
+    before = {face: house.shown(face) for face in house.faces()}
+    assert len(set(before.values())) == 1
+    certificate, key, _ = house.ca.issue("second")
+    with httpx.Client(base_url=house.running.url, verify=house.context(house.client)) as kept:
+        assert kept.get("/healthz").status_code == 200
+        house.secret.hold(tls_crt=certificate, tls_key=key, ca_crt=house.ca.file)
+        after = {face: house.shown(face) for face in house.faces()}
+        assert len(set(after.values())) == 1
+        assert not set(after.values()) & set(before.values())
+        assert kept.get("/healthz").status_code == 200
+    _, other, _ = house.ca.issue("third")
+    for wrong in ({"tls_crt": certificate, "tls_key": other}, {"tls_crt": house.log, "tls_key": key}):
+        house.secret.hold(**wrong, ca_crt=house.ca.file)
+        assert {face: house.shown(face) for face in house.faces()} == after
+        assert "TLS cannot be set up" in house.ready(watcher)["newer certificate"]
+        assert house.stale(watcher) == ["certificate"]
+    assert house.log.read_text().count("what was read before stays in force") == 2
+    house.secret.hold(tls_crt=certificate, tls_key=key, ca_crt=house.ca.file)
+    assert "newer certificate" not in house.ready(watcher)
+    assert house.stale(watcher) == []
+    keys.path.write_text("[[key]]\nname = 3\n")
+    assert "must be a string" in house.ready(watcher)["newer keys"]
+    assert house.stale(watcher) == ["keys"]
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_clients_of_a_ca_that_was_taken_away_are_refused(house: House, tmp_path: Path, version: ssl.TLSVersion) -> None:
+    """Over both faces, by either version, and though they bring the session of a connection that was let in."""
+    trusted = authority(tmp_path, "trusted")
+    certificate, key, _ = house.ca.issue("second")
+    _, _, newcomer = trusted.issue("newcomer")
+    sessions = {}
+    context = house.context(house.client, version)
+    for face in house.faces():
+        assert greeted(house, face, newcomer, house.context(newcomer, version)) is None
+        sessions[face] = greeted(house, face, house.client, context)
+        assert sessions[face] is not None
+    house.secret.hold(tls_crt=certificate, tls_key=key, ca_crt=trusted.file)
+    for face in house.faces():
+        assert greeted(house, face, newcomer, house.context(newcomer, version)) is not None
+        assert greeted(house, face, house.client, context, sessions[face]) is None
+
+
+def greeted(
+    house: House, face: str, client: Path, context: ssl.SSLContext, session: ssl.SSLSession | None = None
+) -> ssl.SSLSession | None:
+    """The session of a connection on which the service said anything; None when it broke off without a word."""
+    host, _, port = face.rpartition(":")
+    raw = socket.create_connection((host, int(port)), timeout=20)
+    try:
+        with context.wrap_socket(raw, server_hostname=host, session=session) as connection:
+            if connection.selected_alpn_protocol() == "h2":
+                connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5))
+            else:
+                connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            return connection.session if connection.recv(1) else None
+    except OSError:  # ssl.SSLError, and a connection that was cut
+        return None
