@@ -1,7 +1,7 @@
 """The canonical SHA-256 of a graph, and what differs between two graphs.
 
 A graph's rows are written as lines of canonical strings (no inner int, no revision, no version, no float), sorted and
-hashed. Communities are left out: they are heuristic, and compared by quality instead.
+hashed. Communities are left out: they are heuristic, and compared by quality instead; so is what a model calls a chunk.
 """
 
 from __future__ import annotations

@@ -56,7 +56,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One chunk and all it contributes. `key` is a digest of everything in it: equal keys, equal contributions."""
+    """One chunk and all it contributes. `key` is a digest of everything in it: equal keys, equal contributions.
+
+    `title` and `description` are what a model calls the chunk; empty where none was asked.
+    """
 
     key: bytes
     text: str
@@ -65,6 +68,8 @@ class Unit:
     vector: Vector
     mentions: tuple[Mention, ...]
     facts: tuple[Fact, ...]
+    title: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,7 @@ class DocumentRow:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """`chunk_id` is the outside name: the document's id and a digest of the text."""
+    """`chunk_id` is the outside name: the document's id and a digest of the text. For the last two see `Unit`."""
 
     chunk: int
     chunk_id: str
@@ -123,6 +128,8 @@ class ChunkRow:
     text: str
     vector: Vector
     version: int = 0
+    title: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)

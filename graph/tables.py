@@ -14,7 +14,10 @@ from graph.records import EvidenceRow, MentionRow, Vector
 
 @dataclass(slots=True)
 class Chunk:
-    """A passage, with what it mentions and states. Its vector stands here too: an index is slow to give one back."""
+    """A passage, with what it mentions and states. Its vector stands here too: an index is slow to give one back.
+
+    `title` and `description` are a model's, or empty: what a passage is called is `graph/layers/headings.py`'s to say.
+    """
 
     chunk_id: str
     doc_id: str
@@ -23,6 +26,8 @@ class Chunk:
     vector: Vector
     mentions: tuple[MentionRow, ...] = ()
     evidence: tuple[EvidenceRow, ...] = ()
+    title: str = ""
+    description: str = ""
 
 
 @dataclass(slots=True)

@@ -201,7 +201,9 @@ class LiveView:
         for row in chunks:
             held = self.chunks.get(row.chunk)
             if held is None:
-                self.chunks[row.chunk] = Chunk(row.chunk_id, row.doc_id, row.ordinal, row.text, row.vector)
+                fresh = Chunk(row.chunk_id, row.doc_id, row.ordinal, row.text, row.vector)
+                fresh.title, fresh.description = row.title, row.description
+                self.chunks[row.chunk] = fresh
             else:
                 del self.chunk_numbers[held.chunk_id]
                 if held.chunk_id != row.chunk_id:
@@ -331,7 +333,16 @@ class LiveView:
             self.version,
             documents=tuple(self.documents.values()),
             chunks=tuple(
-                ChunkRow(number, chunk.chunk_id, chunk.doc_id, chunk.ordinal, chunk.text, NO_VECTOR)
+                ChunkRow(
+                    number,
+                    chunk.chunk_id,
+                    chunk.doc_id,
+                    chunk.ordinal,
+                    chunk.text,
+                    NO_VECTOR,
+                    title=chunk.title,
+                    description=chunk.description,
+                )
                 for number, chunk in self.chunks.items()
             ),
             labels=tuple(

@@ -69,6 +69,7 @@ def encode(delta: GraphDelta, *, sums: bool = True) -> bytes:
         "gone": _GONE(delta.gone),
         "documents": list(map(_DOCUMENT, delta.documents)),
         "chunks": list(map(_CHUNK, delta.chunks)),
+        "headings": [(n, row.title, row.description) for n, row in enumerate(delta.chunks) if _has_heading(row)],
         "chunk_vectors": _vectors_out([row.vector for row in delta.chunks]),
         "labels": list(map(_LABEL, delta.labels)),
         "mentions": list(map(_MENTION, delta.mentions)),
@@ -114,14 +115,15 @@ def _delta_in(body: dict[str, Any]) -> GraphDelta:
     statement_vectors = _vectors_in(body["statement_vectors"], len(body["statements"]))
     chunk_vectors = _vectors_in(body["chunk_vectors"], len(body["chunks"]))
     entity_vectors = _vectors_in(body["entity_vectors"], len(body["entities"]))
+    headings = {place: (title, said) for place, title, said in body.get("headings", ())}
     return GraphDelta(
         str(body["graph"]),
         int(body["version"]),
         _gone_in(body["gone"]),
         tuple(_document_in(row) for row in body["documents"]),
         tuple(
-            ChunkRow(chunk, chunk_id, doc_id, ordinal, text, next(chunk_vectors), version)
-            for chunk, chunk_id, doc_id, ordinal, text, version in body["chunks"]
+            ChunkRow(chunk, name, doc_id, ordinal, text, next(chunk_vectors), version, *headings.get(place, ("", "")))
+            for place, (chunk, name, doc_id, ordinal, text, version) in enumerate(body["chunks"])
         ),
         tuple(
             LabelRow(label, name, type_, node, mentions, next(label_sums))
@@ -142,6 +144,10 @@ def _delta_in(body: dict[str, Any]) -> GraphDelta:
         _communities_in(body["communities"]) if "communities" in body else None,
         bool(body["snapshot"]),
     )
+
+
+def _has_heading(row: ChunkRow) -> bool:
+    return bool(row.title or row.description)
 
 
 def _document_in(row: list[Any]) -> DocumentRow:

@@ -69,6 +69,7 @@ class _Draft:
 
     mentions: tuple[FoundEntity, ...]
     relations: tuple[tuple[int, int, FoundRelation], ...]
+    heading: tuple[str, str]
 
 
 async def _split(text: str, chunker: Chunker) -> tuple[Passage, ...]:
@@ -121,7 +122,7 @@ def _draft(found: Found) -> _Draft:
     relations = (
         (places[by_name[relation.subject]], places[by_name[relation.object]], relation) for relation in found.relations
     )
-    return _Draft(tuple(mentions), tuple(relations))
+    return _Draft(tuple(mentions), tuple(relations), (found.title, found.description))
 
 
 def _texts(document: DocumentMessage, passages: Sequence[Passage], drafts: Iterable[_Draft]) -> list[str]:
@@ -161,8 +162,8 @@ def _unit(title: str, passage: Passage, draft: _Draft, vectors: Mapping[str, Vec
     )
     facts = tuple(_fact(subject, object_, said, vectors) for subject, object_, said in draft.relations)
     vector = vectors[passage_text(title, passage.text)]
-    unit = Unit(b"", passage.text, passage.start, passage.end, vector, mentions, facts)
-    return replace(unit, key=unit_key(passage.text, vector, mentions, facts))
+    unit = Unit(b"", passage.text, passage.start, passage.end, vector, mentions, facts, *draft.heading)
+    return replace(unit, key=unit_key(passage.text, vector, mentions, facts, draft.heading))
 
 
 def _fact(subject: int, object_: int, said: FoundRelation, vectors: Mapping[str, Vector]) -> Fact:

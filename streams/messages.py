@@ -43,6 +43,7 @@ MOST_METADATA_DEPTH = 32
 _GRAPH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")  # it names a folder, too: no separator, no dot in front
 FACT_FIELDS = (6, 8)
 """Of an extraction's fact. The last two are when it held; records from before there were times have none."""
+NO_HEADING = ("", "")
 _MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError)
 
 
@@ -240,10 +241,20 @@ def decode_notice(value: bytes) -> DeltaNotice:
         raise Rejected(f"the delta notice is malformed: {_said(error)}") from error
 
 
-def unit_key(text: str, vector: Vector, mentions: tuple[Mention, ...], facts: tuple[Fact, ...]) -> bytes:
-    """16 bytes that identify everything a unit contributes; where it stands in the document is not part of it."""
+def unit_key(
+    text: str,
+    vector: Vector,
+    mentions: tuple[Mention, ...],
+    facts: tuple[Fact, ...],
+    heading: tuple[str, str] = NO_HEADING,
+) -> bytes:
+    """16 bytes that identify everything a unit contributes; where it stands in the document is not part of it.
+
+    `heading` is its title and description.
+    """
     digest = blake2b(digest_size=16)
-    digest.update(_dump([text, [_mention_out(m) for m in mentions], [_fact_out(f) for f in facts]]))
+    stated = [text, [_mention_out(m) for m in mentions], [_fact_out(f) for f in facts]]
+    digest.update(_dump([*stated, heading] if any(heading) else stated))
     for row in (vector, *(m.vector for m in mentions), *(f.vector for f in facts)):
         digest.update(row.tobytes())
     return digest.digest()
@@ -259,13 +270,16 @@ def _extraction_out(extraction: Extraction) -> dict[str, Any]:
         mentions, facts = [_mention_out(m) for m in unit.mentions], [_fact_out(f) for f in unit.facts]
         units.append([unit.key.hex(), unit.text, unit.start, unit.end, mentions, facts])
     block = np.stack(rows).tobytes() if rows else b""
-    return {
+    body = {
         "info": _info_out(extraction.info),
         "units": units,
         "gaps": extraction.gaps,
         "dimensions": len(rows[0]) if rows else 0,
         "vectors": base64.b64encode(block).decode(),
     }
+    # Beside the units, not in them: who does not know of headings reads all the rest.
+    headings = [(unit.title, unit.description) for unit in extraction.units]
+    return body | ({"headings": headings} if any(map(any, headings)) else {})
 
 
 def _extraction_in(body: dict[str, Any]) -> Extraction:
@@ -275,8 +289,9 @@ def _extraction_in(body: dict[str, Any]) -> Extraction:
     if not (np.isfinite(table).all() and table.any(axis=1).all()):
         raise ValueError("a vector is zero or not finite")
     rows = iter(table)
+    headings = _headings_in(body.get("headings"), len(body["units"]))
     units = []
-    for key, text, start, end, mentions, facts in body["units"]:
+    for (key, text, start, end, mentions, facts), heading in zip(body["units"], headings, strict=True):
         vector = _next(rows)
         seen = tuple(Mention(name, type_, said, _next(rows)) for name, type_, said in mentions)
         if any(len(fact) not in FACT_FIELDS for fact in facts):
@@ -284,7 +299,7 @@ def _extraction_in(body: dict[str, Any]) -> Extraction:
         held = tuple(Fact(s, p, o, said, line, w, _next(rows), *times) for s, p, o, said, line, w, *times in facts)
         if any(not 0 <= place < len(seen) for fact in held for place in (fact.subject, fact.object)):
             raise ValueError("a fact is about a mention that is not there")
-        units.append(Unit(bytes.fromhex(key), text, start, end, vector, seen, held))
+        units.append(Unit(bytes.fromhex(key), text, start, end, vector, seen, held, *heading))
     gaps = tuple(body["gaps"])
     if gaps and len(gaps) != len(units) + 1:
         raise ValueError(f"{len(gaps)} gaps do not fit around {len(units)} units")
@@ -325,6 +340,14 @@ def _mention_out(mention: Mention) -> list[str]:
 def _fact_out(fact: Fact) -> list[Any]:
     said = [fact.subject, fact.predicate, fact.object, fact.description, fact.sentence, fact.weight_milli]
     return [*said, fact.valid_from, fact.valid_to]
+
+
+def _headings_in(rows: list[Any] | None, count: int) -> list[tuple[str, str]]:
+    """Of each unit. Records from before there were headings, or of what no model read, have none."""
+    held = [(_string(title), _string(said)) for title, said in rows or [NO_HEADING] * count]
+    if len(held) != count:
+        raise ValueError(f"{len(held)} headings do not fit {count} units")
+    return held
 
 
 def _info_out(info: DocumentInfo) -> dict[str, Any]:

@@ -58,10 +58,15 @@ class FoundRelation:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one passage states. Entities are distinct by (name, type), and every end of a relation is among them."""
+    """What one passage states. Entities are distinct by (name, type), and every end of a relation is among them.
+
+    `title` and `description` say what the passage is about, in one line each, or are empty.
+    """
 
     entities: tuple[FoundEntity, ...] = ()
     relations: tuple[FoundRelation, ...] = ()
+    title: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)

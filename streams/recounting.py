@@ -128,11 +128,12 @@ def _checked(fresh: GraphDelta) -> dict[str, int]:
 
 
 def _row_differences(where: str, rows: GraphDelta, fresh: GraphDelta) -> list[str]:
-    """What differs in the canonical lines, and in the vectors, which the lines leave out."""
+    """What differs in the canonical lines, and in the vectors and headings, which the lines leave out."""
     try:
         found = [f"{where} {line}" for line in differences(rows, fresh)]
         if where == "stored":
             found += [f"{where} {line}" for line in _vector_differences(rows, fresh)]
+        found += [f"{where} {line}" for line in _heading_differences(rows, fresh)]
     except (LookupError, ValueError) as error:
         return [f"{where} rows refer to what is not there: {type(error).__name__}: {error}"]
     return found
@@ -142,6 +143,12 @@ def _vector_differences(rows: GraphDelta, fresh: GraphDelta) -> list[str]:
     held, counted = _vectors(rows), _vectors(fresh)
     wrong = sorted(key for key, vector in held.items() if counted.get(key, vector) != vector)
     return [f"the vector of {' '.join(key)} is not the one counted anew" for key in wrong[:VECTORS_NAMED]]
+
+
+def _heading_differences(rows: GraphDelta, fresh: GraphDelta) -> list[str]:
+    held, counted = ({row.chunk_id: (row.title, row.description) for row in one.chunks} for one in (rows, fresh))
+    wrong = sorted(name for name, said in held.items() if counted.get(name, said) != said)
+    return [f"the heading of chunk {name} is not the one counted anew" for name in wrong[:VECTORS_NAMED]]
 
 
 def _vectors(rows: GraphDelta) -> dict[tuple[str, ...], bytes]:

@@ -104,7 +104,8 @@ def _chunk_rows(
         numbers.append(number)
         if kept is None or held[kept] != (place, repeat):
             name = chunk_id(new.doc_id, unit.text, repeat)
-            rows.append(ChunkRow(number, name, new.doc_id, place, unit.text, unit.vector, version))
+            held_row = (number, name, new.doc_id, place, unit.text, unit.vector, version)
+            rows.append(ChunkRow(*held_row, unit.title, unit.description))
     return tuple(numbers)
 
 

@@ -11,8 +11,8 @@ Deviations:
   everything, which is quadratic and says little. What is lost is exactly the contributions of less than f / `spread`;
   what stays is at most `spread` pairs a relation, so the layer is linear in the relations. The rule looks at the live
   graph alone, so the order of arrival has no part in it; it is symmetric, so links still run both ways.
-- The title and description of a passage are not written by a language model but read off it (`headings.py`), for people
-  to see; a passage is searched by the vector of its text.
+- The title and description of a passage (`headings.py`) are for people to see; a passage is searched by the vector of
+  its text, not of these.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What a passage is called in the chunk layer: a title and one line that says what it is about (DA-RAG, section 3).
 
-Deviation: the paper has a language model write both. Here they are read off the passage, its document's title and the
-entities it mentions, so that they cost nothing, hold for every document that was ever published, and stay out of what
-is kept and hashed. Invariant: a function of the live view's content alone.
+As in the paper a language model writes both, within the call that extracts the passage, so that they cost no other.
+Where none did (no model is configured, or the document brought its facts along), and for whichever of the two it left
+empty, they are read off the passage, its document's title and the entities it mentions. Invariant: a function of the
+live view's content alone. They name a passage and state nothing: no model is shown them, no digest has them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from graph.describing import sentences
+from graph.tables import Chunk
 from graph.view import LiveView
 
 TITLE_CHARS = 80
@@ -24,12 +26,18 @@ class Heading(NamedTuple):
 
 
 def heading(view: LiveView, chunk: int) -> Heading:
-    """Title: the passage's own first line where that reads as one, else its document's, else its first words.
-
-    Description: its first sentence, and the entities it mentions most often that the sentence does not name. Call under
-    `view.lock.read()`. Raises KeyError for a passage that is not live. Cost: the passage.
+    """The model's; else, as title, the passage's own first line where that reads as one, its document's, or its first
+    words, and as description its first sentence, with the entities it mentions most often that the sentence does not
+    name. Call under `view.lock.read()`. Raises KeyError for a passage that is not live. Cost: the passage.
     """
     held = view.chunks[chunk]
+    if held.title and held.description:
+        return Heading(held.title, held.description)
+    read = _read_off(view, chunk, held)
+    return Heading(held.title or read.title, held.description or read.description)
+
+
+def _read_off(view: LiveView, chunk: int, held: Chunk) -> Heading:
     first, _, rest = held.text.strip().partition("\n")
     own = first.strip().lstrip("#*= ").rstrip("#*= ")
     has_own = bool(own and rest.strip()) and len(own) <= TITLE_CHARS and own[-1] not in ".!?,;:"

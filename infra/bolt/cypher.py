@@ -87,7 +87,9 @@ class NodeTable:
 
 
 DOCUMENT = NodeTable("Document", ("doc_id", "revision", "title", "source", "occurred_at", "metadata", "chunks"))
-CHUNK = NodeTable("Chunk", ("number", "chunk_id", "doc_id", "ordinal", "text", "version", "vector"))
+CHUNK = NodeTable(
+    "Chunk", ("number", "chunk_id", "doc_id", "ordinal", "text", "version", "vector", "title", "description")
+)
 LABEL = NodeTable("Label", ("number", "name", "type", "node", "mentions", "vector_sum"))
 STATEMENT = NodeTable(
     "Statement",

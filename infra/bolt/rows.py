@@ -142,6 +142,8 @@ def _chunk(scope: str, row: ChunkRow, version: int) -> Row:
         "text": row.text,
         "version": version,
         "vector": from_bytes(row.vector.tobytes()),
+        "title": row.title or None,
+        "description": row.description or None,
     }
 
 

@@ -90,8 +90,9 @@ def _document(
     return DocumentRow(doc_id, revision, DocumentInfo(title, source, occurred_at, pairs), tuple(chunks))
 
 
-def _chunk(chunk: int, chunk_id: str, doc_id: str, ordinal: int, text: str, version: int, vector: str) -> ChunkRow:
-    return ChunkRow(chunk, chunk_id, doc_id, ordinal, text, to_vector(vector), version)
+def _chunk(*row: Any) -> ChunkRow:
+    chunk, chunk_id, doc_id, ordinal, text, version, vector, title, description = row
+    return ChunkRow(chunk, chunk_id, doc_id, ordinal, text, to_vector(vector), version, title or "", description or "")
 
 
 def _label(label: int, name: str, type_: str, node: int, mentions: int, vector_sum: str) -> LabelRow:

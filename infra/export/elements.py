@@ -61,6 +61,7 @@ def nodes(rows: GraphDelta) -> Iterator[Node]:
         yield Node(_id("Document", d.doc_id), "Document", own | said)
     for c in rows.chunks:
         own = {"chunk_id": c.chunk_id, "doc_id": c.doc_id, "ordinal": c.ordinal, "text": c.text}
+        own |= {"title": c.title, "description": c.description} if c.title or c.description else {}
         yield Node(_id("Chunk", c.chunk), "Chunk", own)
     for e in rows.entities:
         yield Node(_id("Entity", e.node), "Entity", {"name": e.name, "type": e.type, "mentions": e.mentions})

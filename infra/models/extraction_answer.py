@@ -19,7 +19,7 @@ from infra.models.openai_chat import Schema, sendable
 from infra.models.spans import Quotable
 from streams.models import Found, FoundEntity, FoundRelation
 
-VERSION = 1
+VERSION = 2
 """Goes into the extractor's name: to be raised when the schema or the way it is read changes."""
 
 MOST_ENTITIES = 150
@@ -28,6 +28,9 @@ MOST_NAME_CHARS = 512
 MOST_TYPE_CHARS = 64
 MOST_DESCRIPTION_CHARS = 2_000
 MOST_EVIDENCE_CHARS = 4_000
+MOST_TITLE_CHARS = 80
+MOST_ABOUT_CHARS = 240
+"""Of what the passage is called, and is said to be about."""
 
 _DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
 _CONTROLS = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], " ")
@@ -51,6 +54,8 @@ SCHEMA = Schema(
     "extraction",
     _object(
         {
+            "title": _STRING,
+            "description": _STRING,
             "entities": _list(_object(dict.fromkeys(_ENTITY, _STRING))),
             "relations": _list(_object({**dict.fromkeys(_RELATION, _STRING), "strength": {"type": "number"}})),
         }
@@ -71,8 +76,12 @@ class Reading:
 
 
 def read(answer: str, text: str) -> Reading:
-    """The extraction of ``text`` in ``answer``. Raises Malformed. Cost: linear in the answer times the text."""
-    entities, relations = _lists(answer)
+    """The extraction of ``text`` in ``answer``. Raises Malformed. Cost: linear in the answer times the text.
+
+    A title or description that is missing, or no text, is none: a template of the user's own may not ask for them.
+    """
+    body = _body(answer)
+    entities, relations = _lists(body)
     reader = _Reader(text)
     for item in entities:
         reader.take_entity(item)
@@ -80,7 +89,8 @@ def read(answer: str, text: str) -> Reading:
         reader.take_relation(item)
     if (entities or relations) and not reader.entities and reader.dropped["shape"] == len(entities) + len(relations):
         raise Malformed("none of its entities and relations has the fields asked for")
-    return Reading(reader.found(), dict(reader.dropped))
+    called = _short(body.get("title"), MOST_TITLE_CHARS), _short(body.get("description"), MOST_ABOUT_CHARS)
+    return Reading(Found(*reader.found(), *called), dict(reader.dropped))
 
 
 def joined(first: Found, second: Found) -> Found:
@@ -89,20 +99,25 @@ def joined(first: Found, second: Found) -> Found:
     order = dict.fromkeys((one.name, one.type) for one in (*first.entities, *second.entities))
     relations = {_states(one): one for one in (*second.relations, *first.relations)}
     said = dict.fromkeys(map(_states, (*first.relations, *second.relations)))
-    return Found(tuple(entities[key] for key in order), tuple(relations[key] for key in said))
+    called = first.title or second.title, first.description or second.description
+    return Found(tuple(entities[key] for key in order), tuple(relations[key] for key in said), *called)
 
 
 def _states(one: FoundRelation) -> tuple[object, ...]:
     return one.subject, one.predicate, one.object, one.valid_from, one.valid_to
 
 
-def _lists(answer: str) -> tuple[list[object], list[object]]:
+def _body(answer: str) -> Item:
     try:
         body = json.loads(_braced(answer))
     except (ValueError, RecursionError) as error:
         raise Malformed(f"it is not JSON ({type(error).__name__}: {str(error)[:120]})") from None
     if not isinstance(body, dict):
         raise Malformed("it is not a JSON object")
+    return body
+
+
+def _lists(body: Item) -> tuple[list[object], list[object]]:
     found = body.get("entities"), body.get("relations")
     for name, value, most in zip(("entities", "relations"), found, (MOST_ENTITIES, MOST_RELATIONS), strict=True):
         if not isinstance(value, list):
@@ -130,8 +145,8 @@ class _Reader:
         self._relations: dict[tuple[object, ...], FoundRelation] = {}
         self.dropped: Counter[str] = Counter()
 
-    def found(self) -> Found:
-        return Found(tuple(self.entities.values()), tuple(self._relations.values()))
+    def found(self) -> tuple[tuple[FoundEntity, ...], tuple[FoundRelation, ...]]:
+        return tuple(self.entities.values()), tuple(self._relations.values())
 
     def take_entity(self, item: object) -> None:
         fields = self._fields(item, _ENTITY, ("name",))
@@ -200,6 +215,12 @@ class _Reader:
 def _line(text: str) -> str:
     """One line of valid UTF-8 without control characters."""
     return " ".join(sendable(text).translate(_CONTROLS).split())
+
+
+def _short(value: object, most: int) -> str:
+    """At most so many characters of a line, ending where a word does."""
+    text = _line(value) if isinstance(value, str) else ""
+    return text if len(text) <= most else text[: most - 1].rsplit(" ", 1)[0].rstrip(",;:") + "\u2026"
 
 
 def _weight(strength: object) -> float:

@@ -80,13 +80,15 @@ class MemoisedExtractor:
 
 def _encoded(found: Found) -> bytes:
     rows = [[astuple(entity) for entity in found.entities], [astuple(relation) for relation in found.relations]]
+    rows.append([(found.title, found.description)])
     return json.dumps(rows, ensure_ascii=True, separators=(",", ":")).encode()
 
 
 def _decoded(value: bytes) -> Found | None:
     """None for what this version did not write."""
     try:
-        entities, relations = json.loads(value)
-        return Found(tuple(FoundEntity(*row) for row in entities), tuple(FoundRelation(*row) for row in relations))
+        entities, relations, *headings = json.loads(value)
+        stated = tuple(FoundEntity(*row) for row in entities), tuple(FoundRelation(*row) for row in relations)
+        return Found(*stated, *(headings[0][0] if headings else ()))
     except (ValueError, TypeError):
         return None

@@ -65,7 +65,7 @@ class Kind:
 EXTRACTION = Kind(
     "extraction",
     "extraction",
-    "extraction-1",
+    "extraction-2",
     {"most_entities": MOST_ENTITIES, "most_relations": MOST_RELATIONS},
     ("<document-", "entities", "relations", "evidence"),
     "types, predicates and descriptions in {language}; names as the passage has them",

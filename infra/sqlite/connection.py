@@ -11,12 +11,16 @@ from pathlib import Path
 
 from streams.errors import Broken
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _STEPS = {
     1: (
         "ALTER TABLE reports ADD COLUMN findings TEXT NOT NULL DEFAULT '[]';"
         "ALTER TABLE reports ADD COLUMN rating REAL NOT NULL DEFAULT 0;"
-    )
+    ),
+    2: (
+        "ALTER TABLE chunks ADD COLUMN title TEXT NOT NULL DEFAULT '';"
+        "ALTER TABLE chunks ADD COLUMN description TEXT NOT NULL DEFAULT '';"
+    ),
 }
 """What leads from a schema to the next."""
 APPLICATION_ID = 0x47544445

@@ -75,7 +75,10 @@ def _write_rows(connection: sqlite3.Connection, graph: int, delta: GraphDelta) -
         connection,
         "INSERT OR REPLACE INTO chunks",
         [
-            (base | row.chunk, row.chunk_id, row.doc_id, row.ordinal, version, row.text, row.vector.tobytes())
+            (
+                *(base | row.chunk, row.chunk_id, row.doc_id, row.ordinal, version, row.text, row.vector.tobytes()),
+                *(row.title, row.description),
+            )
             for row in delta.chunks
         ],
     )

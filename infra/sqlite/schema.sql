@@ -1,4 +1,4 @@
--- graphtide.sqlite, schema 2: the log, the ledger and the graphs of one data folder.
+-- graphtide.sqlite, schema 3: the log, the ledger and the graphs of one data folder.
 --
 -- A graph's name stands once, in `graphs`; everywhere else `graph` is its number. Rows that carry vectors are keyed by
 -- one integer, graph << 32 | id, because that is a plain B-tree of whole rows; `graph` and the id can be read from it
@@ -119,7 +119,9 @@ CREATE TABLE chunks (
     ordinal  INTEGER NOT NULL,
     version  INTEGER NOT NULL,
     text     TEXT    NOT NULL,
-    vector   BLOB    NOT NULL
+    vector   BLOB    NOT NULL,
+    title       TEXT NOT NULL DEFAULT '',       -- what a model calls it; empty where none was asked
+    description TEXT NOT NULL DEFAULT ''
 );
 
 CREATE TABLE labels (
@@ -252,4 +254,4 @@ JOIN labels   AS other    ON other.key    = (statements.graph << 32 | statements
 JOIN entities AS subjects ON subjects.key = (statements.graph << 32 | one.node)
 JOIN entities AS objects  ON objects.key  = (statements.graph << 32 | other.node);
 
-INSERT INTO schema_version VALUES (2);
+INSERT INTO schema_version VALUES (3);

@@ -49,7 +49,9 @@ class _Table:
     blobs: tuple[str, ...] = ()
 
 
-_CHUNKS = _Table("chunks", ("chunk",), ("chunk_id", "doc_id", "ordinal", "text", "version"), ("vector",))
+_CHUNKS = _Table(
+    "chunks", ("chunk",), ("chunk_id", "doc_id", "ordinal", "text", "version", "title", "description"), ("vector",)
+)
 _LABELS = _Table("labels", ("label",), ("name", "type", "node", "mentions"), ("vector_sum",))
 _STATEMENTS = _Table(
     "statements",
@@ -74,8 +76,8 @@ _MEMBERS = _Table("community_members", ("node",), ("community",))
 READERS: dict[str, Callable[[sqlite3.Connection, int], Iterator[Any]]] = {
     "documents": lambda connection, graph: (_document(*row) for row in _rows(connection, graph, _DOCUMENTS)),
     "chunks": lambda connection, graph: (
-        ChunkRow(chunk, chunk_id, doc_id, ordinal, text, _vector(vector), at)
-        for chunk, chunk_id, doc_id, ordinal, text, at, vector in _rows(connection, graph, _CHUNKS)
+        ChunkRow(chunk, chunk_id, doc_id, ordinal, text, _vector(vector), *said)
+        for chunk, chunk_id, doc_id, ordinal, text, *said, vector in _rows(connection, graph, _CHUNKS)
     ),
     "labels": lambda connection, graph: (LabelRow(*row) for row in _rows(connection, graph, _LABELS)),
     "mentions": lambda connection, graph: (

@@ -80,10 +80,13 @@ def test_recorded_documents_are_read() -> None:
 
 
 def test_recorded_extractions_are_read() -> None:
-    """With times, without (older ones have none), without `accepted_ms`; and a deletion."""
+    """With times, without (older ones have none), without `accepted_ms`, with what a model calls it; and a deletion."""
     assert plain(decode_extraction(EXTRACTION)) == plain(ExtractionMessage("g", "d", 7, extraction("1833", "1852"), 99))
     older = EXTRACTION.replace(b',"1833","1852"', b"").replace(b'"accepted_ms":99,', b"")
     assert plain(decode_extraction(older)) == plain(ExtractionMessage("g", "d", 7, extraction()))
+    called = EXTRACTION.replace(b'"gaps"', b'"headings":[["A friendship","Two who met."]],"gaps"')
+    [one] = getattr(decode_extraction(called).extraction, "units", ())
+    assert (one.title, one.description) == ("A friendship", "Two who met.")
     assert decode_extraction(DELETION) == ExtractionMessage("g", "d", 8, None, 99)
 
 
@@ -96,6 +99,15 @@ def test_recorded_letters_notices_and_requests_are_read() -> None:
     assert request_in(asked) == Request("g", Kind.VERIFY, "1")
     told = Delivered(Position(0, 0), 0, Record("g", REPLIED, ((REPLY, b"1"),)))
     assert reply_in(told) == Reply("g", Kind.VERIFY, "1", 4, "aa", "ab", ("x",), {"labels": 2})
+
+
+@pytest.mark.parametrize(
+    "headings", [b'[["a","b"],["c","d"]]', b'[["a"]]', b'[["a",7]]', b'[["a\\u0000","b"]]', b"[7]"]
+)
+def test_extraction_with_headings_that_fit_no_unit_is_rejected(headings: bytes) -> None:
+    """Two for one unit, half of one, a number, a NUL: nothing of that can be stored."""
+    with pytest.raises(Rejected):
+        decode_extraction(EXTRACTION.replace(b'"gaps"', b'"headings":' + headings + b',"gaps"'))
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -23,7 +23,7 @@ from streams.messages import DocumentMessage, GivenEntity, GivenFact
 from streams.ports import State
 from tests.support import llm_faults as fake
 from tests.support.bench_data import Passage, bench_data, corpus
-from tests.support.hostile import ATTEMPTS, MARKS, obedient
+from tests.support.hostile import ATTEMPTS, MARKS, WHISPER, obedient
 from tests.support.llm_server import LlmServer
 from tests.support.openai_server import DROPPED, NOT_JSON, SLOW, Fault, status
 from tests.support.recorded import Recordings
@@ -96,6 +96,14 @@ def without_sentences(application: Application) -> tuple[str, list[str]]:
     return digest(bare), sorted(canonical_lines(bare))
 
 
+def titles_of(application: Application) -> dict[str, tuple[str, str]]:
+    """What the model calls the passages, by document."""
+    assert isinstance(application, EmbeddedApplication)
+    view = application._runtime.views.get("g")
+    assert view is not None
+    return {chunk.doc_id: (chunk.title, chunk.description) for chunk in view.chunks.values()}
+
+
 async def test_service_builds_the_same_graph_by_a_language_model_as_with_facts_brought_along(tmp_path: Path) -> None:
     """60 real passages, those of several chunks among them: one digest, every statement with its evidence, and at most
     1.2 calls a document."""
@@ -141,6 +149,25 @@ async def test_service_pays_for_a_changed_passage_alone_also_after_a_restart(tmp
         paragraphs[2] = paragraphs[2].replace("founded", "closed")
         found = await publish(application, message("a", "\n\n".join(paragraphs)))
         assert len(server.read) == calls + 1 and found["a"].state is State.APPLIED
+
+
+async def test_titles_of_passages_come_with_the_extraction_and_survive_a_rebuild(
+    tmp_path: Path, server: LlmServer
+) -> None:
+    """One call a document for all of it; `da-rag` names passages by them, before and after, and asks nothing more."""
+    documents = [message("halden", TEXT, "Halden Station"), message("moreau", "Ida Moreau led Halden Station.", "Ida")]
+    async with open_application(settings(tmp_path, server)) as application:
+        await publish(application, *documents)
+        asked = Ask("Who founded Halden Station?", mode="da-rag", generate=False, explain=True)
+        first = (await application.query("g", asked)).trace
+        calls = len(server.read)
+        assert first is not None and calls == len(documents)
+        await application.rebuild("g")
+        assert not (await application.verify("g")).differences
+        again = (await application.query("g", asked)).trace
+        assert again is not None and len(server.read) == calls
+    for trace in (first, again):
+        assert "On Halden Station" in str(trace)
 
 
 # misbehaviour
@@ -257,12 +284,17 @@ async def test_hostile_texts_change_nothing_but_their_own_facts(tmp_path: Path, 
                     other.text,
                     other.metadata,
                 )
+            titles = titles_of(application)
             for document in hostile:
                 one = found[document.doc_id]
                 assert one.state in (State.APPLIED, State.FAILED)
                 for fact in one.facts:
                     assert fact.evidence and fact.evidence in document.text
+    assert titles.pop("halden") == ("On Halden Station", TEXT.partition(" Aurora")[0])
+    assert all(len(title) <= 80 and len(said) <= 240 for title, said in titles.values())
+    assert any(WHISPER in title for title, _ in titles.values()) == gullible
     for seen in server.seen:
+        assert WHISPER not in json.dumps(seen.body["messages"])
         assert seen.path == "/v1/chat/completions" and not {"tools", "functions", "tool_choice"} & set(seen.body)
     for seen in server.read:
         assert seen.body["messages"][0] == prompt

@@ -46,6 +46,14 @@ def vector(text: str, dimensions: int = 16) -> Vector:
     return (total / np.linalg.norm(total)).astype(np.float16)
 
 
+def heading(text: str, mentions: Sequence[tuple[str, str, str]]) -> tuple[str, str]:
+    """What a model may have called a passage: a title and a description, one of them, or none."""
+    if not text.startswith("Passage "):
+        return "", ""
+    said = hashlib.blake2b(f"{text} {mentions}".encode(), digest_size=2).digest()
+    return ("", f"On {said.hex()}", f"Of {text}")[said[0] % 3], ("", "", f"About {said.hex()}.")[said[1] % 3]
+
+
 def unit(text: str, mentions: Sequence[tuple[str, str, str]], facts: Sequence[tuple[int, str, int]]) -> Unit:
     """A unit of (name, type, description) mentions and (subject, predicate, object) facts between them."""
     seen = tuple(Mention(name, type_, said, vector(f"{name} {said}")) for name, type_, said in mentions)
@@ -53,7 +61,9 @@ def unit(text: str, mentions: Sequence[tuple[str, str, str]], facts: Sequence[tu
         Fact(s, p, o, "", f"{seen[s].name} {p} {seen[o].name}.", 1000, vector(f"{seen[s].name} {p} {seen[o].name}"))
         for s, p, o in facts
     )
-    return Unit(unit_key(text, vector(text), seen, said), text, 0, len(text), vector(text), seen, said)
+    called = heading(text, mentions)
+    key = unit_key(text, vector(text), seen, said, called)
+    return Unit(key, text, 0, len(text), vector(text), seen, said, *called)
 
 
 def random_unit(rng: random.Random) -> Unit:

@@ -37,7 +37,7 @@ def _flood(found: Json) -> Json:
 def _emptied(found: Json) -> Json:
     blank = [{**item, "name": " "} for item in found["entities"]]
     hollow = [{**item, "predicate": "", "subject": "\u0000"} for item in found["relations"]]
-    return {"entities": [*blank, *found["entities"]], "relations": [*hollow, *found["relations"]]}
+    return {**found, "entities": [*blank, *found["entities"]], "relations": [*hollow, *found["relations"]]}
 
 
 def _unborne(found: Json) -> Json:
@@ -47,7 +47,7 @@ def _unborne(found: Json) -> Json:
 
 def _odd_fields(found: Json) -> Json:
     strange: list[object] = [None, 7, "relation", {"subject": 1}, {"subject": "A", "predicate": ["b"], "object": {}}]
-    return {"entities": [*strange, *found["entities"]], "relations": [*strange, *found["relations"]]}
+    return {**found, "entities": [*strange, *found["entities"]], "relations": [*strange, *found["relations"]]}
 
 
 CUT_OFF = _content(lambda said: said[: len(said) // 2], "length")
@@ -56,7 +56,7 @@ FENCED = _content(lambda said: f"Here you are:\n```json\n{said}\n```\nAnything e
 WRONG_SCHEMA = _extraction(lambda found: {"nodes": found["entities"], "edges": found["relations"]})
 A_LIST = _extraction(lambda found: [found])
 FLOOD = _extraction(_flood)
-DUPLICATED = _extraction(lambda found: {key: value * 3 for key, value in found.items()})
+DUPLICATED = _extraction(lambda found: {**found, **{key: found[key] * 3 for key in ("entities", "relations")}})
 EMPTIED = _extraction(_emptied)
 UNBORNE = _extraction(_unborne)
 ODD_FIELDS = _extraction(_odd_fields)

@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import Any
 
 from graph.tokens import count_tokens
+from infra.models.offline.text import sentences_of
 from infra.models.offline_answers import ExtractiveGenerator
 from infra.models.offline_extraction import extract
 from streams.models import ContextPart, ContextPassage
@@ -159,7 +160,20 @@ class LlmServer:
         marked = _DOCUMENT.search(seen.asked)
         title, text = (marked[2], marked[3]) if marked else ("", seen.asked)
         recorded = self.recordings.find(text) if self.recordings else None
-        return json.dumps(recorded if recorded is not None else by_rules(text, title), ensure_ascii=False)
+        called = heading(text, title) if _wants_heading(seen) else {}
+        return json.dumps(called | (by_rules(text, title) if recorded is None else recorded), ensure_ascii=False)
+
+
+def _wants_heading(seen: Seen) -> bool:
+    """By the schema that was sent, else by the words of the prompt."""
+    sent = seen.body.get("response_format", {}).get("json_schema", {}).get("schema")
+    return "title" in sent["properties"] if sent else '{"title"' in seen.told
+
+
+def heading(text: str, title: str) -> Json:
+    """What this server calls a passage: a title of its own kind, and the first sentence."""
+    first = next((text[one.start : one.end] for one in sentences_of(text)), text)
+    return {"title": f"On {title or ' '.join(text.split()[:5])}", "description": " ".join(first.split())}
 
 
 def by_rules(text: str, title: str) -> Json:

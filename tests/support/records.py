@@ -160,7 +160,8 @@ class Walk:
         return DocumentRow(doc_id, self._rng.getrandbits(40), info, self._ints())
 
     def _chunk(self, chunk: int) -> ChunkRow:
-        return ChunkRow(chunk, f"c{chunk}#{self._text()}", "d", chunk, self._text(), random_vector(self._rng))
+        named = (chunk, f"c{chunk}#{self._text()}", "d", chunk, self._text(), random_vector(self._rng))
+        return ChunkRow(*named, 0, self._rng.choice(("", self._text())), self._rng.choice(("", self._text())))
 
     def _label(self, label: int) -> LabelRow:
         vectors = [random_vector(self._rng) for _ in range(self._rng.randint(0, 2))]

@@ -10,10 +10,12 @@ import pytest
 
 from graph.consolidation import Consolidator
 from graph.describing import MOST_TOKENS, described, joined, sentences
+from graph.digest import digest
 from graph.layers import heading
 from graph.records import Change, DocumentInfo, Extraction
 from graph.tokens import count_tokens
 from graph.view import LiveView
+from streams.messages import unit_key
 from tests.support.extractions import unit
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
@@ -34,6 +36,24 @@ def test_descriptions_and_headings_are_those_of_a_rebuild_after_a_random_walk(se
         assert all(sentence.rstrip(".") in given for text in found.values() for sentence in sentences(text))
         seen += sum(map(bool, found.values()))
     assert seen
+
+
+def test_heading_is_the_models_where_it_gave_one() -> None:
+    """Each of the two where it is there; an edit of them alone is a change, and the digest does not hear of it."""
+    text, facts = "Passage 1. It goes on.", [("Ada", "", "")]
+    bare = replace(unit(text, facts, []), title="", description="")
+    writer, view = Consolidator("g"), empty_view()
+    olds: list[Extraction | None] = [None]
+    digests = set()
+    for title, said in (("", ""), ("On Ada", ""), ("", "A life."), ("On Ada", "A life.")):
+        key = unit_key(text, bare.vector, bare.mentions, bare.facts, (title, said))
+        new = Extraction("d", len(olds), DocumentInfo(), (replace(bare, key=key, title=title, description=said),))
+        view.apply(writer.apply([Change("d", olds[-1], new)]))
+        olds.append(new)
+        [number] = view.chunks
+        assert heading(view, number) == (title or "Passage 1.", said or "Passage 1. (on Ada)")
+        digests.add(digest(view.rows()))
+    assert len(digests) == 1
 
 
 def descriptions(view: LiveView) -> dict[str, str]:

@@ -24,7 +24,7 @@ def test_prompts_are_the_built_in_one_without_a_folder() -> None:
     """All names are filled in, and nothing is added."""
     prompt, own = load_prompts(None)
     assert own == {} and "150" in prompt.text and "{most_" not in prompt.text and "{guidance}" not in prompt.text
-    assert prompt.text.startswith(words_of("extraction-1")[:200])
+    assert prompt.text.startswith(words_of("extraction-2")[:200])
 
 
 def test_prompts_of_a_graph_are_its_own_and_have_a_version_of_their_own(tmp_path: Path) -> None:

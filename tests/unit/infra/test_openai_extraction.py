@@ -150,7 +150,7 @@ async def test_extraction_asks_nothing_when_there_are_no_words(server: LlmServer
 async def test_extraction_name_tells_model_prompt_and_schema_apart(chat: OpenAIChat) -> None:
     """It keys the memo: another prompt or model must not find what this one said."""
     name = OpenAIExtractor(chat).name
-    assert "test-model" in name and "extraction-1-" in name and "schema-" in name and KEY not in name + repr(chat)
+    assert "test-model" in name and "extraction-2-" in name and "schema-" in name and KEY not in name + repr(chat)
 
 
 # gleaning
@@ -202,6 +202,40 @@ async def test_extraction_takes_fields_as_they_are_meant(server: LlmServer, extr
     assert found.relations == (
         FoundRelation("Ida Moreau", "founded", "Halden Station", "", 0.9, evidence, "1961", None),
     )
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        (" Polar\nresearch\u0000 ", "Polar research"),
+        ("word " * 40, "word " * 14 + "word\u2026"),
+        ("x" * 300, "x" * 79 + "\u2026"),
+        ("\ud800 on ice", "? on ice"),
+        (["Polar"], ""),
+        (None, ""),
+    ],
+)
+async def test_extraction_takes_a_title_as_one_bounded_line(
+    server: LlmServer, extractor: OpenAIExtractor, title: object, expected: str
+) -> None:
+    """What is too long ends where a word does; what is no text is none, and the rest of the answer stands."""
+    found = await said(server, extractor, {"title": title, "entities": [], "relations": [relation()]})
+    assert (found.title, found.description) == (expected, "") and found.relations
+
+
+async def test_extraction_has_title_and_description_at_no_call_of_their_own(
+    server: LlmServer, extractor: OpenAIExtractor
+) -> None:
+    """The schema asks for them beside the rest; the memo keeps them, and reads what was kept without."""
+    store = MemoryVectorStore()
+    memo = MemoisedExtractor(extractor, store)
+    found = await memo.extract(TEXT, title=TITLE)
+    assert (found.title, found.description) == (f"On {TITLE}", TEXT.partition(" Aurora")[0])
+    assert await memo.extract(TEXT, title=TITLE) == found and len(server.seen) == 1
+    [key] = store.held()
+    kept = json.loads((await store.get_many([key]))[key])
+    await store.put_many({key: json.dumps(kept[:2]).encode()})
+    assert await memo.extract(TEXT, title=TITLE) == Found(found.entities, found.relations) and len(server.seen) == 1
 
 
 @pytest.mark.parametrize(

@@ -81,18 +81,22 @@ async def test_folder_can_be_opened_again_when_it_was_closed(tmp_path: Path) -> 
 
 
 async def test_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) -> None:
-    """Reports get their findings and ratings; what was there stays, and does not hold any more."""
+    """Reports get their findings and ratings, chunks what a model calls them; what was there stays."""
     await reopened(tmp_path)
     with closing(sqlite3.connect(tmp_path / DATABASE)) as connection, connection:
         connection.executescript(
             "ALTER TABLE reports DROP COLUMN findings; ALTER TABLE reports DROP COLUMN rating;"
-            "INSERT INTO graphs (graph, name) VALUES (1, 'g');"
+            "ALTER TABLE chunks DROP COLUMN title; ALTER TABLE chunks DROP COLUMN description;"
+            "INSERT INTO graphs (graph, name, version) VALUES (1, 'g', 1);"
+            "INSERT INTO chunks VALUES (4294967303, 'd#0', 'd', 0, 1, 'Text.', x'003c');"
             "INSERT INTO reports VALUES (1, 7, 0, 'f', 3, 'Title', 'Summary', '[]');"
             "UPDATE schema_version SET version = 1"
         )
     backend = await SqliteBackend.open(tmp_path)
     [held] = await backend.store.reports("g")
     assert held == ReportRow(7, 0, "f", 3, "Title", "Summary", ())
+    [chunk] = (await backend.store.snapshot("g")).chunks
+    assert (chunk.chunk, chunk.text, chunk.title, chunk.description) == (7, "Text.", "", "")
     await backend.close()
     with closing(sqlite3.connect(tmp_path / DATABASE)) as connection:
         assert connection.execute("SELECT version FROM schema_version").fetchall() == [(SCHEMA_VERSION,)]
