@@ -22,6 +22,7 @@ LATENCIES_KEPT = 2048
 MOST_GRAPHS = 200
 OTHER = "other"
 
+_FRESH_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300)
 _QUERY_BUCKETS_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
@@ -52,9 +53,16 @@ class Metrics:
         )
         self._queryable = Histogram(
             "graphtide_event_to_queryable_seconds",
-            "From accepting a revision to its being visible to questions",
+            "From accepting a revision to its being visible to questions in this process",
             ["graph"],
-            buckets=(0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300),
+            buckets=_FRESH_BUCKETS_S,
+            registry=self.registry,
+        )
+        self._committed = Histogram(
+            "graphtide_event_to_commit_seconds",
+            "From accepting a revision to its being durable in its graph",
+            ["graph"],
+            buckets=_FRESH_BUCKETS_S,
             registry=self.registry,
         )
         self._stages = Histogram(
@@ -108,6 +116,9 @@ class Metrics:
 
     def ended(self, graph: str, state: State) -> None:
         self._revisions.labels(self.names.label(graph), state.value).inc()
+
+    def committed(self, graph: str, seconds: float) -> None:
+        self._committed.labels(self.names.label(graph)).observe(seconds)
 
     def queryable(self, graph: str, seconds: float) -> None:
         name = self.names.label(graph)

@@ -20,6 +20,7 @@ from streams.tracing import Headers
 log = logging.getLogger("graphtide.streams")
 
 STAGE = "consolidate"
+_IN_THE_GRAPH = frozenset({State.APPLIED, State.DELETED})
 
 
 @dataclass(slots=True)
@@ -47,6 +48,15 @@ class Batch:
         said = reason[:1000].encode(errors="backslashreplace").decode()
         self.letters.append(DeadLetter(graph, doc_id, revision, STAGE, said, 1, value))
         self.outcomes.append(Outcome(graph, doc_id, revision, State.FAILED, said))
+
+    def accepted_ms(self) -> dict[str, list[int]]:
+        """By graph, when the revisions were accepted that this batch applies or deletes, as far as they say."""
+        found: dict[str, list[int]] = {}
+        for one in self.outcomes:
+            message = self.newest.get(one.graph, {}).get(one.doc_id)
+            if message is not None and message.revision == one.revision and one.state in _IN_THE_GRAPH:
+                found.setdefault(one.graph, []).append(message.accepted_ms)
+        return {graph: list(filter(None, times)) for graph, times in found.items()}
 
     def step(
         self, graph: str, messages: Mapping[str, ExtractionMessage], held: Mapping[str, Standing]

@@ -24,6 +24,7 @@ from graph.records import GraphDelta
 from streams.announcing import Part, heard, together
 from streams.errors import Rejected, Retryable
 from streams.followers import Views
+from streams.freshness import Freshness, Queryable
 from streams.messages import DELTAS, DeltaNotice
 from streams.ports import Delivered, GraphStore, Log
 from streams.retrying import outcome_of
@@ -43,6 +44,10 @@ Replied = Callable[[Reply], Awaitable[None]]
 
 async def _nobody(_: Reply) -> None:
     """Replies to what others asked for."""
+
+
+def _unasked(_graph: str, _seconds: float) -> None:
+    """For a process whose views nobody asks."""
 
 
 @dataclass(slots=True)
@@ -72,14 +77,25 @@ class Lack:
 
 
 class DeltaFollower:
-    """See the module. `moved` is called whenever a view may show more, `replied` with each reply to a request."""
+    """See the module. `moved` is called whenever a view may show more, `replied` with each reply to a request,
+    `queryable` with every revision that a view has come to show.
+    """
 
-    def __init__(self, log: Log, store: GraphStore, views: Views, moved: Moved, replied: Replied = _nobody) -> None:
+    def __init__(
+        self,
+        log: Log,
+        store: GraphStore,
+        views: Views,
+        moved: Moved,
+        replied: Replied = _nobody,
+        queryable: Queryable = _unasked,
+    ) -> None:
         self._log = log
         self._store = store
         self._views = views
         self._moved = moved
         self._replied = replied
+        self._fresh = Freshness(queryable)
         self._next: dict[int, int] | None = None
         self._incoming: dict[str, Incoming] = {}
         self._behind: dict[str, Lack] = {}
@@ -92,6 +108,7 @@ class DeltaFollower:
         """Load what there is. The caller may answer from it, then `run`. Raises Broken as `Views.open` does."""
         ends = dict(await self._log.end(DELTAS))
         await self._views.open(self._store)
+        self._fresh.begin(self._views.versions())
         self._next = ends
         self._moved()
 
@@ -167,7 +184,9 @@ class DeltaFollower:
     async def _notice(self, said: DeltaNotice, behind: Headers) -> None:
         self._incoming.pop(said.graph, None)
         shown = self._views.version(said.graph)
+        self._fresh.heard(said.graph, said.version, behind)
         if said.version <= shown:
+            self._fresh.shown(said.graph, shown)
             return
         if said.version == shown + 1 and said.parts:
             self._incoming[said.graph] = Incoming(said.version, said.parts, behind)
@@ -194,6 +213,7 @@ class DeltaFollower:
             if outcome is not None:
                 log.error("version %d cannot be applied", incoming.version, exc_info=outcome)
                 await self._reload(graph, "the delta does not fit the view")
+        self._fresh.shown(graph, self._views.version(graph))
         self._moved()
 
     async def _applied(self, incoming: Incoming) -> None:
@@ -217,4 +237,5 @@ class DeltaFollower:
         if snapshot.version:
             await self._views.follow(snapshot)
         self._behind.pop(graph, None)
+        self._fresh.shown(graph, self._views.version(graph))
         self._moved()

@@ -16,8 +16,12 @@ class Observer(Protocol):
         """A revision reached its end."""
         ...
 
+    def committed(self, graph: str, seconds: float) -> None:
+        """A revision became durable in its graph, so long after it was accepted."""
+        ...
+
     def queryable(self, graph: str, seconds: float) -> None:
-        """A revision became visible to questions, so long after it was accepted."""
+        """A revision became visible to questions in this process, so long after it was accepted."""
         ...
 
     def changed(self, delta: GraphDelta) -> None:

@@ -26,9 +26,10 @@ from streams import recounting
 from streams.batches import STAGE, Batch, sort_out
 from streams.dead_letters import bury
 from streams.errors import Broken, GraphtideError, Rejected
+from streams.freshness import accepted, seconds_since
 from streams.messages import EXTRACTIONS, ExtractionMessage
 from streams.observing import Observer
-from streams.ports import Commit, Delivered, GraphCommit, GraphStore, Log, Record, State, Watermark
+from streams.ports import Commit, Delivered, GraphCommit, GraphStore, Log, Record, Watermark
 from streams.retrying import outcome_of
 from streams.tracing import carried, received, span, told
 from streams.upkeep import REQUEST, Kind, Reply, Request, request_in
@@ -47,6 +48,11 @@ class Following:
         self._store = store
         self._versions: dict[str, int] | None = None
         self._turn = asyncio.Lock()
+
+    @property
+    def anybody(self) -> bool:
+        """Whether this process has followers: what they were brought to is what questions to it see."""
+        return self._follow is not None
 
     async def catch_up(self) -> None:
         """Bring them to what the store has, where an earlier run ended between a commit and its `take`."""
@@ -153,6 +159,7 @@ class PartitionWriter:
         with received(STAGE, behind, partition=self.partition, records=len(delivered)) as batch:
             outcome = await outcome_of(self._together(delivered))
             if isinstance(outcome, Batch):
+                self._committed(outcome)
                 for part in outcome.parts:
                     await self._tools.following.take(part.delta)
                 self._report(outcome, time.monotonic() - started)
@@ -186,14 +193,16 @@ class PartitionWriter:
     async def _commit(self, batch: Batch, next_offset: int, replies: tuple[Record, ...] = ()) -> None:
         for letter in batch.letters:
             await bury(self._tools.log, letter)
-        notices = tuple(record for part in batch.parts for record in self._announced(part.delta)) + replies
+        times = batch.accepted_ms()
+        notices = tuple(record for part in batch.parts for record in self._announced(part.delta, times)) + replies
         parts, outcomes = tuple(batch.parts), tuple(batch.outcomes)
         await self._tools.store.commit(Commit(self.partition, self._held, next_offset, parts, outcomes, notices))
         self._held = Watermark(self._held.epoch, next_offset)
 
-    def _announced(self, delta: GraphDelta) -> tuple[Record, ...]:
+    def _announced(self, delta: GraphDelta, times: Mapping[str, Sequence[int]]) -> tuple[Record, ...]:
         notice, *parts = self._tools.announce(delta)
-        return (replace(notice, headers=notice.headers + carried()), *parts)
+        headers = (*notice.headers, *carried(), *accepted(times.get(delta.graph, ())))
+        return (replace(notice, headers=headers), *parts)
 
     async def _graph(self, graph: str, messages: Mapping[str, ExtractionMessage], batch: Batch) -> GraphCommit | None:
         """Apply one graph's part of the batch to its write model; None when nothing of it is new."""
@@ -279,6 +288,11 @@ class PartitionWriter:
         """Drop the write models of this partition's graphs."""
         self._tools.models.forget_partition(self.partition)
 
+    def _committed(self, batch: Batch) -> None:
+        for graph, times in batch.accepted_ms().items():
+            for accepted_ms in times:
+                self._tools.observer.committed(graph, seconds_since(accepted_ms))
+
     def _report(self, batch: Batch, seconds: float) -> None:
         observer = self._tools.observer
         observer.worked(STAGE, seconds)
@@ -286,17 +300,12 @@ class PartitionWriter:
             observer.changed(part.delta)
         for graph, effort in batch.efforts.items():
             observer.laboured(graph, effort)
-        now_ms = time.time() * 1000
-        accepted = {
-            (graph, doc_id, message.revision): message.accepted_ms
-            for graph, messages in batch.newest.items()
-            for doc_id, message in messages.items()
-        }
         for outcome in batch.outcomes:
             observer.ended(outcome.graph, outcome.state)
-            accepted_ms = accepted.get((outcome.graph, outcome.doc_id, outcome.revision))
-            if accepted_ms and outcome.state is not State.SUPERSEDED:
-                observer.queryable(outcome.graph, max(0.0, now_ms - accepted_ms) / 1000)
+        if self._tools.following.anybody:
+            for graph, times in batch.accepted_ms().items():
+                for accepted_ms in times:
+                    observer.queryable(graph, seconds_since(accepted_ms))
 
 
 def _tell(batch: Batch, since_ns: int) -> None:

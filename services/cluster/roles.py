@@ -143,7 +143,8 @@ async def replica(tools: Tools) -> AsyncIterator[Worker]:
     progress = Progress(backing.log, backing.ledger, backing.store, views, REVISIONS_LOOK_S)
     notes: dict[str, str] = {}
     upkeep = ClusterUpkeep(backing.log, views, notes)
-    follower = DeltaFollower(backing.log, backing.store, views, progress.moved, upkeep.replied)
+    metrics = Metrics(tools.registry)
+    follower = DeltaFollower(backing.log, backing.store, views, progress.moved, upkeep.replied, metrics.queryable)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(views.close)
         tools.warming(lambda: f"loading the graphs, {len(views.all())} so far")
@@ -156,13 +157,13 @@ async def replica(tools: Tools) -> AsyncIterator[Worker]:
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in runs.items()])
         # It answers from what it has also while broker or database are away, so it needs neither to be ready.
         depends = (*_dependencies(tools, needed=False), _freshness(follower))
-        runtime = replace(_runtime(tools, views, progress, upkeep), dependencies=depends)
-        tools.registry.register(ViewGauges(views.all, runtime.metrics.names))
+        runtime = replace(_runtime(tools, views, progress, upkeep, metrics), dependencies=depends)
+        tools.registry.register(ViewGauges(views.all, metrics.names))
         application = EmbeddedApplication(runtime)
         yield Worker(application.health, application)
 
 
-def _runtime(tools: Tools, views: Views, progress: Progress, upkeep: ClusterUpkeep) -> Runtime:
+def _runtime(tools: Tools, views: Views, progress: Progress, upkeep: ClusterUpkeep, metrics: Metrics) -> Runtime:
     backing, models = tools.backing, tools.models
     return Runtime(
         log=backing.log,
@@ -174,7 +175,7 @@ def _runtime(tools: Tools, views: Views, progress: Progress, upkeep: ClusterUpke
         embedder=MemoisedEmbedder(models.embedder, MemoryVectorStore(QUESTIONS_REMEMBERED)),
         generator=models.generator,
         rater=models.rater,
-        metrics=Metrics(tools.registry),
+        metrics=metrics,
         shelves=Shelves(backing.store, Due(tools.settings.reports_least_change), every_s=REPORTS_LOOK_S),
         models=models.names,
         accounts=tools.accounts,

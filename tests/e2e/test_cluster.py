@@ -124,6 +124,27 @@ def test_reader_sees_its_own_writes_on_each_replica(live: Live, client: httpx.Cl
         assert "d1" not in {passage["doc_id"] for passage in ask(client, f"{live[face]}/own", token)["passages"]}
 
 
+def test_each_process_that_answers_says_how_long_documents_took(live: Live, client: httpx.Client) -> None:
+    """Until questions to it saw them: every revision once, at both replicas, and at nobody else; the writer says when
+    they were committed. The times are those of this test.
+    """
+    rng, started = random.Random(2), time.time()
+    for number in range(3):
+        ask(client, f"{live[0]}/fresh", publish(client, f"{live[0]}/fresh", f"d{number}", body(rng)))
+    ask(client, f"{live[0]}/fresh", publish(client, f"{live[1]}/fresh", "d0", None))
+    name, ours = "graphtide_event_to_queryable_seconds", 'graph="fresh"'
+    replicas = [live.cluster.processes[one] for one in ("replica-1", "replica-2")]
+    until(lambda: all(one.metric(f"{name}_count", ours) == 4 for one in replicas))
+    writer = live.cluster.processes["consolidate-1"]
+    until(lambda: writer.metric("graphtide_event_to_commit_seconds_count", ours) == 4)
+    took = writer.metric("graphtide_event_to_commit_seconds_sum", ours)
+    for one in replicas:
+        assert 0 < one.metric(f"{name}_sum", ours) < 4 * (time.time() - started)
+    assert 0 < took < 4 * (time.time() - started)
+    others = [live.cluster.processes[one] for one in ("consolidate-1", "summarize", "extract-1")]
+    assert not any(one.metric(f"{name}_count") for one in others)
+
+
 def test_rebuild_and_verify_work_while_the_cluster_serves(live: Live, client: httpx.Client) -> None:
     """By the command line, through either face: nothing differs, the digest stays, both replicas see the rebuild."""
     before = client.get(f"{live[0]}/own/digest").json()

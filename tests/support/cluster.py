@@ -56,10 +56,12 @@ class Process:
     def is_ready(self) -> bool:
         return httpx.get(f"{self.said['metrics']}/readyz", timeout=10).status_code == 200
 
-    def metric(self, name: str) -> float:
-        """The sum over all labels."""
-        lines = httpx.get(f"{self.said['metrics']}/metrics", timeout=10).text.splitlines()
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.split("{")[0].split(" ")[0] == name)
+    def metric(self, name: str, labels: str = "") -> float:
+        """The sum over all labels, or over those series that have these, such as `graph="g"`."""
+        at = self.said["metrics"].removesuffix("/metrics")  # `serve` says where they are, a worker where its pages are
+        lines = httpx.get(f"{at}/metrics", timeout=10).text.splitlines()
+        ours = [line for line in lines if line.split("{")[0].split(" ")[0] == name and labels in line]
+        return sum(float(line.rsplit(" ", 1)[1]) for line in ours)
 
     def logged(self) -> str:
         return Path(self.log.name).read_text(errors="replace")

@@ -46,6 +46,9 @@ class Seen:
     def ended(self, graph: str, state: State) -> None:
         self.ends.append((graph, state))
 
+    def committed(self, graph: str, seconds: float) -> None:
+        """Not looked at."""
+
     def queryable(self, graph: str, seconds: float) -> None:
         """Not looked at."""
 

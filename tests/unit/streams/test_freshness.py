@@ -1,0 +1,81 @@
+"""How long documents took until questions saw them: what a replica observes, whatever it hears."""
+
+from __future__ import annotations
+
+import pytest
+
+from streams import freshness
+from streams.freshness import ACCEPTED, MOST, Freshness, accepted, accepted_in
+
+NOW_S = 1_000.0
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
+    """What was observed, at a moment that stands still."""
+    monkeypatch.setattr(freshness.time, "time", lambda: NOW_S)
+    return []
+
+
+def fresh(seen: list[tuple[str, float]]) -> Freshness:
+    return Freshness(lambda graph, seconds: seen.append((graph, seconds)))
+
+
+def test_version_is_observed_once_when_it_is_shown(seen: list[tuple[str, float]]) -> None:
+    """Not when it is announced, and not again when that is repeated; each of its revisions by itself."""
+    one = fresh(seen)
+    one.heard("g", 1, accepted([999_000, 998_500]))
+    one.heard("h", 1, accepted([990_000]))
+    one.shown("g", 0)
+    assert not seen
+    one.shown("g", 1)
+    assert sorted(seen) == [("g", 1.0), ("g", 1.5)]
+    one.heard("g", 1, accepted([999_000, 998_500]))
+    one.shown("g", 1)
+    one.shown("h", 1)
+    assert seen[2:] == [("h", 10.0)]
+
+
+def test_snapshot_makes_all_versions_up_to_it_queryable(seen: list[tuple[str, float]]) -> None:
+    """Those that were announced, when it is shown; those whose notices come later, when these come."""
+    one = fresh(seen)
+    one.heard("g", 3, accepted([999_000]))
+    one.heard("g", 4, accepted([998_000]))
+    one.shown("g", 5)
+    assert [seconds for _, seconds in seen] == [1.0, 2.0]
+    one.heard("g", 5, accepted([997_000]))
+    one.shown("g", 5)
+    assert [seconds for _, seconds in seen[2:]] == [3.0]
+
+
+def test_what_stood_at_the_start_is_not_observed(seen: list[tuple[str, float]]) -> None:
+    """Nobody could ask this process before, and a replay of old notices is no slow document."""
+    one = fresh(seen)
+    one.begin({"g": 7})
+    for version in (5, 7, 8):
+        one.heard("g", version, accepted([version * 100_000]))
+        one.shown("g", max(7, version))
+    assert seen == [("g", 200.0)]
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"x", b"1,", b"-5", b"1.5", b"9" * 16, b",".join([b"1"] * (MOST + 1)), "\u0661".encode()]
+)
+def test_header_that_no_writer_wrote_says_nothing(value: bytes) -> None:
+    """Nor does a notice without one, as all were before there was the header."""
+    assert accepted_in(((ACCEPTED, value),)) == () == accepted_in((("traceparent", b"00"),))
+
+
+def test_header_holds_the_newest_and_no_more_than_its_bound() -> None:
+    """What is not known is left out; of nothing there is no header."""
+    assert accepted_in(accepted([0, 5, 3])) == (3, 5)
+    assert accepted_in(accepted(range(1_000, 1_000 + 2 * MOST))) == tuple(range(1_000 + MOST, 1_000 + 2 * MOST))
+    assert accepted([]) == accepted([0]) == ()
+
+
+def test_clock_that_is_behind_is_no_negative_time(seen: list[tuple[str, float]]) -> None:
+    """The broker's clock may be ahead of this machine's."""
+    one = fresh(seen)
+    one.heard("g", 1, accepted([int(NOW_S * 1000) + 60_000]))
+    one.shown("g", 1)
+    assert seen == [("g", 0.0)]
