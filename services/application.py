@@ -1,7 +1,7 @@
 """The application port: all that HTTP, gRPC and the CLI can ask of Graphtide, once, in plain types.
 
 Not a protocol and not an implementation: `services/http` and `services/rpc` translate it to their wire formats,
-`services/embedded.py` implements it on the embedded runtime. Every method raises only `streams.errors`
+`services/local.py` implements it on the views of a process. Every method raises only `streams.errors`
 (NotFound, Invalid, Overloaded, DeadlineExceeded to the caller; Retryable when a model endpoint is away).
 """
 

@@ -34,9 +34,10 @@ from services.background import (
     start,
     stop,
 )
-from services.embedded import EmbeddedApplication, Runtime
 from services.health import Dependency, disk, endpoints, storage
+from services.local import LocalApplication
 from services.model_wiring import Memos, ModelSet, open_models, plan
+from services.runtime import Runtime
 from services.tracing import traced
 from services.upkeep import EmbeddedUpkeep
 from streams.consolidate import ConsolidateStage
@@ -110,7 +111,7 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
             judge = OpenAIJudge(models.chat)
             stages["pair-judge"] = lambda: judge_now_and_then(upkeep.consolidate, judge)
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in stages.items()])
-        yield EmbeddedApplication(runtime)
+        yield LocalApplication(runtime)
 
 
 async def _look(backend: SqliteBackend, views: Views, metrics: Metrics, notes: Mapping[str, str]) -> None:

@@ -31,9 +31,10 @@ from services.background import (
 )
 from services.cluster.backing import Backing
 from services.cluster.gauges import FollowerGauges, PartitionGauges
-from services.embedded import EmbeddedApplication, Runtime
 from services.health import Dependency, answering, endpoints, with_dependencies
+from services.local import LocalApplication
 from services.model_wiring import ModelSet
+from services.runtime import Runtime
 from services.upkeep import ClusterUpkeep
 from streams.announcing import wholly
 from streams.consolidate import ConsolidateSettings, ConsolidateStage
@@ -159,7 +160,7 @@ async def replica(tools: Tools) -> AsyncIterator[Worker]:
         depends = (*_dependencies(tools, needed=False), _freshness(follower))
         runtime = replace(_runtime(tools, views, progress, upkeep, metrics), dependencies=depends)
         tools.registry.register(ViewGauges(views.all, metrics.names))
-        application = EmbeddedApplication(runtime)
+        application = LocalApplication(runtime)
         yield Worker(application.health, application)
 
 

@@ -19,10 +19,10 @@ from infra.settings import Settings
 from services.access.policy import Action
 from services.application import Ask
 from services.cluster.remote import RemoteApplication
-from services.embedded import EmbeddedApplication
 from services.http import models
 from services.http.access import action_of as http_action
 from services.http.app import create_app
+from services.local import LocalApplication
 from services.protocol import graphtide_pb2 as pb
 from services.protocol.graphtide_pb2_grpc import GraphtideStub
 from services.rpc.access import action_of as rpc_action
@@ -47,7 +47,7 @@ POISON = [
 class Service:
     """The embedded application with three dead letters, and two ways to it."""
 
-    application: EmbeddedApplication
+    application: LocalApplication
     url: str
     http: httpx.AsyncClient
     channel: grpc.aio.Channel
@@ -83,7 +83,7 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
         httpx.AsyncClient(base_url=url, timeout=60) as http,
         grpc_service(application) as channel,
     ):
-        assert isinstance(application, EmbeddedApplication)
+        assert isinstance(application, LocalApplication)
         await application._runtime.log.append(DOCUMENTS, POISON)
         one = Service(application, url, http, channel)
         await one.until("g", 2)

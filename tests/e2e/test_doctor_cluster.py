@@ -19,8 +19,8 @@ from services.cli.client import Client
 from services.doctor import Finding
 from services.doctor.cluster import cluster_findings
 from services.doctor.running import running_findings
-from services.embedded import EmbeddedApplication
 from services.http.app import create_app
+from services.local import LocalApplication
 from services.wiring import open_application
 from streams.dead_letters import bury
 from streams.letter_desk import drop, letters
@@ -119,7 +119,7 @@ async def test_budget_that_is_used_up_is_found(tmp_path: Path) -> None:
 async def test_index_that_is_behind_its_graph_is_found(tmp_path: Path) -> None:
     """A vector taken out of the live index: the doctor counts, and names the command."""
     async with open_application(Settings(data=tmp_path)) as application:
-        assert isinstance(application, EmbeddedApplication)
+        assert isinstance(application, LocalApplication)
         receipt = await application.publish([DocumentMessage("g", "a", TEXT)])
         await application.query("g", Ask("Who founded Halden Station?", after=receipt.token))
         async with http_service(create_app(application)) as url:

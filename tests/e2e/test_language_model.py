@@ -16,7 +16,7 @@ from graph.digest import canonical_lines, digest
 from graph.records import DocumentInfo
 from infra.settings import Settings
 from services.application import Application, Ask, DocumentStatus
-from services.embedded import EmbeddedApplication
+from services.local import LocalApplication
 from services.wiring import open_application
 from streams.errors import Broken, NotFound, Retryable
 from streams.messages import DocumentMessage, GivenEntity, GivenFact
@@ -87,7 +87,7 @@ async def built(data: Path, server: LlmServer | None, passages: Sequence[Passage
 def without_sentences(application: Application) -> tuple[str, list[str]]:
     """The digest and the lines of the graph, but for the sentences that evidence quotes: what is brought along has
     none."""
-    assert isinstance(application, EmbeddedApplication)
+    assert isinstance(application, LocalApplication)
     view = application._runtime.views.get("g")
     assert view is not None
     with view.lock.read():
@@ -98,7 +98,7 @@ def without_sentences(application: Application) -> tuple[str, list[str]]:
 
 def titles_of(application: Application) -> dict[str, tuple[str, str]]:
     """What the model calls the passages, by document."""
-    assert isinstance(application, EmbeddedApplication)
+    assert isinstance(application, LocalApplication)
     view = application._runtime.views.get("g")
     assert view is not None
     return {chunk.doc_id: (chunk.title, chunk.description) for chunk in view.chunks.values()}

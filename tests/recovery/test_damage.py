@@ -15,7 +15,7 @@ import pytest
 
 from infra.settings import Settings
 from services.application import Application, Ask
-from services.embedded import EmbeddedApplication
+from services.local import LocalApplication
 from services.wiring import open_application
 from streams.errors import Broken
 from streams.messages import DocumentMessage, GivenFact
@@ -67,10 +67,10 @@ async def applied(application: Application, token: str) -> None:
 
 
 @asynccontextmanager
-async def opened(data: Path) -> AsyncIterator[EmbeddedApplication]:
+async def opened(data: Path) -> AsyncIterator[LocalApplication]:
     """The whole service without its protocols, in this event loop."""
     async with open_application(Settings(data=data)) as application:
-        assert isinstance(application, EmbeddedApplication)
+        assert isinstance(application, LocalApplication)
         yield application
 
 

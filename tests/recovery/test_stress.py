@@ -13,7 +13,7 @@ from graph.records import GraphDelta
 from graph.view import LiveView
 from infra.settings import Settings
 from services.application import Application, Ask
-from services.embedded import EmbeddedApplication
+from services.local import LocalApplication
 from services.wiring import open_application
 from streams.followers import Views
 from streams.messages import DocumentMessage, GivenFact
@@ -79,7 +79,7 @@ async def test_answers_are_of_their_version_while_the_graph_is_written_verified_
     print(f"seed {seed}")
     rng = random.Random(seed)
     async with open_application(Settings(data=tmp_path)) as application:
-        assert isinstance(application, EmbeddedApplication)
+        assert isinstance(application, LocalApplication)
         history = History(application._runtime.views, monkeypatch)
         receipt = await application.publish([document(rng, 50)])
         await application.query("g", Ask("?", after=receipt.token))

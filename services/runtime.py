@@ -1,0 +1,54 @@
+"""What an application that answers from its own process is made of, and how much it takes on at once.
+
+Only the parts: `services/wiring.py` puts them together for one process, `services/cluster/roles.py` for a replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from infra.metrics import Metrics
+from infra.models.accounting import Accounts
+from services.health import Dependency
+from services.upkeep import Upkeep
+from streams.errors import NotFound
+from streams.followers import Views
+from streams.models import Embedder, Generator, Rater
+from streams.ports import GraphStore, Ledger, Log
+from streams.progress import Progress
+from streams.reports import Shelves
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The parts. What differs between one process and a cluster is behind them."""
+
+    log: Log
+    store: GraphStore
+    ledger: Ledger
+    views: Views
+    progress: Progress
+    upkeep: Upkeep
+    embedder: Embedder
+    generator: Generator
+    rater: Rater | None
+    metrics: Metrics
+    shelves: Shelves
+    models: Mapping[str, str]
+    accounts: Accounts
+    dependencies: tuple[Dependency, ...] = ()
+    """What is asked when somebody asks how it is."""
+
+    async def known(self, graph: str) -> None:
+        """Raise NotFound for a graph that nothing was ever published to."""
+        if self.views.get(graph) is None and not any((await self.ledger.counts(graph)).values()):
+            raise NotFound(f"there is no graph {graph!r}; it comes into being with its first document")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is refused for now, with 429, so that what was accepted stays quick."""
+
+    pending_revisions: int = 100_000
+    running_queries: int = 64
