@@ -6,11 +6,35 @@ reading this one. What the code writes today may have more in it; it is not comp
 
 from __future__ import annotations
 
+import base64
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from graph.records import DocumentInfo, Extraction, Fact, Mention, Unit
+from graph.communities import CommunityChange
+from graph.records import (
+    ChunkRow,
+    DocumentInfo,
+    DocumentRow,
+    EdgeRow,
+    EntityRow,
+    EvidenceRow,
+    Extraction,
+    Fact,
+    Gone,
+    GraphDelta,
+    LabelRow,
+    Mention,
+    MentionRow,
+    SameAsRow,
+    StatementRow,
+    Unit,
+)
+from streams.announcing import Part, heard, together
+from streams.deltas import decode
 from streams.errors import Rejected
+from streams.freshness import accepted, accepted_in
 from streams.messages import (
     DeadLetter,
     DeltaNotice,
@@ -49,6 +73,34 @@ LETTER = (
     b'"original":"/3s="}'
 )
 NOTICE = b'{"schema":1,"graph":"g","version":4,"nodes":[1,5],"parts":2,"replaced":true}'
+ACCEPTED_MS = ("accepted", b"1700000000000,1700000000123")
+DELTA = (
+    b'{"schema":1,'
+    b'"graph":"g","version":4,"snapshot":false,'
+    b'"gone":[["old"],[2],[3],[6],[[1,3]],[8],[[5,8]]],'
+    b'"documents":[["d",7,"T","wire","2024-05",[["year","1911"]],[9]]],'
+    b'"chunks":[[9,"d#0","d",0,"Ada knew Babbage.",4],[10,"d#1","d",1,"No more.",4]],'
+    b'"headings":[[0,"A friendship","Two who met."]],'
+    b'"chunk_vectors":[2,[1],"ADgAOA=="],'
+    b'"labels":[[1,"ada","person",5,1],[4,"babbage","person",7,1]],'
+    b'"mentions":[[1,9,"Ada","a mathematician",1]],'
+    b'"statements":[[2,1,"knew",4,1,500,4]],"statement_vectors":[2,[],"ALgAOA=="],'
+    b'"evidence":[[2,9,"since 1833","Ada knew Babbage.",500,1,"1833","1852"]],"same_as":[[1,4,"acronym",900]],'
+    b'"entities":[[5,"Ada","person",[1],1,4],[7,"Babbage","person",[4],1,4]],"entity_vectors":[2,[],"ADwAAAAAADw="],"edges":[[5,7,1,2]],'
+    b'"communities":{"nodes":"BQAAAAcAAAA=",'
+    b'"communities":"AwAAAAAAAAADAAAAAAAAAA==","children":"AwAAAAAAAAA=",'
+    b'"levels":"AAAAAA==","parents":"AAAAAAAAAAA=","removed":"AgAAAAAAAAA="}}'
+)
+PACKED = (
+    b"eAFtU11vozAQ/Cto++qrgIRrgpQHqjxWPZ3UNxRVDt6CVbAjIEFR1f9+sw7ppbpDMh/emdndWfNBQ9VwpylPFNW9PjSUU02KTtwP1jvKl4oGpw"
+    b"9D40fK33Q7MIDeMeVlSb41tFNlirXA+olVJmqxw3Ml75la7fBBxlfHjt04BJYh9aDoBVkm2zMeaZwuf8QZgUFn1j22knWSkOisg0DVHN17YK+h"
+    b"dhcDAZVYUWF09O54ih71fq9rvie1BCtByNwlFxhae/ZR5/tLFPU0rI11dRAUkeitt+zM0NgDKC+Tj6YGDB7vpQYK2V9PXI2+F06KBNgutnXxq9"
+    b"hsYAG1es9t0EM2bTRkDrAQDqpMAVzCx/2lxJvQA0IgizUwe6ajQ3QFlI46Pcp0RltZDaUAHkY98peZqUI+MQB94zWLY/QPyS/U97Kl6qe/VfPJ"
+    b"GnZVGGaqkHiw+IqS1WKB/P/xVvSRcAYkqywNBg2641c9149OddV7d+5IreNYqpH+RssBkF3bu/ojXiZhajgV8xhvPCoxTwlfZc7/drSdinBtpz"
+    b"ALNvU1FQxWqVAr33VHNxfxQc4bgdDjbyFWctsg5zcUFbMsgltBXC7MW06EbU3P+D9uURJp+RQOAt2gDxpQOfzzZggJuOfOn9hIoJ7lpZDPzz9S"
+    b"IQ7C"
+)
+"""DELTA as a record carries it, in base64."""
 REQUESTED = b'{"schema":1,"graph":"g","kind":"verify","id":"1"}'
 REPLIED = (
     b'{"schema":1,"graph":"g","kind":"verify","id":"1","version":4,"stored":"aa","recounted":"ab",'
@@ -65,6 +117,36 @@ def extraction(*times: str) -> Extraction:
     return Extraction(
         "d", 7, DocumentInfo("T", "wire", "2024-05", metadata_pairs({"year": 1911})), (unit,), (" ", "\n")
     )
+
+
+def delta() -> GraphDelta:
+    """What DELTA says. Vector sums are not sent."""
+    ada, babbage, about, whole = (np.array(row, np.float16) for row in ((1, 0), (0, 1), (-0.5, 0.5), (0.5, 0.5)))
+    nothing = np.array([], np.float16)
+    nodes, levels = np.array([5, 7], np.int32), np.array([0], np.int32)
+    threes, three, parents, removed = (np.array(row, np.int64) for row in ((3, 3), (3,), (0,), (2,)))
+    return GraphDelta(
+        "g",
+        4,
+        Gone(("old",), (2,), (3,), (6,), ((1, 3),), (8,), ((5, 8),)),
+        (DocumentRow("d", 7, DocumentInfo("T", "wire", "2024-05", (("year", "1911"),)), (9,)),),
+        (
+            ChunkRow(9, "d#0", "d", 0, "Ada knew Babbage.", whole, 4, "A friendship", "Two who met."),
+            ChunkRow(10, "d#1", "d", 1, "No more.", nothing, 4),
+        ),
+        (LabelRow(1, "ada", "person", 5, 1, b""), LabelRow(4, "babbage", "person", 7, 1, b"")),
+        (MentionRow(1, 9, "Ada", "a mathematician", 1),),
+        (StatementRow(2, 1, "knew", 4, 1, 500, b"", about, 4),),
+        (EvidenceRow(2, 9, "since 1833", "Ada knew Babbage.", 500, 1, "1833", "1852"),),
+        (SameAsRow(1, 4, "acronym", 900),),
+        (EntityRow(5, "Ada", "person", (1,), 1, ada, 4), EntityRow(7, "Babbage", "person", (4,), 1, babbage, 4)),
+        (EdgeRow(5, 7, 1, 2),),
+        CommunityChange(nodes, threes, three, levels, parents, removed),
+    )
+
+
+def said(value: bytes, *headers: tuple[str, bytes]) -> Delivered:
+    return Delivered(Position(0, 0), 0, Record("g", value, headers))
 
 
 def test_recorded_documents_are_read() -> None:
@@ -99,6 +181,30 @@ def test_recorded_letters_notices_and_requests_are_read() -> None:
     assert request_in(asked) == Request("g", Kind.VERIFY, "1")
     told = Delivered(Position(0, 0), 0, Record("g", REPLIED, ((REPLY, b"1"),)))
     assert reply_in(told) == Reply("g", Kind.VERIFY, "1", 4, "aa", "ab", ("x",), {"labels": 2})
+
+
+def test_recorded_deltas_are_read() -> None:
+    """A whole record, one in two parts, and those of early versions: no headings, no times, no communities."""
+    packed = base64.b64decode(PACKED)
+    whole = heard(said(packed, ("part", b"4:1/1")))
+    halves = [heard(said(packed[at], ("part", b"4:%d/2" % n))) for n, at in ((1, slice(99)), (2, slice(99, None)))]
+    for parts in ([whole], halves):
+        assert plain(together([part for part in parts if isinstance(part, Part)])) == plain(delta())
+    assert plain(decode(DELTA)) == plain(delta())
+    older = DELTA.replace(b'"headings":[[0,"A friendship","Two who met."]],', b"").replace(b',"1833","1852"', b"")
+    older = older[: older.index(b',"communities"')] + b"}"
+    [evidence], [chunk, other] = delta().evidence, delta().chunks
+    bare = (replace(chunk, title="", description=""), other)
+    undated = (replace(evidence, valid_from="", valid_to=""),)
+    assert plain(decode(older)) == plain(replace(delta(), chunks=bare, evidence=undated, communities=None))
+
+
+def test_recorded_headers_of_a_notice_are_read() -> None:
+    """When its revisions were accepted; a notice of an early version does not say, and is one all the same."""
+    one = said(NOTICE, ACCEPTED_MS)
+    assert isinstance(heard(one), DeltaNotice) and isinstance(heard(said(NOTICE)), DeltaNotice)
+    assert accepted_in(one.record.headers) == (1_700_000_000_000, 1_700_000_000_123) and accepted_in(()) == ()
+    assert accepted((1_700_000_000_123, 1_700_000_000_000)) == (ACCEPTED_MS,)
 
 
 @pytest.mark.parametrize(

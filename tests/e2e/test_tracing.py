@@ -22,11 +22,23 @@ from services.protocol import graphtide_pb2 as pb
 from services.rpc.server import SERVICE
 from services.tracing import traced
 from services.wiring import open_application
+from streams.announcing import wholly
+from streams.consolidate import ConsolidateSettings, ConsolidateStage
+from streams.delta_follower import DeltaFollower
+from streams.followers import Views
+from streams.freshness import accepted_in
+from streams.memory import MemoryBackend, MemoryOutbox
+from streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS, DocumentMessage
+from streams.ports import Record
 from tests.support.collector import Collector, Seen
+from tests.support.extraction_cluster import cluster as broker_of
+from tests.support.kafka_server import KafkaServer, make_topic
 from tests.support.llm_server import LlmServer
 from tests.support.openai_server import OpenAIServer
 from tests.support.processes import Service, service
 from tests.support.serving import grpc_service, http_service
+from tests.support.stages import ExactKeeper, running
+from tests.support.stages import Seen as Unobserved
 from tests.support.watched import watched_roles
 
 MARK = "Zyxomma"
@@ -184,6 +196,34 @@ async def test_trace_goes_through_every_process_of_a_cluster(tmp_path: Path, col
     check_secrecy(collector)
 
 
+async def test_trace_lies_in_the_headers_of_each_topic_of_a_broker(kafka: KafkaServer, collector: Collector) -> None:
+    """A record of `documents` that brings a trace along: what it becomes in `extractions` and in `deltas` carries that
+    trace on, each time with the span that wrote it, and the notice says when the document was accepted, too.
+    """
+    outbox = MemoryOutbox()
+    store = MemoryBackend(3, outbox=outbox).store
+    settings = ConsolidateSettings(announce=wholly, outbox=outbox)
+    document = DocumentMessage("g", "curie", TEXT)
+    brought = Record(document.key, document.encode(), (("traceparent", TRACEPARENT.encode()),))
+    async with traced(Settings(otlp_endpoint=collector.endpoint), "test"), broker_of(kafka) as broker:
+        await asyncio.to_thread(make_topic, kafka, broker.address.topic(DELTAS), 3)
+        stage = ConsolidateStage(broker.log, store, None, Unobserved(), settings)
+        follower = DeltaFollower(broker.log, store, Views(ExactKeeper()), lambda: None)
+        await follower.start()
+        async with broker.working(broker.stage()), running(stage.run), running(follower.run):
+            await broker.publish([brought])
+            topics = [(await broker.read(topic, 1))[0] for topic in (DOCUMENTS, EXTRACTIONS, DELTAS)]
+            way = ("extract", "consolidate", "follow")
+            spans = await asyncio.to_thread(collector.until, lambda spans: has(way, spans))
+    ids = {one.name: one.id for one in spans if one.trace == TRACE}
+    headers = [dict(one.record.headers) for one in topics]
+    traces = [one["traceparent"].decode().split("-") for one in headers]
+    assert [one[1] for one in traces] == [TRACE] * 3
+    assert [one[2] for one in traces] == [CALLER, ids["extract"], ids["consolidate"]]
+    assert parents(spans)["follow"] == "consolidate"
+    assert accepted_in(topics[2].record.headers) == (topics[0].timestamp_ms,)
+
+
 async def test_batch_is_linked_to_the_trace_of_each_document(tmp_path: Path, collector: Collector) -> None:
     """Documents of several traces in one batch: it is in the trace of one, linked to the others, and each trace tells
     how its document ended.
@@ -263,7 +303,6 @@ from pathlib import Path
 from infra.settings import Settings
 from services.application import Ask
 from services.wiring import open_application
-from streams.messages import DocumentMessage
 import services.cluster.wiring, services.cluster.roles, services.cluster.remote, services.rpc.server
 
 
