@@ -31,6 +31,12 @@ NOT_PORTABLE = (
 )
 
 
+CLAUSES = re.compile(r"\b(OPTIONAL MATCH|MATCH|UNWIND|MERGE|CREATE|DELETE|SET|REMOVE|WITH|RETURN)\b")
+WRITES = ("MERGE", "CREATE", "DELETE", "SET", "REMOVE")
+FUNCTIONS = {"count", "sum", "max", "collect", "size", "head", "labels", "type", "coalesce", "keys", "range"}
+"""What both servers have, and means the same on both."""
+
+
 @pytest.fixture(scope="module")
 def driver(graph_server: GraphServer) -> Iterator[Driver]:
     """On an empty database: what other tests left in it, all of one graph, would make a scan as cheap as an index."""
@@ -62,6 +68,20 @@ def test_statement_carries_values_in_parameters_only(name: str) -> None:
     assert not [word for word in NOT_PORTABLE if word in text]
     assert "{}" not in text and "%s" not in text and ";" not in text
     assert not re.search(r"`|\$\(|\[\$|\.\$|:\$|:row", text), "a name would come from data"
+
+
+@pytest.mark.parametrize("name", sorted(statements()))
+def test_statement_has_its_clauses_in_an_order_that_memgraph_takes(name: str) -> None:
+    """Between a write and what reads next, and between OPTIONAL MATCH and MATCH, there is a WITH; functions are shared."""
+    text = re.sub(r"\bON (CREATE|MATCH) SET|(STARTS|ENDS) WITH", "", statements()[name])
+    assert set(re.findall(r"\b([a-zA-Z.]+)\(", text)) <= FUNCTIONS
+    before: set[str] = set()
+    for clause in CLAUSES.findall(text):
+        if clause in ("OPTIONAL MATCH", "MATCH", "UNWIND"):
+            assert not before.intersection((*WRITES, "RETURN")), text
+        if clause == "MATCH":
+            assert "OPTIONAL MATCH" not in before, text
+        before = set() if clause == "WITH" else before | {clause}
 
 
 def test_cypher_stands_in_one_module_only() -> None:
