@@ -72,7 +72,7 @@ def test_statement_carries_values_in_parameters_only(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(statements()))
 def test_statement_has_its_clauses_in_an_order_that_memgraph_takes(name: str) -> None:
-    """Between a write and what reads next, and between OPTIONAL MATCH and MATCH, there is a WITH; functions are shared."""
+    """A WITH stands between a write and what reads next, and between OPTIONAL MATCH and MATCH; functions are shared."""
     text = re.sub(r"\bON (CREATE|MATCH) SET|(STARTS|ENDS) WITH", "", statements()[name])
     assert set(re.findall(r"\b([a-zA-Z.]+)\(", text)) <= FUNCTIONS
     before: set[str] = set()
