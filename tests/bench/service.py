@@ -74,8 +74,10 @@ class Bench:
         """Wait for the end of what was accepted, by the document's own state: no question is asked for it."""
         response.raise_for_status()
         url = str(response.request.url)
-        while self.client.get(url).json()["state"] == "accepted":
-            time.sleep(0.04)  # rarely enough that asking does not become the cost
+        state = "accepted"
+        while state == "accepted":
+            time.sleep(0.04)  # before the first time, too: rarely enough that asking does not become the cost
+            state = self.client.get(url).json()["state"]
 
     def ask(self, question: str, mode: str) -> tuple[list[str], float]:
         """Ranked document ids and milliseconds."""
