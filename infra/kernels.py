@@ -12,6 +12,8 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from streams.errors import Broken
+
 FOLDER = Path(__file__).resolve().parents[1] / "graph"
 STAMP = ".sources"
 CURE = "make env (or: python setup.py build_ext --inplace)"
@@ -39,6 +41,12 @@ def states(folder: Path = FOLDER) -> Mapping[str, str]:
 def stale(folder: Path = FOLDER) -> list[str]:
     """The kernels that are older than their sources."""
     return [name for name, state in states(folder).items() if state == "stale"]
+
+
+def refuse_stale() -> None:
+    """Raise Broken, with the cure, when a kernel is older than its sources."""
+    if old := stale():
+        raise Broken(f"the compiled kernels {', '.join(old)} are older than their sources; {CURE}")
 
 
 def _state(source: Path, folder: Path) -> str:

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from graph.records import GraphDelta
 from infra.endpoint_gauges import EndpointGauges
 from infra.index_folder import IndexFolder
-from infra.kernels import CURE, stale
+from infra.kernels import refuse_stale
 from infra.metrics import Metrics
 from infra.models.accounting import Accounts
 from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
@@ -73,9 +73,7 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
         async with open_replica(settings, registry) as replica:
             yield replica
         return
-    old = stale()
-    if old:
-        raise Broken(f"the compiled kernels {', '.join(old)} are older than their sources; {CURE}")
+    refuse_stale()
     chosen = plan(settings)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(traced(settings, "serve"))

@@ -27,7 +27,7 @@ import faust
 from faust.auth import SASLCredentials, SSLCredentials
 from faust.types import EventT
 
-from infra.kafka.address import CLIENT_ID, KafkaAddress
+from infra.kafka.address import CLIENT_ID, METADATA_AGE_S, KafkaAddress
 
 log = logging.getLogger("graphtide.kafka")
 
@@ -63,6 +63,7 @@ def extraction_app(address: KafkaAddress, group: str, session_timeout_s: float) 
         broker_max_poll_records=QUEUED,
         consumer_auto_offset_reset="earliest",
         consumer_max_fetch_size=4 << 20,
+        consumer_metadata_max_age_ms=int(METADATA_AGE_S * 1000),
         broker_session_timeout=session_timeout_s,
         broker_heartbeat_interval=max(0.1, session_timeout_s / 10),
         broker_request_timeout=max(60.0, session_timeout_s * 2),

@@ -15,6 +15,10 @@ from streams.errors import Broken
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 CLIENT_ID = "graphtide"
+METADATA_AGE_S = 5.0
+"""How often consumers look which partitions there are. A group whose leader was told of none, because the broker was
+about to elect or to start, assigns none, and stays so until the next look: the driver's own is after five minutes.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,27 +3,26 @@
 Producing is idempotent with acks=all; readers see committed records only. Keys choose partitions by murmur2, as Java's
 clients do, so that whoever produces to `documents` directly keeps a document's revisions in one partition, too.
 
-No topic is made here: a missing one is Broken, and the message names the command. Invariant: while the outcome of an
-append is not known, nothing new is handed to the driver, so a broker that is away costs one copy of each record.
+No topic is made here: a missing one is Broken, and the message names the command. How records are handed to the driver,
+and what becomes of a producer that failed, is in `producing.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.structs import RecordMetadata
 
-from infra.kafka.address import KafkaAddress
+from infra.kafka.address import METADATA_AGE_S, KafkaAddress
 from infra.kafka.consumer import KafkaConsumer, stop
 from infra.kafka.failures import DRIVER_ERRORS, failure
+from infra.kafka.producing import Producing, Wire
 from infra.kafka.refusals import unreached
-from streams.errors import Broken, Rejected, Retryable
+from streams.errors import Broken, Rejected
 from streams.ports import Position, Record
 from streams.topics import BY_NAME, LARGEST_BYTES
 
@@ -52,12 +51,10 @@ class KafkaLog:
     def __init__(self, address: KafkaAddress, tuning: KafkaTuning | None = None) -> None:
         self._address = address
         self._tuning = tuning or KafkaTuning()
-        self._producer: AIOKafkaProducer | None = None
+        self._producing = Producing(self._new_producer, self._tuning.patience_s)
         self._scout: AIOKafkaConsumer | None = None
         self._admin: AIOKafkaAdminClient | None = None
         self._connecting = asyncio.Lock()
-        self._known: set[str] = set()
-        self._unsettled: set[asyncio.Future[RecordMetadata]] = set()
 
     # -- Log -----------------------------------------------------------------------------------------------------------
 
@@ -75,16 +72,9 @@ class KafkaLog:
         wire = [self._wire(topic, record) for record in records]
         if not wire:
             return []
-        producer = await self._ready(topic)
-        await self._settle()
         name = self._address.topic(topic)
-        try:
-            async with asyncio.timeout(self._tuning.patience_s):
-                sent = [await producer.send(name, value, key=key, headers=headers) for key, value, headers in wire]
-        except DRIVER_ERRORS as error:
-            raise failure(error, f"appending to {topic}") from error
-        await asyncio.wait(sent, timeout=self._tuning.patience_s)
-        return [self._position(topic, one) for one in sent if self._is_settled(one, sent)]
+        await self._exists(name)
+        return await self._producing.append(topic, name, wire)
 
     def consumer(self, topic: str, group: str) -> KafkaConsumer:
         """See Log.consumer."""
@@ -138,15 +128,9 @@ class KafkaLog:
 
     async def close(self) -> None:
         """Let go of every connection. What is unsettled stays so."""
-        producer, self._producer = self._producer, None
         scout, self._scout = self._scout, None
         admin, self._admin = self._admin, None
-        if producer is not None:
-            for one in self._unsettled:
-                one.cancel()
-            # With a broker away the driver would flush for ever.
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(producer.stop(), 0.5 if self._unsettled else self._tuning.patience_s)
+        await self._producing.close()
         if scout is not None:
             await stop(scout)
         if admin is not None:
@@ -154,7 +138,7 @@ class KafkaLog:
 
     # -- records -------------------------------------------------------------------------------------------------------
 
-    def _wire(self, topic: str, record: Record) -> tuple[bytes, bytes | None, list[tuple[str, bytes]]]:
+    def _wire(self, topic: str, record: Record) -> Wire:
         try:
             key = record.key.encode()
         except UnicodeEncodeError as error:
@@ -165,45 +149,19 @@ class KafkaLog:
             raise Rejected(f"a record for {topic} has {size} bytes, and at most {limit} are taken: split it up")
         return key, record.value, list(record.headers)
 
-    def _is_settled(self, one: asyncio.Future[RecordMetadata], all_: Sequence[asyncio.Future[RecordMetadata]]) -> bool:
-        if not one.done():
-            self._unsettled |= {each for each in all_ if not each.done()}
-            raise Retryable("Kafka did not acknowledge in time; it goes on when the broker is back")
-        return True
-
-    def _position(self, topic: str, one: asyncio.Future[RecordMetadata]) -> Position:
-        try:
-            said = one.result()
-        except (*DRIVER_ERRORS, asyncio.CancelledError) as error:
-            raise failure(error, f"appending to {topic}") from error
-        if said.offset < 0:  # the driver learnt that it is there, from a repetition, but not where
-            raise Retryable(f"Kafka: where the record went in {topic} is not known")
-        return Position(said.partition, said.offset)
-
-    async def _settle(self) -> None:
-        if not self._unsettled:
-            return
-        _, waiting = await asyncio.wait(self._unsettled, timeout=self._tuning.patience_s)
-        self._unsettled = set(waiting)
-        if waiting:
-            raise Retryable("Kafka is away: what was appended before is not acknowledged yet")
-
     # -- connections ---------------------------------------------------------------------------------------------------
 
-    async def _ready(self, topic: str) -> AIOKafkaProducer:
-        await self._exists(self._address.topic(topic))
-        async with self._connecting:
-            if self._producer is None:
-                made = AIOKafkaProducer(
-                    **self._address.client_options(),
-                    acks="all",
-                    enable_idempotence=True,
-                    compression_type=self._tuning.compression,
-                    max_request_size=LARGEST_BYTES,
-                    max_batch_size=BATCH_BYTES,
-                )
-                self._producer = await self._started(made)
-            return self._producer
+    async def _new_producer(self) -> AIOKafkaProducer:
+        made = AIOKafkaProducer(
+            **self._address.client_options(),
+            acks="all",
+            enable_idempotence=True,
+            compression_type=self._tuning.compression,
+            max_request_size=LARGEST_BYTES,
+            max_batch_size=BATCH_BYTES,
+        )
+        started: AIOKafkaProducer = await self._started(made)
+        return started
 
     async def _partitions(self, topic: str) -> tuple[AIOKafkaConsumer, list[TopicPartition]]:
         """A consumer to ask with, and the partitions of the topic as the cluster has them now."""
@@ -253,6 +211,7 @@ class KafkaLog:
             isolation_level="read_committed",
             session_timeout_ms=session_ms,
             heartbeat_interval_ms=max(100, session_ms // 10),
+            metadata_max_age_ms=int(METADATA_AGE_S * 1000),
             # A stage that waits for a model does not poll, for hours if need be; its heartbeat says that it lives.
             max_poll_interval_ms=24 * 3600 * 1000,
             max_partition_fetch_bytes=4 << 20,

@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 from infra.bolt.address import BoltAddress
 from infra.endpoint_gauges import EndpointGauges
 from infra.kafka.address import kafka_address
+from infra.kernels import refuse_stale
 from infra.models.accounting import Accounts
 from infra.models.tally import Tally
 from infra.settings import Settings
@@ -80,6 +81,7 @@ async def _tools(settings: Settings, registry: CollectorRegistry, warming: Warmi
             "a cluster needs both GRAPHTIDE_KAFKA (bootstrap servers) and GRAPHTIDE_BOLT (the graph database): set the"
             " other one, too, or none of them for the embedded runtime"
         )
+    refuse_stale()
     chosen = plan(settings)
     async with AsyncExitStack() as stack:
         warming(lambda: "waiting for the graph database and Kafka")

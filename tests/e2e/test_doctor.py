@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
 
 from infra import kernels
@@ -18,6 +19,7 @@ from infra.settings import Settings
 from services.cli.client import Client
 from services.cli.connection import Connection
 from services.cli.doctoring import diagnose
+from services.cluster.wiring import open_worker
 from services.doctor import Finding
 from services.doctor.cluster import cluster_findings
 from services.doctor.endpoints import endpoint_findings
@@ -120,12 +122,17 @@ def test_kernel_is_found_stale_when_its_source_or_a_header_changed(sources: Path
 async def test_service_does_not_start_with_a_stale_kernel(
     sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not at the first question: before the data folder is touched."""
+    """Not at the first question: before the data folder is touched, and before a worker is let near a broker."""
     source = next((sources / "kernels").glob("*.cpp"))
     source.write_text("// new\n")
-    monkeypatch.setattr("services.wiring.stale", lambda: kernels.stale(sources))
+    found = kernels.stale(sources)
+    monkeypatch.setattr(kernels, "stale", lambda: found)
     with pytest.raises(Broken, match="older than their sources; make env"):
         async with open_application(Settings(data=tmp_path / "data")):
+            pass
+    nowhere = Settings(kafka="127.0.0.1:1", bolt="bolt://127.0.0.1:1", data=tmp_path / "data")
+    with pytest.raises(Broken, match="older than their sources; make env"):
+        async with open_worker("consolidate", nowhere, CollectorRegistry()):
             pass
     assert not (tmp_path / "data").exists()
 

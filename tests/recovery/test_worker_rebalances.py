@@ -18,7 +18,7 @@ from streams.messages import DOCUMENTS, EXTRACTIONS, DocumentMessage
 from streams.ports import Record, State
 from streams.retrying import supervise
 from tests.support.extraction_cluster import SWEEP, Cluster, cluster
-from tests.support.kafka_server import KafkaServer
+from tests.support.kafka_server import KafkaServer, fresh, make_topic
 from tests.support.logs import PATIENCE_S
 from tests.support.stages import Minded
 
@@ -117,6 +117,29 @@ async def test_worker_that_is_stuck_in_a_rebalance_gives_up_and_lets_the_others_
         hung = clients(before)
         await stuck.close()
         assert len(hung - clients(before)) == 1
+
+
+async def test_worker_whose_group_was_told_of_no_partitions_gets_them_soon(kafka: KafkaServer) -> None:
+    """A leader that asks while the broker cannot say assigns nothing: that lasts until it looks again, not longer."""
+    address = fresh(kafka)
+    consumer = FaustConsumer(extraction_app(address, "extract", 6.0), address.topic(DOCUMENTS))
+    told = asyncio.Event()
+
+    async def tell(*_: object, **__: object) -> None:
+        told.set()
+
+    try:
+        consumer._app.on_partitions_assigned.connect(tell, weak=False)  # type: ignore[arg-type]
+        await consumer.open()
+        async with asyncio.timeout(PATIENCE_S):
+            await told.wait()
+        assert not await consumer.poll(1, 0.0) and not consumer.assigned()
+        await asyncio.to_thread(make_topic, kafka, address.topic(DOCUMENTS), 3)
+        async with asyncio.timeout(PATIENCE_S):
+            while consumer.assigned() != {0, 1, 2}:
+                await consumer.poll(1, 1.0)
+    finally:
+        await consumer.close()
 
 
 async def test_worker_whose_broker_is_not_there_says_so_and_leaves_nothing_behind(kafka: KafkaServer) -> None:
