@@ -84,6 +84,14 @@ class _Content:
             self.sketch = array("i", map(add if times > 0 else sub, self.sketch, other.sketch))
 
 
+def fingerprint_of(items: Iterable[str]) -> Fingerprint:
+    """The fingerprint of a set of texts, each an entity of its own to it."""
+    content = _Content()
+    for item in items:
+        content.item(_digest(item), 1)
+    return Fingerprint(content.entities, content.digest, content.sketch.tobytes())
+
+
 class Contents:
     """See the module. Written by the view alone: `count` around a chunk's coming and going, then `follow`."""
 

@@ -36,6 +36,7 @@ from graph.records import (
 )
 from graph.relatedness import Learner
 from graph.shelf import ReportShelf
+from graph.summaries import SummaryShelf
 from graph.tables import Chunk, Edge, Entity, Label, Statement, walk_chunk, walk_entity
 from graph.validity.predicates import DEFAULT, SingleValued
 
@@ -64,6 +65,7 @@ class LiveView:
         self.hierarchy = MirroredHierarchy()
         self.contents = Contents()
         self.reports = ReportShelf()
+        self.summaries = SummaryShelf()
         self.documents: dict[str, DocumentRow] = {}
         self.chunks: dict[int, Chunk] = {}
         self.chunk_numbers: dict[str, int] = {}
@@ -146,7 +148,7 @@ class LiveView:
             self._forget_contents(chunk)
             gone_id = self.chunks.pop(chunk).chunk_id
             del self.chunk_numbers[gone_id]
-            self.reports.withdraw(gone_id)
+            self._withdraw(gone_id)
         for pair in gone.same_as:
             self.same_as.pop(pair, None)
             for end in pair:
@@ -165,6 +167,10 @@ class LiveView:
                 del self.neighbours[a][b]
                 if not self.neighbours[a]:
                     del self.neighbours[a]
+
+    def _withdraw(self, chunk_id: str) -> None:
+        self.reports.withdraw(chunk_id)
+        self.summaries.withdraw(chunk_id)
 
     def _forget_name(self, name: str, label: int) -> None:
         self.names[name].discard(label)
@@ -207,7 +213,7 @@ class LiveView:
             else:
                 del self.chunk_numbers[held.chunk_id]
                 if held.chunk_id != row.chunk_id:
-                    self.reports.withdraw(held.chunk_id)
+                    self._withdraw(held.chunk_id)
                 held.chunk_id, held.ordinal = row.chunk_id, row.ordinal
         for row in chunks:
             self.chunk_numbers[row.chunk_id] = row.chunk

@@ -69,6 +69,7 @@ class Settings(BaseSettings):
     budget_stops_questions: bool = False
     llm_rating_model: str = ""
     reports_lazy: bool = False
+    entity_summaries: bool = True
     reports_least_change: float = Field(default=0.2, ge=0, le=1)
     embedding_base_url: str = ""
     embedding_api_key: SecretStr = SecretStr("")

@@ -136,6 +136,7 @@ class LocalApplication:
 
     async def entity(self, graph: str, entity_id: str) -> EntityStatus:
         view = await self._view(graph)
+        await self._runtime.shelves.fill(view)
         found = await asyncio.to_thread(_entity, view, entity_id)
         if found is None:
             raise NotFound(f"graph {graph!r} has no entity {entity_id!r}")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from infra.models.accounting import Accounts, Price, Rules
 from infra.models.chunking import SemanticChunker
 from infra.models.extraction_memo import MemoisedExtractor
-from infra.models.graph_prompts import ANSWER, ANSWER_PART, EXTRACTION, REPORT, ByGraph, prompts_by_graph
+from infra.models.graph_prompts import ANSWER, ANSWER_PART, ENTITY, EXTRACTION, REPORT, ByGraph, prompts_by_graph
 from infra.models.hashing_embeddings import HashingEmbedder
 from infra.models.limits import Gate, Limits
 from infra.models.memo import MemoisedEmbedder, VectorStore
@@ -25,6 +25,7 @@ from infra.models.offline_extraction import OfflineExtractor
 from infra.models.offline_reports import ExtractiveReporter
 from infra.models.prompts import Prompt
 from infra.models.report_memo import MemoisedReporter
+from infra.models.summary_memo import MemoisedSummarizer
 from infra.models.tally import Tally
 from infra.settings import Settings
 from streams.errors import Broken
@@ -32,6 +33,7 @@ from streams.extraction import Models
 from streams.models import Embedder, Extractor, Generator, Rater
 from streams.reports import Reporter
 from streams.spending import NANO, Budget
+from streams.summaries import Summarizer
 
 if TYPE_CHECKING:
     from infra.models.openai_chat import OpenAIChat
@@ -52,6 +54,7 @@ class Plan:
     answers: ByGraph
     answer_parts: ByGraph
     reports: ByGraph
+    entities: ByGraph
 
     def chunker(self) -> SemanticChunker:
         return SemanticChunker(self.settings.chunk_tokens)
@@ -70,7 +73,8 @@ class Memos:
 class ModelSet:
     """What reads documents, answers questions, writes and rates reports, and the endpoint behind (None: there is none).
 
-    Without a rater, reports are rated by the question's neighbourhood (`graph/retrieval/global_dynamic.py`).
+    Without a rater, reports are rated by the question's neighbourhood (`graph/retrieval/global_dynamic.py`); without a
+    summarizer, what is said of an entity is cut where it is too much.
     """
 
     reading: Models
@@ -79,6 +83,7 @@ class ModelSet:
     chat: OpenAIChat | None
     reporter: Reporter = field(default_factory=ExtractiveReporter)
     rater: Rater | None = None
+    summarizer: Summarizer | None = None
 
     def gates(self) -> Mapping[str, Gate]:
         """What lets calls through to the endpoints there are, by what they are for."""
@@ -108,7 +113,7 @@ def plan(settings: Settings) -> Plan:
             "and GRAPHTIDE_LLM_MODEL: set the other one, too"
         )
     folder = Path(settings.prompts) if settings.prompts else None
-    said = (prompts_by_graph(folder, kind) for kind in (EXTRACTION, ANSWER, ANSWER_PART, REPORT))
+    said = (prompts_by_graph(folder, kind) for kind in (EXTRACTION, ANSWER, ANSWER_PART, REPORT, ENTITY))
     return Plan(settings, _rules(settings), *said)
 
 
@@ -144,6 +149,7 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
     from infra.models.openai_extraction import OpenAIExtractor
     from infra.models.openai_ratings import OpenAIRater
     from infra.models.openai_reports import OpenAIReporter
+    from infra.models.openai_summaries import OpenAISummarizer
 
     def extractor(prompt: Prompt) -> Extractor:
         asked = OpenAIExtractor(chat, tally, prompt, glean=chosen.settings.llm_gleaning)
@@ -154,11 +160,14 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
     own = {graph: extractor(prompt) for graph, prompt in chosen.extraction.own.items()}
     reading = Models(chosen.chunker(), extractor(chosen.extraction.default), remembered, own)
     reporter: Reporter = OpenAIReporter(chat, tally, chosen.reports)
+    summarizer: Summarizer = OpenAISummarizer(chat, tally, chosen.entities)
     if memos.reports is not None:
         reporter = MemoisedReporter(reporter, memos.reports)
+        summarizer = MemoisedSummarizer(summarizer, memos.reports)
     cheaper = _chat(chosen.settings, accounts, stack, chosen.settings.llm_rating_model)
     generator = OpenAIGenerator(chat, chosen.answers, chosen.answer_parts)
-    return ModelSet(reading, generator, embedder, chat, reporter, OpenAIRater(cheaper or chat))
+    summaries = summarizer if chosen.settings.entity_summaries else None
+    return ModelSet(reading, generator, embedder, chat, reporter, OpenAIRater(cheaper or chat), summaries)
 
 
 def _embedder(settings: Settings, accounts: Accounts, stack: AsyncExitStack) -> Embedder:

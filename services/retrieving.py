@@ -26,7 +26,8 @@ from streams.reports import Shelves
 T = TypeVar("T")
 
 AUTO = "auto"
-READS_REPORTS = frozenset({"global", "global-dynamic", AUTO})
+READS_REPORTS = frozenset({"global", "global-dynamic", "dynagrag", AUTO})
+"""Modes that read reports of communities, or summaries of entities."""
 RATED_BY_MODEL = "global-dynamic"
 TEXTS_A_CALL = 16
 

@@ -49,6 +49,7 @@ from streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
 from streams.ports import State
 from streams.progress import Progress
 from streams.reports import Due, ReportWriter, Shelves
+from streams.summaries import SummaryWriter
 from streams.summarize import SummarizeStage
 
 log = logging.getLogger("graphtide")
@@ -94,7 +95,8 @@ async def open_application(settings: Settings, registry: CollectorRegistry | Non
         registry.register(ViewGauges(views.all, runtime.metrics.names))
         runtime = replace(runtime, dependencies=_dependencies(settings.data, backend, models))
         writer = ReportWriter(backend.store, models.reporter, due)
-        reports = SummarizeStage(backend.log, views, writer, runtime.metrics)
+        entities = SummaryWriter(backend.store, models.summarizer, due) if models.summarizer else None
+        reports = SummarizeStage(backend.log, views, writer, runtime.metrics, entities=entities)
         stages = {
             "extract": upkeep.extract.run,
             "consolidate": upkeep.consolidate.run,

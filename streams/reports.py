@@ -19,6 +19,7 @@ from typing import Protocol
 
 from graph.reporting import LEAST_SIZE, Report, Subject, row, subject
 from graph.shelf import TOLERANCE, ReportRow
+from graph.summaries import ENTITY
 from graph.view import LiveView
 from streams.ports import GraphStore
 from streams.spending import Payer, paid_by
@@ -127,10 +128,14 @@ class ReportWriter:
 
 
 def _load(view: LiveView, rows: Sequence[ReportRow], tolerance: float, follows: bool) -> None:
-    """Put the store's rows on the shelf. One that only `follows` the store has what the store has, and owes nothing."""
+    """Put the store's rows on the shelves. One that only `follows` the store has what that has, and owes nothing."""
+    of_entities = [one for one in rows if one.level == ENTITY]
+    rows = [one for one in rows if one.level != ENTITY]
     with view.lock.write():
         if follows:
             view.reports.keep({one.community for one in rows})
+            view.summaries.keep({one.community for one in of_entities})
+        view.summaries.put(view, of_entities)
         held = {one.community: one for one in view.reports.reports(view)}
         view.reports.tolerance = tolerance
         view.reports.put(view, [one for one in rows if _newer(one, held.get(one.community))])

@@ -1,7 +1,8 @@
-"""The summarize stage: keeps the reports of communities true, and pays for none that did not change.
+"""The summarize stage: keeps reports of communities and summaries of entities true, and pays for none that stayed so.
 
 It follows `deltas`, notes which entities each version touched, and has what is due written once a burst is over
-(`streams.reports` says what is). Reports are read from the view's shelf, which gives out none whose sources are gone.
+(`streams.reports` and `streams.summaries` say what is). Both are read from the view's shelves, which give out none
+whose sources are gone.
 
 A burst that does not end is cut after a while: a stream that never pauses gets its reports, too.
 """
@@ -23,6 +24,7 @@ from streams.observing import Observer
 from streams.pauses import Pauses
 from streams.ports import Consumer, Delivered, Log, Position
 from streams.reports import ReportWriter
+from streams.summaries import SummaryWriter
 
 log = logging.getLogger("graphtide.streams")
 
@@ -57,11 +59,18 @@ class SummarizeStage:
     """See the module."""
 
     def __init__(
-        self, log: Log, views: Views, writer: ReportWriter, observer: Observer, pace: Pace | None = None
+        self,
+        log: Log,
+        views: Views,
+        writer: ReportWriter,
+        observer: Observer,
+        pace: Pace | None = None,
+        entities: SummaryWriter | None = None,
     ) -> None:
         self._log = log
         self._views = views
         self._writer = writer
+        self._entities = entities
         self._observer = observer
         self._pace = pace or Pace()
         self._pauses = Pauses()
@@ -119,7 +128,11 @@ class SummarizeStage:
     async def _write(self, view: LiveView, nodes: Iterable[int]) -> None:
         """A graph whose budget is used up stays in debt, and holds up no other."""
         try:
+            if self._entities is not None:
+                await self._entities.touch(view, nodes)
             await self._writer.write(view, nodes)
+            if self._entities is not None:
+                await self._entities.write(view)
         except Exhausted as refusal:
             if view.graph not in self._owing:
                 log.warning("reports wait: %s", refusal)

@@ -4,8 +4,8 @@ No network, and nothing of the graph: what is counted is what the extract stage 
 would be sent; how long the answers will be is guessed, from what the model said so far where it said anything
 (`infra/models/expectations.py`). Tokens are counted roughly (`graph/tokens.py`), not by the model's own tokenizer.
 
-Left out: questions, reports and verdicts on pairs; second calls for answers that cannot be used; embeddings that are
-remembered.
+Left out: questions, reports, summaries of entities and verdicts on pairs; second calls for answers that cannot be used;
+embeddings that are remembered.
 """
 
 from __future__ import annotations

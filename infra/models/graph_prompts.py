@@ -5,10 +5,10 @@
     PROMPTS/<graph>/extraction.md   the same for one graph, in the place of those for all
     PROMPTS/<graph>/extraction.toml
 
-Likewise `answer` (`answer-part.md` is the template for one part of a long answer, `answer.toml` holds for both) and
-`report`, whose .toml takes domain and language. A template is words, not a program: its names in braces are filled,
-once, with nothing from a document. Whatever is wrong with a file is said at the start, with the file's name. The
-invariant: other words, another version.
+Likewise `answer` (`answer-part.md` is the template for one part of a long answer, `answer.toml` holds for both),
+`report` and `entity`, whose .toml takes domain and language. A template is words, not a program: its names in braces
+are filled, once, with nothing from a document. Whatever is wrong with a file is said at the start, with the file's
+name. The invariant: other words, another version.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from graph.describing import MOST_TOKENS
 from infra.models.extraction_answer import MOST_ENTITIES, MOST_RELATIONS
-from infra.models.prompts import MOST_FINDINGS, NOTHING_FITS, Prompt, filled, words_of
+from infra.models.prompts import MOST_FINDINGS, MOST_SENTENCES, NOTHING_FITS, Prompt, filled, words_of
 from streams.errors import Broken, Rejected
 from streams.messages import split_document_key
 
@@ -93,6 +94,15 @@ REPORT = Kind(
     "report-1",
     {"findings": MOST_FINDINGS},
     ("<community-", "title", "summary", "rating", "findings", "sources"),
+    "in {language}, names as the material has them",
+)
+
+ENTITY = Kind(
+    "entity",
+    "entity",
+    "entity-1",
+    {"sentences": MOST_SENTENCES, "tokens": MOST_TOKENS},
+    ("<entity-", "sentences", "text", "sources"),
     "in {language}, names as the material has them",
 )
 

@@ -15,6 +15,8 @@ NOTHING_FITS = "The documents found do not answer this."
 """What a model is to say, word for word, when its material does not hold the answer."""
 MOST_FINDINGS = 8
 """Of a community report."""
+MOST_SENTENCES = 12
+"""Of an entity's summary."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ from streams.lagging import look
 from streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
 from streams.progress import Progress
 from streams.reports import Due, ReportWriter, Shelves
+from streams.summaries import SummaryWriter
 from streams.summarize import Pace, SummarizeStage
 
 QUESTIONS_REMEMBERED = 2_000
@@ -130,7 +131,9 @@ async def summarizer(tools: Tools) -> AsyncIterator[Worker]:
         writer = ReportWriter(backing.store, tools.models.reporter, due)
         metrics = Metrics(tools.registry)
         tools.registry.register(ViewGauges(views.all, metrics.names))
-        stage = SummarizeStage(backing.log, views, writer, metrics, Pace(trims=False))
+        summarizer = tools.models.summarizer
+        entities = SummaryWriter(backing.store, summarizer, due) if summarizer else None
+        stage = SummarizeStage(backing.log, views, writer, metrics, Pace(trims=False), entities)
         lag = _looking(tools, metrics, (DELTAS, "summarize"))
         async with _tasks({"follow": follower.run, "summarize": stage.run, "lag": lag}) as notes:
             yield Worker(_told(tools, notes, _freshness(follower)))

@@ -10,7 +10,8 @@ from infra.settings import Settings
 from services import sample
 from services.application import Application, Ask, Piece
 from services.wiring import open_application
-from streams.messages import DocumentInfo, DocumentMessage
+from streams.errors import NotFound, Retryable
+from streams.messages import DocumentInfo, DocumentMessage, GivenEntity, GivenFact
 from tests.support.llm_server import LlmServer, Seen
 from tests.support.stages import eventually
 
@@ -89,3 +90,50 @@ async def test_reports_are_written_by_the_model_once_questions_wished_for_them(t
     assert {chunk for report in reports for one in report.findings for chunk in one.chunks} == {
         chunk for report in reports for chunk in report.sources
     }
+
+
+async def test_entity_is_summarised_by_the_model_until_a_document_that_the_summary_cites_goes(tmp_path: Path) -> None:
+    """Twelve documents describe Ada: one call; the same again: none; she is so described, and in a subgraph's words."""
+    told = "Ada saw thing {} of the engine, " + "and noted with care what it did, " * 8 + "as {} tells."
+    facts = (GivenFact("Ada", "knew", "Babbage"), GivenFact("Babbage", "built", "the Engine"))
+    documents = [
+        DocumentMessage("g", f"d{n:02}", f"Ada knew Babbage, {n}.", entities=(_ada(told.format(n, n)),), facts=facts)
+        for n in range(12)
+    ]
+    with LlmServer() as server:
+        settings = Settings(data=tmp_path, llm_base_url=server.base_url, llm_model="m", reports_lazy=True)
+        async with open_application(settings) as application:
+            await application.publish(documents)
+            await eventually(lambda: _described(application, "In short: Ada saw"))
+            await application.publish(documents)
+            asked = Ask("Who was Ada?", mode="dynagrag", generate=False)
+            parts = (await application.query("g", asked)).parts
+            assert any("In short: Ada saw" in part.text for part in parts), parts
+            await application.delete("g", "d00")
+            await eventually(lambda: _described(application, "Ada saw"))
+            await eventually(lambda: _described(application, "In short: Ada saw"))
+            assert "thing 0 of" not in await _description(application)
+            calls = [seen for seen in server.seen if seen.asked.startswith("<entity-")]
+            assert len(calls) == 2 and (await application.stats("g")).spending["summarize"]["calls"] == 2
+        settings = settings.model_copy(update={"entity_summaries": False, "data": tmp_path / "off"})
+        async with open_application(settings) as application:
+            receipt = await application.publish(documents)
+            await application.query("g", Ask("?", generate=False, after=receipt.token, timeout_s=120))
+            assert (await _description(application)).startswith("Ada saw thing 0")
+
+
+def _ada(said: str) -> GivenEntity:
+    return GivenEntity("Ada", "person", said)
+
+
+async def _description(application: Application) -> str:
+    answer = await application.query("g", Ask("Ada", generate=False))
+    [node] = [node for node in answer.nodes if node.name == "Ada"]
+    return (await application.entity("g", node.id)).description
+
+
+async def _described(application: Application, said: str) -> bool:
+    try:
+        return (await _description(application)).startswith(said)
+    except (NotFound, Retryable, ValueError):  # not there yet
+        return False

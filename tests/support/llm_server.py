@@ -147,8 +147,8 @@ class LlmServer:
 
     def _said(self, seen: Seen) -> str:
         schema = seen.body.get("response_format", {}).get("json_schema", {}).get("name", "")
-        if schema == "community_report" or seen.asked.startswith("<community-"):
-            return _report(seen.asked)
+        if seen.asked.startswith(("<community-", "<entity-")):
+            return _report(seen.asked) if seen.asked.startswith("<community-") else _entity(seen.asked)
         if schema == "ratings" or (seen.asked.startswith("<text-") and '"ratings"' in seen.told):
             return _ratings(seen.asked)
         if schema == "part_answer" or (seen.asked.startswith("<text-") and '"helpfulness"' in seen.told):
@@ -220,6 +220,12 @@ def _report(asked: str) -> str:
     findings = [{"text": text.rpartition("\u2014 ")[2], "sources": [int(number)]} for number, text in said]
     title = f"About {named[1][:80]}" if named else "Untitled"
     return json.dumps({"title": title, "summary": f"{title}, in short.", "rating": len(said), "findings": findings})
+
+
+def _entity(asked: str) -> str:
+    """The first things that are said of an entity, a sentence each."""
+    said = re.findall(r"^\[(\d+)\] (.+)$", asked, re.MULTILINE)[:3]
+    return json.dumps({"sentences": [{"text": f"In short: {text}", "sources": [int(n)]} for n, text in said]})
 
 
 def _ratings(asked: str) -> str:

@@ -40,8 +40,10 @@ def written(view: LiveView, admits: Admits | None, pruned: Pruned, tree: Tree, s
     shown = [relation for relation, _ in tree.parents.values()] + between
     evidence = {number: _evidence(view, admits, pruned.ego.relations[number].statement) for number in shown}
     chunks = {one.chunk for one in evidence.values()} or set(_alone(view, admits, pruned.ego.centre))
+    held = {} if admits is not None else _held(view, pruned, tree, chunks)
+    chunks.update(chunk for _, chunk in held.values())
     sources = sorted(chunks, key=lambda chunk: view.chunks[chunk].chunk_id)
-    summaries = _summaries(view, pruned, tree, sources)
+    summaries = _summaries(view, pruned, tree, sources) | {place: said for place, (said, _) in held.items()}
     lines = []
     for place, depth in tree.pre_order():
         indent = "  " * depth
@@ -91,6 +93,24 @@ def _summaries(view: LiveView, pruned: Pruned, tree: Tree, chunks: list[int]) ->
             place = places.get(view.labels[row.label].node)
             if place is not None and row.description:
                 found.setdefault(place, row.description)
+    return found
+
+
+def _held(view: LiveView, pruned: Pruned, tree: Tree, chunks: set[int]) -> dict[int, tuple[str, int]]:
+    """Of entities of whom much is said: a sentence of their summary, and a passage that it rests on.
+
+    The first that rests on a passage which is shown; of the centre, else, its first, which shows one passage more.
+    Under a filter there is none: a summary tells of what it refuses, too.
+    """
+    found = {}
+    for place in tree.order:
+        row = view.summaries.summary(view, pruned.ego.nodes[place])
+        numbered = (
+            [(one.text, view.chunk_numbers[chunk]) for one in row.findings for chunk in one.chunks] if row else []
+        )
+        fitting = [one for one in numbered if one[1] in chunks] or (numbered if place == CENTRE else [])
+        if fitting:
+            found[place] = fitting[0]
     return found
 
 

@@ -1,0 +1,51 @@
+"""A Summarizer that asks another one only about what it has not been told: the same descriptions are paid for once.
+
+Keyed by SHA-256 of the summarizer's name (its model and prompt) and all that it would be shown; not by the chunks, so
+that an entity whose descriptions come back in another document costs nothing. Invariants: what is read back equals what
+was written; a failed call leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple
+from hashlib import sha256
+
+from graph.describing import Profile, Sentence
+from infra.models.memo import VectorStore
+from streams.summaries import Summarizer
+
+_FORMAT = "summary-1"
+
+
+class MemoisedSummarizer:
+    """`summarizer`, with `store` in front of it (see the module)."""
+
+    def __init__(self, summarizer: Summarizer, store: VectorStore) -> None:
+        self._summarizer = summarizer
+        self._store = store
+
+    @property
+    def name(self) -> str:
+        return self._summarizer.name
+
+    async def summarize(self, said: Profile) -> tuple[Sentence, ...]:
+        """See `streams.summaries.Summarizer`."""
+        shown = [_FORMAT, self.name, said.name, said.type, [one.text for one in said.descriptions]]
+        key = sha256(json.dumps(shown).encode()).digest()
+        held = (await self._store.get_many([key])).get(key)
+        known = None if held is None else _decoded(held, len(said.descriptions))
+        if known:
+            return known
+        sentences = await self._summarizer.summarize(said)
+        await self._store.put_many({key: json.dumps([astuple(one) for one in sentences]).encode()})
+        return sentences
+
+
+def _decoded(value: bytes, count: int) -> tuple[Sentence, ...] | None:
+    """None for what this version did not write."""
+    try:
+        found = tuple(Sentence(str(text), tuple(map(int, of))) for text, of in json.loads(value))
+    except (ValueError, TypeError):
+        return None
+    return found if all(0 <= at < count for one in found for at in one.of) else None
