@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from graph.retrieval.candidates import entities_of
-from graph.retrieval.filters import Admits, admitted_chunks
-from graph.retrieval.global_reports import Readable, below, handed_out, level_of, readable, worth_reading
+from graph.retrieval.filters import admitted_chunks
+from graph.retrieval.global_reports import Readable, Scope, below, handed_out, level_of, readable, worth_reading
 from graph.retrieval.request import Part, Question, Retrieved, Scored, Step
 from graph.retrieval.seeds import nearest, nearest_passages
 from graph.retrieval.wording import about_everything
@@ -75,10 +75,10 @@ class Selection:
 
     def finish(self, view: LiveView, mode: str = "global-dynamic") -> Retrieved:
         """The relevant reports as they are now, the most relevant first, and the passages they rest on."""
-        admits = self._admits(view)
+        scope = self._scope(view)
         found: list[tuple[int, Readable]] = []
         for rating, one in self._kept.values():
-            now = readable(view, one.community, admits) if view.contents.entities(one.community) else None
+            now = readable(view, one.community, scope) if view.contents.entities(one.community) else None
             if now is not None:
                 found.append((rating, now))
         found.sort(key=lambda pair: (-pair[0], -pair[1].rating, -pair[1].size, view.contents.digest(pair[1].community)))
@@ -91,9 +91,9 @@ class Selection:
         A report shows the best of a community, so that it has nothing to show does not say that there is nothing.
         """
         found: list[Readable] = []
-        admits, left = self._admits(view), list(communities)
+        scope, left = self._scope(view), list(communities)
         while left:
-            fresh = worth_reading(view, left, admits)
+            fresh = worth_reading(view, left, scope)
             found += fresh
             passed = set(left) - {one.community for one in fresh}
             left = [child for one in passed for child in self._below(view, one, self._above.get(one, 0))]
@@ -105,8 +105,8 @@ class Selection:
         self._above.update(dict.fromkeys(children, above))
         return children
 
-    def _admits(self, view: LiveView) -> Admits | None:
-        return admitted_chunks(view, self._question.filters)
+    def _scope(self, view: LiveView) -> Scope:
+        return Scope.of(view, self._question.filters)
 
     def _note(self, rated: Sequence[tuple[int, Readable]]) -> None:
         items = [Scored("", one.part.title, float(rating), (("entities", float(one.size)),)) for rating, one in rated]

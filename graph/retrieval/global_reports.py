@@ -2,7 +2,8 @@
 
 A community without a report that holds (none yet, or out of date) is read through a short one that quotes, made on
 the spot, so that no answer waits for a report and none shows a stale one; it is noted on the shelf that a question
-would have read it. A filter leaves of a report the findings that an admitted passage supports.
+would have read it. A filter leaves of a report the findings that an admitted passage supports, and a question as of a
+moment those that are not known to be of another time: what a report says in its own words of all of them goes then.
 
 Communities are found heuristically and in the order of arrival, so these modes are as independent of that order as the
 communities are: on equal communities the same comes out.
@@ -11,14 +12,16 @@ communities are: on equal communities the same comes out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from graph.identity import relation_id
 from graph.reporting import LEAST_SIZE, Report, as_text, extractive, subject
-from graph.retrieval.filters import Admits
-from graph.retrieval.request import Part, Passage, Question, Retrieved, Step, Synthesis, Trace
+from graph.retrieval.filters import Admits, admitted_chunks
+from graph.retrieval.request import Filters, Part, Passage, Question, Retrieved, Step, Synthesis, Trace
 from graph.retrieval.subgraph import stated_by
 from graph.retrieval.vector import retrieve_vector
-from graph.shelf import ReportRow
+from graph.shelf import ReportFinding, ReportRow
+from graph.validity.reading import Validity
 from graph.view import LiveView
 
 LEVEL = 1
@@ -38,6 +41,37 @@ class Readable:
     rating: float
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a question reads of reports: findings that rest on an admitted passage, and held at the moment asked of."""
+
+    admits: Admits | None
+    validity: Validity
+
+    @staticmethod
+    def of(view: LiveView, filters: Filters) -> Scope:
+        """As `admitted_chunks`: raises ValueError for what is no date. To be thrown away with the question."""
+        return Scope(admitted_chunks(view, filters), Validity(view, filters.as_of))
+
+    def narrowed(self, view: LiveView, report: Report | ReportRow) -> Report | ReportRow:
+        """The report without the findings that did not hold; without its summary, too, if there are any."""
+        if not self.validity.asked:
+            return report
+        held = tuple(one for one in report.findings if self._held(view, one))
+        return report if held == report.findings else replace(report, findings=held, summary="")
+
+    def _held(self, view: LiveView, finding: ReportFinding) -> bool:
+        """Whether any of its passages states any of its relations as of then. What states no relation is not dated."""
+        rows = [row for chunk in finding.chunks for row in view.chunks[view.chunk_numbers[chunk]].evidence]
+        stating = [row for row in rows if _relation(view, row.statement) in finding.relations]
+        return not stating or any(map(self.validity.in_force, stating))
+
+
+def _relation(view: LiveView, statement: int) -> str:
+    subject, object_ = view.ends(statement)
+    return relation_id(view.entity_id(subject), view.statements[statement].predicate, view.entity_id(object_))
+
+
 def level_of(view: LiveView, question: Question) -> int:
     """The level a question reads, or goes down to. Raises ValueError for one that the hierarchy does not have."""
     if question.level is None:
@@ -47,12 +81,13 @@ def level_of(view: LiveView, question: Question) -> int:
     return question.level
 
 
-def readable(view: LiveView, community: int, admits: Admits | None) -> Readable | None:
-    """The community's report; None when no passage that it rests on is admitted. Bounded cost."""
+def readable(view: LiveView, community: int, scope: Scope) -> Readable | None:
+    """The community's report; None when nothing of it is in the question's scope. Bounded cost."""
     held = view.reports.report(view, community)
     if held is None:
         view.reports.want((community,))
-    report: Report | ReportRow = extractive(subject(view, community)) if held is None else held
+    report = scope.narrowed(view, extractive(subject(view, community)) if held is None else held)
+    admits = scope.admits
     chunks = dict.fromkeys(chunk for finding in report.findings for chunk in finding.chunks)
     sources = tuple(one for one in chunks if admits is None or admits(view.chunk_numbers[one]))
     text = as_text(report, sources)
@@ -65,11 +100,11 @@ def readable(view: LiveView, community: int, admits: Admits | None) -> Readable 
     return Readable(community, view.contents.entities(community), rated, part, report.rating)
 
 
-def worth_reading(view: LiveView, communities: Iterable[int], admits: Admits | None) -> list[Readable]:
+def worth_reading(view: LiveView, communities: Iterable[int], scope: Scope) -> list[Readable]:
     """The reports of communities that are worth one, by size and then by content, whatever they are called inside."""
     large = [one for one in communities if view.contents.entities(one) >= LEAST_SIZE]
     large.sort(key=lambda one: (-view.contents.entities(one), view.contents.digest(one)))
-    return [found for one in large if (found := readable(view, one, admits)) is not None]
+    return [found for one in large if (found := readable(view, one, scope)) is not None]
 
 
 def below(view: LiveView, community: int, level: int) -> Iterator[int]:
@@ -79,7 +114,7 @@ def below(view: LiveView, community: int, level: int) -> Iterator[int]:
         yield from (child for child in children if view.contents.entities(child) >= LEAST_SIZE)
 
 
-def covering(view: LiveView, communities: Iterable[int], level: int, admits: Admits | None) -> list[Readable]:
+def covering(view: LiveView, communities: Iterable[int], level: int, scope: Scope) -> list[Readable]:
     """The reports of a level below these; where nothing of that level is worth reading, the finest above that is.
 
     So what a level has in pieces too small for a report of their own is still told of. Cost: those reports, and the
@@ -87,8 +122,8 @@ def covering(view: LiveView, communities: Iterable[int], level: int, admits: Adm
     """
     found: list[Readable] = []
     for one in communities:
-        finer = covering(view, below(view, one, level), level, admits)
-        found += finer or worth_reading(view, (one,), admits)
+        finer = covering(view, below(view, one, level), level, scope)
+        found += finer or worth_reading(view, (one,), scope)
     return found
 
 

@@ -8,8 +8,7 @@ of the level are all too small for a report is read itself.
 
 from __future__ import annotations
 
-from graph.retrieval.filters import admitted_chunks
-from graph.retrieval.global_reports import covering, handed_out, level_of
+from graph.retrieval.global_reports import Scope, covering, handed_out, level_of
 from graph.retrieval.request import Question, Retrieved, Scored, Step
 from graph.view import LiveView
 
@@ -22,7 +21,7 @@ def retrieve_global(view: LiveView, question: Question) -> Retrieved:
     level = level_of(view, question)
     if not any(map(str.isalnum, question.text)):
         return handed_out(view, question, "global", (), ())
-    found = covering(view, view.hierarchy.roots(), level, admitted_chunks(view, question.filters))
+    found = covering(view, view.hierarchy.roots(), level, Scope.of(view, question.filters))
     found.sort(key=lambda one: (-one.rating, -one.size, view.contents.digest(one.community)))
     items = tuple(Scored("", one.part.title, one.rating, (("entities", float(one.size)),)) for one in found)
     step = Step("reports", f"All reports of level {level}, by how much their communities matter.", items)

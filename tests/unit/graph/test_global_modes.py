@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 
 from graph.communities import Hierarchy
-from graph.records import GraphDelta
+from graph.consolidation import Consolidator
+from graph.records import Change, DocumentInfo, Extraction, GraphDelta
 from graph.reporting import LEAST_SIZE, extractive, members, row, subject
 from graph.retrieval import Filters, Question, Retrieved, Synthesis, retrieve
 from graph.retrieval.global_dynamic import Selection, by_neighbourhood
+from graph.shelf import ReportRow
 from graph.view import LiveView
 from streams.memory.rows import Rows
+from tests.support.extractions import unit
 from tests.support.sample_view import sample_view
 from tests.support.worlds import RandomWorld, empty_view
 
@@ -214,3 +217,43 @@ def test_level_that_there_is_not_is_refused(sample: LiveView, level: int) -> Non
     for mode in ("global", "global-dynamic"):
         with pytest.raises(ValueError, match="0 to 2"):
             retrieve(sample, ask(sample, "storm", mode, level=level))
+
+
+@pytest.mark.parametrize("written", [False, True], ids=["quoted", "reported"])
+@pytest.mark.parametrize("mode", ["global", "global-dynamic"])
+def test_report_is_read_as_of_a_moment_without_the_findings_that_did_not_hold(mode: str, written: bool) -> None:
+    """One passage states what held in the thirties and what held in the fifties: each is told of its time alone, and a
+    summary, which tells of both, is told to nobody who asks of a time."""
+    view = _told_of_two_times()
+    if written:
+        view.reports.put(view, [_reported(view, one) for one in view.hierarchy.hierarchy().ids.tolist()])
+
+    def told(as_of: str) -> str:
+        found = retrieve(view, ask(view, "What are the main themes?", mode, filters=Filters(as_of=as_of)))
+        return "\n".join(part.text for part in found.parts)
+
+    early, late, ever = told("1835"), told("1855"), told("")
+    assert "knew" in early and "built" not in early and "built" in late and "knew" not in late
+    assert "knew" in ever and "built" in ever
+    assert ("Of both" in ever) == written and "Of both" not in early + late
+    assert told("1900") == ""
+
+
+def _told_of_two_times() -> LiveView:
+    """Three who know each other from 1830 to 1840, and built each other from 1850 to 1860, all in one passage."""
+    places = ((0, 1), (1, 2), (0, 2))
+    stated = [(a, said, b) for said in ("knew", "built") for a, b in places]
+    whole = unit("Of Ada, Byron and Menabrea.", [(name, "", "") for name in ("Ada", "Byron", "Menabrea")], stated)
+    times = {"knew": ("1830", "1840"), "built": ("1850", "1860")}
+    facts = tuple(
+        replace(fact, valid_from=times[fact.predicate][0], valid_to=times[fact.predicate][1]) for fact in whole.facts
+    )
+    writer, view = Consolidator("world"), empty_view()
+    new = Extraction("d", 1, DocumentInfo(), (replace(whole, facts=facts),))
+    view.apply(writer.apply([Change("d", None, new)]))
+    return view
+
+
+def _reported(view: LiveView, community: int) -> ReportRow:
+    about = subject(view, community)
+    return row(about, replace(extractive(about), summary="Of both times."), view.version)
