@@ -180,7 +180,12 @@ async def _memos(backend: SqliteBackend) -> Memos:
 def _check_model(file: Path, name: str) -> None:
     """Vectors of two models cannot be compared: a data folder keeps to the one it was begun with."""
     if not file.exists():
-        file.write_text(name + "\n")
+        fresh = file.with_suffix(".new")
+        try:
+            fresh.write_text(name + "\n")
+            fresh.replace(file)  # a name that is cut off would be that of another model
+        except OSError as error:
+            raise Broken(f"{file} cannot be written: {error.strerror}") from error
     elif (held := file.read_text().strip()) != name:
         raise Broken(
             f"{file.parent} was embedded with {held}, and the settings say {name}: set the model back, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from streams.errors import Broken
@@ -32,8 +33,10 @@ class FolderLock:
             raise Broken(
                 f"the data folder {folder} is in use by process {holder}: stop it, or choose another folder"
             ) from error
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        # Whose it is, is for people to read: where a full disk has no room for it, the database is to say so.
+        with suppress(OSError):
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
         """Let another holder in. The file stays: deleting it would let two in."""

@@ -1,0 +1,189 @@
+"""What a full disk does to the embedded service, on a small file system that is really full.
+
+`python -m tests.recovery.full_disk NAME FOLDER` in a mount namespace of its own (`unshare --mount`): a tmpfs is
+mounted on FOLDER/disk, and is gone with the process. `test_full_disk.py` runs each course.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from tests.recovery.walk import expected_digest, random_body
+from tests.support.crashing import Crashing, crashing
+from tests.support.processes import start_service
+
+SIZE_BYTES = 24 << 20
+LEFT_BYTES = 1 << 20
+"""What is left of the disk where documents shall be accepted before it is full."""
+SEED = 11
+SAID = "the disk (or the database's quota) is full"
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A disk, and a file on it that takes up what is free."""
+
+    folder: Path
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def _ballast(self) -> Path:
+        return self.folder / "ballast"
+
+    def fill(self, leave_bytes: int = 0) -> None:
+        """Take all of what is free but so much, whoever else takes from it at the same time."""
+        with self._ballast.open("ab", buffering=0) as file:
+            try:
+                while (free := self._free_bytes()) > leave_bytes:
+                    file.write(bytes(min(free - leave_bytes, 1 << 20)))
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+
+    def relieve(self) -> None:
+        """Give the space back."""
+        self._ballast.unlink()
+
+    def _free_bytes(self) -> int:
+        found = os.statvfs(self.folder)
+        return found.f_bavail * found.f_frsize
+
+
+def accepting(one: Crashing, disk: Disk, log: Path) -> None:
+    """Full while documents come in and are deleted: refused whole, with the reason; reading goes on; then all of it.
+
+    Stopped while it is full: the indexes cannot be saved, which is told and costs nothing but a longer start.
+    """
+    rng = random.Random(SEED)
+    _start(one, disk, log)
+    for number in range(6):
+        one.put(f"d{number}", random_body(rng))
+    one.settle()
+    disk.fill()
+    before = _stats(one)
+    for refused in (
+        one.request("PUT", "/documents/d1", random_body(rng)),
+        one.request("POST", "/documents", [{"id": f"n{number}", "text": "x" * 9_000} for number in range(40)]),
+        one.request("DELETE", "/documents/d0"),
+    ):
+        assert refused.status_code == 503 and SAID in refused.text, refused.text
+        assert "retry-after" in refused.headers, refused.headers
+    assert _stats(one) == before, "something of what was refused is there"
+    asked = {"question": "Who met whom?", "generate": False, "mode": "local"}
+    answered = one.request("POST", "/query", asked)
+    assert answered.status_code == 200 and answered.json()["passages"], answered.text
+    assert "make room" in _readiness(one)["disk"]
+    assert one.stop() == 0
+    _start(one, disk, log)
+    assert "was not saved" in log.read_text()
+    disk.relieve()
+    one.put("d1", random_body(rng))
+    one.delete("d0")
+    _check(one)
+
+
+def consolidating(one: Crashing, disk: Disk, log: Path) -> None:
+    """Filled by what is accepted, so that its extractions and rows have no room: it waits, and says so; killed there,
+    it comes back, at the latest when there is room, with everything that got 202.
+    """
+    rng = random.Random(SEED)
+    _start(one, disk, log)
+    one.put("first", random_body(rng))
+    one.settle()
+    disk.fill(LEFT_BYTES)
+    number, refused = 0, 0
+    while not (refused and _stats(one)["lag"]):
+        body = random_body(rng)
+        answer = one.request("PUT", f"/documents/d{number}", body)
+        if answer.status_code == 202:
+            one.live[f"d{number}"] = body
+            one.accepted += 1
+        else:
+            assert answer.status_code == 503 and SAID in answer.text, answer.text
+            refused += 1
+        number += 1
+    said: dict[str, str] = {}
+    while not any(SAID in each for each in said.values()):
+        said = _readiness(one)
+    one.kill()
+    try:
+        _start(one, disk, log)
+    except RuntimeError as error:
+        assert "ended with 1 " in str(error), error
+        assert SAID in log.read_text().splitlines()[-1]
+    disk.relieve()
+    _check(one)
+
+
+def starting(one: Crashing, disk: Disk, log: Path) -> None:
+    """Full before the first start: it ends, and says why in one sentence; with room it starts in the same folder."""
+    disk.fill()
+    try:
+        _start(one, disk, log)
+    except RuntimeError as error:
+        assert "ended with 1 " in str(error), error
+        assert SAID in log.read_text().splitlines()[-1], log.read_text()
+    else:
+        raise AssertionError("it started, with no room for a database")
+    disk.relieve()
+    _start(one, disk, log)
+    one.put("d0", random_body(random.Random(SEED)))
+    _check(one)
+
+
+COURSES: dict[str, Callable[[Crashing, Disk, Path], None]] = {
+    "accepting": accepting,
+    "consolidating": consolidating,
+    "starting": starting,
+}
+
+
+def _start(one: Crashing, disk: Disk, log: Path) -> None:
+    one.service = start_service(disk.data, one.settings, log)
+
+
+def _stats(one: Crashing) -> dict[str, object]:
+    """What is there: without what depends on the moment of asking."""
+    found = one.request("GET", "/stats").json()
+    return {name: found[name] for name in ("version", "lag", "counts", "revisions")}
+
+
+def _readiness(one: Crashing) -> dict[str, str]:
+    assert one.service is not None
+    parts: dict[str, str] = httpx.get(f"{one.service.url}/readyz", timeout=60).json()["parts"]
+    return parts
+
+
+def _check(one: Crashing) -> None:
+    one.settle()
+    one.check(expected_digest(one.live))
+    states = {one.request("GET", f"/documents/{doc_id}").json()["state"] for doc_id in one.live}
+    assert states == {"applied"}, states
+    assert one.stop() == 0
+
+
+def main() -> None:
+    """Mount the disk, and do the course on it."""
+    name, folder = sys.argv[1], Path(sys.argv[2])
+    disk = Disk(folder / "disk")
+    disk.folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE_BYTES}", "tmpfs", str(disk.folder)], check=True)
+    print(f"seed {SEED}", flush=True)
+    with crashing(disk.data) as one:
+        COURSES[name](one, disk, folder / "service.log")
+
+
+if __name__ == "__main__":
+    main()

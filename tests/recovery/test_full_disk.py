@@ -1,0 +1,62 @@
+"""The embedded service on a full disk: a file system of 24 MB, mounted where nobody else sees it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from infra.settings import Settings
+from services.wiring import open_application
+from streams.errors import Broken
+from tests.recovery.full_disk import COURSES
+
+ROOT = Path(__file__).parents[2]
+NAMESPACES = (("unshare", "--mount"), ("unshare", "--map-root-user", "--mount"))
+"""Ways to a place where one may mount: as root, and as anybody, where the kernel lets people have one of their own."""
+
+
+@pytest.fixture(scope="module")
+def apart() -> Sequence[str]:
+    """What to put in front of a command, so that it may mount a file system that only it sees."""
+    said = ""
+    for way in NAMESPACES:
+        try:
+            tried = [*way, "sh", "-c", "mount -t tmpfs -o size=1m tmpfs /mnt"]
+            done = subprocess.run(tried, capture_output=True, text=True, timeout=60, check=False)
+        except OSError as error:
+            said = str(error)
+            continue
+        if not done.returncode:
+            return way
+        said = done.stderr.strip()
+    pytest.skip(f"no small disk: nothing may be mounted here ({said})")
+
+
+@pytest.mark.parametrize("course", COURSES)
+def test_service_keeps_or_refuses_documents_when_the_disk_is_full(
+    course: str, apart: Sequence[str], tmp_path: Path
+) -> None:
+    """Nothing half done, the reason is told, and with room again the graph is that of a clean build."""
+    command = [*apart, sys.executable, "-m", "tests.recovery.full_disk", course, str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    log = tmp_path / "service.log"
+    assert not done.returncode, (done.stdout, done.stderr[-4000:], log.exists() and log.read_text()[-4000:])
+    assert "Traceback" not in log.read_text()
+
+
+async def test_data_folder_keeps_no_half_of_a_models_name(tmp_path: Path) -> None:
+    """Where the name of the embedding model cannot be written whole, there is none: the next start writes it."""
+    in_the_way = tmp_path / "embedding-model.new"
+    in_the_way.mkdir()
+    with pytest.raises(Broken, match="cannot be written"):
+        async with open_application(Settings(data=tmp_path)):
+            pass
+    assert not (tmp_path / "embedding-model").exists()
+    in_the_way.rmdir()
+    for _ in range(2):
+        async with open_application(Settings(data=tmp_path)):
+            pass
