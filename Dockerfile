@@ -14,7 +14,8 @@ COPY infra infra
 COPY services services
 RUN /opt/graphtide/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps . \
  && cd / && /opt/graphtide/bin/python -c "import graph; from pathlib import Path; assert list(Path(graph.__file__).parent.glob('_*.so')), 'the kernels were not compiled'" \
- && rm -rf /opt/graphtide/lib/python3.11/site-packages/pip /opt/graphtide/bin/pip*
+ && rm -rf /opt/graphtide/lib/python3.11/site-packages/pip /opt/graphtide/bin/pip* \
+ && find /opt/graphtide/lib -type d -name tests -prune -exec rm -rf {} +
 
 FROM python:3.11.14-slim-bookworm
 LABEL org.opencontainers.image.title="Graphtide" org.opencontainers.image.licenses="Apache-2.0"

@@ -45,6 +45,9 @@ unit: env
 test-secure: env ## Kafka with SASL and TLS, the graph database with TLS, and a whole cluster on them; two minutes
 	@$(BIN)/pytest tests/secure
 
+test-engines: env ## the chart on a real Kubernetes API server, which Go builds; a minute, and ten the first time
+	@$(BIN)/pytest tests/engines
+
 bench: env ## measure the service on real documents and write the README's table
 	@$(BIN)/python -m tests.bench.service
 
@@ -88,7 +91,7 @@ walk: env ## the random walk of a cluster for MINUTES (default 30), from SEED if
 law: env ## the law on real documents: shuffled, thrice, edited, deleted, killed; about ten minutes
 	@$(BIN)/python -m tests.recovery.musique
 
-image-check: env ## run the steps of the Dockerfile in a scratch folder, without a container engine
+image-check: env ## build the image and try it, with Docker or Podman; without them its steps, in a scratch folder
 	@$(BIN)/python -m tests.deploy.image_check
 
 lock: env ## pin every dependency anew

@@ -1,4 +1,5 @@
-"""`make image-check`: the steps of the Dockerfile, run in scratch folders instead of in a container.
+"""`make image-check`: the image, built and run by Docker or Podman where one is there (image_engine.py), and otherwise
+the steps of the Dockerfile, run in scratch folders instead of in a container.
 
 The COPY lines fill a folder, the RUN lines of the first stage build the environment, and the service is started from
 it with nothing else of the repository in reach. What only an engine can show is left out: the base image, the packages
@@ -16,11 +17,21 @@ import tempfile
 from pathlib import Path
 from urllib.request import urlopen
 
+from tests.deploy.image_engine import check_image, engine
+
 ROOT = Path(__file__).parents[2]
 
 
 def main() -> None:
-    """Run the steps; the first that fails ends it with its output."""
+    """Try the image, or else its steps; the first that fails ends it with its output."""
+    found = engine()
+    if found is None:
+        _run_steps()
+    else:
+        check_image(found, ROOT)
+
+
+def _run_steps() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         environment, source = folder / "graphtide", folder / "src"
