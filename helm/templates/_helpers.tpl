@@ -175,3 +175,36 @@ spec:
       secret: { secretName: {{ .root.Values.tls.existingSecret | quote }}, defaultMode: 288 }
     {{- end }}
 {{- end }}
+
+{{/* What a process reaches besides the query replicas and DNS, by its settings: rules of a NetworkPolicy. A server of the
+     release is reached by its label; one elsewhere through networkPolicy.egress, or, where that says nothing, anywhere. */}}
+{{- define "graphtide.egress" -}}
+{{- $root := .root -}}{{- $policy := $root.Values.networkPolicy -}}
+{{- $settings := include "graphtide.settings" . | fromYaml -}}
+{{- $reached := list -}}
+{{- if ne .component "gateway" }}{{ $reached = append $reached "kafka" }}{{ end -}}
+{{- if not (has .component (list "gateway" "topics")) -}}
+{{- $reached = append $reached "bolt" -}}
+{{- if or $settings.llm_base_url $settings.embedding_base_url }}{{ $reached = append $reached "models" }}{{ end -}}
+{{- end -}}
+{{- if and $settings.otlp_endpoint (ne .component "topics") }}{{ $reached = append $reached "traces" }}{{ end -}}
+{{- $inside := dict "kafka" "kafka" "bolt" "memgraph" -}}
+{{- $anywhere := list -}}
+{{- range $each := $reached -}}
+{{- $server := get $inside $each -}}
+{{- if and $server (get $root.Values $server).deploy (not (get $root.Values.settings $each)) }}
+- to:
+    - podSelector:
+        matchLabels:
+          {{- include "graphtide.selector" (dict "root" $root "component" $server) | nindent 10 }}
+{{- else -}}
+{{- $peers := concat $policy.egressTo (get $policy.egress $each | default list) -}}
+{{- if $peers }}
+- to: {{- toYaml $peers | nindent 4 }}
+{{- else }}{{ $anywhere = append $anywhere $each }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- if $anywhere }}
+- {} # {{ join ", " $anywhere }}: wherever they are; networkPolicy.egress narrows it
+{{- end -}}
+{{- end }}

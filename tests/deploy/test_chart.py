@@ -209,6 +209,75 @@ def test_network_policies_let_the_gateway_reach_query_alone() -> None:
     assert all("ports" in rule for rule in policy["spec"]["egress"])
 
 
+REACHED = {
+    "gateway": {"traces"},
+    "topics": {"kafka"},
+    **{key: {"kafka", "bolt", "models", "traces"} for key in ("query", "extract", "summarize", "consolidate")},
+}
+"""What each process connects to, besides query replicas and DNS."""
+ENDPOINTS = {
+    "models": ("--set", "settings.llm_base_url=https://llm.example/v1,settings.llm_model=m"),
+    "traces": ("--set", "settings.otlp_endpoint=http://collector:4318"),
+}
+ELSEWHERE = ("--set", "credentials.insecure=true,settings.kafka=k:9092,settings.bolt=bolt://b:7687")
+PEERS = {"kafka": "10.0.0.1/32", "bolt": "10.0.0.2/32", "models": "10.0.0.3/32", "traces": "10.0.0.4/32"}
+
+
+def egress(*arguments: str) -> dict[str, list[Manifest]]:
+    """Of each process, the rules by which it reaches more than the query replicas and DNS."""
+    found = {}
+    for one in yaml.safe_load_all(rendered(*arguments)):
+        if one and one["kind"] == "NetworkPolicy":
+            component = one["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+            found[component] = [rule for rule in one["spec"]["egress"] if "ports" not in rule]
+            assert {"port": 53, "protocol": "UDP"} in one["spec"]["egress"][0]["ports"]
+    return found
+
+
+def rendered(*arguments: str) -> str:
+    """What Helm makes of the chart with these arguments."""
+    command = [str(go_tools.helm()), "template", "graphtide", str(CHART), "--kube-version", KUBERNETES, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    subprocess.run([go_tools.kubecheck()], input=done.stdout, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize("named", [(), ("models",), ("traces",), ("models", "traces")])
+def test_network_policies_allow_what_the_settings_of_a_process_name_and_no_more(named: tuple[str, ...]) -> None:
+    """With a peer for each: the servers always, endpoints and collector where they are set, each where it is used."""
+    told = [part for name in named for part in ENDPOINTS[name]]
+    peers = [f'networkPolicy.egress.{name}=[{{"ipBlock":{{"cidr":"{cidr}"}}}}]' for name, cidr in PEERS.items()]
+    rules = egress(*ELSEWHERE, *told, *(part for one in peers for part in ("--set-json", one)))
+    assert set(rules) == set(REACHED)
+    for component, uses in REACHED.items():
+        allowed = {peer["ipBlock"]["cidr"] for rule in rules[component] for peer in rule["to"]}
+        assert allowed == {PEERS[name] for name in uses & {"kafka", "bolt", *named}}, component
+
+
+def test_network_policies_allow_every_destination_where_none_is_named() -> None:
+    """But only to what has one to reach: a gateway without a collector has none; and egressTo holds for all."""
+    everywhere = egress(*ELSEWHERE)
+    assert everywhere.pop("gateway") == []
+    assert all(rules == [{}] for rules in everywhere.values())
+    assert all(rules == [{}] for rules in egress(*ELSEWHERE, *ENDPOINTS["traces"]).values())
+    narrowed = egress(
+        *ELSEWHERE, *ENDPOINTS["traces"], "--set-json", 'networkPolicy.egressTo=[{"ipBlock":{"cidr":"10.0.0.0/8"}}]'
+    )
+    for component, rules in narrowed.items():
+        assert rules and all(rule == {"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]} for rule in rules), component
+
+
+def test_network_policies_reach_servers_of_the_release_by_their_label() -> None:
+    """Broker and database inside, nothing else named: no rule allows more."""
+    rules = egress("--set", "credentials.insecure=true,kafka.deploy=true,memgraph.deploy=true")
+    for component in ("query", "extract", "summarize", "consolidate", "topics"):
+        labels = [peer["podSelector"]["matchLabels"] for rule in rules[component] for peer in rule["to"]]
+        servers = {each["app.kubernetes.io/component"] for each in labels}
+        assert servers == ({"kafka"} if component == "topics" else {"kafka", "memgraph"}), component
+    assert rules["gateway"] == []
+
+
 def test_every_pod_has_a_network_policy() -> None:
     """Nothing in the release is reachable or reaches out without a rule that says so."""
     selectors = [
