@@ -1,8 +1,7 @@
 """Spans to an OpenTelemetry collector, by OTLP over HTTP. Loaded only where an endpoint is set.
 
-Not what is worth a span: the stages say that (`streams/tracing.py`). The invariants: spans wait in a bounded queue and
-are sent by a thread of their own, so that a collector which is slow or away costs spans and nothing else, and is spoken
-of once; and no exception's message goes out, for it may quote a document.
+Not what is worth a span (the stages say that: `streams/tracing.py`), nor how they are sent (`infra/trace_outlet.py`).
+The invariant: no exception's message goes out, for it may quote a document.
 """
 
 from __future__ import annotations
@@ -19,23 +18,17 @@ from typing import Self
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, StatusCode
 from opentelemetry.trace import Span as OtelSpan
 from opentelemetry.trace.propagation import get_current_span, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from infra.trace_outlet import Fates, Outlet
 from streams.tracing import TRACE_HEADERS, Headers, Kind, Said, Span
 
-log = logging.getLogger("graphtide")
-
 PATH = "/v1/traces"
-QUEUED = 8192
-"""Spans that wait at most; the oldest are dropped."""
-AT_ONCE = 512
-SEND_EVERY_S = 1.0
 PATIENCE_S = 5.0
 """Of one request to the collector, its repetitions included."""
 CLOSE_S = 3.0
@@ -60,8 +53,7 @@ class OtlpTracer:
     `sampled_share` of the traces that begin here are recorded; one that began elsewhere is, if it is there.
     """
 
-    def __init__(self, endpoint: str, sampled_share: float, process: str) -> None:
-        self._outlet = Outlet(OTLPSpanExporter(endpoint=endpoint.rstrip("/") + PATH, timeout=PATIENCE_S))
+    def __init__(self, endpoint: str, sampled_share: float, process: str, fates: Fates) -> None:
         # What the library has to say of a collector, `Outlet` says once.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         self._provider = TracerProvider(
@@ -69,14 +61,8 @@ class OtlpTracer:
             resource=Resource.create({"service.name": f"graphtide-{process}"}),
             shutdown_on_exit=False,
         )
-        self._provider.add_span_processor(
-            BatchSpanProcessor(
-                self._outlet,
-                max_queue_size=QUEUED,
-                schedule_delay_millis=SEND_EVERY_S * 1000,
-                max_export_batch_size=AT_ONCE,
-            )
-        )
+        exporter = OTLPSpanExporter(endpoint=endpoint.rstrip("/") + PATH, timeout=PATIENCE_S)
+        self._provider.add_span_processor(Outlet(exporter, fates))
         self._tracer = self._provider.get_tracer("graphtide")
 
     def begin(
@@ -170,26 +156,3 @@ def _context_in(headers: Headers) -> SpanContext:
     kept = [one for one in headers if one[0] in TRACE_HEADERS and len(one[1]) <= MOST_HEADER_BYTES]
     carrier = {name: value.decode("ascii", "replace") for name, value in kept}
     return get_current_span(_propagator.extract(carrier, Context())).get_span_context()
-
-
-class Outlet(SpanExporter):
-    """Hands spans to the exporter behind it, and says once that they are not taken, and once that they are again."""
-
-    def __init__(self, exporter: SpanExporter) -> None:
-        self._exporter = exporter
-        self._away = False
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """See SpanExporter.export."""
-        result = self._exporter.export(spans)
-        away = result is not SpanExportResult.SUCCESS
-        if away and not self._away:
-            log.warning("the collector of traces takes no spans; they are dropped until it does")
-        elif self._away and not away:
-            log.info("the collector of traces takes spans again")
-        self._away = away
-        return result
-
-    def shutdown(self) -> None:
-        """See SpanExporter.shutdown."""
-        self._exporter.shutdown()

@@ -24,10 +24,17 @@ from streams.errors import GraphtideError
 if TYPE_CHECKING:
     from services.model_wiring import ModelSet
 
+Warming = Callable[[Callable[[], str]], None]
+"""Takes what says in plain words how far a start has come."""
+
 PATIENCE_S = 2.0
 LEAST_FREE_BYTES = 64 << 20
 WELL = "well"
 _PLAIN = frozenset({WELL, "running", "open", "draining"})
+
+
+def silent(_: Callable[[], str]) -> None:
+    """For a process that shows nothing until it runs."""
 
 
 @dataclass(frozen=True, slots=True)

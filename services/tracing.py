@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from prometheus_client import CollectorRegistry
+
 from infra.settings import Settings
 from streams.errors import Broken
 from streams.tracing import installed
 
 
 @asynccontextmanager
-async def traced(settings: Settings, process: str) -> AsyncIterator[None]:
-    """Spans of this process go to the settings' collector until the block ends; nowhere without one.
+async def traced(settings: Settings, process: str, registry: CollectorRegistry | None = None) -> AsyncIterator[None]:
+    """Spans of this process go to the settings' collector until the block ends; nowhere without one. `registry` counts
+    what became of them.
 
     Raises Broken when the packages for it are not installed.
     """
@@ -23,12 +26,14 @@ async def traced(settings: Settings, process: str) -> AsyncIterator[None]:
         yield
         return
     try:
+        from infra.trace_outlet import Fates
         from infra.tracing import OtlpTracer
     except ImportError as error:
         raise Broken(
             f"GRAPHTIDE_OTLP_ENDPOINT is set, and {error.name} is not installed: pip install 'graphtide[tracing]'"
         ) from error
-    tracer = OtlpTracer(settings.otlp_endpoint, settings.otlp_sampled_share, process)
+    fates = Fates(registry or CollectorRegistry())
+    tracer = OtlpTracer(settings.otlp_endpoint, settings.otlp_sampled_share, process, fates)
     try:
         with installed(tracer):
             yield

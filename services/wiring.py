@@ -34,7 +34,7 @@ from services.background import (
     start,
     stop,
 )
-from services.health import Dependency, disk, endpoints, storage
+from services.health import Dependency, Warming, disk, endpoints, silent, storage
 from services.local import LocalApplication
 from services.model_wiring import Memos, ModelSet, open_models, plan
 from services.runtime import Runtime
@@ -61,32 +61,36 @@ REPORT_MEMO = "report_memo"
 
 
 @asynccontextmanager
-async def open_application(settings: Settings, registry: CollectorRegistry | None = None) -> AsyncIterator[Application]:
+async def open_application(
+    settings: Settings, registry: CollectorRegistry | None = None, warming: Warming = silent
+) -> AsyncIterator[Application]:
     """A running application until the block ends: on the embedded runtime, with its stages, or where the settings name
     a broker and a graph database, a query replica of that cluster.
 
-    Its metrics go to `registry`. Raises Broken, before anything is touched, when the settings do not go together, or
-    when the data folder is in use, damaged, or made with another embedding model.
+    Its metrics go to `registry`, and `warming` hears how far it is. Raises Broken, before anything is touched, when the
+    settings do not go together, or when the data folder is in use, damaged, or made with another embedding model.
     """
     if settings.kafka or settings.bolt:
         from services.cluster.wiring import open_replica
 
-        async with open_replica(settings, registry) as replica:
+        async with open_replica(settings, registry, warming) as replica:
             yield replica
         return
     refuse_stale()
     chosen = plan(settings)
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(traced(settings, "serve"))
+        registry = registry or CollectorRegistry()
+        await stack.enter_async_context(traced(settings, "serve", registry))
+        warming(lambda: "opening the data folder")
         backend = await SqliteBackend.open(settings.data)
         stack.push_async_callback(backend.close)
-        registry = registry or CollectorRegistry()
         tally = Tally(registry)
         accounts = Accounts(await SqliteSpending.open(backend.database), chosen.rules, tally)
         models = open_models(chosen, accounts, await _memos(backend), tally, stack)
         _check_model(settings.data / MODEL_FILE, models.embedder.name)
         views = Views(IndexFolder(settings.data / "indexes"), load_single_valued(settings.single_valued))
         stack.push_async_callback(views.close)
+        warming(views.opening)
         await views.open(backend.store)
         due = Due(settings.reports_least_change, settings.reports_lazy)
         shelves = Shelves(backend.store, due)

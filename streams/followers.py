@@ -52,6 +52,7 @@ class Views:
         self._views: dict[str, LiveView] = {}
         self._saved: dict[str, int] = {}
         self._moved = asyncio.Event()
+        self._opening = ("", 0)
 
     def get(self, graph: str) -> LiveView | None:
         return self._views.get(graph)
@@ -70,7 +71,9 @@ class Views:
 
     async def open(self, store: GraphStore) -> None:
         """A view for every graph in the store. Raises Broken when rows do not fit together. Cost: linear in them."""
-        for graph in await store.graphs():
+        graphs = await store.graphs()
+        for graph in graphs:
+            self._opening = (graph, len(graphs))
             opened = await outcome_of(asyncio.to_thread(self._open, await store.snapshot(graph)))
             if isinstance(opened, Exception):
                 raise Broken(
@@ -78,6 +81,11 @@ class Views:
                     " restore the data folder from a backup"
                 ) from opened
             self._views[graph] = opened
+
+    def opening(self) -> str:
+        """How far `open` is, in plain words."""
+        graph, count = self._opening
+        return f"loading the graphs: {graph}, {len(self._views) + 1} of {count}" if count else "loading the graphs"
 
     async def follow(self, delta: GraphDelta) -> None:
         """Apply a delta to the view of its graph, which comes into being with the first one.

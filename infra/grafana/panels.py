@@ -67,6 +67,13 @@ OVERVIEW = Dashboard(
             "s",
             "stat",
         ),
+        _one(
+            "Spans not sent",
+            "Recorded spans that the collector of traces did not take; nothing without otlp_endpoint.",
+            'sum by (fate) (rate(graphtide_spans_total{fate!="sent"}[$__rate_interval]))',
+            "{{fate}}",
+            "ops",
+        ),
         Panel(
             "Freshness",
             "From accepting a document until questions see it, at every process that answers. The objective is 5 s for"

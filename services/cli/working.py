@@ -12,8 +12,9 @@ import contextlib
 import json
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,19 +22,10 @@ from infra.logs import configure
 from infra.settings import Settings, SettingsError, load_settings
 from services.access.gate import Gate
 from services.application import Health
+from services.arriving import Arriving
 from services.cli.exits import USAGE, CommandError
-from services.cli.serving import (
-    Parts,
-    bind_grpc,
-    guard_of,
-    listen,
-    loop_factory,
-    new_http_server,
-    new_registry,
-    on_signals,
-    spare_the_collector,
-    url_of,
-)
+from services.cli.faces import Faces, Parts, faced, guard_of, listen
+from services.cli.serving import loop_factory, new_registry, on_signals, spare_the_collector
 from services.cli.terminal import tell
 from services.health import readiness
 from streams.errors import GraphtideError
@@ -43,6 +35,10 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from services.cluster.roles import Worker
+
+
+FACED = ("query", "gateway")
+"""The roles that answer."""
 
 
 def work_until_stopped(role: str, given: Mapping[str, object], config: Path | None, as_json: bool) -> None:
@@ -62,8 +58,6 @@ def work_until_stopped(role: str, given: Mapping[str, object], config: Path | No
 
 
 async def _work(role: str, settings: Settings, as_json: bool) -> None:
-    from services.cluster.wiring import open_worker
-
     stopped = asyncio.Event()
     task = asyncio.current_task()
     if task is not None:
@@ -71,13 +65,14 @@ async def _work(role: str, settings: Settings, as_json: bool) -> None:
     registry, state = new_registry(), Standing()
     async with AsyncExitStack() as stack:
         said = {"role": role, "metrics": await stack.enter_async_context(_observed(settings, registry, state))}
-        worker = await stack.enter_async_context(open_worker(role, settings, registry, state.warming))
+        faces = await stack.enter_async_context(_faced(role, settings, registry, state)) if role in FACED else None
+        wiring = await asyncio.to_thread(import_module, "services.cluster.wiring")
+        worker: Worker = await stack.enter_async_context(wiring.open_worker(role, settings, registry, state.warming))
         spare_the_collector()
-        if worker.application is not None:
-            guard = guard_of(settings)
-            state.gate = guard.gate
-            registry.register(guard.gauges())
-            said |= await stack.enter_async_context(_faced(role, Parts(worker.application, settings, registry, guard)))
+        if faces is not None and worker.application is not None:
+            stack.push_async_callback(faces.end)
+            state.arriving.arrive(worker.application)
+            said |= {"http": faces.http} if faces.http else {"grpc": faces.grpc}
         state.worker = worker
         on_signals(stopped.set)
         _announce(said, as_json)
@@ -97,16 +92,13 @@ class Standing:
     def __init__(self) -> None:
         self.worker: Worker | None = None
         self.gate = Gate()
-        self._said: Callable[[], str] = lambda: "starting"
-
-    def warming(self, said: Callable[[], str]) -> None:
-        """What to say from here on, until there is a worker."""
-        self._said = said
+        self.arriving = Arriving()
+        self.warming = self.arriving.warming
 
     async def health(self) -> Health:
         """See Application.health."""
         if self.worker is None:
-            return Health(False, {"worker": self._said()})
+            return Health(False, {"worker": self.arriving.said()})
         return await readiness(self.worker, self.gate)
 
 
@@ -130,24 +122,15 @@ async def _observed(settings: Settings, registry: CollectorRegistry, state: Stan
 
 
 @asynccontextmanager
-async def _faced(role: str, parts: Parts) -> AsyncIterator[dict[str, str]]:
-    """The face of a role that answers: gRPC of a replica, HTTP of a gateway."""
-    from services.protocol.limits import Limits
-    from services.rpc.server import create_server
-
-    settings, guard, limits = parts.settings, parts.guard, Limits.of(parts.settings)
-    if role == "gateway":
-        with listen(settings.host, settings.port) as listener:
-            async with _served(new_http_server(parts, limits), listener):
-                yield {"http": url_of(parts, listener.getsockname()[1])}
-        return
-    server = create_server(parts.application, limits, guard.gate)
-    port = bind_grpc(server, settings, guard.tls)
-    await server.start()
-    try:
-        yield {"grpc": f"{settings.host}:{port}"}
-    finally:
-        await server.stop(settings.shutdown_timeout_s)
+async def _faced(role: str, settings: Settings, registry: CollectorRegistry, state: Standing) -> AsyncIterator[Faces]:
+    """The face of a role that answers, from before it can: gRPC of a replica, HTTP of a gateway."""
+    guard = guard_of(settings)
+    state.gate = guard.gate
+    registry.register(guard.gauges())
+    parts = Parts(state.arriving.application(), settings, registry, guard)
+    with listen(settings.host, settings.port) if role == "gateway" else nullcontext() as listener:
+        async with faced(parts, listener, calls=role == "query") as faces:
+            yield faces
 
 
 @asynccontextmanager

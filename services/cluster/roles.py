@@ -31,7 +31,7 @@ from services.background import (
 )
 from services.cluster.backing import Backing
 from services.cluster.gauges import FollowerGauges, PartitionGauges
-from services.health import Dependency, answering, endpoints, with_dependencies
+from services.health import Dependency, Warming, answering, endpoints, silent, with_dependencies
 from services.local import LocalApplication
 from services.model_wiring import ModelSet
 from services.runtime import Runtime
@@ -56,10 +56,6 @@ STALE_S = 10.0
 """A view that lacks something for so long is worth telling of."""
 
 
-Warming = Callable[[Callable[[], str]], None]
-"""Takes what says in plain words how far a start has come."""
-
-
 @dataclass(frozen=True, slots=True)
 class Tools:
     """What the roles are built from."""
@@ -69,7 +65,7 @@ class Tools:
     models: ModelSet
     accounts: Accounts
     registry: CollectorRegistry
-    warming: Warming = lambda _: None
+    warming: Warming = silent
     """Told what the process is doing until its role runs."""
 
 
@@ -151,7 +147,7 @@ async def replica(tools: Tools) -> AsyncIterator[Worker]:
     follower = DeltaFollower(backing.log, backing.store, views, progress.moved, upkeep.replied, metrics.queryable)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(views.close)
-        tools.warming(lambda: f"loading the graphs, {len(views.all())} so far")
+        tools.warming(views.opening)
         await follower.start()
         tools.registry.register(FollowerGauges(follower))
         runs: dict[str, Callable[[], Awaitable[None]]] = {
@@ -194,7 +190,7 @@ async def _followed(
     views = Views(IndexFolder(folder), load_single_valued(tools.settings.single_valued))
     follower = DeltaFollower(tools.backing.log, tools.backing.store, views, moved)
     try:
-        tools.warming(lambda: f"loading the graphs, {len(views.all())} so far")
+        tools.warming(views.opening)
         await follower.start()
         tools.registry.register(FollowerGauges(follower))
         yield views, follower

@@ -23,7 +23,8 @@ from infra.models.tally import Tally
 from infra.settings import Settings
 from services.application import Application
 from services.cluster.backing import Backing, check_model
-from services.cluster.roles import ROLES, Tools, Warming, Worker, replica
+from services.cluster.roles import ROLES, Tools, Worker, replica
+from services.health import Warming, silent
 from services.model_wiring import Memos, open_models, plan
 from services.tracing import traced
 from streams.errors import Broken, Retryable
@@ -38,15 +39,17 @@ PATIENCE_S = 60.0
 MEMOS = ("embeddings", "extractions", "reports")
 
 
-def _nobody(_: Callable[[], str]) -> None:
-    """For a process that shows nothing until it runs."""
-
-
 @asynccontextmanager
-async def open_replica(settings: Settings, registry: CollectorRegistry | None = None) -> AsyncIterator[Application]:
+async def open_replica(
+    settings: Settings, registry: CollectorRegistry | None = None, warming: Warming = silent
+) -> AsyncIterator[Application]:
     """A query replica, that answers from graphs which are written elsewhere, and takes documents for them."""
     registry = registry or CollectorRegistry()
-    async with traced(settings, "query"), _tools(settings, registry) as tools, replica(tools) as worker:
+    async with (
+        traced(settings, "query", registry),
+        _tools(settings, registry, warming) as tools,
+        replica(tools) as worker,
+    ):
         if worker.application is None:
             raise Broken("a replica answers, or is none")
         yield worker.application
@@ -54,7 +57,7 @@ async def open_replica(settings: Settings, registry: CollectorRegistry | None = 
 
 @asynccontextmanager
 async def open_worker(
-    role: str, settings: Settings, registry: CollectorRegistry, warming: Warming = _nobody
+    role: str, settings: Settings, registry: CollectorRegistry, warming: Warming = silent
 ) -> AsyncIterator[Worker]:
     """A process of that role; `warming` hears how far it is.
 
@@ -67,15 +70,19 @@ async def open_worker(
             raise Broken(
                 "a gateway needs GRAPHTIDE_QUERY, the address of the query replicas, such as dns:///query:50051"
             )
-        async with traced(settings, role), RemoteApplication.open(settings) as application:
+        async with traced(settings, role, registry), RemoteApplication.open(settings) as application:
             yield Worker(application.health, application)
         return
-    async with traced(settings, role), _tools(settings, registry, warming) as tools, ROLES[role](tools) as worker:
+    async with (
+        traced(settings, role, registry),
+        _tools(settings, registry, warming) as tools,
+        ROLES[role](tools) as worker,
+    ):
         yield worker
 
 
 @asynccontextmanager
-async def _tools(settings: Settings, registry: CollectorRegistry, warming: Warming = _nobody) -> AsyncIterator[Tools]:
+async def _tools(settings: Settings, registry: CollectorRegistry, warming: Warming = silent) -> AsyncIterator[Tools]:
     if not settings.kafka or not settings.bolt:
         raise Broken(
             "a cluster needs both GRAPHTIDE_KAFKA (bootstrap servers) and GRAPHTIDE_BOLT (the graph database): set the"

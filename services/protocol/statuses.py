@@ -50,6 +50,10 @@ class Forbidden(QueryError):
     """The credential is valid, and was not given what the request asks for."""
 
 
+class Unready(Retryable):
+    """The process that was asked is starting. Nothing was done, and another one may be able to."""
+
+
 class AllRejected(QueryError):
     """No document of a batch is good. `rejected` says why, one by one."""
 
@@ -84,6 +88,7 @@ class Status:
 STATUSES: dict[type[GraphtideError], Status] = {
     GraphtideError: Status("internal", 500, "INTERNAL"),
     Retryable: Status("unavailable", 503, "UNAVAILABLE"),
+    Unready: Status("starting", 503, "UNAVAILABLE"),
     Exhausted: Status("budget", 429, "RESOURCE_EXHAUSTED"),
     Rejected: Status("rejected", 422, "INVALID_ARGUMENT"),
     Broken: Status("broken", 500, "INTERNAL"),

@@ -13,7 +13,7 @@ import grpc
 from grpc.aio import ServicerContext
 
 from services.protocol.shapes import dump
-from services.protocol.statuses import error_body, retry_after_s, status_of
+from services.protocol.statuses import Unready, error_body, retry_after_s, status_of
 from streams.errors import GraphtideError
 
 ERROR_KEY = "graphtide-error-bin"
@@ -32,8 +32,10 @@ async def told_to(context: ServicerContext) -> AsyncIterator[None]:
         status = status_of(error)
         if status.grpc == "INTERNAL":
             _log.error("a call failed: %s", error)
-        # Whoever made this error has decided what is to be done, so a client is not to try again by itself.
-        trailing: list[tuple[str, str | bytes]] = [(ERROR_KEY, dump(error_body(error))), (NO_RETRY_KEY, "-1")]
+        trailing: list[tuple[str, str | bytes]] = [(ERROR_KEY, dump(error_body(error)))]
+        if not isinstance(error, Unready):
+            # Whoever made this error has decided what is to be done, so a client is not to try again by itself.
+            trailing.append((NO_RETRY_KEY, "-1"))
         wait_s = retry_after_s(error)
         if wait_s is not None:
             trailing.append((RETRY_KEY, f"{wait_s:g}"))

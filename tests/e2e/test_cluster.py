@@ -13,14 +13,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import grpc
 import httpx
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from infra.bolt import cypher
 from tests.support import law
 from tests.support.cluster import Cluster, until
 from tests.support.kafka_server import KafkaServer, fresh
 from tests.support.neo4j_server import GraphServer, clear
+from tests.support.processes import free_port
+from tests.support.wire import wire
 
 PARTITIONS = 4
 NO_PORTS = ("--metrics-port", "0")
@@ -235,6 +241,53 @@ def embedded(bodies: Mapping[str, Body], data: Path) -> str:
             return str(own.get("/digest").json()["digest"])
     finally:
         running.stop()
+
+
+def test_replica_says_how_far_it_is_while_it_loads_and_a_gateway_asks_another(
+    live: Live, client: httpx.Client, graph_server: GraphServer
+) -> None:
+    """Its graph database falls silent amid a snapshot: probes and questions are answered all the same, and by gRPC a
+    gateway that knows it is served by the replica that is ready, every time. Then it is ready, too.
+    """
+    bolt = urlsplit(graph_server.address.uri)
+    token = publish(client, f"{live[0]}/own", "shown", body(random.Random(7)))
+    ask(client, f"{live[0]}/own", token)
+    metrics, late = free_port(), free_port()
+    two = {"GRAPHTIDE_QUERY": f"ipv4:127.0.0.1:{late},{live.cluster.processes['replica-2'].said['grpc']}"}
+    with wire(bolt.netloc.rpartition("@")[2]) as between:
+
+        def fall_silent(data: bytes) -> bool:
+            if cypher.CHUNK.read.encode()[:40] in data:
+                between.stall()
+            return False
+
+        between.on_bytes = fall_silent
+        silent = {"GRAPHTIDE_BOLT": f"{bolt.scheme}://{between.address}"}
+        arguments = ("worker", "query", "--metrics-port", str(metrics), "--grpc-port", str(late))
+        live.cluster.begin("late", *arguments, settings=silent)
+        until(lambda: "loading the graphs: " in told(client, metrics))
+        assert client.get(f"http://127.0.0.1:{metrics}/healthz").status_code == 200
+        live.cluster.start("gateway-2", "worker", "gateway", *NO_PORTS, "--port", "0", settings=two)
+        face = live.cluster.processes["gateway-2"].said["http"]
+        for _ in range(10):
+            assert client.get(f"{face}/v1/graphs/own/digest").status_code == 200
+        between.on_bytes = None
+        between.resume()
+        assert live.cluster.await_ready("late").is_ready()
+        with grpc.insecure_channel(f"127.0.0.1:{late}") as channel:
+            check = health_pb2.HealthCheckRequest()
+            assert health_pb2_grpc.HealthStub(channel).Check(check, timeout=20).status == 1
+    assert live.cluster.stop("gateway-2") == live.cluster.stop("late") == 0
+
+
+def told(client: httpx.Client, port: int) -> str:
+    """What a worker that is not ready says of its start."""
+    try:
+        said = client.get(f"http://127.0.0.1:{port}/readyz")
+    except httpx.ConnectError:
+        return ""
+    assert said.status_code == 503, said.text
+    return str(said.json()["parts"]["worker"])
 
 
 def test_cluster_goes_on_when_the_graph_database_was_away(

@@ -16,7 +16,7 @@ import pytest_asyncio
 from pydantic import BaseModel
 
 from services.application import Application
-from services.cli.serving import listen
+from services.cli.faces import listen
 from services.http import models
 from services.http.app import create_app
 from tests.support.serving import KINDS, http_service, opened

@@ -20,6 +20,7 @@ from infra.grafana.dashboards import FOLDER, rendered
 from infra.grafana.panels import DASHBOARDS
 from services.application import Ask
 from streams.messages import DocumentMessage
+from tests.support.collector import Collector
 from tests.support.llm_faults import FAULTS
 from tests.support.llm_server import LlmServer, Seen
 from tests.support.maven import Unavailable
@@ -50,6 +51,10 @@ class Watched:
 
     prometheus: Prometheus
     targets: list[str]
+
+
+def away(llm: LlmServer, collector: Collector) -> dict[str, str]:
+    return {"GRAPHTIDE_LLM_BASE_URL": llm.base_url, "GRAPHTIDE_OTLP_ENDPOINT": collector.endpoint}
 
 
 def unreadable(seen: Seen) -> str | None:
@@ -83,7 +88,8 @@ async def watched(tools: Programs, tmp_path: Path) -> AsyncIterator[Watched]:
     }
     with (
         LlmServer(says=unreadable) as llm,
-        service(tmp_path / "data", settings | {"GRAPHTIDE_LLM_BASE_URL": llm.base_url}) as one,
+        Collector() as collector,
+        service(tmp_path / "data", settings | away(llm, collector)) as one,
     ):
         async with watched_roles(tmp_path) as roles:
             targets = [("serve", httpx.URL(one.url).netloc.decode()), *roles.targets]

@@ -114,20 +114,30 @@ class Cluster:
     ) -> list[Process]:
         """Start processes beside each other, and wait for all."""
         for name, arguments in chosen.items():
-            log = tempfile.NamedTemporaryFile(dir=self.folder, prefix=f"{name}-", suffix=".log", delete=False)  # noqa: SIM115
-            environment = {**self.environment, **(settings or {})}
-            program = ARMED if failpoints.VARIABLE in environment else GRAPHTIDE
-            command = [*program, *arguments, "--json", "--data", str(self.folder / name)]
-            process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
-            self.processes[name] = Process(process, {}, log)
+            self.begin(name, *arguments, settings=settings)
         for name in chosen:
-            one = self.processes[name]
-            assert one.process.stdout is not None
-            line = one.process.stdout.readline()
-            if not line:
-                raise Ended(f"{name} ended with {one.process.wait()} before it was ready: {one.logged()[-2000:]}")
-            one.said = json.loads(line)
+            self.await_ready(name)
         return [self.processes[name] for name in chosen]
+
+    def begin(self, name: str, *arguments: str, settings: Mapping[str, str] | None = None) -> Process:
+        """Start a process and wait for nothing."""
+        log = tempfile.NamedTemporaryFile(dir=self.folder, prefix=f"{name}-", suffix=".log", delete=False)  # noqa: SIM115
+        environment = {**self.environment, **(settings or {})}
+        program = ARMED if failpoints.VARIABLE in environment else GRAPHTIDE
+        command = [*program, *arguments, "--json", "--data", str(self.folder / name)]
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
+        self.processes[name] = Process(process, {}, log)
+        return self.processes[name]
+
+    def await_ready(self, name: str) -> Process:
+        """Return when the process says where it listens. Raises Ended."""
+        one = self.processes[name]
+        assert one.process.stdout is not None
+        line = one.process.stdout.readline()
+        if not line:
+            raise Ended(f"{name} ended with {one.process.wait()} before it was ready: {one.logged()[-2000:]}")
+        one.said = json.loads(line)
+        return one
 
     def worker(self, name: str, role: str) -> Process:
         return self.start(name, "worker", role, "--metrics-port", "0")

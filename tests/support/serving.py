@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from infra.settings import Settings
 from services.access.gate import Gate
 from services.application import Application
-from services.cli.serving import listen
+from services.cli.faces import listen
 from services.http.heads import BoundedHeads
 from services.protocol.limits import Limits
 from services.rpc.server import create_server

@@ -9,9 +9,11 @@ import sys
 from collections.abc import AsyncGenerator, Iterator
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from infra.settings import Settings, SettingsError, load_settings
-from infra.tracing import CLOSE_S, MOST_HEADER_BYTES, QUEUED, OtlpTracer
+from infra.trace_outlet import QUEUED, Fates
+from infra.tracing import CLOSE_S, MOST_HEADER_BYTES, OtlpTracer
 from services.tracing import traced
 from streams.errors import Broken, Rejected
 from streams.tracing import SILENCE, Headers, carried, carried_on, ending, installed, received, span, told, trace_id
@@ -19,6 +21,7 @@ from tests.support.collector import Collector
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 ABOVE: Headers = (("traceparent", f"00-{TRACE}-b7ad6b7169203331-01".encode()),)
+AWAY = "the collector of traces takes no spans, or too slowly; they are dropped until it does"
 NONSENSE = [
     (),
     (("traceparent", b""),),
@@ -108,7 +111,8 @@ async def test_tracer_drops_what_a_hanging_collector_does_not_take_and_ends_in_t
     """It accepts and never answers: more spans than wait cost no time to speak of, and closing waits for a bound."""
     loop = asyncio.get_running_loop()
     with socket.create_server(("127.0.0.1", 0)) as hanging, caplog.at_level(logging.WARNING):
-        tracer = OtlpTracer(f"http://127.0.0.1:{hanging.getsockname()[1]}", 1.0, "test")
+        registry = CollectorRegistry()
+        tracer = OtlpTracer(f"http://127.0.0.1:{hanging.getsockname()[1]}", 1.0, "test", Fates(registry))
         with installed(tracer):
             for _ in range(2 * QUEUED):
                 span("a").end()
@@ -116,6 +120,34 @@ async def test_tracer_drops_what_a_hanging_collector_does_not_take_and_ends_in_t
         await tracer.close()
         assert loop.time() - closing < 10 * CLOSE_S
     assert not [record for record in caplog.records if record.name.startswith("opentelemetry")]
+    assert [record.getMessage() for record in caplog.records] == [AWAY]
+    assert fates(registry)["overflowed"] >= QUEUED and not fates(registry)["sent"]
+
+
+async def test_spans_are_counted_by_what_became_of_them(collector: Collector, caplog: pytest.LogCaptureFixture) -> None:
+    """A collector that refuses, and takes them again: each span is of one fate, and both turns are told of once."""
+    registry = CollectorRegistry()
+    collector.status = 400
+    with caplog.at_level(logging.INFO, "graphtide"):
+        async with traced(Settings(otlp_endpoint=collector.endpoint), "test", registry):
+            for _ in range(3):
+                span("a").end()
+            async with asyncio.timeout(30):
+                while not fates(registry)["refused"]:  # noqa: ASYNC110 -- a thread's counter sets no event
+                    await asyncio.sleep(0.01)
+            assert fates(registry) == {"sent": 0, "refused": 3, "overflowed": 0}
+            collector.status = 200
+            for _ in range(2):
+                span("b").end()
+        assert fates(registry) == {"sent": 2, "refused": 3, "overflowed": 0}
+    said = [record.getMessage() for record in caplog.records if "collector" in record.getMessage()]
+    assert said == [AWAY, "the collector of traces takes spans again"]
+
+
+def fates(registry: CollectorRegistry) -> dict[str, float]:
+    """How many spans met each fate."""
+    samples = [sample for family in registry.collect() for sample in family.samples]
+    return {sample.labels["fate"]: sample.value for sample in samples if sample.name == "graphtide_spans_total"}
 
 
 async def test_missing_package_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:

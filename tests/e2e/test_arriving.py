@@ -1,0 +1,163 @@
+"""A process that is asked before it can answer: it says so, by every way there is, and answers once it can."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import httpx
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from services.arriving import Arriving
+from services.http.app import create_app
+from services.protocol import graphtide_pb2 as pb
+from services.protocol.graphtide_pb2_grpc import GraphtideStub
+from services.rpc.server import SERVICE
+from tests.support.application import InMemoryApplication
+from tests.support.cluster import GRAPHTIDE, until
+from tests.support.processes import free_port
+from tests.support.serving import grpc_service, http_service
+
+NOBODY = "127.0.0.1:9"
+ASKED = {"question": "Who met Bob?"}
+
+
+@dataclass
+class Faces:
+    """Both faces of one application that is on its way."""
+
+    arriving: Arriving
+    http: httpx.AsyncClient
+    channel: grpc.aio.Channel
+
+
+@pytest.fixture
+async def faces() -> AsyncIterator[Faces]:
+    arriving = Arriving()
+    arriving.warming(lambda: "loading the graphs: notes, 1 of 2")
+    application = arriving.application()
+    async with (
+        http_service(create_app(application)) as url,
+        httpx.AsyncClient(base_url=url) as http,
+        grpc_service(application) as channel,
+    ):
+        yield Faces(arriving, http, channel)
+
+
+async def test_every_route_says_that_the_process_starts_and_when_to_come_back(faces: Faces) -> None:
+    """503 with Retry-After and how far it is, streams too; probes and the description are answered."""
+    described = (await faces.http.get("/openapi.json")).json()["paths"]
+    tried = 0
+    for path, methods in described.items():
+        for method in methods:
+            if not path.startswith("/v1/"):
+                continue
+            url = path.replace("{graph}", "g").replace("{id}", "a").replace("{entity}", "e").replace("{letter}", "0-1")
+            said = {"text": "Ada met Bob."} if method == "put" else ASKED if path.endswith("query") else None
+            said = said or ([{"id": "a", "text": "Ada met Bob."}] if path.endswith("documents") else None)
+            answered = await faces.http.request(method, url, json=said)
+            if answered.status_code in (400, 415, 422):  # what is wrong by itself is said first
+                continue
+            tried += 1
+            assert answered.status_code == 503, (method, path, answered.text)
+            assert (answered.headers["retry-after"], answered.json()["error"]["code"]) == ("2", "starting")
+            assert "loading the graphs: notes, 1 of 2" in answered.json()["error"]["message"]
+    assert tried >= 12
+    streamed = await faces.http.post("/v1/graphs/g/query", json=ASKED, headers={"accept": "text/event-stream"})
+    assert (streamed.status_code, streamed.json()["error"]["code"]) == (503, "starting")
+    assert (await faces.http.get("/healthz")).status_code == 200
+    ready = await faces.http.get("/readyz")
+    assert (ready.status_code, ready.json()["parts"]) == (503, {"start": "loading the graphs: notes, 1 of 2"})
+
+
+async def test_calls_are_unavailable_until_the_application_is_there(faces: Faces) -> None:
+    """With retry-after in the trailing metadata and no word against another try; then both faces answer."""
+    stub, health = GraphtideStub(faces.channel), health_pb2_grpc.HealthStub(faces.channel)  # type: ignore[no-untyped-call]
+    check = health_pb2.HealthCheckRequest(service=SERVICE)
+    assert (await health.Check(check)).status == health_pb2.HealthCheckResponse.NOT_SERVING
+    with pytest.raises(grpc.aio.AioRpcError) as refused:
+        await stub.Stats(pb.GraphRef(graph="g"))
+    trailing = dict(refused.value.trailing_metadata() or ())
+    assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert trailing["retry-after"] == "2" and "grpc-retry-pushback-ms" not in trailing
+    with pytest.raises(grpc.aio.AioRpcError) as broken_off:
+        async for _ in stub.QueryStream(pb.QueryRequest(graph="g", question="Who met Bob?")):
+            pass
+    assert broken_off.value.code() is grpc.StatusCode.UNAVAILABLE
+    faces.arriving.arrive(InMemoryApplication())
+    assert (await health.Check(check)).status == health_pb2.HealthCheckResponse.SERVING
+    assert (await faces.http.get("/readyz")).status_code == 200
+    assert (await faces.http.put("/v1/graphs/g/documents/a", json={"text": "Ada met Bob."})).status_code == 202
+
+
+@contextmanager
+def alone(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of a cluster whose servers are away."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+    settings = {"GRAPHTIDE_KAFKA": NOBODY, "GRAPHTIDE_BOLT": f"bolt://{NOBODY}", "GRAPHTIDE_DATA": str(folder)}
+    with open(folder / "log", "wb") as log:  # noqa: PTH123 -- handed to the process
+        process = subprocess.Popen([*GRAPHTIDE, *arguments], env={**plain, **settings}, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        sys.stdout.write((folder / "log").read_text()[-2000:])
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=20).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def test_replica_answers_probes_while_its_servers_are_away(tmp_path: Path) -> None:
+    """`serve` in a cluster: alive, not ready with what it waits for, questions 503, and SIGTERM ends it at once."""
+    port, calls = free_port(), free_port()
+    url = f"http://127.0.0.1:{port}"
+    with alone(tmp_path, "serve", "--port", str(port), "--grpc-port", str(calls)) as process:
+        until(lambda: answers(f"{url}/healthz"))
+        until(lambda: "waiting for the graph database and Kafka" in httpx.get(f"{url}/readyz", timeout=20).text)
+        asked = httpx.post(f"{url}/v1/graphs/g/query", json=ASKED, timeout=20)
+        assert (asked.status_code, asked.headers["retry-after"]) == (503, "2")
+        assert unavailable(calls) == (health_pb2.HealthCheckResponse.NOT_SERVING, grpc.StatusCode.UNAVAILABLE)
+        ends_soon(process)
+
+
+def test_query_worker_answers_probes_while_its_servers_are_away(tmp_path: Path) -> None:
+    """The same of `worker query`: at the port of its metrics, and by gRPC."""
+    port, calls = free_port(), free_port()
+    arguments = ("worker", "query", "--metrics-port", str(port), "--grpc-port", str(calls))
+    with alone(tmp_path, *arguments) as process:
+        until(lambda: answers(f"http://127.0.0.1:{port}/metrics"))
+        ready = f"http://127.0.0.1:{port}/readyz"
+        until(lambda: "waiting for the graph database and Kafka" in httpx.get(ready, timeout=20).text)
+        assert unavailable(calls) == (health_pb2.HealthCheckResponse.NOT_SERVING, grpc.StatusCode.UNAVAILABLE)
+        ends_soon(process)
+
+
+def unavailable(port: int) -> tuple[int, grpc.StatusCode]:
+    """What health says, and how a call ends."""
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        status = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20).status
+        with pytest.raises(grpc.RpcError) as refused:
+            GraphtideStub(channel).Stats(pb.GraphRef(graph="g"), timeout=20)  # type: ignore[no-untyped-call]
+    return status, refused.value.code()
+
+
+def ends_soon(process: subprocess.Popen[bytes]) -> None:
+    """Long before it would have given up waiting."""
+    started = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    process.wait(timeout=30)
+    assert time.monotonic() - started < 30
