@@ -116,10 +116,10 @@ class ReportShelf:
                 self._gone.add(community)
 
     def keep(self, communities: Set[int]) -> None:
-        """Let go of the reports of all others, and of what is owed: someone else writes them."""
+        """Let go of the reports of all others, and of what is owed: someone else writes them, and is told of wishes."""
         for community in self._rows.keys() - communities:
             self._remove(community)
-        for owed in (self._withdrawn, self._gone, self._wanted):
+        for owed in (self._withdrawn, self._gone):
             owed.clear()
 
     def take_withdrawn(self) -> set[int]:

@@ -182,6 +182,8 @@ class DeltaFollower:
             await self._part(said)
 
     async def _notice(self, said: DeltaNotice, behind: Headers) -> None:
+        if not said.version:  # a wish, which may come between a notice and its parts
+            return
         self._incoming.pop(said.graph, None)
         shown = self._views.version(said.graph)
         self._fresh.heard(said.graph, said.version, behind)

@@ -148,6 +148,8 @@ class DeltaNotice:
 
     The delta itself comes in `parts` records behind the notice; 0: it is not sent, look at the store. `replaced` says
     that the graph was rebuilt: nodes mean something else now, and all of them changed.
+
+    One without a version (0) tells of no change: `wanted` are communities whose report a question would have read.
     """
 
     graph: str
@@ -155,6 +157,7 @@ class DeltaNotice:
     nodes: tuple[int, ...] = ()
     parts: int = 0
     replaced: bool = False
+    wanted: tuple[int, ...] = ()
 
     def encode(self) -> bytes:
         body: dict[str, Any] = {"schema": SCHEMA, "graph": self.graph, "version": self.version}
@@ -163,6 +166,8 @@ class DeltaNotice:
             body["parts"] = self.parts
         if self.replaced:
             body["replaced"] = True
+        if self.wanted:
+            body["wanted"] = list(self.wanted)
         return _dump(body)
 
 
@@ -235,7 +240,8 @@ def decode_notice(value: bytes) -> DeltaNotice:
     body = _load(value)
     try:
         nodes = tuple(map(int, body["nodes"]))
-        said = (int(body.get("parts", 0)), bool(body.get("replaced", False)))
+        wanted = tuple(map(int, body.get("wanted", ())))
+        said = (int(body.get("parts", 0)), bool(body.get("replaced", False)), wanted)
         return DeltaNotice(_string(body["graph"]), int(body["version"]), nodes, *said)
     except _MALFORMED as error:
         raise Rejected(f"the delta notice is malformed: {_said(error)}") from error

@@ -48,11 +48,14 @@ class Pace:
 
 @dataclass(slots=True)
 class _Touched:
-    """What notices said of one graph: the entities that changed (`whole`: all), and the version that has all of it."""
+    """What notices said of one graph: the entities that changed (`whole`: all), the version that has all of it, and the
+    communities whose report was wished for elsewhere.
+    """
 
     nodes: set[int] = field(default_factory=set)
     version: int = 0
     whole: bool = False
+    wanted: set[int] = field(default_factory=set)
 
 
 class SummarizeStage:
@@ -108,12 +111,15 @@ class SummarizeStage:
     async def _write_all(self, touched: Mapping[str, _Touched]) -> None:
         started = time.monotonic()
         for graph, one in touched.items():
+            if not one.version and self._views.get(graph) is None:  # a wish for what is not there
+                continue
             try:
                 async with asyncio.timeout(PATIENCE_S):
                     view = await self._views.reach(graph, one.version)
             except TimeoutError:  # anybody may write to a topic
                 log.error("graph %s: version %d, of which a notice speaks, does not come", graph[:80], one.version)
                 continue
+            view.reports.want(one.wanted)
             await self._write(view, await asyncio.to_thread(_nodes, view) if one.whole else one.nodes)
         self._observer.worked(STAGE, time.monotonic() - started)
 
@@ -155,6 +161,7 @@ def _note(delivered: Sequence[Delivered], touched: dict[str, _Touched]) -> None:
         graph.nodes.update(notice.nodes)
         graph.version = max(graph.version, notice.version)
         graph.whole = graph.whole or notice.replaced
+        graph.wanted.update(notice.wanted)
 
 
 def _nodes(view: LiveView) -> set[int]:

@@ -42,7 +42,14 @@ class Topic:
 TOPICS = (
     Topic(DOCUMENTS, "graph|doc_id", 12, 7 * DAY_MS, 16 * MIB, "kept as long as an extraction may have to be redone"),
     Topic(EXTRACTIONS, "graph", 12, 7 * DAY_MS, 64 * MIB, "kept as long as consolidation may be behind"),
-    Topic(DELTAS, "graph", 12, DAY_MS, 64 * MIB, "a follower that is further behind loads a snapshot"),
+    Topic(
+        DELTAS,
+        "graph",
+        12,
+        DAY_MS,
+        64 * MIB,
+        "a follower that is further behind loads a snapshot",
+    ),
     Topic(
         DEAD_LETTERS, "graph|doc_id", 1, FOR_EVER, 96 * MIB, "the record of what failed; an original grows by a third"
     ),

@@ -47,6 +47,7 @@ from streams.progress import Progress
 from streams.reports import Due, ReportWriter, Shelves
 from streams.summaries import SummaryWriter
 from streams.summarize import Pace, SummarizeStage
+from streams.wishes import Wishes
 
 QUESTIONS_REMEMBERED = 2_000
 REVISIONS_LOOK_S = 0.1
@@ -154,6 +155,8 @@ async def replica(tools: Tools) -> AsyncIterator[Worker]:
             "follow": follower.run,
             "index-snapshots": lambda: save_now_and_then(views),
         }
+        if settings.reports_lazy:
+            runs["wishes"] = Wishes(backing.log, views).run
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in runs.items()])
         # It answers from what it has also while broker or database are away, so it needs neither to be ready.
         depends = (*_dependencies(tools, needed=False), _freshness(follower))

@@ -58,7 +58,8 @@ class Live:
 def live(kafka: KafkaServer, graph_server: GraphServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """The processes, on topics of their own and an empty database."""
     clear(graph_server.address)
-    cluster = Cluster(fresh(kafka), graph_server, tmp_path_factory.mktemp("cluster"))
+    lazy = {"GRAPHTIDE_REPORTS_LAZY": "true"}
+    cluster = Cluster(fresh(kafka), graph_server, tmp_path_factory.mktemp("cluster"), lazy)
     made = cluster.run("topics", "apply", "--partitions", str(PARTITIONS))
     assert made.returncode == 0, made.stderr
     try:
@@ -149,6 +150,24 @@ def test_each_process_that_answers_says_how_long_documents_took(live: Live, clie
     assert 0 < took < 4 * (time.time() - started)
     others = [live.cluster.processes[one] for one in ("consolidate-1", "summarize", "extract-1")]
     assert not any(one.metric(f"{name}_count") for one in others)
+
+
+def test_reports_are_written_once_a_question_at_any_replica_wished_for_them(live: Live, client: httpx.Client) -> None:
+    """None are written for what was never asked about; those that were come to every replica."""
+    rng = random.Random(3)
+    for graph in ("themes", "silent"):
+        token = [publish(client, f"{live[0]}/{graph}", f"d{number}", body(rng)) for number in range(6)][-1]
+        ask(client, f"{live[1]}/{graph}", token)
+    asked = {"question": "What are the main themes?", "mode": "global", "generate": False}
+    assert client.post(f"{live[1]}/themes/query", json=asked).json()["parts"]
+    for face in range(2):
+        until(lambda: _reports(client, f"{live[face]}/themes"))  # noqa: B023 - called before the next turn
+    assert not _reports(client, f"{live[0]}/silent")
+
+
+def _reports(client: httpx.Client, graph_url: str) -> list[Body]:
+    found = client.get(f"{graph_url}/reports").json()
+    return list(found["reports"])
 
 
 def test_rebuild_and_verify_work_while_the_cluster_serves(live: Live, client: httpx.Client) -> None:

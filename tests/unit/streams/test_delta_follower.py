@@ -19,7 +19,7 @@ from streams.announcing import briefly, wholly
 from streams.delta_follower import DeltaFollower
 from streams.followers import Views
 from streams.memory import MemoryBackend, MemoryOutbox
-from streams.messages import DELTAS
+from streams.messages import DELTAS, DeltaNotice
 from streams.ports import Commit, GraphCommit, Position, Record
 from streams.retrying import supervise
 from streams.upkeep import Kind, Reply
@@ -257,6 +257,17 @@ async def test_follower_misses_nothing_that_is_committed_while_it_loads() -> Non
         await writer.announce(*await writer.step())
         await Rig(writer, views, follower).check()
         assert not follower.reloads
+
+
+async def test_follower_passes_over_wishes_between_a_notice_and_its_parts() -> None:
+    """Replicas write to the topic, too, at any moment: nothing is loaded again for it."""
+    async with rig(12) as one:
+        for _ in range(5):
+            said = await one.writer.step()
+            wish = Record("world", DeltaNotice("world", 0, wanted=(1, 2)).encode())
+            await one.writer.announce(wish, said[0], wish, *said[1:], wish)
+        await one.check()
+        assert not one.follower.reloads
 
 
 async def test_replies_reach_whoever_follows() -> None:

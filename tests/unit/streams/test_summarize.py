@@ -12,10 +12,11 @@ from graph.reporting import Report, Subject, extractive
 from streams.consolidate import ConsolidateStage
 from streams.errors import Exhausted, Retryable
 from streams.followers import Views
-from streams.messages import DELTAS, DocumentMessage, GivenFact
+from streams.messages import DELTAS, DeltaNotice, DocumentMessage, GivenFact
 from streams.ports import Record, ReportRow
-from streams.reports import ReportWriter
+from streams.reports import Due, ReportWriter, Shelves
 from streams.summarize import STAGE, Pace, SummarizeStage
+from streams.wishes import Wishes
 from tests.support.backends import NAMES, Backend, Clock, opened
 from tests.support.stages import ExactKeeper, Seen, committed, eventually, extract_stage, running
 from tests.support.worlds import empty_view
@@ -199,3 +200,36 @@ async def test_summarize_leaves_a_graph_in_debt_when_its_budget_is_used_up_and_p
 
 async def _served(pipeline: Pipeline) -> bool:
     return bool(await pipeline.reports())
+
+
+async def test_wishes_of_a_query_process_reach_the_stage_by_the_log(tmp_path: Path) -> None:
+    """Lazily kept reports: a question in another process wishes for some; they are told once, and written once."""
+    async with opened("memory", tmp_path, Clock()) as backend:
+        views, elsewhere, seen, reporter = Views(ExactKeeper()), Views(ExactKeeper()), Seen(), Counting()
+        consolidate = ConsolidateStage(backend.log, backend.store, views.follow, seen)
+        writer = ReportWriter(backend.store, reporter, Due(lazy=True))
+        summarize = SummarizeStage(backend.log, views, writer, seen, AT_ONCE)
+        async with running(extract_stage(backend).run), running(consolidate.run), running(summarize.run):
+            pipeline = Pipeline(backend, views, reporter)
+            await pipeline.send(
+                "a", *((one, "knew", other) for one in ["Ada", "Byron", "Crosse"] for other in ("Dee",))
+            )
+            assert not reporter.asked
+            await elsewhere.open(backend.store)
+            [asked] = elsewhere.all()
+            shelves = Shelves(backend.store, every_s=0.0)
+            await shelves.fill(asked)
+            asked.reports.want(asked.hierarchy.roots())
+            await shelves.fill(asked)  # another question, before anything was told
+            clock = Clock()
+            wishes = Wishes(backend.log, elsewhere, now=lambda: clock() / 1000)
+            assert await wishes.tell() == len(asked.hierarchy.roots()) > 0
+            asked.reports.want([*asked.hierarchy.roots(), 10**9])
+            assert await wishes.tell() == 1  # of nothing that is there; the others were told
+            unknown = DeltaNotice("nowhere", 0, wanted=(1,))
+            await backend.log.append(DELTAS, [Record("nowhere", unknown.encode())])
+            await eventually(pipeline.written)
+            written = [row.community for row in await backend.store.reports("g")]
+            assert written == sorted(asked.hierarchy.roots()) and len(reporter.asked) == len(written)
+            await shelves.fill(asked)
+            assert [row.community for row in asked.reports.reports(asked)] == written
