@@ -407,6 +407,14 @@ HOLD_DEAD_BOOKS_WORKER = (
     "MATCH (w:BooksWorker {epoch: $epoch}) SET w.lock = true REMOVE w.lock"
     " WITH w WHERE w.touched_ms <= $before_ms RETURN w.epoch AS epoch"
 )
+COUNT_CALLS = (
+    "MATCH (w:BooksWorker {epoch: $epoch}) SET w.language = coalesce(w.language, 0) + $language,"
+    " w.embedding = coalesce(w.embedding, 0) + $embedding"
+)
+READ_CALLS = (
+    "MATCH (w:BooksWorker) RETURN w.epoch AS epoch, coalesce(w.language, 0) AS language,"
+    " coalesce(w.embedding, 0) AS embedding"
+)
 FORGET_BOOKS_WORKER = "MATCH (w:BooksWorker {epoch: $epoch}) DELETE w"
 RESERVE = (
     "UNWIND $rows AS row"
@@ -553,5 +561,5 @@ def statements() -> dict[str, str]:
     return found
 
 
-FEW_NODES = frozenset({"graphs", "leftovers"})
-"""Statements that look at every node of a label that has one node a graph, or fewer."""
+FEW_NODES = frozenset({"graphs", "leftovers", "read_calls"})
+"""Statements that look at every node of a label that has one node a graph, or a process, or fewer."""

@@ -20,6 +20,7 @@ from typing import Any
 from infra.bolt import cypher
 from infra.bolt.codec import in_order, key
 from infra.bolt.database import BoltDatabase, Row, Transaction
+from infra.bolt.fellows import BoltFellows
 from streams.errors import Exhausted, GraphtideError
 from streams.memory import now_ms
 from streams.spending import SOON_S, Budget, Charge, Spent, Stage, check_budget
@@ -67,6 +68,10 @@ class BoltSpending:
             await self._database.write(lambda tx: self._bury(tx, self._epoch))
         except GraphtideError as error:
             log.warning("the books were left as they are, another worker will put them right: %s", error)
+
+    def fellows(self) -> BoltFellows:
+        """The other workers, as far as they ask models."""
+        return BoltFellows(self._database, self._epoch)
 
     # -- Spending ------------------------------------------------------------------------------------------------------
 

@@ -55,18 +55,27 @@ class Allowance:
     """A bucket that holds at most one minute's worth and is filled evenly. It may be overdrawn by one call."""
 
     def __init__(self, per_minute: int, now: float) -> None:
-        self._per_minute = per_minute
-        self._left = float(per_minute)
+        self._whole = per_minute
+        self._per_minute = self._most = self._left = float(per_minute)
         self._at = now
+
+    def share(self, asking: int, there: int, now: float) -> None:
+        """From now on it is filled with an ``asking``-th of a minute's worth, and holds a ``there``-th of one."""
+        self._fill(now)
+        self._per_minute, self._most = self._whole / asking, self._whole / there
+        self._left = min(self._left, self._most)
 
     def delay_s(self, amount: float, now: float) -> float:
         """Seconds until ``amount``, or the whole bucket if that is smaller, may be taken; 0 when it may be now."""
-        if not self._per_minute:
+        if not self._whole:
             return 0.0
-        self._left = min(float(self._per_minute), self._left + (now - self._at) * self._per_minute / 60)
-        self._at = now
-        missing = min(amount, self._per_minute) - self._left
+        self._fill(now)
+        missing = min(amount, self._most) - self._left
         return max(0.0, missing * 60 / self._per_minute) if missing > 1e-9 else 0.0
+
+    def _fill(self, now: float) -> None:
+        self._left = min(self._most, self._left + (now - self._at) * self._per_minute / 60)
+        self._at = now
 
     def take(self, amount: float) -> None:
         """Takes it; a negative amount puts back what was estimated too high."""
@@ -109,6 +118,22 @@ class Gate:
         self._call_off: Callable[[], None] | None = None
         self._quiet = _Quiet(limits)
         self._waited_s = 0.0
+        self._asked = 0
+
+    def share(self, asking: int, there: int) -> None:
+        """Be one of so many processes, ``asking`` and ``there``: requests and tokens a minute are shared.
+
+        Places are each process's own, and so is how the endpoint does.
+        """
+        now = self._timing.now()
+        self._requests.share(asking, there, now)
+        self._tokens.share(asking, there, now)
+        self._admit()
+
+    @property
+    def asked(self) -> int:
+        """Calls that ever came."""
+        return self._asked
 
     @property
     def waited_s(self) -> float:
@@ -168,6 +193,7 @@ class Gate:
             raise Retryable(f"{self._where} is left alone for {left_s:.0f} s: {reason}", left_s)
 
     async def _turn(self, tokens: int, urgent: bool, graph: str) -> None:
+        self._asked += 1
         turn = asyncio.get_running_loop().create_future()
         start = self._order.start((not urgent, graph), tokens)
         waiting = _Waiting(not urgent, start, next(self._numbers), tokens, turn)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from infra.models.memo import VectorStore
+from infra.models.rate_share import Fellows
 from streams.errors import Broken
 from streams.extract import ExtractStage
 from streams.ports import GraphStore, Ledger, Log, Outbox
@@ -15,7 +16,10 @@ from streams.spending import Spending
 
 @dataclass(frozen=True, slots=True)
 class Backing:
-    """`memo` opens a shared store of bytes by its name, `extraction` runs the extract stage as the log is best read."""
+    """`memo` opens a shared store of bytes by its name, `extraction` runs the extract stage as the log is best read.
+
+    `fellows` are the other processes that ask the models' endpoints; None: there is nobody to share limits with.
+    """
 
     log: Log
     ledger: Ledger
@@ -24,6 +28,7 @@ class Backing:
     memo: Callable[[str], VectorStore]
     extraction: Callable[[ExtractStage], Awaitable[None]]
     spending: Spending
+    fellows: Fellows | None = None
 
 
 MODEL = sha256(b"the embedding model of this cluster").digest()

@@ -19,9 +19,11 @@ from infra.endpoint_gauges import EndpointGauges
 from infra.kafka.address import kafka_address
 from infra.kernels import refuse_stale
 from infra.models.accounting import Accounts
+from infra.models.rate_share import RateShare
 from infra.models.tally import Tally
 from infra.settings import Settings
 from services.application import Application
+from services.background import start, stop
 from services.cluster.backing import Backing, check_model
 from services.cluster.roles import ROLES, Tools, Worker, replica
 from services.health import Warming, silent
@@ -97,6 +99,10 @@ async def _tools(settings: Settings, registry: CollectorRegistry, warming: Warmi
         accounts = Accounts(backing.spending, chosen.rules, tally)
         models = open_models(chosen, accounts, Memos(*(backing.memo(name) for name in MEMOS)), tally, stack)
         registry.register(EndpointGauges(models.gates()))
+        if backing.fellows is not None and models.gates():
+            share = RateShare(models.gates(), backing.fellows)
+            await _patiently(share.look)  # before the first call: what is left over is shared, too
+            stack.push_async_callback(stop, [start("rate-share", share.run, {})])
         await check_model(backing, models.embedder.name)
         yield Tools(settings, backing, models, accounts, registry, warming)
 
@@ -143,4 +149,13 @@ async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
     async def extraction(stage: ExtractStage) -> None:
         await run_extraction(address, stage, broker, backend.ledger, WorkerSettings(settings.kafka_session_timeout_s))
 
-    return Backing(broker, backend.ledger, backend.store, backend.store.outbox, backend.vectors, extraction, spending)
+    return Backing(
+        broker,
+        backend.ledger,
+        backend.store,
+        backend.store.outbox,
+        backend.vectors,
+        extraction,
+        spending,
+        spending.fellows(),
+    )

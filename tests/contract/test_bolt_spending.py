@@ -117,3 +117,22 @@ async def test_bolt_schema_of_the_version_before_gets_what_it_lacks(backend: Bol
     await backend.database.write(lambda tx: tx.run(PUT_SCHEMA, version=1))
     await asyncio.to_thread(prepare, backend.database.address, backend.database.dialect)
     assert await backend.database.read(lambda tx: tx.run(READ_SCHEMA)) == [{"version": SCHEMA_VERSION}]
+
+
+async def test_bolt_fellows_see_each_others_calls_until_they_leave(backend: BoltBackend, clock: Clock) -> None:
+    """Counts by endpoint, of all others; one that closes its books is gone at once, one that died with its books."""
+    books = [await BoltSpending.open(backend.database, clock) for _ in range(3)]
+    one, two, three = (each.fellows() for each in books)
+    assert set((await one.count({"language": 2}))["language"].values()) == {0}
+    seen = await two.count({"language": 0, "embedding": 5})
+    assert sorted(seen["language"].values()) == [0, 2] and set(seen["embedding"].values()) == {0}
+    assert sorted((await three.count({}))["embedding"].values()) == [0, 5]
+    assert sorted((await one.count({"language": 1}))["language"].values()) == [0, 0]
+    await books[1].close()
+    assert list((await three.count({}))["language"].values()) == [3]
+    await books[0].keep()
+    clock.now_ms += DEAD_AFTER_MS
+    await books[2].keep()
+    assert (await three.count({}))["language"] == {}
+    for each in (books[0], books[2]):
+        await each.close()

@@ -295,3 +295,23 @@ async def test_gate_takes_a_used_up_budget_for_no_failure() -> None:
 def test_allowance_never_delays_when_there_is_no_limit() -> None:
     """0 a minute means: no limit."""
     assert Allowance(0, 0.0).delay_s(1_000_000, 0.0) == 0
+
+
+async def test_shared_allowance_lets_through_a_share_and_keeps_no_more_than_its_part() -> None:
+    """One of two that ask, of four that are there: half a minute's worth a minute, a quarter at once."""
+    time = Time()
+    gate = Gate(Limits(1_000, requests_per_minute=120), "x", time.timing())
+    gate.share(2, 4)
+    calls = Calls(gate)
+    for number in range(300):
+        calls.start(str(number), stays=False)
+    await settled()
+    assert len(calls.through) == 30
+    await time.pass_(60)
+    assert len(calls.through) == 90
+    gate.share(1, 1)
+    await time.pass_(60)
+    assert len(calls.through) == 210 and gate.asked == 300
+    for task in calls.tasks.values():
+        task.cancel()
+    await asyncio.gather(*calls.tasks.values(), return_exceptions=True)
