@@ -303,6 +303,7 @@ from pathlib import Path
 from infra.settings import Settings
 from services.application import Ask
 from services.wiring import open_application
+from streams.messages import DocumentMessage
 import services.cluster.wiring, services.cluster.roles, services.cluster.remote, services.rpc.server
 
 
