@@ -28,7 +28,8 @@ from services.doctor.running import graph_findings, running_findings
 from services.wiring import open_application
 from streams.errors import Broken
 from tests.support.command import graphtide
-from tests.support.openai_server import OpenAIServer, status
+from tests.support.endpoints import status
+from tests.support.openai_server import OpenAIServer
 from tests.support.processes import service
 
 

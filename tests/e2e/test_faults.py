@@ -17,7 +17,8 @@ from infra.sqlite import SqliteBackend
 from streams.messages import DEAD_LETTERS, DOCUMENTS, DeadLetter, decode_dead_letter
 from streams.ports import Record
 from tests.support.crashing import Crashing, behind, crashing
-from tests.support.openai_server import OpenAIServer, status
+from tests.support.endpoints import status
+from tests.support.openai_server import OpenAIServer
 
 TEXTS = {
     "nfc": unicodedata.normalize("NFC", "Café Zürich naïve Ångström"),

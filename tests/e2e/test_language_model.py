@@ -23,9 +23,9 @@ from streams.messages import DocumentMessage, GivenEntity, GivenFact
 from streams.ports import State
 from tests.support import llm_faults as fake
 from tests.support.bench_data import Passage, bench_data, corpus
+from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status
 from tests.support.hostile import ATTEMPTS, MARKS, WHISPER, obedient
 from tests.support.llm_server import LlmServer
-from tests.support.openai_server import DROPPED, NOT_JSON, SLOW, Fault, status
 from tests.support.recorded import Recordings
 
 TEXT = "Halden Station was founded in 1961 by Ida Moreau. Aurora carried Tor Ruud to Skarv Island."

@@ -13,10 +13,11 @@ import pytest
 from services.access.keys import new_key
 from services.protocol import graphtide_pb2 as pb
 from services.rpc.server import SERVICE
+from tests.support.endpoints import NOT_JSON, status
 from tests.support.guarded import KeyFile, public_pem, rules, token
 from tests.support.llm_faults import FAULTS
 from tests.support.llm_server import LlmServer
-from tests.support.openai_server import NAN, NOT_JSON, OpenAIServer, status
+from tests.support.openai_server import NAN, OpenAIServer
 from tests.support.processes import Service, service
 
 MARK = "Zyxomma"

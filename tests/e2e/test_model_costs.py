@@ -26,8 +26,8 @@ from streams.errors import Broken, Exhausted, NotFound
 from streams.messages import DocumentMessage
 from streams.ports import State
 from tests.support import llm_faults as fake
+from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status
 from tests.support.llm_server import LlmServer
-from tests.support.openai_server import DROPPED, NOT_JSON, SLOW, Fault, status
 from tests.support.processes import start_service
 
 TEXT = "Halden Station was founded in 1961 by Ida Moreau. Aurora carried Tor Ruud to Skarv Island."

@@ -21,10 +21,10 @@ from infra.grafana.panels import DASHBOARDS
 from services.application import Ask
 from streams.messages import DocumentMessage
 from tests.support.collector import Collector
+from tests.support.endpoints import status
 from tests.support.llm_faults import FAULTS
 from tests.support.llm_server import LlmServer, Seen
 from tests.support.maven import Unavailable
-from tests.support.openai_server import status
 from tests.support.processes import service
 from tests.support.prometheus import Programs, Prometheus, programs, running
 from tests.support.watched import watched_roles

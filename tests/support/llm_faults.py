@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.support.openai_server import DROPPED, NOT_JSON, SLOW, Fault, status
+from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status
 from tests.support.recorded import Json
 
 

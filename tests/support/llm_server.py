@@ -2,8 +2,7 @@
 
 Not a mock and not a model: a real HTTP server in threads. For a MuSiQue passage that it finds in a prompt it answers
 with what was recorded for it, in the schema asked for; for other text with what the rule-based extractor finds; a
-question is answered with the sentences that fit it best. Faults are queued and each spoils one request, in order; then
-the server is well again.
+question is answered with the sentences that fit it best.
 
 As a process: python -m tests.support.llm_server --port 8090 [--latency-ms 20] [--only-json-mode] [--fault NAME ...]
 """
@@ -13,16 +12,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import queue
 import re
-import socket
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from graph.tokens import count_tokens
@@ -30,8 +25,8 @@ from infra.models.offline.text import sentences_of
 from infra.models.offline_answers import ExtractiveGenerator
 from infra.models.offline_extraction import extract
 from streams.models import ContextPart, ContextPassage
+from tests.support.endpoints import Endpoint, Fault, Replying, status
 from tests.support.llm_faults import FAULTS
-from tests.support.openai_server import Fault, status
 from tests.support.recorded import Json, Recordings
 
 NOTHING = "The documents found do not answer this."
@@ -64,70 +59,33 @@ class Seen:
 
 
 @dataclass
-class LlmServer:
+class LlmServer(Endpoint[Seen]):
     """``with LlmServer() as server:`` serves ``server.base_url`` until the block ends.
 
     ``recordings`` None: only rules. ``refuses`` are words for which a request that holds them as parameter gets 400, as
-    endpoints do that do not know one. ``says`` replaces what is answered, when it returns something. Requests wait for
-    ``hold``, if there is one, to be set; ``arrived`` gets the number under way as each comes in.
+    endpoints do that do not know one. ``says`` replaces what is answered, when it returns something. See `Endpoint`.
     """
 
     recordings: Recordings | None = None
     latency_s: float = 0.0
-    port: int = 0
     refuses: tuple[str, ...] = ()
     says: Callable[[Seen], str | None] | None = None
-    faults: deque[Fault] = field(default_factory=deque)
-    seen: list[Seen] = field(default_factory=list)
-    most_at_once: int = 0
-    hold: threading.Event | None = None
-    arrived: queue.SimpleQueue[int] = field(default_factory=queue.SimpleQueue)
 
-    def __enter__(self) -> LlmServer:
-        self._lock = threading.Lock()
-        self._at_once = 0
-        self.released = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.released.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    @property
-    def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
+    def answering(self) -> type[BaseHTTPRequestHandler]:
+        return _handler(self)
 
     @property
     def read(self) -> list[Seen]:
         """The requests to extract from a passage: reports of communities are asked for beside them."""
         return [seen for seen in self.seen if seen.asked.startswith("<document-")]
 
-    def misbehave(self, *faults: Fault) -> None:
-        """Spoils the next requests, one each."""
-        self.faults.extend(faults)
-
-    def enter(self, seen: Seen) -> Fault:
-        with self._lock:
-            self.seen.append(seen)
-            self._at_once += 1
-            self.most_at_once = max(self.most_at_once, self._at_once)
-            self.arrived.put(self._at_once)
-            if not seen.path.endswith("/chat/completions"):
-                return status(404, "no such path")
-            for word in self.refuses:
-                if word in json.dumps({key: value for key, value in seen.body.items() if key != "messages"}):
-                    return status(400, f"Unrecognized request argument supplied: {word}")
-            return self.faults.popleft() if self.faults else Fault()
-
-    def leave(self) -> None:
-        with self._lock:
-            self._at_once -= 1
+    def refusal(self, seen: Seen) -> Fault | None:
+        if not seen.path.endswith("/chat/completions"):
+            return status(404, "no such path")
+        for word in self.refuses:
+            if word in json.dumps({key: value for key, value in seen.body.items() if key != "messages"}):
+                return status(400, f"Unrecognized request argument supplied: {word}")
+        return None
 
     def answer(self, seen: Seen) -> dict[str, Any]:
         """The whole answer, as one that does not stream it gets it."""
@@ -167,7 +125,7 @@ class LlmServer:
 def _wants_heading(seen: Seen) -> bool:
     """By the schema that was sent, else by the words of the prompt."""
     sent = seen.body.get("response_format", {}).get("json_schema", {}).get("schema")
-    return "title" in sent["properties"] if sent else '{"title"' in seen.told
+    return "title" in sent.get("properties", {}) if sent else '{"title"' in seen.told
 
 
 def heading(text: str, title: str) -> Json:
@@ -261,29 +219,21 @@ def _event(data: Json) -> bytes:
 
 
 def _handler(server: LlmServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            seen = Seen(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
+    class Handler(Replying):
+        def reply(self, headers: dict[str, str], body: dict[str, Any]) -> None:
+            seen = Seen(self.path, headers, body)
             fault = server.enter(seen)
             try:
                 self._respond(seen, fault)
-            except ConnectionError:  # whoever asked has left, as tests of time-outs and of early ends do
-                self.close_connection = True
             finally:
                 server.leave()
 
         def _respond(self, seen: Seen, fault: Fault) -> None:
-            if server.hold is not None:
-                server.hold.wait(timeout=60)
-            if fault.hang:
-                server.released.wait(timeout=60)
+            server.wait(fault)
             if fault.hang or (fault.drop and not seen.body.get("stream")):
-                self._hang_up()
+                self.hang_up()
             elif fault.body is not None:
-                self._whole(fault, fault.body)
+                self.whole(fault, fault.body)
             else:
                 time.sleep(server.latency_s)
                 answer = server.answer(seen)
@@ -291,36 +241,17 @@ def _handler(server: LlmServer) -> type[BaseHTTPRequestHandler]:
                 if seen.body.get("stream"):
                     self._stream(seen, fault, changed)
                 else:
-                    self._whole(fault, json.dumps(changed).encode())
-
-        def _hang_up(self) -> None:
-            self.close_connection = True
-            self.connection.shutdown(socket.SHUT_RDWR)
-
-        def _whole(self, fault: Fault, content: bytes) -> None:
-            self.send_response(fault.status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            for name, value in fault.headers:
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
+                    self.whole(fault, json.dumps(changed).encode())
 
         def _stream(self, seen: Seen, fault: Fault, answer: Any) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
-            self.send_header("Transfer-Encoding", "chunked")
-            self.end_headers()
+            self.head(Fault(), "text/event-stream", ("Transfer-Encoding", "chunked"))
             usage = bool(seen.body.get("stream_options", {}).get("include_usage"))
             for number, event in enumerate(_events(answer, usage)):
                 if fault.drop and number == 3:
-                    self._hang_up()
+                    self.hang_up()
                     return
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
             self.wfile.write(b"0\r\n\r\n")
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the name the base class gives it
-            """Tests read ``seen``, not a log."""
 
     return Handler
 
@@ -336,7 +267,7 @@ def main() -> None:
     )
     given = options.parse_args()
     refuses = ("json_schema",) if given.only_json_mode else ()
-    with LlmServer(Recordings.load(), given.latency_ms / 1000, given.port, refuses) as server:
+    with LlmServer(Recordings.load(), given.latency_ms / 1000, refuses, port=given.port) as server:
         server.misbehave(*(FAULTS[name] for name in given.fault))
         print(f"listening on {server.base_url}", flush=True)
         threading.Event().wait()

@@ -20,8 +20,9 @@ from streams.errors import Broken, Exhausted, GraphtideError
 from streams.spending import NANO, Bill, Budget, Payer, Spent, Stage, paid_by
 from tests.support import llm_faults as fake
 from tests.support import openai_server as embedding
+from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status
 from tests.support.llm_server import LlmServer
-from tests.support.openai_server import DROPPED, NOT_JSON, SLOW, Fault, OpenAIServer, status
+from tests.support.openai_server import OpenAIServer
 
 SCHEMA = Schema("any", {"type": "object"})
 ASKED = [Message("system", "You read."), Message("user", "Halden Station was founded in 1961 by Ida Moreau.")]
@@ -39,8 +40,10 @@ def server() -> Iterator[LlmServer]:
 
 
 @contextlib.asynccontextmanager
-async def model(server: LlmServer, accounts: Accounts, base_url: str = "") -> AsyncIterator[OpenAIChat]:
-    endpoint = ChatEndpoint(base_url or server.base_url, "m", timeout_s=0.5, limits=Limits(4))
+async def model(
+    server: LlmServer, accounts: Accounts, base_url: str = "", timeout_s: float = 60.0
+) -> AsyncIterator[OpenAIChat]:
+    endpoint = ChatEndpoint(base_url or server.base_url, "m", timeout_s=timeout_s, limits=Limits(4))
     chat = OpenAIChat(endpoint, accounts)
     yield chat
     await chat.close()
@@ -113,7 +116,7 @@ async def test_call_whose_cost_nobody_knows_counts_as_expected(server: LlmServer
     accounts = priced()
     server.misbehave(fault)
     with paid_by(Payer("g")):
-        async with model(server, accounts) as chat:
+        async with model(server, accounts, timeout_s=0.5) as chat:
             with pytest.raises(GraphtideError):
                 await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
     assert await settled(accounts) == EXPECTED
@@ -141,7 +144,7 @@ async def test_call_that_takes_learning_the_dialect_is_paid_once() -> None:
         assert len(server.seen) == 4 and await settled(accounts) == said(server)
 
 
-@pytest.mark.parametrize(("fault", "usage"), [(None, 7), (embedding.NAN, 7), (embedding.NOT_JSON, 0), (status(500), 0)])
+@pytest.mark.parametrize(("fault", "usage"), [(None, 7), (embedding.NAN, 7), (NOT_JSON, 0), (status(500), 0)])
 async def test_embedding_is_charged_whether_its_vectors_are_good_or_not(fault: Fault | None, usage: int) -> None:
     """By the usage that is said, else by what was sent; an error status is free."""
     accounts = Accounts(rules=Rules({"e": Price(1.0)}))
@@ -152,7 +155,7 @@ async def test_embedding_is_charged_whether_its_vectors_are_good_or_not(fault: F
         with contextlib.suppress(GraphtideError):
             await embedder.embed(["one two three"])
         await embedder.close()
-    counted = usage or (3 if fault is embedding.NOT_JSON else 0)
+    counted = usage or (3 if fault is NOT_JSON else 0)
     expected = {Stage.EMBED: Spent(1, counted, 0, counted * 1_000)} if counted else {}
     assert await accounts.spending.stages("g") == expected
     assert await accounts.spending.document("g", "d") == Spent(cost_nano=counted * 1_000)

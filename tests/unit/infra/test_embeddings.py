@@ -21,7 +21,8 @@ from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
 from infra.models.retry_after import MAX_WAIT_S, retry_after_s
 from streams.errors import Broken, Rejected, Retryable
 from tests.support import openai_server as fake
-from tests.support.openai_server import OpenAIServer, status, vector_of
+from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status
+from tests.support.openai_server import OpenAIServer, vector_of
 
 KEY = "sk-very-secret-0123456789"
 
@@ -172,8 +173,8 @@ async def test_openai_embedder_takes_vectors_in_any_order(server: OpenAIServer, 
         (status(408), None),
         (status(401, f"Incorrect API key provided: {KEY}"), 60.0),
         (status(404), 60.0),
-        (fake.DROPPED, None),
-        (fake.NOT_JSON, None),
+        (DROPPED, None),
+        (NOT_JSON, None),
         (fake.NO_DATA, None),
         (fake.BAD_BASE64, None),
         (fake.WRONG_COUNT, None),
@@ -184,7 +185,7 @@ async def test_openai_embedder_takes_vectors_in_any_order(server: OpenAIServer, 
     ],
 )
 async def test_openai_embedder_raises_retryable_once_when_it_may_work_later(
-    server: OpenAIServer, embedder: OpenAIEmbedder, fault: fake.Fault, wait_s: float | None
+    server: OpenAIServer, embedder: OpenAIEmbedder, fault: Fault, wait_s: float | None
 ) -> None:
     """One call, one attempt, one Retryable with the endpoint's wait; the next call works."""
     server.misbehave(fault)
@@ -219,7 +220,7 @@ async def test_openai_embedder_raises_retryable_when_nothing_listens() -> None:
 async def test_openai_embedder_raises_retryable_when_the_answer_is_late(server: OpenAIServer) -> None:
     """A hanging endpoint costs the time-out, not for ever."""
     client = OpenAIEmbedder(EmbeddingEndpoint(server.base_url, "m", timeout_s=0.2))
-    server.misbehave(fake.SLOW)
+    server.misbehave(SLOW)
     with pytest.raises(Retryable, match=r"did not answer within 0\.2 s"):
         await client.embed(["x"])
     await client.close()

@@ -8,7 +8,8 @@ import pytest
 
 from infra.models.openai_chat import ChatEndpoint, OpenAIChat
 from infra.models.openai_judge import OpenAIJudge
-from tests.support.llm_server import LlmServer, Seen, status
+from tests.support.endpoints import status
+from tests.support.llm_server import LlmServer, Seen
 
 PAIR = (("red sox", "team"), ("boston red sox", ""))
 

@@ -15,8 +15,8 @@ from infra.models.openai_extraction import OpenAIExtractor
 from streams.errors import Retryable
 from streams.models import ContextPassage, Generated
 from tests.support import llm_faults as fake
+from tests.support.endpoints import DROPPED, NOT_JSON, Fault, status
 from tests.support.llm_server import LlmServer, Seen
-from tests.support.openai_server import DROPPED, NOT_JSON, Fault, status
 
 QUESTION = "Who founded Halden Station?"
 CONTEXT = (

@@ -26,8 +26,8 @@ from streams.errors import Rejected, Retryable
 from streams.models import Found, FoundEntity, FoundRelation
 from tests.support import llm_faults as fake
 from tests.support.bench_data import ROOT
+from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status
 from tests.support.llm_server import LlmServer, Seen
-from tests.support.openai_server import DROPPED, NOT_JSON, SLOW, Fault, status
 
 KEY = "sk-very-secret-0123456789"
 TITLE = "Halden Station"

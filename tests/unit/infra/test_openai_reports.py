@@ -20,8 +20,8 @@ from infra.models.report_memo import MemoisedReporter
 from streams.errors import Retryable
 from streams.models import Rater
 from streams.spending import Payer, paid_by
+from tests.support.endpoints import status
 from tests.support.llm_server import LlmServer, Seen
-from tests.support.openai_server import status
 
 SMALL = Subject(
     7,

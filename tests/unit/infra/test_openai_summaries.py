@@ -14,8 +14,8 @@ from infra.models.openai_chat import ChatEndpoint, OpenAIChat
 from infra.models.openai_summaries import OpenAISummarizer
 from infra.models.summary_memo import MemoisedSummarizer
 from streams.errors import Retryable
+from tests.support.endpoints import status
 from tests.support.llm_server import LlmServer
-from tests.support.openai_server import status
 
 ADA = Profile(
     "e-00ff00ff00ff00ff",

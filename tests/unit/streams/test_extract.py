@@ -18,7 +18,8 @@ from streams.ports import Outcome, Position, Record, State
 from streams.spending import payer
 from streams.upkeep import REPLY, REQUEST
 from tests.support.backends import NAMES, Backend, Clock, opened
-from tests.support.openai_server import NAN, NOT_JSON, OpenAIServer, status
+from tests.support.endpoints import NOT_JSON, status
+from tests.support.openai_server import NAN, OpenAIServer
 from tests.support.stages import (
     Minded,
     Seen,
