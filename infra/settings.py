@@ -15,9 +15,14 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsError as UnreadableError
 
 PREFIX = "GRAPHTIDE_"
 FILE = "graphtide.toml"
+
+
+_OF_COMMANDS = ("API_KEY", "CA_FILE", "CLIENT_CERT", "CONFIG", "URL")
+_OF_DEVELOPMENT = ("TEST_", "BENCH_", "BUILD_")
 
 
 class SettingsError(Exception):
@@ -55,7 +60,7 @@ class Settings(BaseSettings):
     llm_concurrency: int = Field(default=8, ge=1)
     llm_requests_per_minute: int = Field(default=500, ge=0)
     llm_tokens_per_minute: int = Field(default=200_000, ge=0)
-    llm_timeout_s: float = Field(default=120.0, gt=0)
+    llm_timeout_s: float = Field(default=120.0, gt=0, allow_inf_nan=False)
     llm_max_output_tokens: int = Field(default=8192, ge=64)
     llm_judge: bool = False
     llm_gleaning: bool = False
@@ -70,14 +75,14 @@ class Settings(BaseSettings):
     llm_rating_model: str = ""
     reports_lazy: bool = False
     entity_summaries: bool = True
-    reports_least_change: float = Field(default=0.2, ge=0, le=1)
+    reports_least_change: float = Field(default=0.2, ge=0, le=1, allow_inf_nan=False)
     embedding_base_url: str = ""
     embedding_api_key: SecretStr = SecretStr("")
     embedding_model: str = ""
     embedding_concurrency: int = Field(default=8, ge=1)
     embedding_requests_per_minute: int = Field(default=0, ge=0)
     embedding_tokens_per_minute: int = Field(default=0, ge=0)
-    embedding_timeout_s: float = Field(default=60.0, gt=0)
+    embedding_timeout_s: float = Field(default=60.0, gt=0, allow_inf_nan=False)
 
     kafka: str = ""
     kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
@@ -88,7 +93,7 @@ class Settings(BaseSettings):
     kafka_ssl_cert_file: str = ""
     kafka_ssl_key_file: str = ""
     kafka_prefix: str = ""
-    kafka_session_timeout_s: float = Field(default=30.0, ge=1)
+    kafka_session_timeout_s: float = Field(default=30.0, ge=1, allow_inf_nan=False)
     bolt: str = ""
     bolt_user: str = ""
     bolt_password: SecretStr = SecretStr("")
@@ -104,8 +109,8 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)
     grpc_port: int = Field(default=50051, ge=0, le=65535)
-    shutdown_timeout_s: float = Field(default=20.0, gt=0)
-    drain_s: float = Field(default=0.0, ge=0)
+    shutdown_timeout_s: float = Field(default=20.0, gt=0, allow_inf_nan=False)
+    drain_s: float = Field(default=0.0, ge=0, allow_inf_nan=False)
 
     insecure: bool = False
     api_keys_file: str = ""
@@ -113,9 +118,9 @@ class Settings(BaseSettings):
     jwt_algorithm: str = "RS256"
     jwt_issuer: str = ""
     jwt_audience: str = ""
-    jwt_leeway_s: float = Field(default=30.0, ge=0, le=600)
+    jwt_leeway_s: float = Field(default=30.0, ge=0, le=600, allow_inf_nan=False)
     jwt_claim: str = "graphtide"
-    key_requests_per_second: float = Field(default=0.0, ge=0)
+    key_requests_per_second: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     tries_per_minute: int = Field(default=60, ge=1)
     metrics_open: bool = False
     tls_cert_file: str = ""
@@ -125,7 +130,7 @@ class Settings(BaseSettings):
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     otlp_endpoint: str = Field(default="", pattern=r"^(https?://\S+)?$")
-    otlp_sampled_share: float = Field(default=1.0, ge=0, le=1)
+    otlp_sampled_share: float = Field(default=1.0, ge=0, le=1, allow_inf_nan=False)
 
     max_body_bytes: int = Field(default=8 << 20, ge=1024)
     max_batch: int = Field(default=1000, ge=1)
@@ -139,8 +144,8 @@ class Settings(BaseSettings):
     max_top_k: int = Field(default=100, ge=1)
     max_filter_values: int = Field(default=1000, ge=1)
     max_in_flight: int = Field(default=256, ge=1)
-    query_timeout_s: float = Field(default=30.0, gt=0)
-    body_timeout_s: float = Field(default=60.0, gt=0)
+    query_timeout_s: float = Field(default=30.0, gt=0, allow_inf_nan=False)
+    body_timeout_s: float = Field(default=60.0, gt=0, allow_inf_nan=False)
 
 
 def load_settings(given: Mapping[str, object] | None = None, file: Path | None = None) -> Settings:
@@ -156,9 +161,19 @@ def load_settings(given: Mapping[str, object] | None = None, file: Path | None =
     below = {name: value for name, value in filed.items() if name not in said and not _in_environment(name)}
     try:
         return Settings(**below, **said)  # type: ignore[arg-type]
+    except UnreadableError as error:
+        field = next((name for name in Settings.model_fields if f'"{name}"' in str(error)), "a table")
+        raise SettingsError(f"{PREFIX}{field.upper()} in the environment is wrong: it must be JSON") from None
     except ValidationError as error:
         places = dict.fromkeys(below, str(chosen)) | dict.fromkeys(said, "the command line")
         raise SettingsError(_complaint(error, places)) from None  # the cause would print a secret's value
+
+
+def unknown_variables() -> list[str]:
+    """The variables of the environment that look like settings and are none: misspelt, most likely."""
+    known = {name.upper() for name in Settings.model_fields} | set(_OF_COMMANDS)
+    named = (name.removeprefix(PREFIX) for name in sorted(os.environ) if name.startswith(PREFIX))
+    return [PREFIX + name for name in named if name not in known and not name.startswith(_OF_DEVELOPMENT)]
 
 
 def _in_environment(name: str) -> bool:

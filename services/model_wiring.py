@@ -107,6 +107,11 @@ def plan(settings: Settings) -> Plan:
     """Raises Broken for half an endpoint, a bad prompt, a budget in money without prices."""
     if settings.embedding_base_url and not settings.embedding_model:
         raise Broken("GRAPHTIDE_EMBEDDING_BASE_URL is set, GRAPHTIDE_EMBEDDING_MODEL is not: name the model to ask for")
+    if settings.embedding_model and not settings.embedding_base_url:
+        raise Broken(
+            "GRAPHTIDE_EMBEDDING_MODEL is set, GRAPHTIDE_EMBEDDING_BASE_URL is not (https://api.openai.com/v1 for "
+            "OpenAI): set it, or hashing embeddings would stand in"
+        )
     if bool(settings.llm_base_url) != bool(settings.llm_model):
         raise Broken(
             "a language model needs both GRAPHTIDE_LLM_BASE_URL (https://api.openai.com/v1 for OpenAI) "

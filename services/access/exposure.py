@@ -21,6 +21,11 @@ def gate_of(settings: Settings) -> Gate:
 
     Raises Broken when a file cannot be used, and when `host` is not this machine alone and nothing guards it.
     """
+    if (settings.jwt_issuer or settings.jwt_audience) and not settings.jwt_key_file:
+        raise Broken(
+            "GRAPHTIDE_JWT_ISSUER or GRAPHTIDE_JWT_AUDIENCE is set, and GRAPHTIDE_JWT_KEY_FILE is not: without the key "
+            "no token is asked for"
+        )
     keys = key_file(settings.api_keys_file) if settings.api_keys_file else None
     tokens = TokenVerifier(_rules(settings)) if settings.jwt_key_file else None
     fairness = Fairness(settings.max_in_flight, settings.key_requests_per_second, settings.tries_per_minute)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import logging
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infra.logs import configure
-from infra.settings import Settings, SettingsError, load_settings
+from infra.settings import Settings, SettingsError, load_settings, unknown_variables
 from services.cli.exits import USAGE, CommandError
 from services.cli.faces import Faces, Parts, faced, guard_of, listen
 from services.cli.terminal import tell
@@ -30,13 +31,12 @@ if TYPE_CHECKING:
     from services.access.gate import Gate
 
 
+log = logging.getLogger("graphtide")
+
+
 def serve_until_stopped(given: Mapping[str, object], config: Path | None, as_json: bool) -> None:
     """Serve until SIGTERM or SIGINT. Raises CommandError when it cannot start."""
-    try:
-        settings = load_settings(given, config)
-    except SettingsError as error:
-        raise CommandError(str(error), USAGE) from error
-    configure(settings)
+    settings = settled(given, config)
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(settings, as_json))
@@ -44,6 +44,18 @@ def serve_until_stopped(given: Mapping[str, object], config: Path | None, as_jso
         raise CommandError(str(error)) from error
     except asyncio.CancelledError:
         tell("graphtide: stopped before it was ready, or without waiting")
+
+
+def settled(given: Mapping[str, object], config: Path | None) -> Settings:
+    """The settings, with the log as they want it. Raises CommandError."""
+    try:
+        settings = load_settings(given, config)
+    except SettingsError as error:
+        raise CommandError(str(error), USAGE) from error
+    configure(settings)
+    for name in unknown_variables():
+        log.warning("%s is no setting, and has no effect; is it misspelt?", name)
+    return settings
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -18,14 +18,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra.logs import configure
-from infra.settings import Settings, SettingsError, load_settings
+from infra.settings import Settings
 from services.access.gate import Gate
 from services.application import Health
 from services.arriving import Arriving
-from services.cli.exits import USAGE, CommandError
+from services.cli.exits import CommandError
 from services.cli.faces import Faces, Parts, faced, guard_of, listen
-from services.cli.serving import loop_factory, new_registry, on_signals, spare_the_collector
+from services.cli.serving import loop_factory, new_registry, on_signals, settled, spare_the_collector
 from services.cli.terminal import tell
 from services.health import readiness
 from streams.errors import GraphtideError
@@ -43,11 +42,7 @@ FACED = ("query", "gateway")
 
 def work_until_stopped(role: str, given: Mapping[str, object], config: Path | None, as_json: bool) -> None:
     """Run the role until SIGTERM or SIGINT. Raises CommandError when it cannot start."""
-    try:
-        settings = load_settings(given, config)
-    except SettingsError as error:
-        raise CommandError(str(error), USAGE) from error
-    configure(settings)
+    settings = settled(given, config)
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_work(role, settings, as_json))

@@ -25,6 +25,7 @@ from infra.settings import Settings
 from services.application import Application
 from services.background import start, stop
 from services.cluster.backing import Backing, check_model
+from services.cluster.checking import check_cluster
 from services.cluster.roles import ROLES, Tools, Worker, replica
 from services.health import Warming, silent
 from services.model_wiring import Memos, open_models, plan
@@ -72,6 +73,7 @@ async def open_worker(
             raise Broken(
                 "a gateway needs GRAPHTIDE_QUERY, the address of the query replicas, such as dns:///query:50051"
             )
+        check_cluster(settings)
         async with traced(settings, role, registry), RemoteApplication.open(settings) as application:
             yield Worker(application.health, application)
         return
@@ -91,6 +93,7 @@ async def _tools(settings: Settings, registry: CollectorRegistry, warming: Warmi
             " other one, too, or none of them for the embedded runtime"
         )
     refuse_stale()
+    check_cluster(settings)
     chosen = plan(settings)
     async with AsyncExitStack() as stack:
         warming(lambda: "waiting for the graph database and Kafka")

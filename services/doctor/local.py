@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from infra import kernels
-from infra.settings import Settings
+from infra.settings import Settings, unknown_variables
 from services.access.exposure import gate_of, is_loopback
 from services.access.tls import certificates
+from services.cluster.checking import check_cluster
 from services.doctor import Finding
 from services.health import LEAST_FREE_BYTES
 from services.model_wiring import plan
@@ -24,11 +25,14 @@ _START = "the service does not start like this"
 
 def settings_findings(settings: Settings) -> Iterator[Finding]:
     """Contradictions, and what is left open."""
-    for check in (plan, gate_of, certificates):
+    for check in (plan, gate_of, certificates, check_cluster):
         try:
             check(settings)
         except Broken as error:
             yield Finding("settings", str(error), _START, "change the settings that it names (docs/settings.md)")
+    for name in unknown_variables():
+        why = "it has no effect, and what it was meant to set has its default"
+        yield Finding("settings", f"{name} is no setting", why, "correct its name (docs/settings.md)", serious=False)
     if bool(settings.kafka) != bool(settings.bolt):
         have, lack = ("kafka", "bolt") if settings.kafka else ("bolt", "kafka")
         what = f"GRAPHTIDE_{have.upper()} is set, and GRAPHTIDE_{lack.upper()} is not"

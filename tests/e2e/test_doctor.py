@@ -51,6 +51,12 @@ async def asked(settings: Settings) -> list[Finding]:
         ({"host": "0.0.0.0"}, "without credentials"),  # noqa: S104 -- what is found
         ({"api_keys_file": "/nowhere/keys.toml"}, "cannot be read"),
         ({"jwt_key_file": "/nowhere/key"}, "GRAPHTIDE_JWT_ISSUER"),
+        ({"jwt_issuer": "https://login.example"}, "GRAPHTIDE_JWT_KEY_FILE is not"),
+        ({"embedding_model": "e"}, "GRAPHTIDE_EMBEDDING_BASE_URL is not"),
+        ({"kafka_sasl_username": "u"}, "choose one with SASL"),
+        ({"kafka_ssl_ca_file": "ca.pem"}, "choose one with SSL"),
+        ({"bolt_ca_file": "/nowhere/ca"}, "GRAPHTIDE_BOLT_CA_FILE names /nowhere/ca, which cannot be used: No such"),
+        ({"query_ca_file": __file__}, "GRAPHTIDE_QUERY_CA_FILE names"),
         ({"tls_cert_file": "/nowhere/cert"}, "GRAPHTIDE_TLS_KEY_FILE"),
         ({"kafka": "127.0.0.1:9"}, "GRAPHTIDE_BOLT is not"),
         ({"max_body_bytes": 2000, "max_batch_bytes": 1999}, "max_batch_bytes"),

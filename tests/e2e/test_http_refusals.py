@@ -302,3 +302,58 @@ async def test_request_is_refused_when_too_many_are_in_progress(application: InM
             assert (await http.get("/healthz")).status_code == 200
             application.gate.set()
             assert "event: answer" in [line async for line in lines]
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET /healthz HTTP/1.1\r\nhost: a\r\nx-slow: "], ids=["silent", "dripping"])
+async def test_connection_that_never_ends_its_head_is_closed(
+    http: httpx.AsyncClient, begun: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of whoever says nothing and of whoever says a byte now and then; a second head on the connection likewise."""
+    monkeypatch.setattr("services.http.heads.HEAD_TIMEOUT_S", 0.3)
+    place = urlsplit(str(http.base_url))
+    for first in (b"", b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n"):
+        if first and not begun:
+            continue  # an idle connection is the server's own affair
+        reader, writer = await asyncio.open_connection(place.hostname, place.port)
+        writer.write(first)
+        if first:
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200")
+            await reader.readuntil(b"}")
+        writer.write(begun)
+        dripping = asyncio.create_task(drip(writer if begun else None))
+        async with asyncio.timeout(30):
+            assert await gone(reader)
+        dripping.cancel()
+        writer.close()
+
+
+async def drip(writer: asyncio.StreamWriter | None) -> None:
+    """A byte now and then, for as long as it is taken."""
+    while writer is not None and not writer.is_closing():
+        writer.write(b"a")
+        await asyncio.sleep(0.02)
+
+
+async def gone(reader: asyncio.StreamReader) -> bool:
+    """Whether the other side closed without a word."""
+    try:
+        return await reader.read(1) == b""
+    except ConnectionError:
+        return True
+
+
+async def test_body_that_is_slow_is_not_cut_by_the_patience_with_heads(
+    application: InMemoryApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A head that is whole has its answer, however long the body takes within its own limit."""
+    monkeypatch.setattr("services.http.heads.HEAD_TIMEOUT_S", 0.3)
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b'{"text": '
+        await asyncio.sleep(0.9)
+        yield b'"Ada met Bob."}'
+
+    async with http_service(create_app(application)) as url, httpx.AsyncClient(base_url=url) as client:
+        answered = await client.put(DOCUMENT, content=slowly(), headers=AS_JSON)
+    assert answered.status_code == 202

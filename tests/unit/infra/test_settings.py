@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.settings import PREFIX, Settings, SettingsError, load_settings
+from infra.settings import PREFIX, Settings, SettingsError, load_settings, unknown_variables
 from services.protocol.limits import Limits
 
 
@@ -76,6 +76,31 @@ def test_settings_name_the_variable_when_the_environment_is_wrong(monkeypatch: p
     monkeypatch.setenv("GRAPHTIDE_PORT", "many")
     with pytest.raises(SettingsError, match="GRAPHTIDE_PORT in the environment is wrong"):
         load_settings()
+
+
+@pytest.mark.parametrize("name", ["prices", "budgets"])
+def test_settings_name_the_variable_when_a_table_is_no_json(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for any other value, and not as an error of the library."""
+    monkeypatch.setenv(f"GRAPHTIDE_{name.upper()}", "nonsense")
+    with pytest.raises(SettingsError, match=f"GRAPHTIDE_{name.upper()} in the environment is wrong: it must be JSON"):
+        load_settings()
+
+
+@pytest.mark.parametrize("value", ["1e999", "-1e999", "nan"])
+def test_settings_take_no_number_that_is_none(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No time, rate or share is infinite."""
+    for name, field in Settings.model_fields.items():
+        if field.annotation is float:
+            with monkeypatch.context() as one, pytest.raises(SettingsError, match=name.upper()):
+                one.setenv(f"GRAPHTIDE_{name.upper()}", value)
+                load_settings()
+
+
+def test_unknown_variables_are_those_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A misspelt one; not a setting, nor what the command line reads."""
+    for name in ("API_KEYS_FLIE", "PORT", "URL", "API_KEY"):
+        monkeypatch.setenv(f"GRAPHTIDE_{name}", "1")
+    assert unknown_variables() == ["GRAPHTIDE_API_KEYS_FLIE"]
 
 
 def test_settings_refuse_when_a_named_file_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
