@@ -79,7 +79,7 @@ def _estimated(passages: Sequence[Passage], folder: Path, data: Path, settings: 
     file = folder / "corpus.jsonl"
     lines = (json.dumps({"id": one.doc_id, "title": one.title, "text": one.text}) for one in passages)
     file.write_text("\n".join(lines))
-    given = {name.removeprefix("GRAPHTIDE_").lower(): value for name, value in settings.items()}
+    given: dict[str, Any] = {name.removeprefix("GRAPHTIDE_").lower(): value for name, value in settings.items()}
     given |= {"data": data, "prices": PRICES}
     found = find_documents([str(file)], "x")
     return dict(estimate_all(GRAPH, found, given, None, lambda _: None).as_json())
@@ -131,7 +131,7 @@ def _change(running: Service, server: LlmServer, passages: Sequence[Passage]) ->
         client.put(f"/v1/graphs/{GRAPH}/documents/{one.doc_id}", json=body).raise_for_status()
         _settled(client)
         seconds = time.monotonic() - started
-        changed = {"doc_id": one.doc_id, "passages": len(chunker.split(one.text)), "seconds": seconds}
+        changed: dict[str, Any] = {"doc_id": one.doc_id, "passages": len(chunker.split(one.text)), "seconds": seconds}
         changed["calls"] = len(server.seen) - calls
         client.put(f"/v1/graphs/{GRAPH}/documents/{one.doc_id}", json=body | {"text": one.text}).raise_for_status()
         _settled(client)

@@ -31,9 +31,10 @@ from graph.consolidation import Consolidator
 from graph.records import Change, Extraction
 from graph.reporting import Report, Subject, extractive
 from graph.retrieval import Question
+from graph.tokens import count_tokens
 from graph.vector_index import ExactIndex
 from graph.view import Indexes, LiveView
-from infra.models.chunking import SemanticChunker, count_tokens
+from infra.models.chunking import SemanticChunker
 from infra.models.hashing_embeddings import HashingEmbedder
 from infra.models.offline_extraction import OfflineExtractor
 from infra.models.openai_answers import OpenAIGenerator

@@ -91,7 +91,7 @@ def learned(view: LiveView, seed: int = 0) -> None:
     numbers = [number for number, chunk in view.chunks.items() if chunk.vector.any()]
     rows = encode(np.array([view.chunks[number].vector for number in numbers], np.float32))
     place = {number: row for row, number in enumerate(numbers)}
-    together = []
+    together: list[tuple[int, int]] = []
     for entity in view.entities.values():
         members = sorted(place[chunk] for chunk in entity.chunks if chunk in place)
         if len(members) <= TOGETHER:
@@ -105,7 +105,7 @@ def learned(view: LiveView, seed: int = 0) -> None:
 
     def accuracy(weights: Weights) -> float:
         scores = [weights.score(rows[found[cut:, 0]], rows[found[cut:, 1]]) for found in (pairs, chance)]
-        return max(((scores[0] > t).mean() + (scores[1] <= t).mean()) / 2 for t in np.linspace(0, 1, 201))
+        return max(float((scores[0] > t).mean() + (scores[1] <= t).mean()) / 2 for t in np.linspace(0, 1, 201))
 
     fit = fitted(*examples)
     print(f"held-out pairs told apart: learned {accuracy(fit):.3f}, by cosine {accuracy(UNTRAINED):.3f}")

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from rank_bm25 import BM25Okapi
+from rank_bm25 import BM25Okapi  # type: ignore[import-untyped]
 from rich.progress import track
 
 from tests.support.bench_data import (

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from xml.etree import ElementTree
 
 import networkx as nx
@@ -27,7 +27,7 @@ from infra.sqlite import SqliteBackend
 from services.cli.exits import FAILED, NOT_FOUND, CommandError
 from services.cli.exporting import Export, export
 from streams.memory import MemoryLog, now_ms
-from streams.ports import Commit, GraphCommit
+from streams.ports import Commit, GraphCommit, GraphStore
 from tests.support.commits import GRAPH, HOSTILE_NAMES, hostile, sample, write_to
 from tests.support.neo4j_server import GraphServer, clear
 from tests.support.records import plain
@@ -90,7 +90,7 @@ async def test_hostile_documents_change_nothing_but_their_own_rows(backend: Bolt
     before = [await run(backend, layout), await run(backend, types)]
     whole = digest(await backend.store.snapshot(GRAPH))
     other = [replace(one, graph="other") for one in hostile()]
-    writer = await write_to([_Renamed(backend)], other)
+    writer = await write_to([cast("GraphStore", _Renamed(backend))], other)
     after = [await run(backend, layout), await run(backend, types)]
     assert [sorted(map(str, one)) for one in before] == [sorted(map(str, one)) for one in after]
     assert digest(await backend.store.snapshot(GRAPH)) == whole
@@ -356,7 +356,7 @@ async def test_exported_cypher_makes_the_graph_again(
         for line in lines:
             statement = "\n".join(part for part in line.split("\n") if not part.startswith("//"))
             if statement.strip() and not statement.startswith("CREATE INDEX"):
-                session.run(statement).consume()  # type: ignore[arg-type]
+                session.run(statement).consume()
         made = {one["n"]["id"]: dict(one["n"]) for one in session.run("MATCH (n) WHERE n.id IS NOT NULL RETURN n")}
         tied = session.run("MATCH (a)-[r]->(b) RETURN a.id AS a, type(r) AS t, properties(r) AS own, b.id AS b")
         edges = Counter(str((one["a"], one["t"], sorted(one["own"].items()), one["b"])) for one in tied)

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from graph.records import GraphDelta
-from infra.bolt import BoltAddress, BoltBackend, BoltVectorStore
+from infra.bolt import BoltAddress, BoltBackend, BoltVectorStore, heads
 from infra.bolt import store as store_module
 from infra.bolt.cypher import NODE_TABLES
 from infra.bolt.database import Transaction
@@ -326,7 +326,7 @@ async def test_rebuild_that_was_taken_for_dead_is_not_switched_in(backend: BoltB
     await builds.sweep()
 
     async def switch(tx: Transaction) -> None:
-        head = await store_module.heads.hold(tx, "g")
+        head = await heads.hold(tx, "g")
         await builds.switch(tx, fresh, replace(_other(5, 9), version=9), head)
 
     with pytest.raises(Retryable, match="taken for dead"):

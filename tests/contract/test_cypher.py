@@ -96,7 +96,7 @@ def test_cypher_stands_in_one_module_only() -> None:
 def test_statement_begins_at_an_index(name: str, driver: Driver) -> None:
     """The server plans it without looking at all nodes, all nodes of a label, or all relationships of a type."""
     with driver.session() as session:
-        operators = set(_plan(session.run(f"EXPLAIN {statements()[name]}", _values(statements()[name]))))  # type: ignore[arg-type]
+        operators = set(_plan(session.run(f"EXPLAIN {statements()[name]}", _values(statements()[name]))))
     print(name, sorted(operators))
     scans = {operator for operator in operators if any(scan in operator for scan in SCANS)}
     assert scans <= ({"NodeByLabelScan"} if name in FEW_NODES else set()), sorted(operators)

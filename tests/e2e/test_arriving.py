@@ -62,7 +62,7 @@ async def test_every_route_says_that_the_process_starts_and_when_to_come_back(fa
             if not path.startswith("/v1/"):
                 continue
             url = path.replace("{graph}", "g").replace("{id}", "a").replace("{entity}", "e").replace("{letter}", "0-1")
-            said = {"text": "Ada met Bob."} if method == "put" else ASKED if path.endswith("query") else None
+            said: object = {"text": "Ada met Bob."} if method == "put" else ASKED if path.endswith("query") else None
             said = said or ([{"id": "a", "text": "Ada met Bob."}] if path.endswith("documents") else None)
             answered = await faces.http.request(method, url, json=said)
             if answered.status_code in (400, 415, 422):  # what is wrong by itself is said first

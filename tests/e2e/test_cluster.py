@@ -21,11 +21,10 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from infra.bolt import cypher
-from tests.support import law
 from tests.support.cluster import Cluster, until
 from tests.support.kafka_server import KafkaServer, fresh
 from tests.support.neo4j_server import GraphServer, clear
-from tests.support.processes import free_port
+from tests.support.processes import free_port, start_service
 from tests.support.wire import wire
 
 PARTITIONS = 4
@@ -161,7 +160,7 @@ def test_reports_are_written_once_a_question_at_any_replica_wished_for_them(live
     asked = {"question": "What are the main themes?", "mode": "global", "generate": False}
     assert client.post(f"{live[1]}/themes/query", json=asked).json()["parts"]
     for face in range(2):
-        until(lambda: _reports(client, f"{live[face]}/themes"))  # noqa: B023 - called before the next turn
+        until(lambda: bool(_reports(client, f"{live[face]}/themes")))  # noqa: B023 - called before the next turn
     assert not _reports(client, f"{live[0]}/silent")
 
 
@@ -251,7 +250,7 @@ def _disturb(cluster: Cluster) -> None:
 
 def embedded(bodies: Mapping[str, Body], data: Path) -> str:
     """The digest of a clean build of these documents in the embedded runtime."""
-    running = law.start_service(data)
+    running = start_service(data)
     try:
         with httpx.Client(base_url=f"{running.url}/v1/graphs/g", timeout=120) as own:
             batch = [{"id": doc_id, **said} for doc_id, said in sorted(bodies.items(), reverse=True)]

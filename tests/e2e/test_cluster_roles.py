@@ -12,22 +12,23 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
+from graph.records import DocumentInfo as Info
 from infra.models.accounting import Accounts
 from infra.models.memo import MemoryVectorStore
 from infra.models.tally import Tally
 from infra.settings import Settings
 from services.access.gate import Gate
-from services.application import Answer, Application, Ask, Health, Piece
+from services.application import Answer, Application, Ask, Health, Piece, Verification
 from services.cluster.backing import Backing, check_model
 from services.cluster.remote import RemoteApplication
-from services.cluster.roles import ROLES, Tools, Warming, Worker
+from services.cluster.roles import ROLES, Tools, Worker
+from services.health import Warming
 from services.http.app import create_app
 from services.model_wiring import Memos, open_models, plan
 from services.wiring import open_application
 from streams.errors import Broken, DeadlineExceeded, Invalid, NotFound, Retryable
 from streams.memory import MemoryBackend, MemoryOutbox
 from streams.memory.spending import MemorySpending
-from streams.messages import DocumentInfo as Info
 from streams.messages import DocumentMessage, metadata_pairs
 from streams.ports import State
 from tests.support.serving import grpc_service, http_service
@@ -292,6 +293,6 @@ async def refuses(*_: object) -> None:
     raise Broken("the login is refused")
 
 
-def verified_digest(verified: object) -> str:
+def verified_digest(verified: Verification) -> str:
     assert verified.differences == ()
     return str(verified.digest)

@@ -175,7 +175,7 @@ async def test_letters_pass_through_a_gateway_unchanged(service: Service) -> Non
 async def test_command_line_deals_with_letters(service: Service, tmp_path: Path) -> None:
     """A table, a letter that a terminal can show, a correction from a file, an end; exit codes say what went wrong."""
     table = await command("dlq", "list", "-g", "g", url=service.url)
-    assert (table.returncode, "bytes" in table.stdout, "schema" in table.stdout) == (0, True, True), table.err
+    assert (table.returncode, "bytes" in table.stdout, "schema" in table.stdout) == (0, True, True), table.stderr
     listed = json.loads((await command("dlq", "list", "-g", "g", "--json", url=service.url)).stdout)["letters"]
     ids = {one["doc_id"]: one["id"] for one in listed}
     shown = await command("dlq", "show", ids["bytes"], "-g", "g", url=service.url)

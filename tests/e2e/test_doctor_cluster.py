@@ -6,6 +6,7 @@ import asyncio
 import socket
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pydantic import SecretStr
 
@@ -126,7 +127,7 @@ async def test_index_that_is_behind_its_graph_is_found(tmp_path: Path) -> None:
             assert not [one for one in await told(url) if one.serious]
             view = application._runtime.views.get("g")
             assert view is not None
-            view.indexes.chunks.remove([next(iter(view.chunks))])
+            view.indexes.chunks.remove(np.array([next(iter(view.chunks))], np.int64))
             [said] = [one for one in await told(url) if one.about == "indexes"]
     assert "the chunks index of graph g holds 0 of 1" in said.what and said.cure == "graphtide rebuild --graph g"
 

@@ -31,7 +31,7 @@ async def over_grpc(application: Application, entity_id: str) -> pb.EntityStatus
     await server.start()
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            stub = GraphtideStub(channel)
+            stub = GraphtideStub(channel)  # type: ignore[no-untyped-call]
             assert not (await stub.Reports(pb.GraphRef(graph="g"))).reports
             found: pb.EntityStatus = await stub.GetEntity(pb.EntityRef(graph="g", id=entity_id))
             return found

@@ -10,7 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -72,11 +74,12 @@ async def test_books_documents_and_answers_say_what_the_endpoint_says(tmp_path: 
         read = server.seen[:]
         usage = (await application.document("g", "a")).usage
         tokens = sum(one.prompt_tokens for one in read), sum(one.completion_tokens for one in read)
-        assert usage == Usage(2, *tokens, pytest.approx(cost(server)))
+        assert replace(usage, cost=None) == Usage(2, *tokens)
+        assert usage.cost == pytest.approx(cost(server))
         answer = await application.query("g", Ask("Who founded Halden Station?"))
         asked = server.seen[-1]
-        paid = pytest.approx(asked.prompt_tokens * 2e-6 + asked.completion_tokens * 8e-6)
-        assert answer.usage == Usage(1, asked.prompt_tokens, asked.completion_tokens, paid)
+        assert replace(answer.usage, cost=None) == Usage(1, asked.prompt_tokens, asked.completion_tokens)
+        assert answer.usage.cost == pytest.approx(asked.prompt_tokens * 2e-6 + asked.completion_tokens * 8e-6)
         pieces = [piece async for piece in application.stream("g", Ask("Who founded Halden Station?"))]
         assert pieces[-1].usage == answer.usage  # type: ignore[union-attr]
         spending = (await application.stats("g")).spending
@@ -272,7 +275,9 @@ def command(environment: dict[str, str], *arguments: str) -> subprocess.Complete
 async def test_estimate_names_the_calls_and_prompts_that_a_run_then_takes(tmp_path: Path, server: LlmServer) -> None:
     """To the call and the token; and again, once the run has been, that the memo spares them all."""
     texts = [" ".join(f"{TEXT} {n}.{k}" for k in range(1 + 9 * n)) for n in range(5)]
-    lines = [{"id": f"d{n}", "title": f"Notes {n % 3}", "text": text} for n, text in enumerate(texts)]
+    lines: list[dict[str, Any]] = [
+        {"id": f"d{n}", "title": f"Notes {n % 3}", "text": text} for n, text in enumerate(texts)
+    ]
     lines += [{**lines[0], "id": "same text"}, {"id": "brought", "text": TEXT, "facts": []}]
     file, data = tmp_path / "notes.jsonl", tmp_path / "data"
     file.write_text("\n".join(map(json.dumps, lines)))

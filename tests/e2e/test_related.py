@@ -72,7 +72,7 @@ async def over_grpc(application: Application, request: pb.RelatedRequest) -> pb.
     await server.start()
     try:
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            found: pb.RelatedList = await GraphtideStub(channel).RelatedDocuments(request)
+            found: pb.RelatedList = await GraphtideStub(channel).RelatedDocuments(request)  # type: ignore[no-untyped-call]
             return found
     finally:
         await server.stop(1)

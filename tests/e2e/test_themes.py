@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from graph.records import DocumentInfo
 from infra.settings import Settings
 from services import sample
 from services.application import Application, Ask, Piece
 from services.wiring import open_application
 from streams.errors import NotFound, Retryable
-from streams.messages import DocumentInfo, DocumentMessage, GivenEntity, GivenFact
+from streams.messages import DocumentMessage, GivenEntity, GivenFact
 from tests.support.llm_server import LlmServer, Seen
 from tests.support.stages import eventually
 

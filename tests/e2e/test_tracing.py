@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import grpc
@@ -67,7 +67,7 @@ def parents(spans: list[Seen], trace: str = TRACE) -> dict[str, str]:
     return {one.name: ours[one.parent].name if one.parent in ours else "" for one in ours.values()}
 
 
-def said(spans: list[Seen], name: str, trace: str = TRACE) -> dict[str, object]:
+def said(spans: list[Seen], name: str, trace: str = TRACE) -> Mapping[str, object]:
     return next(one.said for one in spans if (one.name, one.trace) == (name, trace))
 
 

@@ -17,7 +17,7 @@ def hops_from(view: LiveView, starts: list[int], depth: int) -> dict[int, int]:
     """Entities within `depth` hops of a start, by networkx, without caps."""
     graph = nx.Graph([(u, v) for u, ends in view.neighbours.items() for v in ends])
     graph.add_nodes_from(starts)
-    return nx.multi_source_dijkstra_path_length(graph, set(starts), cutoff=depth, weight=lambda *_: 1)
+    return dict(nx.multi_source_dijkstra_path_length(graph, set(starts), cutoff=depth, weight=lambda *_: 1))
 
 
 def slow_explore(

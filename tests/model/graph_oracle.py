@@ -81,7 +81,8 @@ class GraphOracle:
 
     def _document_rows(self) -> Iterator[tuple[object, ...]]:
         for extraction in self.live:
-            names, seen = [], Counter()
+            names: list[str] = []
+            seen: Counter[str] = Counter()
             for place, unit in enumerate(extraction.units):
                 name = chunk_id(extraction.doc_id, unit.text, seen[unit.text])
                 seen[unit.text] += 1
@@ -91,15 +92,15 @@ class GraphOracle:
                 said: Counter[tuple[object, ...]] = Counter()
                 for key, mention in zip(keys, unit.mentions, strict=True):
                     said["mention", key, name, mention.name, mention.description] += 1
-                shown: Counter[tuple[object, ...]] = Counter()
+                shown: Counter[tuple[tuple[object, ...], str, str, int, str, str]] = Counter()
                 for fact in unit.facts:
                     triple = (keys[fact.subject], predicate_key(fact.predicate), keys[fact.object])
                     shown[
                         triple, fact.description, fact.sentence, fact.weight_milli, fact.valid_from, fact.valid_to
                     ] += 1
                 yield from ((*row, count) for row, count in said.items())
-                for (triple, text, sentence, weight, since, till), count in shown.items():
-                    yield ("evidence", *triple, name, text, sentence, weight, count, since, till)
+                for (ends, text, sentence, weight, since, till), count in shown.items():
+                    yield ("evidence", *ends, name, text, sentence, weight, count, since, till)
             info = extraction.info
             yield ("document", extraction.doc_id, info.title, info.source, info.occurred_at, info.metadata, names)
 
@@ -110,15 +111,15 @@ class GraphOracle:
             if ends[0] != ends[1]:
                 weights[ends[0], ends[1]] += count
         graph = nx.Graph(list(weights))
-        trussness = {}
+        trussness: dict[tuple[str, ...], int] = {}
         k = 2
         while graph.number_of_edges():
             for edge in graph.edges:
                 trussness[tuple(sorted(edge))] = k
             k += 1
             graph = nx.k_truss(graph, k)
-        for ends, weight in weights.items():
-            yield ("edge", list(ends), weight, trussness[ends])
+        for pair, weight in weights.items():
+            yield ("edge", list(pair), weight, trussness[pair])
 
 
 def _commonest(counts: Counter[str]) -> str:

@@ -31,7 +31,7 @@ def slow_examples(view: LiveView) -> tuple[list[Row], list[Row]]:
     held = {n: chunk for n, chunk in view.chunks.items() if chunk.vector.any()}
     key = {n: passage_key(chunk.doc_id, chunk.text, chunk.vector) for n, chunk in held.items()}
     mentioned = [entity.chunks for entity in view.entities.values() if len(entity.chunks) <= TOGETHER]
-    circles = [sorted((n for n in numbers if n in held), key=lambda n: key[n]) for numbers in (held, *mentioned)]
+    circles = [sorted((n for n in numbers if n in held), key=lambda n: key[n]) for numbers in (set(held), *mentioned)]
     rows = []
     for members in circles:
         pairs = zip(members, [*members[1:], *members[:1]], strict=True) if len(members) > 1 else []
@@ -46,7 +46,8 @@ def slow_weights(view: LiveView) -> NDArray[np.float64]:
     """The last layer by least squares over the examples, each kind weighing 1, the ridge as further examples."""
     together, chance = (np.array(rows, float).reshape(-1, FEATURES) / SCALE for rows in slow_examples(view))
     if not len(together) or not len(chance):
-        return np.eye(FEATURES)[1]
+        only_cosine: NDArray[np.float64] = np.eye(FEATURES)[1]
+        return only_cosine
     rows = np.concatenate((together / len(together) ** 0.5, chance / len(chance) ** 0.5, np.eye(FEATURES) * RIDGE**0.5))
     wanted = np.concatenate((np.full(len(together), len(together) ** -0.5), np.zeros(len(chance) + FEATURES)))
     found: NDArray[np.float64] = np.linalg.lstsq(rows, wanted)[0]

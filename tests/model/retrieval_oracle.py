@@ -102,7 +102,7 @@ def small_view(
         u, v = sorted((labels[subject], labels[object_]))
         if u != v:
             edges[u, v] += said[number]
-    ends, values = trussness.build(np.array(list(edges), np.int32).reshape(-1, 2)).edges()
+    pairs, values = trussness.build(np.array(list(edges), np.int32).reshape(-1, 2)).edges()
     view = LiveView("small", Indexes(index(), index(), index()))
     view.apply(
         GraphDelta(
@@ -124,7 +124,7 @@ def small_view(
                 for name, number in labels.items()
             ),
             edges=tuple(
-                EdgeRow(u, v, edges[u, v], k) for (u, v), k in zip(ends.tolist(), values.tolist(), strict=True)
+                EdgeRow(u, v, edges[u, v], k) for (u, v), k in zip(pairs.tolist(), values.tolist(), strict=True)
             ),
             snapshot=True,
             communities=_hierarchy(labels),

@@ -106,7 +106,7 @@ async def test_worker_that_is_stuck_in_a_rebalance_gives_up_and_lets_the_others_
     async with asyncio.timeout(PATIENCE_S):
         while not stuck.assigned():
             await stuck.poll(1, 1.0)
-    app.on_partitions_revoked.connect(hang, weak=False)  # type: ignore[arg-type]
+    app.on_partitions_revoked.connect(hang, weak=False)
     async with one.working(one.stage()):
         with pytest.raises(Retryable, match="did not settle"):
             async with asyncio.timeout(PATIENCE_S):
@@ -129,7 +129,7 @@ async def test_worker_whose_group_was_told_of_no_partitions_gets_them_soon(kafka
         told.set()
 
     try:
-        consumer._app.on_partitions_assigned.connect(tell, weak=False)  # type: ignore[arg-type]
+        consumer._app.on_partitions_assigned.connect(tell, weak=False)
         await consumer.open()
         async with asyncio.timeout(PATIENCE_S):
             await told.wait()

@@ -85,7 +85,8 @@ async def write_to(
     stores: Sequence[GraphStore], documents: Sequence[DocumentMessage], gone: Sequence[str] = (), batch_size: int = 8
 ) -> Consolidator:
     """Commit the documents, then the deletion of `gone`, to every store alike; returns the writer."""
-    writer, live = Consolidator(GRAPH), {}
+    writer = Consolidator(GRAPH)
+    live: dict[str, Extraction] = {}
     held = [await store.claim(0) for store in stores]
     news: list[tuple[str, Extraction | None]] = [(one.doc_id, one) async for one in extracted(documents)]
     news += [(doc_id, None) for doc_id in gone]

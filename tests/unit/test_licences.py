@@ -14,7 +14,8 @@ def licence(name: str) -> str:
     """What a distribution says of its licence, in whichever field it says it."""
     about = metadata.metadata(name)
     classifiers = [line for line in about.get_all("Classifier", []) if line.startswith("License")]
-    return " ".join([about.get("License-Expression") or "", (about.get("License") or "")[:200], *classifiers])
+    named = [line[:200] for field in ("License-Expression", "License") for line in about.get_all(field, [])]
+    return " ".join([*named, *classifiers])
 
 
 def locked() -> list[str]:

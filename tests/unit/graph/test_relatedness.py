@@ -15,15 +15,17 @@ from graph.relatedness import encode, pair_features
 from graph.relatedness.features import FEATURES, SCALE
 from graph.relatedness.pairs import BUCKETS, TOGETHER, Circle, Pair, Passage
 from graph.relatedness.statistics import Examples, Weights, fitted
+from graph.vector_index import Vectors
 from graph.view import LiveView
 from tests.model.relatedness_oracle import slow_examples, slow_features, slow_weights
 from tests.model.retrieval_oracle import SmallDocument, random_documents, small_view
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
 
-def unit_vectors(seed: int, count: int, dimensions: int = 24) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+def unit_vectors(seed: int, count: int, dimensions: int = 24) -> Vectors:
     vectors = np.random.default_rng(seed).normal(size=(count, dimensions))
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    unit: Vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return unit
 
 
 def sums_of(view: LiveView) -> list[object]:

@@ -46,7 +46,7 @@ def _array(pairs: set[Pair] | list[Pair]) -> EdgeArray:
     return np.array(sorted(pairs), dtype=np.int32).reshape(-1, 2)
 
 
-def _values(built: Trussness) -> dict[Pair, int]:
+def _values(built: Trussness | TrussnessOracle) -> dict[Pair, int]:
     edges, values = built.edges()
     return {(u, v): k for (u, v), k in zip(edges.tolist(), values.tolist(), strict=True)}
 

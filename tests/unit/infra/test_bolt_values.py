@@ -47,7 +47,7 @@ def test_failure_takes_the_most_specific_class_and_says_what_the_driver_said() -
         (driver.ClientError("Unable to commit due to unique constraint violation on :A(b)"), Retryable, "same time"),
         (driver.ClientError("something else"), Broken, "refuses"),
         (ConnectionResetError("reset"), Retryable, "does not answer"),
-        (driver.IncompleteCommit("?"), Retryable, "unknown"),
+        (driver.IncompleteCommit("?"), Retryable, "unknown"),  # type: ignore[no-untyped-call]
     ):
         found = failure(error)
         assert type(found) is kind and words in str(found)
@@ -75,7 +75,10 @@ def test_address_hides_its_password_and_turns_a_certificate_into_tls(tmp_path: o
 
 def test_storage_mode_without_transactions_is_refused() -> None:
     """Memgraph says its mode among other things; the message names the cure."""
-    said = [{"storage info": "vertex_count", "value": 3}, {"storage info": "storage_mode", "value": "X"}]
+    said: list[dict[str, object]] = [
+        {"storage info": "vertex_count", "value": 3},
+        {"storage info": "storage_mode", "value": "X"},
+    ]
     for mode in ("IN_MEMORY_TRANSACTIONAL", "ON_DISK_TRANSACTIONAL"):
         check_storage_mode([said[0], {**said[1], "value": mode}])
     with pytest.raises(Broken, match="STORAGE MODE IN_MEMORY_TRANSACTIONAL"):

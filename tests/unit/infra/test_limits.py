@@ -233,7 +233,9 @@ async def test_gate_gives_graphs_turns_however_many_calls_one_has_waiting(limits
     seed = 5
     print(f"seed {seed}")
     rng, time = random.Random(seed), Time()
-    gate, through, waited = Gate(limits, "x", time.timing()), [], []
+    gate = Gate(limits, "x", time.timing())
+    through: list[str] = []
+    waited: list[tuple[int, int]] = []
 
     async def call(graph: str, tokens: int) -> None:
         before, own = len(through), sum(one == graph for one in waiting)

@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from infra.models.limits import Limits
-from infra.models.openai_answers import CUT_OFF, NOTHING_FITS, OpenAIGenerator
+from infra.models.openai_answers import CUT_OFF, OpenAIGenerator
 from infra.models.openai_chat import ChatEndpoint, OpenAIChat
 from infra.models.openai_extraction import OpenAIExtractor
+from infra.models.prompts import NOTHING_FITS
 from streams.errors import Retryable
 from streams.models import ContextPassage, Generated
 from tests.support import llm_faults as fake

@@ -97,7 +97,7 @@ async def test_generator_that_is_left_ends_its_span_in_another_context(collector
 
     async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
         left = pieces()
-        await asyncio.create_task(anext(left))  # type: ignore[arg-type]
+        await asyncio.create_task(anext(left))
         with span("here"):
             before = trace_id()
             await left.aclose()

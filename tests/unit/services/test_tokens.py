@@ -8,6 +8,7 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jwt
 import pytest
@@ -33,7 +34,7 @@ def test_token_gives_what_its_claim_says(tmp_path: Path) -> None:
     """Name, graphs, actions; a subject that cannot stand in a log is replaced."""
     verifier = TokenVerifier(rules(tmp_path))
     who = verifier.principal(token(graphs=["notes", "t-*"], actions=["read", "write"]))
-    assert (who.name, who.graphs, who.actions) == ("ada", ("notes", "t-*"), {Action.READ, Action.WRITE})
+    assert (who.name, who.graphs, who.actions) == ("ada", ("notes", "t-*"), frozenset((Action.READ, Action.WRITE)))
     assert verifier.principal(token(sub="a\nforged line")).name == "token"
 
 
@@ -59,7 +60,7 @@ def test_token_gives_what_its_claim_says(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_token_is_refused_when_a_claim_is_not_as_it_must_be(tmp_path: Path, claims: dict[str, object]) -> None:
+def test_token_is_refused_when_a_claim_is_not_as_it_must_be(tmp_path: Path, claims: dict[str, Any]) -> None:
     """Ends, issuers, audiences, and claims of the wrong shape."""
     with pytest.raises(Unauthenticated):
         TokenVerifier(rules(tmp_path)).principal(token(**claims))

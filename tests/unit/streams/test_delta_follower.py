@@ -13,14 +13,15 @@ import pytest
 
 from graph.consolidation import Consolidator
 from graph.digest import canonical_lines
-from graph.records import GraphDelta
-from streams import announcing, delta_follower, recounting
+from graph.records import Change, GraphDelta
+from streams import announcing, delta_follower
 from streams.announcing import briefly, wholly
 from streams.delta_follower import DeltaFollower
+from streams.errors import Rejected
 from streams.followers import Views
 from streams.memory import MemoryBackend, MemoryOutbox
 from streams.messages import DELTAS, DeltaNotice
-from streams.ports import Commit, GraphCommit, Position, Record
+from streams.ports import Commit, Consumer, Delivered, GraphCommit, Position, Record
 from streams.retrying import supervise
 from streams.upkeep import Kind, Reply
 from tests.support.stages import ExactKeeper, eventually, running
@@ -50,9 +51,7 @@ class Writer:
     async def rebuild(self) -> list[Record]:
         """The same rows under other inner numbers, at the next version, as a rebuild gives them."""
         old = self.world.writer
-        changes = [
-            recounting.Change(doc_id, None, one) for doc_id, one in sorted(self.world.live.items(), reverse=True)
-        ]
+        changes = [Change(doc_id, None, one) for doc_id, one in sorted(self.world.live.items(), reverse=True)]
         self.world.writer = fresh = Consolidator("world")
         fresh.version = old.version
         delta = replace(fresh.apply(changes), snapshot=True, communities=fresh.hierarchy())
@@ -204,7 +203,8 @@ async def test_follower_makes_a_reader_anew_that_brings_nothing(monkeypatch: pyt
     backend = MemoryBackend(3, outbox=MemoryOutbox())
     writer, views = Writer(backend, RandomWorld(random.Random(12))), Views(ExactKeeper())
     await writer.step()
-    reader, made = backend.log.reader, []
+    reader = backend.log.reader
+    made: list[Consumer] = []
 
     def deaf_at_first(topic: str, offsets: dict[int, int]) -> object:
         made.append(reader(topic, dict.fromkeys(range(3), 10**9) if not made else offsets))
@@ -283,16 +283,13 @@ def test_parts_put_together_are_the_delta() -> None:
     """Cut small, and put together: what the view needs is there to the bit; a part too few is Rejected."""
     delta = RandomWorld(random.Random(11)).step()
     records = wholly(delta, 1000)
-    parts = [
-        announcing.heard(announcing.Delivered(Position(0, number), 0, record))
-        for number, record in enumerate(records[1:])
-    ]
+    parts = [announcing.heard(Delivered(Position(0, number), 0, record)) for number, record in enumerate(records[1:])]
     slices = [one for one in parts if isinstance(one, announcing.Part)]
     assert len(slices) == len(records) - 1 > 2
     rebuilt = announcing.together(slices)
     assert sorted(canonical_lines(rebuilt)) == sorted(canonical_lines(delta))
     assert [row.vector.tobytes() for row in rebuilt.chunks] == [row.vector.tobytes() for row in delta.chunks]
-    with pytest.raises(announcing.Rejected, match="cut off"):
+    with pytest.raises(Rejected, match="cut off"):
         announcing.together(slices[:-1])
 
 

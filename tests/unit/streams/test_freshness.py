@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from streams import freshness
 from streams.freshness import ACCEPTED, MOST, Freshness, accepted, accepted_in
 
 NOW_S = 1_000.0
@@ -13,7 +12,7 @@ NOW_S = 1_000.0
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
     """What was observed, at a moment that stands still."""
-    monkeypatch.setattr(freshness.time, "time", lambda: NOW_S)
+    monkeypatch.setattr("streams.freshness.time.time", lambda: NOW_S)
     return []
 
 
