@@ -32,6 +32,9 @@ class ReportFinding:
 class ReportRow:
     """A community's report, with the chunks it rests on. `fingerprint` tells what content it was written from.
 
+    At level ENTITY it is an entity's summary (`graph/summaries.py`): `community` is a number of its id, below 0, and
+    `title` its id and a digest of its labels.
+
     `rating` is how much the community matters, 0 to 10. `sources` are all the chunks of the findings.
     """
 

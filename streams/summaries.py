@@ -24,7 +24,7 @@ from streams.reports import Due, Shelves
 from streams.spending import Payer, paid_by
 
 AT_ONCE = 16
-LOOKED_AT_ONCE = 128
+LOOKED_AT_ONCE = 32
 """Entities that are read under one lock."""
 
 

@@ -13,6 +13,7 @@ import pytest
 from graph import communities
 from graph.communities import Hierarchy
 from graph.records import DocumentInfo, DocumentRow, EdgeRow, GraphDelta
+from graph.summaries import ENTITY, number_of
 from streams.errors import Broken, Fenced, Rejected
 from streams.memory import MemoryBackend
 from streams.memory.rows import Rows
@@ -278,7 +279,7 @@ async def test_communities_go_on_from_a_snapshot(backend: Backend) -> None:
 
 
 async def test_reports_are_kept_by_community(backend: Backend) -> None:
-    """Saving again replaces, `gone` drops, graphs do not mix."""
+    """Saving again replaces, `gone` drops, graphs do not mix; the number of an entity is as good, however low."""
     said = (ReportFinding("Found \0", ("d#1",), ("r-1", "r-2")), ReportFinding("é", ("d#2",)))
     rows = [ReportRow(i, i % 2, f"f{i}", 3, "Title \0", "Summary é", ("d#1", "d#2"), said, i / 4) for i in (2, 1, 7)]
     await backend.store.save_reports("g", rows, [])
@@ -288,3 +289,8 @@ async def test_reports_are_kept_by_community(backend: Backend) -> None:
     assert list(await backend.store.reports("g")) == [newer, rows[2]]
     assert list(await backend.store.reports("h")) == rows[:1]
     assert list(await backend.store.reports("i")) == []
+    of_entity = replace(rows[0], community=number_of("e-ffffffffffffffff"), level=ENTITY)
+    await backend.store.save_reports("h", [of_entity], [])
+    assert list(await backend.store.reports("h")) == [of_entity, rows[0]]
+    await backend.store.save_reports("h", [], [of_entity.community])
+    assert list(await backend.store.reports("h")) == rows[:1]

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from graph.tokens import count_tokens
 from infra.models.accounting import Accounts, Price, Rules
-from infra.models.expectations import EXTRACTION_RATIO
+from infra.models.expectations import EXTRACTION_RATIO, HEADING_TOKENS
 from infra.models.limits import Limits
 from infra.models.openai_chat import ChatEndpoint, Message, OpenAIChat, Schema
 from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
@@ -28,7 +28,7 @@ SCHEMA = Schema("any", {"type": "object"})
 ASKED = [Message("system", "You read."), Message("user", "Halden Station was founded in 1961 by Ida Moreau.")]
 SENT = sum(count_tokens(one.text) for one in ASKED)
 PRICE = Price(2.0, 8.0)
-ANSWER = round(EXTRACTION_RATIO * count_tokens(ASKED[1].text))
+ANSWER = HEADING_TOKENS + round(EXTRACTION_RATIO * count_tokens(ASKED[1].text))
 EXPECTED = Spent(1, SENT, ANSWER, SENT * 2_000 + ANSWER * 8_000)
 
 
