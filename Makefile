@@ -45,7 +45,7 @@ unit: env
 test-secure: env ## Kafka with SASL and TLS, the graph database with TLS, and a whole cluster on them; two minutes
 	@$(BIN)/pytest tests/secure
 
-test-engines: env ## the chart on a real Kubernetes API server, which Go builds; a minute, and ten the first time
+test-engines: env ## the chart on Kubernetes' API server, the dashboards in Grafana; two minutes, the first time (Go builds them) twenty
 	@$(BIN)/pytest tests/engines
 
 bench: env ## measure the service on real documents and write the README's table

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import subprocess
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,92 +15,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from infra.grafana.dashboards import FOLDER, rendered
 from infra.grafana.panels import DASHBOARDS
-from services.application import Ask
-from streams.messages import DocumentMessage
-from tests.support.collector import Collector
-from tests.support.endpoints import status
-from tests.support.llm_faults import FAULTS
-from tests.support.llm_server import LlmServer, Seen
-from tests.support.maven import Unavailable
-from tests.support.processes import service
-from tests.support.prometheus import Programs, Prometheus, programs, running
-from tests.support.watched import watched_roles
+from tests.support.prometheus import Programs
+from tests.support.watching import RULES, Watched
 
 ROOT = Path(__file__).parents[2]
-RULES = ROOT / "infra" / "prometheus" / "rules.yml"
 METRICS = ROOT / "docs" / "metrics.md"
 RUNBOOKS = ROOT / "docs" / "runbooks.md"
 WINDOW = "20s"
-POISON = "Nobody can read this passage."
-
-
-@pytest.fixture(scope="module")
-def tools() -> Programs:
-    try:
-        return programs()
-    except Unavailable as missing:
-        pytest.skip(str(missing))
-
-
-@dataclass
-class Watched:
-    """What was set up: a Prometheus that has seen the load, and what it asks."""
-
-    prometheus: Prometheus
-    targets: list[str]
-
-
-def away(llm: LlmServer, collector: Collector) -> dict[str, str]:
-    return {"GRAPHTIDE_LLM_BASE_URL": llm.base_url, "GRAPHTIDE_OTLP_ENDPOINT": collector.endpoint}
-
-
-def unreadable(seen: Seen) -> str | None:
-    return "no JSON" if POISON in seen.asked else None
-
-
-def load(url: str, number: int) -> None:
-    """Some documents, an edit, a deletion, questions in two modes and one that is wrong, in three graphs."""
-    with httpx.Client(base_url=url, timeout=60) as client:
-        token = ""
-        for place in range(6):
-            text = f"Ada Lovelace {number} met Charles Babbage {place} in London. Babbage {place} designed an engine."
-            put = client.put(f"/v1/graphs/g/documents/d{place}", json={"text": text})
-            token = put.raise_for_status().json()["token"]
-        client.put(f"/v1/graphs/g/documents/poison{number}", json={"text": POISON})
-        client.put("/v1/graphs/poor/documents/a", json={"text": f"Rosa Delgado {number} sails the ship Meridian."})
-        for mode in ("local", "vector", "no-such-mode"):
-            client.post("/v1/graphs/g/query", json={"question": "Who met Babbage?", "mode": mode, "after": token})
-        client.delete("/v1/graphs/g/documents/d5")
-
-
-@pytest.fixture
-async def watched(tools: Programs, tmp_path: Path) -> AsyncIterator[Watched]:
-    """The embedded service with a language model, a cluster's roles, and Prometheus asking all of them."""
-    settings = {
-        "GRAPHTIDE_LLM_MODEL": "fake",
-        "GRAPHTIDE_LLM_API_KEY": "k",
-        "GRAPHTIDE_METRICS_OPEN": "true",
-        "GRAPHTIDE_PRICES": json.dumps({"fake": {"prompt": 1.0, "completion": 2.0}}),
-        "GRAPHTIDE_BUDGETS": json.dumps({"poor": {"tokens": 1}}),
-    }
-    with (
-        LlmServer(says=unreadable) as llm,
-        Collector() as collector,
-        service(tmp_path / "data", settings | away(llm, collector)) as one,
-    ):
-        async with watched_roles(tmp_path) as roles:
-            targets = [("serve", httpx.URL(one.url).netloc.decode()), *roles.targets]
-            with running(tmp_path, targets, RULES) as prometheus:
-                llm.misbehave(*[status(503)] * 3, FAULTS["unborne"])
-                for number in range(4):
-                    load(one.url, number)
-                    document = DocumentMessage("g", f"d{number}", f"Lena Abara {number} leads Kittiwake Station.")
-                    receipt = await roles.replica.publish([document])
-                    await roles.replica.query("g", Ask("Who leads Kittiwake?", after=receipt.token))
-                    seen = prometheus.query("sum(count_over_time(up[10m]))")
-                    before = float(seen[0]["value"][1]) if seen else 0.0
-                    prometheus.wait_for(f"sum(count_over_time(up[10m])) >= {before + 2 * len(targets)}")
-                yield Watched(prometheus, [at for _, at in targets])
 
 
 def ready(expression: str) -> str:

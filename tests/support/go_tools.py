@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,9 @@ CACHE = Path(os.environ.get("GRAPHTIDE_TEST_CACHE", ROOT / ".cache")) / "go"
 CHECKS = ROOT / "tests" / "support" / "gochecks"
 SERVERS = ROOT / "tests" / "support" / "goservers"
 HELM = "helm.sh/helm/v3/cmd/helm@v3.19.2"
+GRAFANA = "github.com/grafana/grafana@v1.9.2-0.20230609164553-81d85ce8028d"  # 10.0.0, the newest that is a module
+WIRE = "github.com/google/wire/cmd/wire@v0.6.0"  # writes what Grafana's own repository leaves to be generated
+GRAFANA_GO = "go1.21.13"  # newer ones do not compile what Grafana 10.0 needs
 KUBERNETES = "v1.34.4"  # as goservers/go.mod has it; a server built without it calls itself 0.0
 
 
@@ -56,6 +60,28 @@ def module(name: str) -> Path:
         pytest.skip(f"{name} cannot be fetched: Go is not installed")
     done = subprocess.run([go, "mod", "download", "-json", name], cwd="/", check=True, capture_output=True)
     return Path(json.loads(done.stdout)["Dir"])
+
+
+def grafana() -> Path:
+    """The server of Grafana, without its pages. The first build takes seven minutes of a processor."""
+    program, stamp = CACHE / "grafana", CACHE / "grafana.stamp"
+    said = f"{GRAFANA} {WIRE} {GRAFANA_GO}"
+    if program.exists() and stamp.exists() and stamp.read_text() == said:
+        return program
+    home = module(GRAFANA)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    environment = os.environ | {"GOTOOLCHAIN": GRAFANA_GO, "GOFLAGS": "-mod=mod"}
+    with tempfile.TemporaryDirectory() as made:
+        source = Path(made) / "grafana"
+        shutil.copytree(home, source, ignore=shutil.ignore_patterns("docs", "e2e", "node_modules"))
+        subprocess.run(["chmod", "-R", "u+w", str(source)], check=True)
+        for command in (
+            ["run", WIRE, "gen", "-tags", "oss", "./pkg/server"],
+            ["build", "-trimpath", "-ldflags", "-s -w -X main.version=10.0.0", "-o", str(program), "./pkg/cmd/grafana"],
+        ):
+            subprocess.run(["go", *command], cwd=source, check=True, env=environment)
+    stamp.write_text(said)
+    return program
 
 
 def _built(name: str, command: list[str], folder: Path) -> Path:

@@ -69,6 +69,7 @@ class Prometheus:
     """A running one: its HTTP API."""
 
     def __init__(self, url: str) -> None:
+        self.url = url
         self._client = httpx.Client(base_url=url, timeout=30)
 
     def query(self, expression: str) -> list[dict[str, Any]]:

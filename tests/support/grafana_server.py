@@ -1,0 +1,101 @@
+"""A real Grafana for tests, its server without its pages, provisioned from this repository's folder.
+
+It is Grafana 10.0, the newest that is published as a module; its HTTP API is what is asked.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+
+from tests.support import go_tools
+from tests.support.kafka_server import free_ports
+from tests.support.kubernetes_server import wait_until
+
+ROOT = Path(__file__).parents[2]
+PROVISIONING = ROOT / "infra" / "grafana" / "provisioning"
+DASHBOARDS = ROOT / "infra" / "grafana" / "dashboards"
+MOUNTED = "/var/lib/grafana/dashboards"  # where compose.yaml puts them
+# What the image of Grafana brings besides: folders that may be empty and must be there.
+OTHERS = ("plugins", "notifiers", "alerting")
+
+
+@dataclass(frozen=True, slots=True)
+class Grafana:
+    """A running one, for whoever has not logged in."""
+
+    client: httpx.Client
+    log: Path
+
+    def get(self, path: str) -> Any:
+        """What stands at a path of the API."""
+        answer = self.client.get(path)
+        answer.raise_for_status()
+        return answer.json()
+
+    def frames(self, target: dict[str, Any]) -> list[dict[str, Any]]:
+        """What a panel's query gives over the last ten minutes. Raises AssertionError with what Grafana says of it."""
+        query = {**target, "range": True, "intervalMs": 1_000, "maxDataPoints": 600}
+        body = {"queries": [query], "from": "now-10m", "to": "now"}
+        result = self.client.post("/api/ds/query", json=body).json()["results"][target["refId"]]
+        assert "error" not in result, f"{result['error']}: {target['expr']}"
+        frames: list[dict[str, Any]] = result["frames"]
+        return [frame for frame in frames if frame["data"]["values"]]
+
+
+@contextmanager
+def grafana(folder: Path, prometheus: str) -> Iterator[Grafana]:
+    """Grafana as compose.yaml sets it up, with a Prometheus of the test's."""
+    _provision(folder, prometheus)
+    (port,) = free_ports(1)
+    compose = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["grafana"]["environment"]
+    own = {
+        "GF_PATHS_DATA": str(folder / "data"),
+        "GF_PATHS_LOGS": str(folder / "logs"),
+        "GF_PATHS_PLUGINS": str(folder / "plugins"),
+        "GF_PATHS_PROVISIONING": str(folder / "provisioning"),
+        "GF_SERVER_HTTP_ADDR": "127.0.0.1",
+        "GF_SERVER_HTTP_PORT": str(port),
+        "GF_LOG_MODE": "console",
+    }
+    settings = {name: value.replace(MOUNTED, str(DASHBOARDS)) for name, value in compose.items()}
+    command = [str(go_tools.grafana()), "server", "--homepath", str(go_tools.module(go_tools.GRAFANA))]
+    log = folder / "grafana.log"
+    with (
+        log.open("wb") as written,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client,
+        subprocess.Popen(command, env=os.environ | settings | own, stdout=written, stderr=written) as process,
+    ):
+        try:
+            wait_until(lambda: process.poll() is not None or _healthy(client))
+            assert process.poll() is None, log.read_text()[-2000:]
+            yield Grafana(client, log)
+        finally:
+            process.terminate()
+
+
+def _healthy(client: httpx.Client) -> bool:
+    try:
+        return client.get("/api/health").is_success
+    except httpx.TransportError:
+        return False
+
+
+def _provision(folder: Path, prometheus: str) -> None:
+    """The repository's provisioning, with the addresses of this machine instead of the containers'."""
+    for name in OTHERS:
+        (folder / "provisioning" / name).mkdir(parents=True)
+    for file in PROVISIONING.glob("*/*.yml"):
+        there = folder / "provisioning" / file.parent.name / file.name
+        there.parent.mkdir()
+        said = file.read_text()
+        there.write_text(said.replace(MOUNTED, str(DASHBOARDS)).replace("http://prometheus:9090", prometheus))
+        assert there.read_text() != said
