@@ -18,6 +18,7 @@ from typing import TextIO
 
 from pydantic import SecretStr
 
+from infra.repetitions import Repetitions
 from infra.settings import Settings
 from streams.tracing import trace_id
 
@@ -40,6 +41,7 @@ def configure(settings: Settings, stream: TextIO | None = None) -> None:
     shaped = JsonLines(secrets, verbose) if settings.log_format == "json" else TextLines(secrets, verbose)
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(shaped)
+    handler.addFilter(Repetitions(OURS))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger(OURS).setLevel(settings.log_level)
     logging.captureWarnings(True)
