@@ -21,6 +21,8 @@ from tests.support.kafka_server import KafkaServer
 from tests.support.neo4j_server import GraphServer
 
 AWAY_S = 60.0
+pytestmark = pytest.mark.timeout(1200)
+"""Two courses with a minute of nothing in each; a busy machine may take minutes to start the servers, too."""
 
 
 @pytest.fixture(scope="module")

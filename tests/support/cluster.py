@@ -19,6 +19,7 @@ import httpx
 from infra.kafka.address import KafkaAddress
 from tests.support import failpoints
 from tests.support.neo4j_server import GraphServer
+from tests.support.processes import Held, held
 
 START_S = 120.0
 GRAPHTIDE = [sys.executable, "-c", "from services.cli import main; main()"]
@@ -31,11 +32,12 @@ class Ended(RuntimeError):  # noqa: N818 -- says what is the case, as the errors
 
 @dataclass(slots=True)
 class Process:
-    """A running process of the cluster, where it listens, and what it logs to."""
+    """A running process of the cluster, where it listens, what it logs to, and what it held when it was ready."""
 
     process: subprocess.Popen[str]
     said: Mapping[str, str]
     log: IO[bytes]
+    begun: Held | None = None
 
     def kill(self) -> None:
         """kill -9."""
@@ -137,6 +139,7 @@ class Cluster:
         if not line:
             raise Ended(f"{name} ended with {one.process.wait()} before it was ready: {one.logged()[-2000:]}")
         one.said = json.loads(line)
+        one.begun = held(one.process.pid)
         return one
 
     def worker(self, name: str, role: str) -> Process:

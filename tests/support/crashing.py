@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 
 from tests.support import failpoints
-from tests.support.processes import Service, start_service
+from tests.support.processes import Service, check_bounded, held, start_service
 
 ROOT = Path(__file__).parents[2]
 Body = dict[str, Any]
@@ -44,7 +44,7 @@ def start_armed(data: Path, failpoint: str, settings: Mapping[str, str] | None =
         assert code == -signal.SIGKILL, f"the service ended with {code} before it listened"
         return None
     said = json.loads(line)
-    return Service(process, said["http"], said["grpc"])
+    return Service(process, said["http"], said["grpc"], held(process.pid))
 
 
 @dataclass
@@ -144,7 +144,7 @@ class Crashing:
                 return
 
     def check(self, clean: str) -> None:
-        """I1 to I6, for a service that has settled. `clean` is the digest of a clean build of what is live."""
+        """I1 to I6 and I9, for a service that has settled. `clean` is the digest of a clean build of what is live."""
         stats = self.request("GET", "/stats").json()
         revisions = stats["revisions"]
         assert stats["lag"] == 0 and revisions["accepted"] == 0, stats
@@ -157,6 +157,8 @@ class Crashing:
         assert stats["version"] >= self.version
         assert self.request("GET", "/digest").json()["digest"] == verified["digest"] == clean
         self.version = stats["version"]
+        if self.service is not None:
+            check_bounded("serve", self.service.process.pid, self.service.begun)
 
 
 def stands(data: Path, graph: str) -> tuple[int, int]:

@@ -1,4 +1,5 @@
-"""The invariants I1 to I6 and I8 of a cluster that has settled, checked from outside against a model of what is live.
+"""The invariants I1 to I6, I8 and I9 of a cluster that has settled, checked from outside against a model of what is
+live.
 
 A `Course` is one graph of the cluster and what was done to it. Requests are sent until somebody answers them: servers
 and processes may be away, so a revision may be accepted twice, which changes nothing of the graph.
@@ -16,6 +17,7 @@ from neo4j import GraphDatabase
 
 from tests.recovery.walk import expected_digest
 from tests.support.cluster import Cluster
+from tests.support.processes import check_bounded
 
 FRONT = "front"
 PATIENCE_S = 150.0
@@ -105,6 +107,8 @@ class Course:
             assert index["live"] == stats["counts"][kind], ("I6", kind, stats)
         assert stats["version"] >= self.version, ("I5", stats, self.version)
         self.version = stats["version"]
+        for name, process in list(self.cluster.processes.items()):
+            check_bounded(name, process.process.pid, process.begun)
         return stats
 
     def _check_rising(self) -> None:

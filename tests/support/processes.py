@@ -22,13 +22,52 @@ CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a process holds of the machine: the most memory that it ever had, its open files, its threads."""
+
+    peak_bytes: int
+    files: int
+    threads: int
+
+
+MOST_MORE = Held(128 << 20, 96, 64)
+"""What a process of the tests' small graphs may come to hold beside what it began with (I9): a view and a write model
+are a megabyte, a pool of connections 32 files, a pool of threads 36.
+"""
+
+
+def held(pid: int) -> Held | None:
+    """What the process holds now; None when it has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+        said = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+        if "VmHWM" not in said:
+            return None
+        peak_bytes = int(said["VmHWM"].split()[0]) << 10
+        return Held(peak_bytes, len(list(Path(f"/proc/{pid}/fd").iterdir())), int(said["Threads"]))
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def check_bounded(name: str, pid: int, begun: Held | None) -> None:
+    """I9: a process that has not ended holds at most MOST_MORE than when it began."""
+    now = held(pid)
+    if now is None or begun is None:
+        return
+    for kind in ("peak_bytes", "files", "threads"):
+        more = getattr(now, kind) - getattr(begun, kind)
+        assert more <= getattr(MOST_MORE, kind), ("I9", name, kind, begun, now)
+
+
 @dataclass(slots=True)
 class Service:
-    """A running `graphtide serve`."""
+    """A running `graphtide serve`, and what it held when it said where it listens."""
 
     process: subprocess.Popen[str]
     url: str
     grpc: str
+    begun: Held | None = None
 
     def cpu_s(self) -> float:
         """CPU seconds the process has used, in user and kernel mode, all threads."""
@@ -82,7 +121,7 @@ def start_service(data: Path, settings: Mapping[str, str] | None = None, log: Pa
     if not line:
         raise RuntimeError(f"the service ended with {process.wait()} before it listened")
     said = json.loads(line)
-    return Service(process, said["http"], said["grpc"])
+    return Service(process, said["http"], said["grpc"], held(process.pid))
 
 
 def free_port() -> int:
