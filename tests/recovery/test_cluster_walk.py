@@ -14,6 +14,8 @@ from tests.support.neo4j_server import GraphServer
 
 SEED = 1
 STEPS = 40
+pytestmark = pytest.mark.timeout(900)
+"""A minute and a half; five where processes wait for a busy machine to start them."""
 
 
 @pytest.fixture
