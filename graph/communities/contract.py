@@ -6,8 +6,9 @@ a community keeps its id while it keeps most of its members, the larger part kee
 community in a merge.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,20 @@ class Hierarchy:
     levels: Int32
     parents: Int64
     next_id: int
+
+    @classmethod
+    def of_rows(cls, members: Sequence[Sequence[int]], tree: Sequence[Sequence[int]], next_id: int) -> Self:
+        """Of (node, community) and (community, level, parent), each ascending, as stores keep them."""
+        of = np.array(members, np.int64).reshape(-1, 2)
+        under = np.array(tree, np.int64).reshape(-1, 3)
+        return cls(
+            of[:, 0].astype(np.int32),
+            of[:, 1].copy(),
+            under[:, 0].copy(),
+            under[:, 1].astype(np.int32),
+            under[:, 2].copy(),
+            next_id,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,12 +81,5 @@ class MirroredHierarchy:
 
     def hierarchy(self) -> Hierarchy:
         """The copy as a snapshot, with the smallest ``next_id`` it can vouch for; O(n log n)."""
-        nodes, ids = sorted(self._community), sorted(self._tree)
-        return Hierarchy(
-            np.array(nodes, dtype=np.int32),
-            np.array([self._community[u] for u in nodes], dtype=np.int64),
-            np.array(ids, dtype=np.int64),
-            np.array([self._tree[c][0] for c in ids], dtype=np.int32),
-            np.array([self._tree[c][1] for c in ids], dtype=np.int64),
-            1 + max(ids, default=0),
-        )
+        tree = [(community, *self._tree[community]) for community in sorted(self._tree)]
+        return Hierarchy.of_rows(sorted(self._community.items()), tree, 1 + max(self._tree, default=0))

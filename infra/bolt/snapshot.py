@@ -113,13 +113,5 @@ def _statement(*row: Any) -> StatementRow:
 def _hierarchy(tx: BlockingTransaction, scope: str, next_community: int | None) -> Hierarchy | None:
     if next_community is None:
         return None
-    members = np.array(_sorted(tx, cypher.READ_MEMBERS, scope), np.int64).reshape(-1, 2)
-    tree = np.array(_sorted(tx, cypher.COMMUNITY.read, scope), np.int64).reshape(-1, 3)
-    return Hierarchy(
-        members[:, 0].astype(np.int32),
-        members[:, 1].copy(),
-        tree[:, 0].copy(),
-        tree[:, 1].astype(np.int32),
-        tree[:, 2].copy(),
-        next_community,
-    )
+    members = _sorted(tx, cypher.READ_MEMBERS, scope)
+    return Hierarchy.of_rows(members, _sorted(tx, cypher.COMMUNITY.read, scope), next_community)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-import numpy as np
-
 from graph.communities import Hierarchy
 from graph.records import GraphDelta
 from infra.bolt import cypher
@@ -78,6 +76,4 @@ class BoltSource:
     def _hierarchy(self) -> Hierarchy:
         members = [list(row.values()) for row in self._stream(cypher.READ_MEMBERS)]
         places = [list(row.values()) for row in self._stream(cypher.COMMUNITY.read)]
-        of, tree = np.array(members, np.int64).reshape(-1, 2), np.array(places, np.int64).reshape(-1, 3)
-        levels = tree[:, 1].astype(np.int32)
-        return Hierarchy(of[:, 0].astype(np.int32), of[:, 1], tree[:, 0], levels, tree[:, 2], 0)
+        return Hierarchy.of_rows(members, places, 0)

@@ -176,13 +176,5 @@ def hierarchy(connection: sqlite3.Connection, graph: int) -> Hierarchy | None:
     next_id = connection.execute("SELECT next_community FROM graphs WHERE graph = ?", (graph,)).fetchone()[0]
     if next_id is None:
         return None
-    members = np.array(list(_rows(connection, graph, _MEMBERS)), np.int64).reshape(-1, 2)
-    tree = np.array(list(_rows(connection, graph, _COMMUNITIES)), np.int64).reshape(-1, 3)
-    return Hierarchy(
-        members[:, 0].astype(np.int32),
-        members[:, 1].copy(),
-        tree[:, 0].copy(),
-        tree[:, 1].astype(np.int32),
-        tree[:, 2].copy(),
-        int(next_id),
-    )
+    members, tree = (list(_rows(connection, graph, table)) for table in (_MEMBERS, _COMMUNITIES))
+    return Hierarchy.of_rows(members, tree, int(next_id))

@@ -5,8 +5,6 @@ Invariant: `next_id` is above every community id ever seen, so that none is give
 
 from __future__ import annotations
 
-import numpy as np
-
 from graph.communities import CommunityChange, Hierarchy
 
 
@@ -44,12 +42,5 @@ class Tree:
         """What `graph.communities.build` takes as its snapshot; None while there never was a change."""
         if not self._known:
             return None
-        nodes, ids = sorted(self._community), sorted(self._places)
-        return Hierarchy(
-            np.array(nodes, np.int32),
-            np.array([self._community[node] for node in nodes], np.int64),
-            np.array(ids, np.int64),
-            np.array([self._places[community][0] for community in ids], np.int32),
-            np.array([self._places[community][1] for community in ids], np.int64),
-            self._next_id,
-        )
+        tree = [(community, *self._places[community]) for community in sorted(self._places)]
+        return Hierarchy.of_rows(sorted(self._community.items()), tree, self._next_id)
