@@ -278,6 +278,14 @@ def test_network_policies_reach_servers_of_the_release_by_their_label() -> None:
     assert rules["gateway"] == []
 
 
+def test_broker_keeps_its_log_in_a_folder_of_its_volume() -> None:
+    """Not in the volume's root, where a new file system has a folder lost+found that makes the broker end."""
+    broker = dict(pods("tryout"))["graphtide-kafka"]["spec"]["containers"][0]
+    (folder,) = (entry["value"] for entry in broker["env"] if entry["name"] == "KAFKA_LOG_DIRS")
+    (mount,) = (one["mountPath"] for one in broker["volumeMounts"] if one["name"] == "data")
+    assert folder.startswith(f"{mount}/")
+
+
 def test_every_pod_has_a_network_policy() -> None:
     """Nothing in the release is reachable or reaches out without a rule that says so."""
     selectors = [
