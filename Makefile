@@ -78,8 +78,9 @@ bench-llm-quick: env ## the same with 200 documents, and nothing written
 try-llm: env ## a few documents and questions with the endpoint that GRAPHTIDE_LLM_* names: calls, tokens, cost, time
 	@$(BIN)/python -m services.trial
 
-bench-bolt: env ## commits and snapshots on Neo4j beside SQLite
+bench-bolt: env ## commits and snapshots on Neo4j beside SQLite; what a commit asks as the graph grows, for docs/scaling.md
 	@$(BIN)/python -m tests.bench.bolt_store
+	@$(BIN)/python -m tests.bench.bolt_growth
 
 faults: env ## broker and graph database away for a minute each under load, and a longer walk; about ten minutes
 	@$(BIN)/pytest tests/recovery/servers_away.py

@@ -193,6 +193,11 @@ class ConsolidateStage:
         return {number: tenure.trouble for number, tenure in sorted(self._tenures.items()) if tenure.trouble}
 
     @property
+    def upkeep(self) -> Mapping[int, str]:
+        """By partition, what it recounts or rebuilds instead of going on, and how far it is."""
+        return {number: one.writer.upkeep for number, one in sorted(self._tenures.items()) if one.writer.upkeep}
+
+    @property
     def partitions(self) -> frozenset[int]:
         """What is held now."""
         return frozenset(self._tenures)

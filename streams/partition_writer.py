@@ -19,6 +19,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from graph.records import Change, GraphDelta
 from graph.resolution import PairKey
@@ -100,6 +101,8 @@ class PartitionWriter:
     def __init__(self, partition: int, tools: Tools) -> None:
         self.partition = partition
         self.writing = asyncio.Lock()
+        self.upkeep = ""
+        """What it recounts or rebuilds now, and how far it is; "" otherwise."""
         self._tools = tools
         self._held = Watermark(0, 0)
 
@@ -257,6 +260,18 @@ class PartitionWriter:
 
     async def _upkeep(self, request: Request, next_offset: int) -> None:
         """Serve a request between two batches, in one commit with the reply. Its own failure is an answer, too."""
+        self._say(request, "begun")
+        try:
+            await self._serve(request, next_offset)
+        finally:
+            self.upkeep = ""
+
+    def _say(self, request: Request, how_far: str) -> None:
+        """For whoever looks at this process, and for its log."""
+        self.upkeep = f"{request.kind} of graph {request.graph}: {how_far}"
+        log.info("%s", self.upkeep)
+
+    async def _serve(self, request: Request, next_offset: int) -> None:
         outcome = await outcome_of(self._served(request))
         if isinstance(outcome, GraphtideError) and not isinstance(outcome, Rejected):
             raise outcome
@@ -266,6 +281,8 @@ class PartitionWriter:
             outcome = Reply(request.graph, request.kind, request.id, failure=reason), None
         reply, delta = outcome
         batch = Batch(parts=[] if delta is None else [GraphCommit(delta, {})])
+        if delta is not None:
+            self._say(request, f"writing {len(delta.documents):,} documents and what they make")
         await self._commit(batch, next_offset, (reply.record(),))
         if delta is not None:
             self._tools.models.forget(request.graph)  # the next batch restores it from the rows that stand now
@@ -273,14 +290,14 @@ class PartitionWriter:
 
     async def _served(self, request: Request) -> tuple[Reply, GraphDelta | None]:
         store, graph = self._tools.store, request.graph
-        stands = (await store.graphs()).get(graph, 0)
+        stands, told = (await store.graphs()).get(graph, 0), partial(self._say, request)
         if not stands:
             return Reply(graph, request.kind, request.id, failure=f"graph {graph!r} has no document applied yet"), None
         if request.kind is Kind.VERIFY:
             model = self._tools.models.peek(graph)
-            found = await recounting.recount_stored(store, graph, model.writer if model else None)
+            found = await recounting.recount_stored(store, graph, model.writer if model else None, told)
             return Reply(graph, request.kind, request.id, *found), None
-        fresh = await recounting.build(store, graph, stands + 1)
+        fresh = await recounting.build(store, graph, stands + 1, told)
         before, after = await recounting.digests(await store.snapshot(graph), fresh)
         return Reply(graph, request.kind, request.id, fresh.version, before, after), fresh
 

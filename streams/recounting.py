@@ -6,7 +6,7 @@ No model is called: extractions are kept, embeddings and all.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,13 +37,25 @@ class Recount:
     checked: dict[str, int]
 
 
-async def build(store: GraphStore, graph: str, version: int) -> GraphDelta:
+Told = Callable[[str], None]
+"""Takes what is being done, in words for people, whenever there is more to say."""
+TELL_EVERY = 64
+
+
+def _nobody(_: str) -> None:
+    """Nobody wants to know."""
+
+
+async def build(store: GraphStore, graph: str, version: int, told: Told = _nobody) -> GraphDelta:
     """The graph of the live extractions, in one batch, as a snapshot of that version. Cost: the whole graph."""
     changes = []
     async for doc_id, value in store.extractions(graph):
         extraction = decode_extraction(value).extraction
         if extraction is not None:
             changes.append(Change(doc_id, None, extraction))
+        if len(changes) % TELL_EVERY == 1:
+            told(f"{len(changes):,} documents read")
+    told(f"counting {len(changes):,} documents")
     return await asyncio.to_thread(_build, graph, changes, await store.verdicts(graph), version)
 
 
@@ -65,11 +77,13 @@ async def recount(store: GraphStore, view: LiveView, writer: Consolidator | None
 
 
 async def recount_stored(
-    store: GraphStore, graph: str, writer: Consolidator | None
+    store: GraphStore, graph: str, writer: Consolidator | None, told: Told = _nobody
 ) -> tuple[int, str, str, tuple[str, ...], dict[str, int]]:
     """The same without a view, where questions are answered elsewhere: a `Recount` of rows and kernels, as a tuple."""
+    told("reading what is stored")
     stored = await store.snapshot(graph)
-    fresh = await build(store, graph, stored.version)
+    fresh = await build(store, graph, stored.version, told)
+    told("comparing")
     return await asyncio.to_thread(_compare_stored, stored, fresh, writer)
 
 

@@ -33,16 +33,30 @@ class Dialect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeTable:
-    """Rows that are nodes. `columns[0]` is the row's own key, `columns[1]` one that no row is without."""
+    """Rows that are nodes. `columns[0]` is the row's own key, `columns[1]` one that no row is without; `ties` are those
+    that relationships are derived from.
+    """
 
     label: str
     columns: tuple[str, ...]
+    ties: tuple[str, ...] = ()
 
     @property
     def upsert(self) -> str:
-        """$rows of {key, columns…} into $scope."""
+        """$rows of {key, columns…} into $scope.
+
+        Where a table has `ties`, only those rows come back, by `key`, of which one of these columns is another now,
+        or that had none; `was` says whether they had. What is derived from the others is there already.
+        """
         values = ", ".join(f"n.{column} = row.{column}" for column in self.columns)
-        return f"UNWIND $rows AS row MERGE (n:{self.label} {{key: row.key}}) SET n.scope = $scope, {values}"
+        found = f"UNWIND $rows AS row MERGE (n:{self.label} {{key: row.key}})"
+        if not self.ties:
+            return f"{found} SET n.scope = $scope, {values}"
+        moved = " OR ".join(f"n.{column} <> row.{column}" for column in self.ties)
+        return (
+            f"{found} WITH n, row, n.{self.ties[0]} IS NOT NULL AS was, coalesce({moved}, true) AS moved"
+            f" SET n.scope = $scope, {values} WITH row, was, moved WHERE moved RETURN row.key AS key, was"
+        )
 
     @property
     def read(self) -> str:
@@ -86,17 +100,22 @@ class NodeTable:
         return f"MATCH (n:{self.label} {{scope: $scope}}) WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS gone"
 
 
-DOCUMENT = NodeTable("Document", ("doc_id", "revision", "title", "source", "occurred_at", "metadata", "chunks"))
-CHUNK = NodeTable(
-    "Chunk", ("number", "chunk_id", "doc_id", "ordinal", "text", "version", "vector", "title", "description")
+DOCUMENT = NodeTable(
+    "Document", ("doc_id", "revision", "title", "source", "occurred_at", "metadata", "chunks"), ("chunks",)
 )
-LABEL = NodeTable("Label", ("number", "name", "type", "node", "mentions", "vector_sum"))
+CHUNK = NodeTable(
+    "Chunk",
+    ("number", "chunk_id", "doc_id", "ordinal", "text", "version", "vector", "title", "description"),
+    ("number",),
+)
+LABEL = NodeTable("Label", ("number", "name", "type", "node", "mentions", "vector_sum"), ("node",))
 STATEMENT = NodeTable(
     "Statement",
     ("number", "predicate", "subject", "object", "count", "weight_milli", "weight", "version", "vector_sum", "vector"),
+    ("subject", "object"),
 )
 ENTITY = NodeTable("Entity", ("number", "name", "type", "labels", "mentions", "version", "vector"))
-COMMUNITY = NodeTable("Community", ("number", "level", "parent"))
+COMMUNITY = NodeTable("Community", ("number", "level", "parent"), ("parent",))
 NODE_TABLES = (DOCUMENT, CHUNK, LABEL, STATEMENT, ENTITY, COMMUNITY)
 
 
@@ -111,10 +130,11 @@ class PassageTable:
 
     @property
     def create(self) -> str:
-        """$rows of {chunk, end, place, columns…}; says how many found both their nodes."""
+        """$rows of {chunk, passages: [{end, place, columns…}]}; says how many found both their nodes."""
         values = ", ".join(f"{column}: row.{column}" for column in ("place", *self.columns))
         return (
-            f"UNWIND $rows AS row MATCH (c:Chunk {{key: row.chunk}}) MATCH (e:{self.end.label} {{key: row.end}})"
+            "UNWIND $rows AS one MATCH (c:Chunk {key: one.chunk})"
+            f" UNWIND one.passages AS row MATCH (e:{self.end.label} {{key: row.end}})"
             f" CREATE (c)-[:{self.type} {{{values}}}]->(e) RETURN count(*) AS made"
         )
 
@@ -193,25 +213,22 @@ SAME_AS = PairTable("SAME_AS", LABEL, ("rule", "score_milli"))
 
 # -- derived relationships ---------------------------------------------------------------------------------------------
 
-CLEAR_HAS = "UNWIND $rows AS row MATCH (d:Document {key: row.key})-[r:HAS]->() DELETE r"
+CLEAR_HAS = "UNWIND $keys AS key MATCH (d:Document {key: key})-[r:HAS]->() DELETE r"
 CREATE_HAS = (
     "UNWIND $rows AS row MATCH (d:Document {key: row.key}) UNWIND row.chunk_keys AS chunk"
     " MATCH (c:Chunk {key: chunk}) CREATE (d)-[:HAS]->(c)"
 )
-CLEAR_NAMES = "UNWIND $rows AS row MATCH (l:Label {key: row.key})-[r:NAMES]->(e) WHERE e.key <> row.entity DELETE r"
+CLEAR_NAMES = "UNWIND $keys AS key MATCH (l:Label {key: key})-[r:NAMES]->() DELETE r"
 CREATE_NAMES = (
-    "UNWIND $rows AS row MATCH (l:Label {key: row.key}) MATCH (e:Entity {key: row.entity}) MERGE (l)-[:NAMES]->(e)"
+    "UNWIND $rows AS row MATCH (l:Label {key: row.key}) MATCH (e:Entity {key: row.entity}) CREATE (l)-[:NAMES]->(e)"
 )
-CLEAR_ENDS = (
-    "UNWIND $rows AS row MATCH (s:Statement {key: row.key})-[r:SUBJECT|OBJECT]->(l)"
-    " WHERE l.key <> CASE type(r) WHEN 'SUBJECT' THEN row.subject_key ELSE row.object_key END DELETE r"
-)
+CLEAR_ENDS = "UNWIND $keys AS key MATCH (s:Statement {key: key})-[r:SUBJECT|OBJECT]->() DELETE r"
 CREATE_ENDS = (
     "UNWIND $rows AS row MATCH (s:Statement {key: row.key})"
     " MATCH (a:Label {key: row.subject_key}) MATCH (b:Label {key: row.object_key})"
-    " MERGE (s)-[:SUBJECT]->(a) MERGE (s)-[:OBJECT]->(b)"
+    " CREATE (s)-[:SUBJECT]->(a) CREATE (s)-[:OBJECT]->(b)"
 )
-CLEAR_PARENTS = "UNWIND $rows AS row MATCH (c:Community {key: row.key})-[r:PART_OF]->() DELETE r"
+CLEAR_PARENTS = "UNWIND $keys AS key MATCH (c:Community {key: key})-[r:PART_OF]->() DELETE r"
 CREATE_PARENTS = (
     "UNWIND $rows AS row MATCH (c:Community {key: row.key}) MATCH (p:Community {key: row.parent_key})"
     " CREATE (c)-[:PART_OF]->(p)"
@@ -221,6 +238,10 @@ CREATE_PARENTS = (
 
 UNASSIGN = (
     "UNWIND $keys AS key MATCH (e:Entity {key: key}) REMOVE e.community WITH e MATCH (e)-[r:MEMBER_OF]->() DELETE r"
+)
+JOIN = (
+    "UNWIND $rows AS row MATCH (e:Entity {key: row.key}) MATCH (c:Community {key: row.community_key})"
+    " SET e.community = row.community CREATE (e)-[:MEMBER_OF]->(c) RETURN count(*) AS made"
 )
 ASSIGN = "UNWIND $rows AS row MATCH (e:Entity {key: row.key}) SET e.community = row.community RETURN count(*) AS made"
 CREATE_MEMBERS = (
@@ -257,8 +278,10 @@ HOLD_WATERMARK = (
     " RETURN w.epoch AS epoch, w.next_offset AS next_offset, w.notices AS notices, w.last_commit AS last_commit"
 )
 ADVANCE = (
-    "MATCH (w:Watermark {partition: $partition})"
-    " SET w.next_offset = $next_offset, w.notices = $notices, w.last_commit = $last_commit"
+    "MATCH (w:Watermark {partition: $partition}) SET w.lock = true REMOVE w.lock"
+    " WITH w WHERE w.epoch = $epoch AND w.next_offset = $held_offset"
+    " SET w.next_offset = $next_offset, w.notices = w.notices + $announced, w.last_commit = $last_commit"
+    " RETURN w.notices AS notices"
 )
 PUT_NOTICES = (
     "UNWIND $rows AS row CREATE (:Notice {key: row.key, partition: $partition, sequence: row.sequence,"
@@ -288,6 +311,14 @@ READ_HEAD = (
 )
 SET_HEAD = (
     "MATCH (g:Graph {name: $graph}) SET g.scope = $scope, g.version = $version, g.next_community = $next_community"
+)
+NEXT_VERSION = (
+    "MERGE (g:Graph {name: $graph}) ON CREATE SET g.scope = $first_scope, g.generations = 1, g.version = 0"
+    " SET g.lock = true REMOVE g.lock"
+    " WITH g WHERE g.version = $before SET g.version = $version, g.next_community ="
+    " CASE WHEN coalesce(g.next_community, 1) < $next_community THEN $next_community"
+    " WHEN $next_community IS NULL THEN g.next_community ELSE coalesce(g.next_community, 1) END"
+    " RETURN g.scope AS scope"
 )
 GRAPHS = "MATCH (g:Graph) WHERE g.version > 0 RETURN g.name AS name, g.version AS version ORDER BY name"
 BEGIN_BUILD = (
@@ -352,12 +383,9 @@ CONCLUDE = (
     "UNWIND $rows AS row MATCH (r:Revision {key: row.key}) SET r.lock = true REMOVE r.lock"
     " WITH r, row WHERE r.state = 'accepted'"
     " SET r.state = row.state, r.reason = row.reason, r.ended_ms = $now_ms REMOVE r.pending, r.waiting_since"
-    " RETURN r.graph AS graph, row.state AS state, count(*) AS ended"
-)
-ADD_TO_TOTALS = (
-    "UNWIND $rows AS row MERGE (t:Total {key: row.key})"
-    " ON CREATE SET t.graph = row.graph, t.state = row.state, t.revisions = 0"
-    " SET t.lock = true REMOVE t.lock SET t.revisions = t.revisions + row.ended"
+    " WITH row.total AS total, r.graph AS graph, row.state AS state, count(*) AS ended ORDER BY total"
+    " MERGE (t:Total {key: total}) ON CREATE SET t.graph = graph, t.state = state, t.revisions = 0"
+    " SET t.lock = true REMOVE t.lock SET t.revisions = t.revisions + ended"
 )
 READ_TOTALS = "MATCH (t:Total {graph: $graph}) RETURN t.state AS state, t.revisions AS revisions"
 BEGIN_ATTEMPT = (

@@ -22,6 +22,7 @@ from infra.bolt import cypher, rows
 from infra.bolt.codec import scope
 from infra.bolt.database import BoltDatabase, Transaction, portions
 from streams.errors import Retryable
+from streams.memory.store import check_next
 
 BUILD_ROWS = 5_000
 """Rows of one transaction of a build; Neo4j holds them in memory until it commits."""
@@ -44,6 +45,16 @@ async def hold(tx: Transaction, graph: str) -> Head:
     """The graph's head, made if need be, and locked until the transaction ends."""
     [row] = await tx.run(cypher.HOLD_HEAD, graph=graph, first_scope=scope(graph, 1))
     return Head(**row)
+
+
+async def next_version(tx: Transaction, delta: GraphDelta) -> str:
+    """Compare and set: the head moves to the delta's version; its scope. Raises Broken for any but the next one."""
+    first = scope(delta.graph, 1)
+    values = {"version": delta.version, "before": delta.version - 1, "next_community": rows.next_community(delta)}
+    found = await tx.run(cypher.NEXT_VERSION, graph=delta.graph, first_scope=first, **values)
+    if not found:
+        check_next(delta, (await hold(tx, delta.graph)).version)
+    return str(found[0]["scope"])
 
 
 async def set_head(tx: Transaction, graph: str, head: Head) -> None:
@@ -86,7 +97,7 @@ class Builds:
         if not row["found"]:
             raise Retryable("a rebuilt graph was taken for dead before it was switched in, and swept")
         await tx.run(cypher.LEAVE_SCOPE, scope=head.scope, graph=snapshot.graph)
-        next_community = rows.next_community(snapshot, None)
+        next_community = rows.next_community(snapshot)
         await set_head(
             tx, snapshot.graph, replace(head, scope=fresh, version=snapshot.version, next_community=next_community)
         )

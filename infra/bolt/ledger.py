@@ -79,15 +79,9 @@ class BoltLedger:
         first: dict[str, Row] = {}
         for one in outcomes:
             at = _key(one.graph, one.doc_id, one.revision)
-            first.setdefault(at, {"key": at, "state": one.state.value, "reason": one.reason})
-        rows = [first[at] for at in sorted(first)]
-        ended = await tx.each(cypher.CONCLUDE, rows, now_ms=self._clock_ms())
-        totals: dict[str, Row] = {}
-        for row in ended:
-            at = key(row["graph"], row["state"])
-            before = totals[at]["ended"] if at in totals else 0
-            totals[at] = {"key": at, **row, "ended": row["ended"] + before}
-        await tx.each(cypher.ADD_TO_TOTALS, [totals[at] for at in sorted(totals)])
+            total = key(one.graph, one.state.value)
+            first.setdefault(at, {"key": at, "state": one.state.value, "reason": one.reason, "total": total})
+        await tx.each(cypher.CONCLUDE, [first[at] for at in sorted(first)], now_ms=self._clock_ms())
 
     async def latest(self, graph: str, doc_id: str) -> LedgerEntry | None:
         """See Ledger.latest. Cost: the revisions of the document."""

@@ -7,6 +7,7 @@ are used again; relationships go before the nodes they tie.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from graph.communities import CommunityChange, Hierarchy
@@ -14,7 +15,7 @@ from graph.records import ChunkRow, DocumentRow, EntityRow, Gone, GraphDelta, La
 from infra.bolt import cypher
 from infra.bolt.codec import from_bytes, from_json, key
 from infra.bolt.cypher import NodeTable, PairTable, PassageTable
-from infra.bolt.database import Transaction
+from infra.bolt.database import Transaction, portions
 
 Row = Mapping[str, Any]
 
@@ -25,8 +26,7 @@ async def write(tx: Transaction, scope: str, delta: GraphDelta) -> None:
     if change is not None:
         await tx.each_key(cypher.UNASSIGN, [key(scope, node) for node in change.nodes.tolist()])
     await _remove(tx, scope, delta)
-    await write_nodes(tx, scope, delta)
-    await write_passages(tx, scope, delta)
+    await write_passages(tx, scope, delta, await write_nodes(tx, scope, delta))
     await _write_pairs(tx, scope, cypher.SAME_AS, _same_as(scope, delta))
     await _write_pairs(tx, scope, cypher.RELATES, _edges(scope, delta))
     if change is not None:
@@ -37,13 +37,13 @@ async def write(tx: Transaction, scope: str, delta: GraphDelta) -> None:
         await write_hierarchy(tx, scope, delta.communities)
 
 
-def next_community(delta: GraphDelta, held: int | None) -> int | None:
-    """The first id that no community of the graph ever had; None while there never was one."""
+def next_community(delta: GraphDelta) -> int | None:
+    """The first id that no community of the delta has; None where it says nothing of communities."""
     if delta.communities is None:
-        return held
+        return None
     if isinstance(delta.communities, Hierarchy):
-        return max(held or 1, delta.communities.next_id)
-    return max(held or 1, 1 + max(delta.communities.children.tolist(), default=0))
+        return max(1, delta.communities.next_id)
+    return 1 + max(delta.communities.children.tolist(), default=0)
 
 
 # -- removals ----------------------------------------------------------------------------------------------------------
@@ -87,30 +87,51 @@ def _pair_key(scope: str, pair: tuple[int, int]) -> str:
 # -- rows that are nodes -----------------------------------------------------------------------------------------------
 
 
-async def write_nodes(tx: Transaction, scope: str, delta: GraphDelta) -> None:
-    """Documents, chunks, entities, labels and statements, with what is derived from them."""
+async def write_nodes(tx: Transaction, scope: str, delta: GraphDelta) -> frozenset[str]:
+    """Documents, chunks, entities, labels and statements, with what is derived from them; the keys of new chunks."""
     documents = _last([_document(scope, row) for row in delta.documents])
     labels = _last([_label(scope, row) for row in delta.labels])
     statements = _last([_statement(scope, row, delta.version) for row in delta.statements])
-    await _upsert(tx, cypher.CHUNK, scope, [_chunk(scope, row, delta.version) for row in delta.chunks])
-    await _upsert(tx, cypher.DOCUMENT, scope, documents)
+    chunks = [_chunk(scope, row, delta.version) for row in delta.chunks]
+    new = frozenset(await _upsert(tx, cypher.CHUNK, scope, chunks))
     await _upsert(tx, cypher.ENTITY, scope, [_entity(scope, row, delta.version) for row in delta.entities])
-    await _upsert(tx, cypher.LABEL, scope, labels)
-    await _upsert(tx, cypher.STATEMENT, scope, statements)
-    await _derive(tx, cypher.CLEAR_HAS, cypher.CREATE_HAS, documents, ("key", "chunk_keys"))
-    await _derive(tx, cypher.CLEAR_NAMES, cypher.CREATE_NAMES, labels, ("key", "entity"))
-    await _derive(tx, cypher.CLEAR_ENDS, cypher.CREATE_ENDS, statements, ("key", "subject_key", "object_key"))
+    moved = await _upsert(tx, cypher.DOCUMENT, scope, documents)
+    # A chunk that went and came again under its number, in one delta, is a new node in a document that did not move.
+    stay = [{**row, "chunk_keys": [one for one in row["chunk_keys"] if one in new]} for row in documents]
+    held = [row for row in stay if row["key"] not in moved and row["chunk_keys"]]
+    await _derive(tx, _HAS, [*(row for row in documents if row["key"] in moved), *held], moved)
+    for table, rows, derived in ((cypher.LABEL, labels, _NAMES), (cypher.STATEMENT, statements, _ENDS)):
+        moved = await _upsert(tx, table, scope, rows)
+        await _derive(tx, derived, [row for row in rows if row["key"] in moved], moved)
+    return new
 
 
-async def _upsert(tx: Transaction, table: NodeTable, scope: str, rows: Sequence[Row]) -> None:
+async def _upsert(tx: Transaction, table: NodeTable, scope: str, rows: Sequence[Row]) -> Mapping[str, bool]:
+    """By key, what is to be derived anew, and whether there was something before; see NodeTable.upsert."""
     columns = ("key", *table.columns)
-    await tx.each(table.upsert, [{name: row[name] for name in columns} for row in _last(rows)], scope=scope)
+    found = await tx.each(table.upsert, [{name: row[name] for name in columns} for row in _last(rows)], scope=scope)
+    return {row["key"]: row["was"] for row in found}
 
 
-async def _derive(tx: Transaction, clear: str, create: str, rows: Sequence[Row], columns: Sequence[str]) -> None:
-    slim = [{name: row[name] for name in columns} for row in rows]
-    await tx.each(clear, slim)
-    await tx.each(create, slim)
+@dataclass(frozen=True, slots=True)
+class _Derived:
+    """Relationships that follow from a row's columns."""
+
+    clear: str
+    create: str
+    columns: tuple[str, ...]
+
+
+_HAS = _Derived(cypher.CLEAR_HAS, cypher.CREATE_HAS, ("key", "chunk_keys"))
+_NAMES = _Derived(cypher.CLEAR_NAMES, cypher.CREATE_NAMES, ("key", "entity"))
+_PARENTS = _Derived(cypher.CLEAR_PARENTS, cypher.CREATE_PARENTS, ("key", "parent_key"))
+_ENDS = _Derived(cypher.CLEAR_ENDS, cypher.CREATE_ENDS, ("key", "subject_key", "object_key"))
+
+
+async def _derive(tx: Transaction, derived: _Derived, rows: Sequence[Row], moved: Mapping[str, bool]) -> None:
+    """Tie the rows, once what those had that moved is untied."""
+    await tx.each_key(derived.clear, [one for one, was in moved.items() if was])
+    await tx.each(derived.create, [{name: row[name] for name in derived.columns} for row in rows])
 
 
 def _last(rows: Sequence[Row]) -> list[Row]:
@@ -199,8 +220,8 @@ def _entity(scope: str, row: EntityRow, version: int) -> Row:
 # -- rows that are relationships ---------------------------------------------------------------------------------------
 
 
-async def write_passages(tx: Transaction, scope: str, delta: GraphDelta) -> None:
-    """A chunk's mentions and evidence, in the place of those it had."""
+async def write_passages(tx: Transaction, scope: str, delta: GraphDelta, new: frozenset[str]) -> None:
+    """A chunk's mentions and evidence, in the place of those it had; `new` are the keys of chunks that had none."""
     mentions = [
         {"end_number": row.label, "name": row.name, "description": row.description, "count": row.count, **places}
         for row, places in _placed(scope, delta.mentions)
@@ -219,22 +240,26 @@ async def write_passages(tx: Transaction, scope: str, delta: GraphDelta) -> None
         for row, places in _placed(scope, delta.evidence)
     ]
     for table, rows in ((cypher.MENTIONS, mentions), (cypher.SUPPORTS, evidence)):
-        await _write_passages(tx, scope, table, [{**row, "end": key(scope, row["end_number"])} for row in rows])
+        ends = [{**row, "end": key(scope, row["end_number"])} for row in rows]
+        chunks = {row["chunk"]: row["chunk_number"] for row in ends}
+        await tx.each_key(table.clear, [one for one in chunks if one not in new])
+        if await _create_passages(tx, table, ends) != len(ends):
+            await tx.each_key(table.clear, list(chunks))
+            await _ensure(tx, scope, cypher.CHUNK, chunks)
+            await _ensure(tx, scope, table.end, {row["end"]: row["end_number"] for row in ends})
+            await _create_passages(tx, table, ends)
 
 
-async def _write_passages(tx: Transaction, scope: str, table: PassageTable, rows: Sequence[Row]) -> None:
-    if not rows:
-        return
-    chunks = {row["chunk"]: row["chunk_number"] for row in rows}
-    columns = ("chunk", "end", "place", *table.columns)
-    slim = [{name: row[name] for name in columns} for row in rows]
-    await tx.each_key(table.clear, list(chunks))
-    if _made(await tx.each(table.create, slim)) == len(rows):
-        return
-    await tx.each_key(table.clear, list(chunks))
-    await _ensure(tx, scope, cypher.CHUNK, chunks)
-    await _ensure(tx, scope, table.end, {row["end"]: row["end_number"] for row in rows})
-    await tx.each(table.create, slim)
+async def _create_passages(tx: Transaction, table: PassageTable, rows: Sequence[Row]) -> int:
+    """Each chunk is looked for once; how many were made."""
+    made, columns = 0, ("end", "place", *table.columns)
+    for portion in portions(rows):
+        by_chunk: dict[str, list[Row]] = {}
+        for row in portion:
+            by_chunk.setdefault(row["chunk"], []).append({name: row[name] for name in columns})
+        ours = [{"chunk": chunk, "passages": passages} for chunk, passages in by_chunk.items()]
+        made += _made(await tx.run(table.create, rows=ours))
+    return made
 
 
 class _OfChunk(Protocol):
@@ -327,8 +352,8 @@ async def _place(tx: Transaction, scope: str, places: Iterable[tuple[int, int, i
         }
         for one, level, parent in places
     ]
-    await _upsert(tx, cypher.COMMUNITY, scope, rows)
-    await _derive(tx, cypher.CLEAR_PARENTS, cypher.CREATE_PARENTS, rows, ("key", "parent_key"))
+    moved = await _upsert(tx, cypher.COMMUNITY, scope, rows)
+    await _derive(tx, _PARENTS, [row for row in rows if row["parent"] and row["key"] in moved], moved)
 
 
 async def _assign(tx: Transaction, scope: str, members: Iterable[tuple[int, int]]) -> None:
@@ -336,8 +361,11 @@ async def _assign(tx: Transaction, scope: str, members: Iterable[tuple[int, int]
         {"key": key(scope, node), "number": node, "community": community, "community_key": key(scope, community)}
         for node, community in members
     ]
-    slim = [{"key": row["key"], "community": row["community"]} for row in rows]
-    if _made(await tx.each(cypher.ASSIGN, slim)) != len(rows):
-        await _ensure(tx, scope, cypher.ENTITY, {row["key"]: row["number"] for row in rows})
-        await tx.each(cypher.ASSIGN, slim)
-    await tx.each(cypher.CREATE_MEMBERS, [{"key": row["key"], "community_key": row["community_key"]} for row in rows])
+    columns = ("key", "community", "community_key")
+    slim = [{name: row[name] for name in columns} for row in rows]
+    if _made(await tx.each(cypher.JOIN, slim)) == len(rows):
+        return
+    await tx.each_key(cypher.UNASSIGN, [row["key"] for row in rows])
+    await _ensure(tx, scope, cypher.ENTITY, {row["key"]: row["number"] for row in rows})
+    await tx.each(cypher.ASSIGN, slim)
+    await tx.each(cypher.CREATE_MEMBERS, slim)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -85,17 +85,14 @@ class BoltStore:
 
     async def _commit(self, tx: Transaction, commit: Commit, token: str, builds: Mapping[int, str]) -> bool:
         # 1.
-        held = await _hold_watermark(tx, commit.partition)
-        check_watermark(commit, held.watermark)
-        values = {"notices": held.notices + len(commit.notices), "last_commit": token}
-        await tx.run(cypher.ADVANCE, partition=commit.partition, next_offset=commit.next_offset, **values)
+        announced = await _advance(tx, commit, token)
         # 2.
         for number, part in enumerate(commit.graphs):
             await self._write_part(tx, part, builds.get(number))
         # 3.
         await self._ledger.record(tx, commit.outcomes)
         # 4.
-        await put_notices(tx, commit.partition, held.notices, commit.notices)
+        await put_notices(tx, commit.partition, announced, commit.notices)
         return True
 
     async def _settled(self, partition: int, token: str) -> bool | None:
@@ -114,13 +111,11 @@ class BoltStore:
 
     async def _write_part(self, tx: Transaction, part: GraphCommit, fresh: str | None) -> None:
         graph, delta = part.delta.graph, part.delta
-        head = await heads.hold(tx, graph)
-        check_next(delta, head.version)
         if fresh is None:
-            next_community = rows.next_community(delta, head.next_community)
-            await heads.set_head(tx, graph, replace(head, version=delta.version, next_community=next_community))
-            await rows.write(tx, head.scope, delta)
+            await rows.write(tx, await heads.next_version(tx, delta), delta)
         else:
+            head = await heads.hold(tx, graph)
+            check_next(delta, head.version)
             await self._builds.switch(tx, fresh, delta, head)
             await tx.run(cypher.CLEAR_REPORTS, graph=graph)
         await tx.each(cypher.PUT_STANDINGS, _standing_rows(graph, part.standings), graph=graph)
@@ -230,6 +225,19 @@ async def _hold_watermark(tx: Transaction, partition: int) -> _Held:
         return _Held(NOBODY, 0, "")
     [row] = found
     return _Held(Watermark(row["epoch"], row["next_offset"]), row["notices"], row["last_commit"] or "")
+
+
+async def _advance(tx: Transaction, commit: Commit, token: str) -> int:
+    """Compare and set the watermark; how many notices the partition had before. Raises Fenced."""
+    values = {"epoch": commit.held.epoch, "held_offset": commit.held.next_offset, "next_offset": commit.next_offset}
+    announced = len(commit.notices)
+    found = await tx.run(cypher.ADVANCE, partition=commit.partition, announced=announced, last_commit=token, **values)
+    if found:
+        check_watermark(commit, commit.held)  # what it holds is what stands; is what it wants possible?
+        return int(found[0]["notices"]) - announced
+    held = await _hold_watermark(tx, commit.partition)
+    check_watermark(commit, held.watermark)
+    return held.notices
 
 
 async def _head(tx: Transaction, graph: str) -> Head:

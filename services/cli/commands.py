@@ -268,7 +268,8 @@ def verify(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> Non
     from services.cli import show
     from services.cli.client import graph_path
 
-    with _client(url, patient=True) as client:
+    with _client(url, patient=True) as client, progress(as_json) as bar:
+        bar(f"Recounting graph {graph}", 0)
         body = client.post(f"{graph_path(graph)}/verify")
     result(body, as_json, show.fields)
     if body["differences"]:
@@ -281,7 +282,8 @@ def rebuild(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> No
     from services.cli import show
     from services.cli.client import graph_path
 
-    with _client(url, patient=True) as client:
+    with _client(url, patient=True) as client, progress(as_json) as bar:
+        bar(f"Building graph {graph} anew", 0)
         body = client.post(f"{graph_path(graph)}/rebuild")
     result(body, as_json, show.fields)
     if not body["switched"]:

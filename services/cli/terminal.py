@@ -40,7 +40,10 @@ def console() -> Console:
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Callable[[str, int], Advance]]:
-    """Bars on standard error: call with what is counted and its total, then advance. Nothing when `quiet`."""
+    """Bars on standard error: call with what is counted and its total, then advance. Nothing when `quiet`.
+
+    A total of 0 is one that nobody knows: then the bar only moves, and the time is counted.
+    """
     if quiet or not sys.stderr.isatty():
         yield lambda _about, _total: lambda _count: None
         return
@@ -51,7 +54,7 @@ def progress(quiet: bool) -> Iterator[Callable[[str, int], Advance]]:
     with Progress(*columns, console=Console(stderr=True)) as bars:
 
         def start(about: str, total: int) -> Advance:
-            task = bars.add_task(about, total=total)
+            task = bars.add_task(about, total=total or None)
             return lambda count: bars.advance(task, count)
 
         yield start

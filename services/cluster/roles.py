@@ -112,7 +112,7 @@ async def consolidator(tools: Tools) -> AsyncIterator[Worker]:
 
         async def health() -> Health:
             parts = {name: note or "running" for name, note in notes.items()}
-            parts |= {f"partition {number}": trouble for number, trouble in stage.troubles.items()}
+            parts |= {f"partition {number}": said for number, said in {**stage.upkeep, **stage.troubles}.items()}
             runs_on = not any(notes.values()) and not stage.troubles
             return await with_dependencies(Health(runs_on, parts), _dependencies(tools))
 

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any, cast
 from xml.etree import ElementTree
 
@@ -31,6 +32,7 @@ from streams.ports import Commit, GraphCommit, GraphStore
 from tests.support.commits import GRAPH, HOSTILE_NAMES, hostile, sample, write_to
 from tests.support.neo4j_server import GraphServer, clear
 from tests.support.records import plain
+from tests.support.worlds import RandomWorld
 
 DOCS = Path(__file__).parents[2] / "docs" / "cypher.md"
 NAME = "Kittiwake Station"
@@ -80,6 +82,54 @@ async def test_graph_is_the_same_to_the_bit_in_neo4j_and_in_sqlite(
     assert left == [pair async for pair in embedded.store.extractions(GRAPH)] and len(left) == len(
         {one.doc_id for one in documents}
     ) - len(gone)
+
+
+DERIVED = {
+    "HAS": "MATCH (a:Document)-[:HAS]->(b) RETURN a.doc_id AS a, b.number AS b",
+    "NAMES": "MATCH (a:Label)-[:NAMES]->(b) RETURN a.number AS a, b.number AS b",
+    "SUBJECT": "MATCH (a:Statement)-[:SUBJECT]->(b) RETURN a.number AS a, b.number AS b",
+    "OBJECT": "MATCH (a:Statement)-[:OBJECT]->(b) RETURN a.number AS a, b.number AS b",
+    "MEMBER_OF": "MATCH (a:Entity)-[:MEMBER_OF]->(b) RETURN a.number AS a, b.number AS b",
+    "PART_OF": "MATCH (a:Community)-[:PART_OF]->(b) RETURN a.number AS a, b.number AS b",
+}
+
+
+def derived(rows: GraphDelta) -> dict[str, list[tuple[Any, int]]]:
+    """What the rows say must be tied to what."""
+    tree = rows.communities
+    assert isinstance(tree, Hierarchy)
+    return {
+        "HAS": [(one.doc_id, chunk) for one in rows.documents for chunk in one.chunks],
+        "NAMES": [(one.label, one.node) for one in rows.labels],
+        "SUBJECT": [(one.statement, one.subject) for one in rows.statements],
+        "OBJECT": [(one.statement, one.object) for one in rows.statements],
+        "MEMBER_OF": [pair for pair in zip(tree.nodes.tolist(), tree.communities.tolist(), strict=True) if pair[1]],
+        "PART_OF": [pair for pair in zip(tree.ids.tolist(), tree.parents.tolist(), strict=True) if pair[1]],
+    }
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_derived_relationships_are_what_the_rows_say_after_every_commit(backend: BoltBackend, seed: int) -> None:
+    """Documents come, change and go, labels merge and part, numbers are used again: each is tied once, to the right
+    node; and so it is in the graph that is built anew.
+    """
+    print(f"seed {seed}")
+    world = RandomWorld(Random(seed))
+    held, kinds = await backend.store.claim(0), Counter[str]()
+    for step in range(16):
+        delta = world.step()
+        await backend.store.commit(Commit(0, replace(held, next_offset=step), step + 1, (GraphCommit(delta, {}),), ()))
+        rows = await backend.store.snapshot(delta.graph)
+        if not isinstance(rows.communities, Hierarchy):
+            continue
+        for kind, pairs in derived(rows).items():
+            found = [(row["a"], row["b"]) for row in await run(backend, DERIVED[kind])]
+            assert sorted(found) == sorted(pairs), f"{kind} at version {delta.version}"
+            kinds[kind] += len(pairs)
+    assert set(kinds) == set(DERIVED) and all(kinds.values())
+    await backend.store.replace(replace(rows, version=99))
+    for kind, pairs in derived(rows).items():
+        assert sorted((row["a"], row["b"]) for row in await run(backend, DERIVED[kind])) == sorted(pairs), kind
 
 
 async def test_hostile_documents_change_nothing_but_their_own_rows(backend: BoltBackend) -> None:

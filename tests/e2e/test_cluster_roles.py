@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from services.health import Warming
 from services.http.app import create_app
 from services.model_wiring import Memos, open_models, plan
 from services.wiring import open_application
+from streams import recounting
 from streams.errors import Broken, DeadlineExceeded, Invalid, NotFound, Retryable
 from streams.memory import MemoryBackend, MemoryOutbox
 from streams.memory.spending import MemorySpending
@@ -79,7 +80,9 @@ class Cluster:
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Cluster]:
+async def opened(
+    folder: Path, roles: Sequence[str] = ("extract", "consolidate", "summarize")
+) -> AsyncIterator[Cluster]:
     """A backing of three partitions, and what writes on it."""
     outbox = MemoryOutbox()
     backend = MemoryBackend(3, outbox=outbox)
@@ -93,7 +96,7 @@ async def opened(folder: Path) -> AsyncIterator[Cluster]:
     )
     async with AsyncExitStack() as stack:
         cluster = Cluster(backing, folder, stack)
-        for role in ("extract", "consolidate", "summarize"):
+        for role in roles:
             await cluster.start(role, role)
         yield cluster
 
@@ -219,6 +222,30 @@ async def test_rebuild_and_verify_are_done_by_the_writer_and_seen_by_every_repli
     assert {(await one.digest("g")).digest for one in replicas} == {verified_digest(await replicas[0].verify("g"))}
     with pytest.raises(NotFound):
         await replicas[0].rebuild("nowhere")
+
+
+async def test_writer_says_how_far_a_rebuild_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At its health, while it reads and before it writes; it stays ready, and says nothing of it afterwards."""
+    said: list[Health] = []
+    monkeypatch.setattr(recounting, "TELL_EVERY", 2)
+    async with opened(tmp_path, ("extract",)) as cluster:
+        writer, replica = await cluster.start("consolidate", "writer"), await cluster.replica("one")
+        read = cluster.backing.store.extractions
+
+        async def watched(graph: str) -> AsyncIterator[tuple[str, bytes]]:
+            async for one in read(graph):
+                yield one
+                said.append(await writer.health())
+
+        monkeypatch.setattr(cluster.backing.store, "extractions", watched)
+        receipt = await replica.publish([document(*one) for one in TEXTS.items()])
+        await replica.query("g", after(receipt.token))
+        await replica.rebuild("g")
+        after_it = await writer.health()
+    assert all(one.ready for one in said)
+    told = [text for one in said for name, text in one.parts.items() if name.startswith("partition ")]
+    assert set(told) == {"rebuild of graph g: 1 documents read", "rebuild of graph g: 3 documents read"}
+    assert not [name for name in after_it.parts if name.startswith("partition ")]
 
 
 async def test_replica_names_what_its_view_differs_in(cluster: Cluster) -> None:

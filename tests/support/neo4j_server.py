@@ -81,6 +81,12 @@ class LocalNeo4j:
         self._process: subprocess.Popen[bytes] | None = None
         self.restart()
 
+    @property
+    def pid(self) -> int:
+        """Of the process, while there is one."""
+        assert self._process is not None
+        return self._process.pid
+
     def stop(self) -> None:
         self._end(signal.SIGTERM)
 
