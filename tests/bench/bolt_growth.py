@@ -70,7 +70,7 @@ class Profiled(database.Transaction):
         if not COUNTING:
             return await super().run(statement, **values)
         result = await self._under.run(f"PROFILE {statement}", values)
-        rows = [dict(zip(record.keys(), record.values(), strict=True)) async for record in result]
+        rows: list[database.Row] = [dict(zip(record.keys(), record.values(), strict=True)) async for record in result]
         summary = await result.consume()
         COUNTING[-1].statements += 1
         COUNTING[-1].hits[NAMES[statement]] += _hits(summary.profile)
