@@ -11,7 +11,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TypeVar
 
 import grpc
@@ -38,6 +37,7 @@ from services.application import (
     RelatedDocuments,
     Verification,
 )
+from services.cluster.way import SERVICE, way
 from services.health import Dependency, with_dependencies
 from services.protocol import graphtide_pb2 as pb
 from services.protocol import graphtide_pb2_grpc
@@ -58,47 +58,32 @@ HEALTH_S = 1.5
 SAID_CHARS = 300
 MARGIN_S = 2.0
 """Of a stream the replica keeps the deadline, piece by piece; this is for the way there and back."""
-_SERVICE = "graphtide.v1.Graphtide"
-_CONFIG = {
-    "loadBalancingConfig": [{"round_robin": {}}],
-    "methodConfig": [
-        {
-            "name": [{"service": _SERVICE}],
-            "retryPolicy": {
-                "maxAttempts": 4,
-                "initialBackoff": "0.1s",
-                "maxBackoff": "1s",
-                "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE"],
-            },
-        }
-    ],
-}
-"""A replica that goes away under a call is no error of the call's: another one is asked. What a replica itself says
-(`grpc-retry-pushback-ms`) is not tried again here."""
-_OPTIONS = (
-    ("grpc.service_config", json.dumps(_CONFIG)),
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    ("grpc.dns_min_time_between_resolutions_ms", 1000),
-    ("grpc.keepalive_time_ms", 20_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
-)
 
 
 class RemoteApplication:
     """See `services.application.Application`, which says what each method promises."""
 
-    def __init__(self, channel: grpc.aio.Channel) -> None:
-        self._stub = graphtide_pb2_grpc.GraphtideStub(channel)  # type: ignore[no-untyped-call]
-        self._health = health_pb2_grpc.HealthStub(channel)
+    def __init__(self, channel: Callable[[], grpc.aio.Channel]) -> None:
+        self._newest = channel
+        self._use(channel())
 
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: Settings) -> AsyncIterator[RemoteApplication]:
         """The application at the address in the settings, until the block ends. Nothing is asked yet."""
-        async with _channel(settings) as channel:
-            yield cls(channel)
+        async with way(settings) as found:
+            yield cls(found.channel)
+
+    @property
+    def _stub(self) -> graphtide_pb2_grpc.GraphtideStub:
+        channel = self._newest()
+        if channel is not self._channel:
+            self._use(channel)
+        return self._calls
+
+    def _use(self, channel: grpc.aio.Channel) -> None:
+        self._channel = channel
+        self._calls = graphtide_pb2_grpc.GraphtideStub(channel)  # type: ignore[no-untyped-call]
 
     # -- documents -----------------------------------------------------------------------------------------------------
 
@@ -184,25 +169,15 @@ class RemoteApplication:
         return await with_dependencies(Health(True, {}), [Dependency("query", self._trouble)])
 
     async def _trouble(self) -> str:
-        asked = health_pb2.HealthCheckRequest(service=_SERVICE)
+        asked = health_pb2.HealthCheckRequest(service=SERVICE)
         try:
-            response = await self._health.Check(asked, timeout=HEALTH_S, metadata=forwarded_metadata())
+            health = health_pb2_grpc.HealthStub(self._newest())
+            response = await health.Check(asked, timeout=HEALTH_S, metadata=forwarded_metadata())
         except grpc.aio.AioRpcError as error:
             said = " ".join((error.details() or "").split())[:SAID_CHARS]
             return f"no replica answers ({error.code().name}{': ' if said else ''}{said})"
         ready = response.status == health_pb2.HealthCheckResponse.SERVING
         return "" if ready else "the replica that was asked is not ready"
-
-
-def _channel(settings: Settings) -> grpc.aio.Channel:
-    """By TLS where the settings name the certificate that those of the replicas are signed by; this process shows its
-    own, if it has one.
-    """
-    if not settings.query_ca_file:
-        return grpc.aio.insecure_channel(settings.query, options=_OPTIONS)
-    key, own = (Path(name).read_bytes() if name else None for name in (settings.tls_key_file, settings.tls_cert_file))
-    credentials = grpc.ssl_channel_credentials(Path(settings.query_ca_file).read_bytes(), key, own)
-    return grpc.aio.secure_channel(settings.query, credentials, options=_OPTIONS)
 
 
 def _body(document: DocumentMessage) -> bytes:

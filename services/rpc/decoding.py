@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -48,7 +48,11 @@ def _read(kind: Any, value: Any) -> Any:
     if is_dataclass(kind) and isinstance(kind, type):
         hints = _hints(kind)
         return kind(
-            **{each.name: _read(hints[each.name], value[each.name]) for each in fields(kind) if each.name in value}
+            **{
+                each.name: _read(hints[each.name], value.get(each.name))
+                for each in fields(kind)
+                if each.name in value or (_may_be_none(hints[each.name]) and each.default is MISSING)
+            }
         )
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
@@ -58,6 +62,11 @@ def _read(kind: Any, value: Any) -> Any:
     if origin is not None and issubclass(origin, Mapping):
         return {name: _read(args[1], each) for name, each in value.items()}
     return kind(value) if isinstance(kind, type) and kind is not object else _plain(value)
+
+
+def _may_be_none(kind: Any) -> bool:
+    """Whether a message says None by leaving the field out."""
+    return type(None) in get_args(kind)
 
 
 @cache

@@ -76,7 +76,7 @@ class Cluster:
     async def gateway(self, behind: Application) -> RemoteApplication:
         """A gateway that asks this replica."""
         channel = await self.stack.enter_async_context(grpc_service(behind))
-        return RemoteApplication(channel)
+        return RemoteApplication(lambda: channel)
 
 
 @asynccontextmanager
@@ -303,7 +303,7 @@ async def test_gateway_is_ready_when_a_replica_is_and_says_why_not(cluster: Clus
     """A replica that drains, one that is not there; both within the patience."""
     replica, gate = await cluster.replica("one"), Gate()
     async with grpc_service(replica, gate=gate) as channel:
-        remote = RemoteApplication(channel)
+        remote = RemoteApplication(lambda: channel)
         assert await remote.health() == Health(True, {"query": "well"})
         gate.draining = True
         assert await remote.health() == Health(False, {"query": "the replica that was asked is not ready"})

@@ -155,7 +155,7 @@ async def test_pages_of_letters_follow_each_other_over_http_and_grpc(service: Se
 
 async def test_letters_pass_through_a_gateway_unchanged(service: Service) -> None:
     """By gRPC, as the process that has no graph asks: shown, retried corrected, dropped; errors keep class."""
-    gateway = RemoteApplication(service.channel)
+    gateway = RemoteApplication(lambda: service.channel)
     async with http_service(create_app(gateway)) as url, httpx.AsyncClient(base_url=url, timeout=60) as http:
         listed = (await http.get(LETTERS)).json()
         assert listed == (await service.http.get(LETTERS)).json()

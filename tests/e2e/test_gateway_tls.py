@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from infra.settings import Settings
 from services.cluster.remote import RemoteApplication
+from streams.errors import Retryable
 from streams.messages import DocumentMessage
-from tests.support.certificates import authority
+from tests.support.certificates import Authority, Secret, authority
+from tests.support.command import graphtide
 from tests.support.processes import service
+from tests.support.proxy import proxy
 
 
 async def test_gateway_shows_its_certificate_and_trusts_only_the_authority_it_was_told_of(tmp_path: Path) -> None:
@@ -28,3 +33,43 @@ async def test_gateway_shows_its_certificate_and_trusts_only_the_authority_it_wa
             async with RemoteApplication.open(wrong) as remote:
                 said = await remote.health()
                 assert not said.ready and "no replica answers" in said.parts["query"]
+
+
+async def test_gateway_shows_its_new_certificate_and_trusts_the_new_authority_without_a_restart(tmp_path: Path) -> None:
+    """Both sides go over to another authority; a file that is none changes nothing in between."""
+    old, new = authority(tmp_path, "old"), authority(tmp_path, "new")
+    theirs, ours = Secret(tmp_path / "theirs"), Secret(tmp_path / "ours")
+
+    def turn(secret: Secret, ca: Authority, name: str) -> None:
+        certificate, key, _ = ca.issue(name)
+        secret.hold(tls_crt=certificate, tls_key=key, ca_crt=ca.file)
+
+    def shown_from(secret: Secret) -> dict[str, str]:
+        return {"tls_cert_file": str(secret / "tls.crt"), "tls_key_file": str(secret / "tls.key")}
+
+    turn(theirs, old, "replica")
+    turn(ours, old, "gateway")
+    faced = {**shown_from(theirs), "tls_client_ca_file": str(theirs / "ca.crt")}
+    environment = {f"GRAPHTIDE_{name.upper()}": value for name, value in faced.items()}
+    with service(tmp_path / "data", environment) as running:
+        async with proxy(running.grpc) as between:
+            settings = Settings(query=between.address, query_ca_file=str(ours / "ca.crt"), **shown_from(ours))  # type: ignore[arg-type]
+            async with RemoteApplication.open(settings) as remote:
+                assert (await remote.health()).ready
+                turn(theirs, new, "replica-2")
+                ours.hold(tls_crt=tmp_path / "old.pem", tls_key=tmp_path / "old.pem", ca_crt=tmp_path / "old.pem")
+                assert (await remote.health()).ready
+                between.cut()
+                with pytest.raises(Retryable):
+                    await remote.graphs()
+                turn(ours, new, "gateway-2")
+                assert (await remote.publish([DocumentMessage("g", "a", "Ada met Bob.")])).token
+                between.cut()
+                assert await remote.document("g", "a")
+
+
+def test_gateway_does_not_start_with_files_that_it_cannot_use(tmp_path: Path) -> None:
+    """It says which, and that is all it says."""
+    ended = graphtide("worker", "gateway", "--metrics-port", "0", "--port", "0", query="a:1", query_ca_file="/nowhere")
+    assert ended.returncode == 1 and "Traceback" not in ended.stderr
+    assert "GRAPHTIDE_QUERY_CA_FILE names /nowhere, which cannot be used: No such file" in ended.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import ssl
 from collections.abc import Iterator
@@ -12,35 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.certificates import Authority, authority
+from tests.support.certificates import Authority, Secret, authority
 from tests.support.guarded import KeyFile
 from tests.support.processes import Service, service
-
-
-class Secret:
-    """A folder of files whose content is taken over as a whole, the way a kubelet does it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._number = 0
-        folder.mkdir()
-
-    def hold(self, **files: Path) -> None:
-        """Copies of these files under these names, with `_` for `.`."""
-        self._number += 1
-        fresh = self._folder / f"..{self._number}"
-        fresh.mkdir()
-        for name, source in files.items():
-            shutil.copy(source, fresh / name.replace("_", "."))
-            link = self._folder / name.replace("_", ".")
-            if not link.is_symlink():
-                link.symlink_to(Path("..data") / link.name)
-        turning = self._folder / "..turning"
-        turning.symlink_to(fresh.name)
-        turning.rename(self._folder / "..data")
-
-    def __truediv__(self, name: str) -> Path:
-        return self._folder / name
 
 
 @dataclass

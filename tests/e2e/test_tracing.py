@@ -177,7 +177,7 @@ async def test_trace_goes_through_every_process_of_a_cluster(tmp_path: Path, col
         traced(Settings(otlp_endpoint=collector.endpoint), "test"),
         watched_roles(tmp_path) as cluster,
         grpc_service(cluster.replica) as channel,
-        http_service(create_app(RemoteApplication(channel))) as at,
+        http_service(create_app(RemoteApplication(lambda: channel))) as at,
         httpx.AsyncClient(base_url=at, headers={"traceparent": TRACEPARENT}, timeout=30) as http,
     ):
         token = (await http.put(DOCUMENT, json={"text": TEXT})).json()["token"]

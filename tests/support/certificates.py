@@ -1,8 +1,9 @@
-"""A certificate authority for the length of a test."""
+"""A certificate authority for the length of a test, and a folder of secrets that is turned over as a whole."""
 
 from __future__ import annotations
 
 import datetime
+import shutil
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -58,3 +59,29 @@ def _builder(name: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509.Ce
     named, issued_by = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (name, issuer))
     builder = x509.CertificateBuilder().subject_name(named).issuer_name(issued_by).public_key(key.public_key())
     return builder.serial_number(x509.random_serial_number()).not_valid_before(now - _DAY).not_valid_after(now + _DAY)
+
+
+class Secret:
+    """A folder of files whose content is taken over as a whole, the way a kubelet does it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._number = 0
+        folder.mkdir()
+
+    def hold(self, **files: Path) -> None:
+        """Copies of these files under these names, with `_` for `.`."""
+        self._number += 1
+        fresh = self._folder / f"..{self._number}"
+        fresh.mkdir()
+        for name, source in files.items():
+            shutil.copy(source, fresh / name.replace("_", "."))
+            link = self._folder / name.replace("_", ".")
+            if not link.is_symlink():
+                link.symlink_to(Path("..data") / link.name)
+        turning = self._folder / "..turning"
+        turning.symlink_to(fresh.name)
+        turning.rename(self._folder / "..data")
+
+    def __truediv__(self, name: str) -> Path:
+        return self._folder / name
