@@ -28,7 +28,10 @@ _DOES = {
     "disk": "room in the data folder",
     "embedding endpoint": "turns texts into vectors",
     "language endpoint": "extracts, reports and answers",
-    "credentials": "the file of keys",
+    "newer keys": "the file of API keys, as it is now",
+    "newer tokens": "the key that tokens are checked with, as it is now",
+    "newer certificate": "the TLS files, as they are now",
+    "start": "opens what there is to answer from",
     "worker": "this process as a whole",
     "service": "this process as a whole",
 }

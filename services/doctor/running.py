@@ -13,6 +13,7 @@ from services.doctor import Finding
 
 WELL_SAID = frozenset({"running", "well", "open"})
 _BUDGET = "wait until tomorrow (UTC), or raise the budget (GRAPHTIDE_BUDGET_TOKENS_PER_DAY, _COST_PER_DAY)"
+_FILE = "correct the file that it names; what was read before is in force"
 CURES = {
     "kafka": "start the brokers, or see graphtide doctor with the service's settings",
     "graph database": "start the database, or see graphtide doctor with the service's settings",
@@ -23,7 +24,10 @@ CURES = {
     "disk": "make room on the data folder's disk",
     "embedding endpoint": "graphtide doctor on the service's machine, with its settings, asks the endpoint",
     "language endpoint": "graphtide doctor on the service's machine, with its settings, asks the endpoint",
-    "credentials": "correct the file that it names; what it said before is in force",
+    "newer keys": _FILE,
+    "newer tokens": _FILE,
+    "newer certificate": _FILE,
+    "start": "nothing: it is starting, and says how far it is; ask again",
     "service": "wait for the next one: this one is about to end",
 }
 

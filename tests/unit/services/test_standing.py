@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from services.access.gate import Gate
 from services.cli import show
 from services.cli.standing import explained, outlook
 
@@ -17,6 +18,13 @@ def test_parts_that_are_not_well_come_first_with_what_to_do() -> None:
     assert "start the brokers" in rows[0]["do"] and "log" in rows[1]["do"] and not rows[2]["do"]
     assert all(row["does"] for row in rows if row["part"] != "novel")
     assert explained({"partition 3": "x"})[0]["does"]
+
+
+def test_parts_of_a_start_and_of_files_are_known() -> None:
+    """What a process says while it starts, and of each file that guards it, has its words and its cure."""
+    names = ["start", *(f"newer {name}" for name in Gate().problems())]
+    for row in explained(dict.fromkeys(names, "x")):
+        assert row["does"] and "the process's log says more" not in row["do"], row
 
 
 def test_outlook_says_in_one_sentence_what_is_missing() -> None:
