@@ -21,7 +21,7 @@ from neo4j import Transaction as BlockingDriverTransaction
 
 from infra.bolt.address import BoltAddress
 from infra.bolt.cypher import Dialect
-from infra.bolt.failures import DRIVER_ERRORS, failure, is_closed_transport
+from infra.bolt.failures import DRIVER_ERRORS, failure, is_closed_transport, is_unresolved
 from streams.errors import Broken, Rejected, Retryable
 
 T = TypeVar("T")
@@ -118,8 +118,10 @@ class BoltDatabase:
                 f"{address.shown} did not answer within {address.timeout_s:g} s: is the graph database running, "
                 "and is GRAPHTIDE_BOLT its address?"
             ) from error
-        except DRIVER_ERRORS as error:
+        except (*DRIVER_ERRORS, ValueError) as error:
             await driver.close()
+            if isinstance(error, ValueError) and not is_unresolved(error):
+                raise
             problem = failure(error)
             raise type(problem)(f"{address.shown}: {problem}") from error
         except asyncio.CancelledError:  # of a caller whose patience is shorter
@@ -165,7 +167,9 @@ class BoltDatabase:
                 session.begin_transaction() as open_,
             ):
                 return work(BlockingTransaction(open_))
-        except DRIVER_ERRORS as error:
+        except (*DRIVER_ERRORS, ValueError) as error:
+            if isinstance(error, ValueError) and not is_unresolved(error):
+                raise
             raise failure(error) from error
 
     async def _attempt(self, work: Work[T]) -> T:
@@ -181,8 +185,10 @@ class BoltDatabase:
                 return value
         except UnicodeEncodeError as error:
             raise Rejected(f"a text cannot be stored: {error.reason} at character {error.start}") from error
-        except (*DRIVER_ERRORS, RuntimeError) as error:
+        except (*DRIVER_ERRORS, RuntimeError, ValueError) as error:
             if isinstance(error, RuntimeError) and not is_closed_transport(error):
+                raise
+            if isinstance(error, ValueError) and not is_unresolved(error):
                 raise
             problem = failure(error)
             if committing and isinstance(problem, Retryable):

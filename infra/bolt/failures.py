@@ -78,6 +78,11 @@ def is_closed_transport(error: RuntimeError) -> bool:
     return _CLOSED in str(error)
 
 
+def is_unresolved(error: ValueError) -> bool:
+    """Whether the driver says so that nobody knows the server's name, which may come back: an OSError is its cause."""
+    return isinstance(error.__cause__, OSError)
+
+
 def failure(error: Exception) -> GraphtideError:
     """The error to raise from `error`: that of its most specific class in the table."""
     if isinstance(error, driver.ClientError) and _UNIQUE in str(error):  # Memgraph has no class of its own for it

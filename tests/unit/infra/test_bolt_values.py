@@ -8,11 +8,13 @@ from random import Random
 
 import numpy as np
 import pytest
+from neo4j import AsyncGraphDatabase
 from neo4j import exceptions as driver
 
 from infra.bolt import BoltAddress
 from infra.bolt.codec import digest_key, from_bytes, in_order, to_bytes, to_vector
-from infra.bolt.database import check_storage_mode, driver_options, portions
+from infra.bolt.cypher import Dialect
+from infra.bolt.database import BoltDatabase, Transaction, check_storage_mode, driver_options, portions
 from infra.bolt.failures import DRIVER_ERRORS, TABLE, failure
 from infra.bolt.heads import _parts
 from streams.errors import Broken, Retryable
@@ -52,6 +54,26 @@ def test_failure_takes_the_most_specific_class_and_says_what_the_driver_said() -
         found = failure(error)
         assert type(found) is kind and words in str(found)
     assert len(str(failure(driver.ClientError("x" * 10_000)))) < 500
+
+
+async def test_database_whose_name_nobody_resolves_is_one_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name comes and goes with the server in a cluster: connecting, writing and reading in a thread wait for it."""
+    monkeypatch.setattr("infra.bolt.database.FIRST_WAIT_S", 0.0)
+    address = BoltAddress("bolt://graph-database.invalid:7687")
+    with pytest.raises(Retryable, match="Cannot resolve"):
+        await BoltDatabase.connect(address)
+    database = BoltDatabase(AsyncGraphDatabase.driver(address.uri), address, Dialect.NEO4J)
+
+    async def nothing(_: Transaction) -> None:
+        return None
+
+    try:
+        with pytest.raises(Retryable, match="Cannot resolve"):
+            await database.write(nothing)
+        with pytest.raises(Retryable, match="Cannot resolve"):
+            await database.read_in_thread(lambda _: None)
+    finally:
+        await database.close()
 
 
 @pytest.mark.parametrize(
