@@ -1,6 +1,7 @@
 """A connection pool to the graph database, and transactions that are tried again.
 
-Work is a function of a transaction; it may run several times, so it has no effect outside it. Transient errors
+Work is a function of a transaction; it may run several times, so it has no effect outside it. A statement that needs no
+other beside it is asked by itself (`ask`), which takes one round trip. Transient errors
 (conflicts, deadlocks, lost connections) are retried a bounded number of times, with a growing and jittered wait. When
 the connection is lost on COMMIT nobody knows what came of it: work that may be done twice is done again, and other work
 brings a `settled` that finds out.
@@ -14,6 +15,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncTransaction, Driver, GraphDatabase, TrustCustomCAs
@@ -153,6 +155,26 @@ class BoltDatabase:
         """As `write`: reads may take locks, and are done again likewise."""
         return await self.write(work)
 
+    async def ask(self, statement: str, **values: Any) -> list[Row]:
+        """The rows of one statement that is a transaction by itself: one round trip in the place of three.
+
+        Tried again as `write` is, also when nobody knows whether it was done: doing it twice must do no harm.
+        """
+        return await again_and_again(lambda: self._asked(statement, values))
+
+    async def ask_each_key(self, statement: str, keys: Sequence[str]) -> list[Row]:
+        """The statement over all of $keys, a portion at a time, each a transaction by itself."""
+        found: list[Row] = []
+        for portion in portions(keys):
+            found += await self.ask(statement, keys=portion)
+        return found
+
+    async def _asked(self, statement: str, values: Mapping[str, Any]) -> list[Row]:
+        with _as_ours():
+            async with self._driver.session(database=self._database, fetch_size=FETCH_ROWS) as session:
+                result = await session.run(statement, dict(values))
+                return [dict(zip(record.keys(), record.values(), strict=True)) async for record in result]
+
     async def read_in_thread(self, work: Callable[[BlockingTransaction], T]) -> T:
         """As `read`, for a great many rows. Cancelled, it reads to its end unseen."""
         if self._blocking is None:
@@ -175,25 +197,34 @@ class BoltDatabase:
     async def _attempt(self, work: Work[T]) -> T:
         committing = False
         try:
-            async with self._driver.session(database=self._database, fetch_size=FETCH_ROWS) as session:
-                open_ = await session.begin_transaction()
-                async with open_:
-                    value = await work(Transaction(open_))
-                    committing = True
-                    await open_.commit()
-                    committing = False
-                return value
-        except UnicodeEncodeError as error:
-            raise Rejected(f"a text cannot be stored: {error.reason} at character {error.start}") from error
-        except (*DRIVER_ERRORS, RuntimeError, ValueError) as error:
-            if isinstance(error, RuntimeError) and not is_closed_transport(error):
-                raise
-            if isinstance(error, ValueError) and not is_unresolved(error):
-                raise
-            problem = failure(error)
-            if committing and isinstance(problem, Retryable):
-                raise _Unknown(problem) from error
-            raise problem from error
+            with _as_ours():
+                async with self._driver.session(database=self._database, fetch_size=FETCH_ROWS) as session:
+                    open_ = await session.begin_transaction()
+                    async with open_:
+                        value = await work(Transaction(open_))
+                        committing = True
+                        await open_.commit()
+                        committing = False
+                    return value
+        except Retryable as problem:
+            if committing:
+                raise _Unknown(problem) from problem
+            raise
+
+
+@contextmanager
+def _as_ours() -> Iterator[None]:
+    """What the driver raises in the block comes out as an error of ours."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise Rejected(f"a text cannot be stored: {error.reason} at character {error.start}") from error
+    except (*DRIVER_ERRORS, RuntimeError, ValueError) as error:
+        if isinstance(error, RuntimeError) and not is_closed_transport(error):
+            raise
+        if isinstance(error, ValueError) and not is_unresolved(error):
+            raise
+        raise failure(error) from error
 
 
 async def again_and_again(

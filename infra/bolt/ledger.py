@@ -47,7 +47,7 @@ class BoltLedger:
         if not rows:
             return
         keys = list({row["key"] for row in rows})
-        found = await self._database.read(lambda tx: tx.each_key(cypher.KNOWN_REVISIONS, keys))
+        found = await self._database.ask_each_key(cypher.KNOWN_REVISIONS, keys)
         if sum(row["found"] for row in found) < len(keys):
             await self._enter(rows)
 
@@ -58,7 +58,7 @@ class BoltLedger:
     async def begin(self, graph: str, doc_id: str, revision: int) -> int:
         """See Ledger.begin. Raises Broken for a revision that was never entered. May count two if an answer is lost."""
         at = _key(graph, doc_id, revision)
-        found = await self._database.write(lambda tx: tx.run(cypher.BEGIN_ATTEMPT, key=at))
+        found = await self._database.ask(cypher.BEGIN_ATTEMPT, key=at)
         if not found:
             raise Broken(f"revision {revision} of document {doc_id!r} in graph {graph!r} is not in the ledger")
         return int(found[0]["attempts"])
@@ -66,7 +66,7 @@ class BoltLedger:
     async def spare(self, graph: str, doc_id: str, revision: int) -> None:
         """See Ledger.spare."""
         at = _key(graph, doc_id, revision)
-        await self._database.write(lambda tx: tx.run(cypher.SPARE_ATTEMPT, key=at))
+        await self._database.ask(cypher.SPARE_ATTEMPT, key=at)
 
     async def conclude(self, outcomes: Sequence[Outcome]) -> None:
         """See Ledger.conclude. An outcome of a revision that was never entered changes nothing."""
@@ -85,14 +85,14 @@ class BoltLedger:
 
     async def latest(self, graph: str, doc_id: str) -> LedgerEntry | None:
         """See Ledger.latest. Cost: the revisions of the document."""
-        found = await self._database.read(lambda tx: tx.run(cypher.LATEST, document=key(graph, doc_id)))
+        found = await self._database.ask(cypher.LATEST, document=key(graph, doc_id))
         return _entry(found[0]) if found else None
 
     async def pending(self, graph: str, up_to: Position | None = None) -> int:
         """See Ledger.pending. Cost: what is pending."""
         values = {} if up_to is None else {"partition": up_to.partition, "position": up_to.offset}
         statement = cypher.PENDING if up_to is None else cypher.PENDING_UP_TO
-        [row] = await self._database.read(lambda tx: tx.run(statement, graph=graph, **values))
+        [row] = await self._database.ask(statement, graph=graph, **values)
         return int(row["pending"])
 
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:

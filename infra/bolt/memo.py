@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from infra.bolt import cypher
 from infra.bolt.codec import from_bytes, in_order, key, to_bytes
-from infra.bolt.database import BoltDatabase, Row, Transaction
+from infra.bolt.database import BoltDatabase, Transaction
 
 CAPACITY = 500_000
 
@@ -29,14 +29,10 @@ class BoltVectorStore:
     async def get_many(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """See VectorStore.get_many."""
         wanted = {self._key(one): one for one in keys}
-
-        async def work(tx: Transaction) -> tuple[list[Row], int]:
-            newest = await tx.run(cypher.READ_MEMO_TABLE, table=self._table)
-            return await tx.each_key(cypher.GET_MEMOS, list(wanted)), newest[0]["newest"] if newest else 0
-
-        rows, newest = await self._database.read(work)
-        old = self._slot(newest - self._capacity // 2)
-        self._renewed.update((wanted[row["key"]], None) for row in rows if row["slot"] <= old)
+        rows = await self._database.ask_each_key(cypher.GET_MEMOS, list(wanted))
+        for row in await self._database.ask(cypher.READ_MEMO_TABLE, table=self._table) if rows else ():
+            old = self._slot(row["newest"] - self._capacity // 2)
+            self._renewed.update((wanted[one["key"]], None) for one in rows if one["slot"] <= old)
         return {wanted[row["key"]]: to_bytes(row["value"]) for row in rows}
 
     async def put_many(self, items: Mapping[bytes, bytes]) -> None:

@@ -23,13 +23,13 @@ class BoltOutbox:
     async def waiting(self, partition: int, limit: int) -> Sequence[tuple[int, Record]]:
         """See Outbox.waiting. Cost: what is returned (Memgraph: what waits, in memory)."""
         bounds = {"first": in_order(partition, 0), "last": in_order(partition, LAST), "limit": limit}
-        found = await self._database.read(lambda tx: tx.run(cypher.WAITING, **bounds))
+        found = await self._database.ask(cypher.WAITING, **bounds)
         return [(row["sequence"], _record(row["record_key"], row["value"], row["headers"])) for row in found]
 
     async def sent(self, partition: int, up_to: int) -> None:
         """See Outbox.sent."""
         bounds = {"first": in_order(partition, 0), "last": in_order(partition, up_to)}
-        await self._database.write(lambda tx: tx.run(cypher.SENT, **bounds))
+        await self._database.ask(cypher.SENT, **bounds)
 
 
 async def put_notices(tx: Transaction, partition: int, before: int, notices: Sequence[Record]) -> None:

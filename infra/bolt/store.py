@@ -57,7 +57,7 @@ class BoltStore:
 
     async def claim(self, partition: int) -> Watermark:
         """See GraphStore.claim. If an answer is lost the epoch may rise by two."""
-        [row] = await self._database.write(lambda tx: tx.run(cypher.CLAIM, partition=partition))
+        [row] = await self._database.ask(cypher.CLAIM, partition=partition)
         return Watermark(row["epoch"], row["next_offset"])
 
     async def commit(self, commit: Commit) -> None:
@@ -123,13 +123,13 @@ class BoltStore:
 
     async def graphs(self) -> Mapping[str, int]:
         """See GraphStore.graphs."""
-        found = await self._database.read(lambda tx: tx.run(cypher.GRAPHS))
+        found = await self._database.ask(cypher.GRAPHS)
         return {row["name"]: row["version"] for row in found}
 
     async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, Standing]:
         """See GraphStore.standings."""
         keys = list(dict.fromkeys(key(graph, doc_id) for doc_id in doc_ids))
-        found = await self._database.read(lambda tx: tx.each_key(cypher.READ_STANDINGS, keys))
+        found = await self._database.ask_each_key(cypher.READ_STANDINGS, keys)
         held = {row["doc_id"]: Standing(row["revision"], _bytes(row["extraction"])) for row in found}
         return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
 
