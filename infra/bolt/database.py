@@ -1,10 +1,10 @@
 """A connection pool to the graph database, and transactions that are tried again.
 
 Work is a function of a transaction; it may run several times, so it has no effect outside it. A statement that needs no
-other beside it is asked by itself (`ask`), which takes one round trip. Transient errors
-(conflicts, deadlocks, lost connections) are retried a bounded number of times, with a growing and jittered wait. When
-the connection is lost on COMMIT nobody knows what came of it: work that may be done twice is done again, and other work
-brings a `settled` that finds out.
+other beside it is asked by itself (`ask`), which takes one round trip. Transient errors (conflicts, deadlocks, lost
+connections) are retried a bounded number of times, with a growing and jittered wait. When the connection is lost on
+COMMIT nobody knows what came of it: work that may be done twice is done again, and other work brings a `settled` that
+finds out.
 
 Invariant: only errors of `streams/errors.py` leave this module.
 """
