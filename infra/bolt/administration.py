@@ -11,6 +11,7 @@ Invariant: a database is at a schema that this code reads, or is refused, untouc
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 from gqlalchemy import Neo4j
@@ -22,7 +23,7 @@ from infra.bolt import cypher
 from infra.bolt.address import BoltAddress
 from infra.bolt.cypher import Dialect
 from infra.bolt.database import check_storage_mode, driver_options
-from infra.bolt.failures import DRIVER_ERRORS, failure
+from infra.bolt.failures import DRIVER_ERRORS, as_ours
 from streams.errors import Broken
 
 SCHEMA_VERSION = 2
@@ -76,20 +77,14 @@ def prepare(address: BoltAddress, dialect: Dialect) -> None:
 
     Raises Broken for a Memgraph without transactions, for a schema of a newer version and for missing rights.
     """
-    try:
-        client = Administration(address)
-        try:
-            if dialect is Dialect.MEMGRAPH:
-                check_storage_mode(list(client.execute_and_fetch(cypher.STORAGE_INFO)))
-            if _is_made(list(client.execute_and_fetch(cypher.READ_SCHEMA))):
-                return
-            for statement in cypher.schema(dialect):
-                _define(client, statement, dialect)
-            client.execute(cypher.PUT_SCHEMA, {"version": SCHEMA_VERSION})
-        finally:
-            client.close()
-    except DRIVER_ERRORS as error:
-        raise failure(error) from error
+    with as_ours(), closing(Administration(address)) as client:
+        if dialect is Dialect.MEMGRAPH:
+            check_storage_mode(list(client.execute_and_fetch(cypher.STORAGE_INFO)))
+        if _is_made(list(client.execute_and_fetch(cypher.READ_SCHEMA))):
+            return
+        for statement in cypher.schema(dialect):
+            _define(client, statement, dialect)
+        client.execute(cypher.PUT_SCHEMA, {"version": SCHEMA_VERSION})
 
 
 def _define(client: Administration, statement: str, dialect: Dialect) -> None:

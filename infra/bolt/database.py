@@ -15,7 +15,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncTransaction, Driver, GraphDatabase, TrustCustomCAs
@@ -23,8 +22,8 @@ from neo4j import Transaction as BlockingDriverTransaction
 
 from infra.bolt.address import BoltAddress
 from infra.bolt.cypher import Dialect
-from infra.bolt.failures import DRIVER_ERRORS, failure, is_closed_transport, is_unresolved
-from streams.errors import Broken, Rejected, Retryable
+from infra.bolt.failures import DRIVER_ERRORS, as_ours, failure, is_closed_transport, is_unresolved
+from streams.errors import Broken, Retryable
 
 T = TypeVar("T")
 Row = Mapping[str, Any]
@@ -170,7 +169,7 @@ class BoltDatabase:
         return found
 
     async def _asked(self, statement: str, values: Mapping[str, Any]) -> list[Row]:
-        with _as_ours():
+        with as_ours():
             async with self._driver.session(database=self._database, fetch_size=FETCH_ROWS) as session:
                 result = await session.run(statement, dict(values))
                 return [dict(zip(record.keys(), record.values(), strict=True)) async for record in result]
@@ -183,21 +182,17 @@ class BoltDatabase:
         return await again_and_again(lambda: asyncio.to_thread(self._read, driver, work))
 
     def _read(self, driver: Driver, work: Callable[[BlockingTransaction], T]) -> T:
-        try:
-            with (
-                driver.session(database=self._database, fetch_size=FETCH_ROWS) as session,
-                session.begin_transaction() as open_,
-            ):
-                return work(BlockingTransaction(open_))
-        except (*DRIVER_ERRORS, ValueError) as error:
-            if isinstance(error, ValueError) and not is_unresolved(error):
-                raise
-            raise failure(error) from error
+        with (
+            as_ours(),
+            driver.session(database=self._database, fetch_size=FETCH_ROWS) as session,
+            session.begin_transaction() as open_,
+        ):
+            return work(BlockingTransaction(open_))
 
     async def _attempt(self, work: Work[T]) -> T:
         committing = False
         try:
-            with _as_ours():
+            with as_ours():
                 async with self._driver.session(database=self._database, fetch_size=FETCH_ROWS) as session:
                     open_ = await session.begin_transaction()
                     async with open_:
@@ -210,21 +205,6 @@ class BoltDatabase:
             if committing:
                 raise _Unknown(problem) from problem
             raise
-
-
-@contextmanager
-def _as_ours() -> Iterator[None]:
-    """What the driver raises in the block comes out as an error of ours."""
-    try:
-        yield
-    except UnicodeEncodeError as error:
-        raise Rejected(f"a text cannot be stored: {error.reason} at character {error.start}") from error
-    except (*DRIVER_ERRORS, RuntimeError, ValueError) as error:
-        if isinstance(error, RuntimeError) and not is_closed_transport(error):
-            raise
-        if isinstance(error, ValueError) and not is_unresolved(error):
-            raise
-        raise failure(error) from error
 
 
 async def again_and_again(

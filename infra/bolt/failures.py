@@ -5,9 +5,12 @@ Invariant: no exception of the driver leaves the adapter, and every class it has
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from neo4j import exceptions as driver
 
-from streams.errors import Broken, GraphtideError, Retryable
+from streams.errors import Broken, GraphtideError, Rejected, Retryable
 
 _AGAIN = "it goes on when the server answers again"
 _OURS = "Graphtide used the driver wrongly"
@@ -91,6 +94,21 @@ def failure(error: Exception) -> GraphtideError:
         error_class = next((one for one in type(error).__mro__ if one in TABLE), driver.ServiceUnavailable)
     kind, meaning = TABLE[error_class]
     return kind(f"{meaning} ({_said(error)})")
+
+
+@contextmanager
+def as_ours() -> Iterator[None]:
+    """What the driver raises in the block comes out as an error of ours."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise Rejected(f"a text cannot be stored: {error.reason} at character {error.start}") from error
+    except (*DRIVER_ERRORS, RuntimeError, ValueError) as error:
+        if isinstance(error, RuntimeError) and not is_closed_transport(error):
+            raise
+        if isinstance(error, ValueError) and not is_unresolved(error):
+            raise
+        raise failure(error) from error
 
 
 def _said(error: Exception) -> str:

@@ -11,7 +11,7 @@ from infra.bolt import cypher
 from infra.bolt import snapshot as bolt_rows
 from infra.bolt.address import BoltAddress
 from infra.bolt.administration import Administration
-from infra.bolt.failures import DRIVER_ERRORS, failure
+from infra.bolt.failures import as_ours
 from infra.export.sources import COMMUNITIES, portions
 from streams.errors import NotFound, Retryable
 
@@ -21,23 +21,19 @@ class BoltSource:
 
     def __init__(self, address: BoltAddress, graph: str) -> None:
         self._graph = graph
-        try:
+        with as_ours():
             self._client = Administration(address)
             self._scope, self.version = self._head()
-        except DRIVER_ERRORS as error:
-            raise failure(error) from error
 
     def count(self, kinds: Collection[str]) -> int:
         """See Source.count."""
         wanted = [bolt_rows.COUNTS[kind] for kind in kinds if kind != COMMUNITIES]
-        try:
+        with as_ours():
             return sum(row["rows"] for statement in wanted for row in self._stream(statement))
-        except DRIVER_ERRORS as error:
-            raise failure(error) from error
 
     def rows(self, kinds: Collection[str]) -> Iterator[GraphDelta]:
         """See Source.rows."""
-        try:
+        with as_ours():
             for kind in kinds:
                 if kind == COMMUNITIES:
                     yield GraphDelta(self._graph, self.version, communities=self._hierarchy())
@@ -45,15 +41,11 @@ class BoltSource:
                 statement, row_of = bolt_rows.KINDS[kind]
                 found = (row_of(list(row.values())) for row in self._stream(statement))
                 yield from portions(self._graph, kind, found)
-        except DRIVER_ERRORS as error:
-            raise failure(error) from error
 
     def check(self) -> None:
         """See Source.check."""
-        try:
+        with as_ours():
             head = self._head()
-        except DRIVER_ERRORS as error:
-            raise failure(error) from error
         if head != (self._scope, self.version):
             raise Retryable(
                 f"graph {self._graph!r} went from version {self.version} to {head[1]} while it was read: try again, or "
