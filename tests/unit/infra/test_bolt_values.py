@@ -12,11 +12,13 @@ from neo4j import AsyncGraphDatabase
 from neo4j import exceptions as driver
 
 from infra.bolt import BoltAddress
+from infra.bolt.administration import prepare
 from infra.bolt.codec import digest_key, from_bytes, in_order, to_bytes, to_vector
 from infra.bolt.cypher import Dialect
 from infra.bolt.database import BoltDatabase, Transaction, check_storage_mode, driver_options, portions
 from infra.bolt.failures import DRIVER_ERRORS, TABLE, failure
 from infra.bolt.heads import _parts
+from infra.export.bolt_source import BoltSource
 from streams.errors import Broken, Retryable
 from streams.memory.rows import Rows
 from tests.support.records import Walk, plain
@@ -54,6 +56,15 @@ def test_failure_takes_the_most_specific_class_and_says_what_the_driver_said() -
         found = failure(error)
         assert type(found) is kind and words in str(found)
     assert len(str(failure(driver.ClientError("x" * 10_000)))) < 500
+
+
+def test_schema_and_export_wait_for_a_name_that_nobody_resolves() -> None:
+    """They reach the server by a client of their own, and say the same as the others."""
+    address = BoltAddress("bolt://graph-database.invalid:7687")
+    with pytest.raises(Retryable, match="Cannot resolve"):
+        prepare(address, Dialect.NEO4J)
+    with pytest.raises(Retryable, match="Cannot resolve"):
+        BoltSource(address, "g")
 
 
 async def test_database_whose_name_nobody_resolves_is_one_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
