@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import ExitStack, closing
 from typing import Any
 
 from graph.communities import Hierarchy
@@ -21,9 +22,10 @@ class BoltSource:
 
     def __init__(self, address: BoltAddress, graph: str) -> None:
         self._graph = graph
-        with as_ours():
-            self._client = Administration(address)
+        with as_ours(), ExitStack() as undo:
+            self._client = undo.enter_context(closing(Administration(address)))
             self._scope, self.version = self._head()
+            undo.pop_all()
 
     def count(self, kinds: Collection[str]) -> int:
         """See Source.count."""
@@ -58,7 +60,6 @@ class BoltSource:
     def _head(self) -> tuple[str, int]:
         found = list(self._client.execute_and_fetch(cypher.READ_HEAD, {"graph": self._graph}))
         if not found or not found[0]["version"]:
-            self.close()
             raise NotFound(f"there is no graph {self._graph!r}")
         return found[0]["scope"], found[0]["version"]
 
