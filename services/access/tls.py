@@ -8,6 +8,7 @@ ones with their next connection. What is open stays as it was begun.
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +39,29 @@ class _Reading:
     configuration: grpc.ServerCertificateConfiguration
 
 
+class _Newest(ssl.SSLContext):
+    """Gives each connection to the newest reading: what that does not trust does not come in by an older session."""
+
+    _newest: Callable[[], ssl.SSLContext]
+
+    @classmethod
+    def of(cls, newest: Callable[[], ssl.SSLContext]) -> _Newest:
+        made = cls(ssl.PROTOCOL_TLS_SERVER)
+        made._newest = newest
+        return made
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        """What asyncio and uvloop ask for each connection."""
+        return self._newest().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+
+
 class Certificates:
     """What the files say, now. Raises Broken at construction when they cannot be used together."""
 
@@ -52,20 +76,8 @@ class Certificates:
         return self._watched.problem
 
     def context(self) -> ssl.SSLContext:
-        """For HTTP: one context, that takes each new connection over to the newest one.
-
-        Sessions are not resumed where clients are asked for a certificate: it is judged for each connection.
-        """
-        first = self._watched.value().context
-
-        def newest(connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
-            connection.context = self._watched.value().context
-
-        first.sni_callback = newest
-        if self._asks_clients:
-            first.num_tickets = 0
-            first.options |= ssl.OP_NO_TICKET
-        return first
+        """For HTTP: one context, that gives each new connection to the newest one."""
+        return _Newest.of(lambda: self._watched.value().context)
 
     def grpc_credentials(self) -> grpc.ServerCredentials:
         """For gRPC, which asks before each handshake, from a thread of its own."""
