@@ -8,7 +8,6 @@ name and type, relations by what they state and when; at most ``MOST_ENTITIES`` 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from infra.models.openai_chat import Schema, sendable
+from infra.models.replies import number_of
 from infra.models.spans import Quotable
 from streams.models import Found, FoundEntity, FoundRelation
 
@@ -225,6 +225,5 @@ def _short(value: object, most: int) -> str:
 
 def _weight(strength: object) -> float:
     """In thousandths above 0 up to 1; what is no number counts as stated outright."""
-    if isinstance(strength, bool) or not isinstance(strength, int | float) or not math.isfinite(strength):
-        return 1.0
-    return min(1.0, max(0.001, float(strength)))
+    held = number_of(strength, 0.001, 1.0)
+    return 1.0 if held is None else held

@@ -8,13 +8,13 @@ is not asked.
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Sequence
 
 from infra.models.citations import CheckedAnswer, renumbered
 from infra.models.graph_prompts import ANSWER, ANSWER_PART, ByGraph, prompts_by_graph
 from infra.models.openai_chat import Message, OpenAIChat, Reply, Schema
 from infra.models.prompts import NOTHING_FITS, code_for
+from infra.models.replies import object_of
 from streams.errors import Rejected
 from streams.models import ContextPart, ContextPassage, Generated, PartAnswer, citable
 from streams.spending import Stage, payer
@@ -119,11 +119,8 @@ def _asks(question: str) -> bool:
 
 def _read(text: str) -> tuple[str, int]:
     """The answer and its rating; an answer in another form, or an empty one, is of no help."""
-    try:
-        body = json.loads(text)
-    except ValueError:
-        return "", 0
-    said, rating = (body.get("answer"), body.get("helpfulness")) if isinstance(body, dict) else (None, None)
+    body = object_of(text)
+    said, rating = body.get("answer"), body.get("helpfulness")
     if not isinstance(said, str) or not isinstance(rating, int) or not said.strip():
         return "", 0
     return said.strip(), max(0, min(100, rating))

@@ -6,11 +6,10 @@ Not a rule, and not a memory: verdicts are kept with the graph (`streams/consoli
 
 from __future__ import annotations
 
-import json
-
 from graph.resolution import LabelKey
 from infra.models.openai_chat import Message, OpenAIChat, Schema
 from infra.models.prompts import code_for, load
+from infra.models.replies import object_of
 from streams.errors import Rejected, Retryable
 from streams.spending import Stage
 
@@ -62,8 +61,4 @@ def _marked(*labels: LabelKey) -> str:
 
 
 def _verdict(text: str) -> bool:
-    try:
-        body = json.loads(text)
-    except ValueError:
-        return False
-    return isinstance(body, dict) and body.get("same") == "yes"
+    return object_of(text).get("same") == "yes"

@@ -6,11 +6,11 @@ is kept (`UNRATED`), so that nothing is lost to an answer that cannot be read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from infra.models.openai_chat import Message, OpenAIChat, Schema
 from infra.models.prompts import code_for, load
+from infra.models.replies import object_of
 from streams.errors import Rejected
 from streams.spending import Stage
 
@@ -54,10 +54,6 @@ class OpenAIRater:
 
 
 def _read(text: str, count: int) -> list[int]:
-    try:
-        body = json.loads(text)
-    except ValueError:
-        return [UNRATED] * count
-    said = body.get("ratings") if isinstance(body, dict) else None
+    said = object_of(text).get("ratings")
     rows = said if isinstance(said, list) and len(said) == count else [None] * count
     return [max(0, min(_MOST, row)) if isinstance(row, int) else UNRATED for row in rows]

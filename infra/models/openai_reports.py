@@ -6,8 +6,6 @@ names none is left out; a report without any finding that holds is not taken, an
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 
 from graph.reporting import Report, Subject, extractive
@@ -15,6 +13,7 @@ from graph.shelf import ReportFinding
 from infra.models.graph_prompts import REPORT, ByGraph, prompts_by_graph
 from infra.models.openai_chat import Message, OpenAIChat, Schema
 from infra.models.prompts import MOST_FINDINGS, code_for
+from infra.models.replies import number_of, object_of
 from infra.models.tally import Tally
 from streams.errors import Rejected
 from streams.spending import Stage, payer
@@ -108,21 +107,14 @@ def _shown(subject: Subject) -> tuple[str, Mapping[int, ReportFinding]]:
 
 def _read(text: str, numbered: Mapping[int, ReportFinding]) -> Report | None:
     """The report, as far as it can be believed; None when nothing is left of it."""
-    try:
-        body = json.loads(text)
-    except ValueError:
-        return None
-    if not isinstance(body, dict):
-        return None
+    body = object_of(text)
     rows = body.get("findings")
     found = [_finding(row, numbered) for row in rows[:MOST_FINDINGS]] if isinstance(rows, list) else []
     findings = tuple(one for one in found if one is not None)
     title, summary = _line(body.get("title"), _TITLE_CHARS), _line(body.get("summary"), _SUMMARY_CHARS)
     if not findings or not title:
         return None
-    rating = body.get("rating")
-    worth = float(rating) if isinstance(rating, int | float) and math.isfinite(rating) else 0.0
-    return Report(title, summary, findings, max(0.0, min(_MOST_RATING, worth)))
+    return Report(title, summary, findings, number_of(body.get("rating"), 0.0, _MOST_RATING) or 0.0)
 
 
 def _finding(row: object, numbered: Mapping[int, ReportFinding]) -> ReportFinding | None:

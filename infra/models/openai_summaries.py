@@ -6,13 +6,12 @@ that names none is left out; all together stay within the bound. Where nothing i
 
 from __future__ import annotations
 
-import json
-
 from graph.describing import MOST_TOKENS, Profile, Sentence, quoted
 from graph.tokens import count_tokens
 from infra.models.graph_prompts import ENTITY, ByGraph, prompts_by_graph
 from infra.models.openai_chat import Message, OpenAIChat, Schema
 from infra.models.prompts import MOST_SENTENCES, code_for
+from infra.models.replies import object_of
 from infra.models.tally import Tally
 from streams.errors import Rejected
 from streams.spending import Stage, payer
@@ -74,11 +73,7 @@ class OpenAISummarizer:
 
 def _read(text: str, count: int) -> tuple[Sentence, ...]:
     """The sentences that can be believed, as many as fit."""
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
-        return ()
-    rows = body.get("sentences") if isinstance(body, dict) else None
+    rows = object_of(text).get("sentences")
     found, left = [], MOST_TOKENS
     for row in rows[:MOST_SENTENCES] if isinstance(rows, list) else ():
         one = _sentence(row, count)

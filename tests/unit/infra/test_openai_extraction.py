@@ -239,7 +239,8 @@ async def test_extraction_has_title_and_description_at_no_call_of_their_own(
 
 
 @pytest.mark.parametrize(
-    ("strength", "weight"), [(0, 0.001), (-3, 0.001), (7, 1.0), ("high", 1.0), (None, 1.0), (True, 1.0), (0.25, 0.25)]
+    ("strength", "weight"),
+    [(0, 0.001), (-3, 0.001), (7, 1.0), ("high", 1.0), (None, 1.0), (True, 1.0), (0.25, 0.25), (10**400, 1.0)],
 )
 async def test_extraction_bounds_the_strength(
     server: LlmServer, extractor: OpenAIExtractor, strength: object, weight: float

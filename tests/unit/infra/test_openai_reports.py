@@ -115,7 +115,7 @@ async def test_report_that_cannot_be_believed_gives_way_to_quotations(
     assert await OpenAIReporter(chat).report(SMALL) == extractive(SMALL)
 
 
-@pytest.mark.parametrize(("rating", "worth"), [(99, 10.0), (-3, 0.0), ("high", 0.0), (None, 0.0)])
+@pytest.mark.parametrize(("rating", "worth"), [(99, 10.0), (-3, 0.0), ("high", 0.0), (None, 0.0), (10**400, 10.0)])
 async def test_rating_of_a_report_is_held_to_its_scale(
     server: LlmServer, chat: OpenAIChat, rating: object, worth: float
 ) -> None:
