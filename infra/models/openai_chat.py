@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 import openai
+from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from graph.tokens import count_tokens
@@ -26,6 +27,7 @@ from infra.models.accounting import Accounts, Entry, Tokens
 from infra.models.endpoint_errors import EndpointErrors, costs_nothing
 from infra.models.expectations import Expectations
 from infra.models.limits import Call, Gate, Limits
+from infra.models.replies import MOST_TOKENS
 from streams.errors import Retryable
 from streams.spending import Stage, payer
 from streams.tracing import Kind, span
@@ -217,9 +219,9 @@ class OpenAIChat:
             finish = choice.finish_reason or "stop"
             spent = completion.usage
             counted = (sent_tokens, count_tokens(text))
-            tokens = (int(spent.prompt_tokens), int(spent.completion_tokens)) if spent else counted
+            tokens = _taken(spent) if spent else counted
             return Reply(text + "", finish + "", *tokens, refusal + "")
-        except (AttributeError, IndexError, TypeError, ValueError) as error:
+        except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
             raise Retryable(f"{self.where} gave an answer that is not one ({type(error).__name__})") from None
 
     async def stream(self, messages: Sequence[Message], stage: Stage = Stage.ANSWER) -> AsyncIterator[str | Reply]:
@@ -254,7 +256,7 @@ class OpenAIChat:
                         yield piece
         except TimeoutError:
             raise self._errors.late() from None
-        except (ValueError, TypeError, AttributeError, IndexError) as error:
+        except (ValueError, TypeError, AttributeError, IndexError, OverflowError) as error:
             raise Retryable(f"{self.where} streamed what is not an answer ({type(error).__name__})") from None
         except openai.OpenAIError as error:
             raise self._refused(error, dialect, paid) from None
@@ -317,10 +319,15 @@ def _format(schema: Schema, dialect: _Dialect) -> Body:
     return {"response_format": {"type": "json_object"}} if dialect.format == "json_object" else {}
 
 
+def _taken(usage: CompletionUsage) -> tuple[int, int]:
+    """Tokens of prompt and answer, as the endpoint says."""
+    return min(int(usage.prompt_tokens), MOST_TOKENS), min(int(usage.completion_tokens), MOST_TOKENS)
+
+
 def _read(part: ChatCompletionChunk, finish: str, tokens: tuple[int, int]) -> tuple[str, str, tuple[int, int]]:
     """One streamed part: its text, the reason to stop and the usage so far."""
     if part.usage is not None:
-        tokens = (int(part.usage.prompt_tokens), int(part.usage.completion_tokens))
+        tokens = _taken(part.usage)
     if not part.choices:
         return "", finish, tokens
     choice = part.choices[0]

@@ -24,6 +24,7 @@ from graph.tokens import count_tokens
 from infra.models.accounting import Accounts, Tokens
 from infra.models.endpoint_errors import EndpointErrors, costs_nothing
 from infra.models.limits import Gate, Limits
+from infra.models.replies import MOST_TOKENS
 from streams.errors import Broken, Retryable
 from streams.spending import Stage, payer
 from streams.tracing import Kind, span
@@ -170,7 +171,7 @@ def _usage(answer: object, counted: int) -> int:
     """The tokens an answer says it took; what was counted where it says none."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
     said = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    return said if isinstance(said, int) and said >= 0 else counted
+    return min(said, MOST_TOKENS) if isinstance(said, int) and said >= 0 else counted
 
 
 def _rows(answer: object, count: int) -> NDArray[np.float64]:

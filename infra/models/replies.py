@@ -6,6 +6,9 @@ import json
 import math
 from typing import Any
 
+MOST_TOKENS = 10_000_000
+"""Of one call, whatever its endpoint claims: more than any model reads or writes."""
+
 
 def object_of(text: str) -> dict[str, Any]:
     """The object in `text`; an empty one where it is anything else, cut off, or nested beyond reading."""

@@ -15,6 +15,7 @@ from infra.models.expectations import EXTRACTION_RATIO, HEADING_TOKENS
 from infra.models.limits import Limits
 from infra.models.openai_chat import ChatEndpoint, Message, OpenAIChat, Schema
 from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
+from infra.models.replies import MOST_TOKENS
 from infra.models.tally import Tally
 from streams.errors import Broken, Exhausted, GraphtideError
 from streams.spending import NANO, Bill, Budget, Payer, Spent, Stage, paid_by
@@ -142,6 +143,17 @@ async def test_call_that_takes_learning_the_dialect_is_paid_once() -> None:
         async with model(server, accounts) as chat:
             await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
         assert len(server.seen) == 4 and await settled(accounts) == said(server)
+
+
+@pytest.mark.parametrize("claimed", [10**400, float("inf")], ids=["400 digits", "infinite"])
+async def test_claim_of_more_tokens_than_there_are_stays_in_the_books(server: LlmServer, claimed: float) -> None:
+    """An endpoint's usage that no column holds is bounded, and one that is no number is no answer."""
+    accounts = priced()
+    server.misbehave(Fault(edit=lambda answer: answer | {"usage": dict.fromkeys(answer["usage"], claimed)}))
+    async with model(server, accounts) as chat:
+        with paid_by(Payer("g")), contextlib.suppress(GraphtideError):
+            await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
+    assert 0 < (await settled(accounts)).prompt_tokens <= MOST_TOKENS
 
 
 @pytest.mark.parametrize(("fault", "usage"), [(None, 7), (embedding.NAN, 7), (NOT_JSON, 0), (status(500), 0)])
