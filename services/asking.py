@@ -18,7 +18,7 @@ from services.retrieving import found
 from services.runtime import Runtime
 from services.spending import usage
 from services.synthesis import Material, Written, write, written
-from streams.errors import DeadlineExceeded, Invalid, NotFound, Overloaded, Retryable
+from streams.errors import DeadlineExceeded, GraphtideError, Invalid, NotFound, Overloaded, Retryable
 from streams.spending import Bill, Payer, paid_by
 from streams.tracing import Span, ending, span
 
@@ -91,19 +91,27 @@ class Questions:
         await self._runtime.known(graph)
         if ask.after:
             with span("wait"):
-                await self._runtime.progress.reach(graph, ask.after, ask.timeout_s)
+                await self._runtime.progress.reach(graph, ask.after, ask.timeout_s, self._runtime.upkeep.refusal)
         view = self._runtime.views.get(graph)
         if view is None:
-            for (waiting, _), reason in self._runtime.upkeep.waiting.items():
-                if waiting == graph:
-                    raise Retryable(f"the first documents of graph {graph!r} wait: {reason}", 5.0)
-            raise NotFound(f"graph {graph!r} has no document applied yet; pass `after` to wait for one")
+            raise self._absence(graph, ask)
         with span("embed", texts=1):
             vector = (await self._runtime.embedder.embed([ask.question]))[0]
         question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain, ask.level)
         rater = self._runtime.rater if ask.generate else None
         with span("retrieve", mode=ask.mode):
             return await found(view, question, self._runtime.shelves, rater)
+
+    def _absence(self, graph: str, ask: Ask) -> GraphtideError:
+        """Return the reason why a graph cannot be queried that has no applied document."""
+        if ask.generate:
+            self._runtime.accounts.check()
+        if refusal := self._runtime.upkeep.refusal(graph):
+            return refusal
+        reasons = (reason for (waiting, _), reason in self._runtime.upkeep.waiting.items() if waiting == graph)
+        if reason := next(reasons, ""):
+            return Retryable(f"the first documents of graph {graph!r} wait: {reason}", 5.0)
+        return NotFound(f"graph {graph!r} has no document applied yet; pass `after` to wait for one")
 
     @asynccontextmanager
     async def _slot(self, graph: str, ask: Ask) -> AsyncIterator[None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -18,11 +18,11 @@ from graph.view import LiveView
 from services.application import Health, Rebuilt, Verification
 from streams import recounting
 from streams.consolidate import ConsolidateStage
-from streams.errors import Broken, DeadlineExceeded
+from streams.errors import Broken, DeadlineExceeded, Exhausted
 from streams.extract import ExtractStage
 from streams.followers import Views
 from streams.messages import DELTAS, EXTRACTIONS, DeltaNotice
-from streams.ports import GraphStore, Log, Record
+from streams.ports import GraphStore, Log, Position, Record
 from streams.progress import Progress
 from streams.upkeep import Kind, Reply, Request
 
@@ -33,6 +33,12 @@ class Upkeep(Protocol):
     @property
     def waiting(self) -> Mapping[tuple[str, str], str]:
         """By (graph, document), what an accepted revision waits for, as far as it is known here."""
+        ...
+
+    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> Exhausted | None:
+        """Return the budget's refusal that holds up a document of the graph (`ExtractStage.refusal`), as far as it is
+        known here.
+        """
         ...
 
     @property
@@ -62,6 +68,9 @@ class EmbeddedUpkeep:
     @property
     def waiting(self) -> Mapping[tuple[str, str], str]:
         return self.extract.waiting
+
+    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> Exhausted | None:
+        return self.extract.refusal(graph, until)
 
     @property
     def kernels(self) -> Mapping[str, str]:
@@ -127,6 +136,9 @@ class ClusterUpkeep:
     @property
     def waiting(self) -> Mapping[tuple[str, str], str]:
         return {}
+
+    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> Exhausted | None:
+        return None
 
     @property
     def kernels(self) -> Mapping[str, str]:

@@ -198,7 +198,7 @@ def _check_model(file: Path, name: str) -> None:
 
 
 class Announcing(Metrics):
-    """Metrics that also wake whoever waits for a revision, when it ends by failing."""
+    """Metrics that also wake those who wait for a revision, when it fails and when it has to wait itself."""
 
     def __init__(self, registry: CollectorRegistry | None, progress: Progress) -> None:
         super().__init__(registry)
@@ -206,4 +206,8 @@ class Announcing(Metrics):
 
     def ended(self, graph: str, state: State) -> None:
         super().ended(graph, state)
+        self._progress.moved()
+
+    def retried(self, stage: str) -> None:
+        super().retried(stage)
         self._progress.moved()

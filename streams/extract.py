@@ -23,6 +23,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from graph.records import Extraction
@@ -90,11 +91,13 @@ class ExtractStage:
         self._given_up: set[tuple[str, str, Position]] = set()
         self._faults: dict[Position, tuple[int, str]] = {}
         self._pauses = Pauses()
+        self._paused: dict[str, set[Position]] = {}
         self.waiting: dict[tuple[str, str], str] = {}
 
     async def run(self, consumer: Consumer | None = None) -> None:
         """Work until cancelled. Unfinished records are read again by the next run. The consumer is closed."""
         self.waiting.clear()
+        self._paused.clear()
         consumer = consumer or self._log.consumer(DOCUMENTS, STAGE)
         self._held = consumer.assigned()
         course = UnderWay(Slots(self._settings.concurrency))
@@ -132,6 +135,17 @@ class ExtractStage:
             graph, doc_id, position = self._given_up.pop()
             if self._spared.pop(position, 0):
                 await self._ledger.spare(graph, doc_id, position.offset)
+
+    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> Exhausted | None:
+        """Return the budget's refusal that holds up a document of the graph, None when there is no such document.
+
+        With `until`, a revision counts if it is not after the position of its partition. Cost: the paused documents.
+        """
+        refusal, paused = self._pauses.refusal(graph), self._paused.get(graph, ())
+        if until is not None:
+            last = {position.partition: position.offset for position in until}
+            paused = {one for one in paused if one.offset <= last.get(one.partition, -1)} if refusal else ()
+        return refusal if paused else None
 
     async def _reassign(self, held: frozenset[int], course: UnderWay) -> None:
         """Give up what other processes do now, and suspect what others may have died of."""
@@ -246,8 +260,16 @@ class ExtractStage:
             raise
         finally:
             self.waiting.pop((graph, doc_id), None)
+            self._resume(graph, position)
         self._faults.pop(position, None)
         self._observer.worked(STAGE, time.monotonic() - started)
+
+    def _resume(self, graph: str, position: Position) -> None:
+        """Forget that a revision was paused."""
+        if paused := self._paused.get(graph):
+            paused.discard(position)
+            if not paused:
+                del self._paused[graph]
 
     async def _has_ended(self, graph: str, doc_id: str, position: Position) -> bool:
         """Whether a revision that was begun before is known to have its end: its position was lost, not its work."""
@@ -287,6 +309,7 @@ class ExtractStage:
             if self._pauses.left_s(graph):
                 if not spared:
                     spared = True
+                    self._paused.setdefault(graph, set()).add(work.delivered.position)
                     self._observer.retried(STAGE)
                     work.be_calm()
                     await self._ledger.spare(graph, doc_id, revision)

@@ -20,17 +20,28 @@ class Pauses:
 
     def __init__(self) -> None:
         self._until: dict[str, tuple[float, str]] = {}
+        self._refused: dict[str, tuple[float, Exhausted]] = {}
 
     def pause(self, graph: str, refusal: Exhausted) -> None:
         """The graph's budget had not enough left."""
         asked_s = LONGEST_S if refusal.retry_after_s is None else refusal.retry_after_s
         wait_s = min(LONGEST_S, max(SHORTEST_S, asked_s))
-        self._until[graph] = asyncio.get_running_loop().time() + wait_s, str(refusal)
+        now = asyncio.get_running_loop().time()
+        self._until[graph] = now + wait_s, str(refusal)
+        self._refused[graph] = now + asked_s, refusal
 
     def left_s(self, graph: str) -> float:
         """Seconds that the graph is still paused; 0 when it is not."""
         until, _ = self._until.get(graph, (0.0, ""))
         return max(0.0, until - asyncio.get_running_loop().time())
+
+    def refusal(self, graph: str) -> Exhausted | None:
+        """Return the last refusal with the seconds that are left of it, None once they are over."""
+        if graph not in self._refused:
+            return None
+        until, refusal = self._refused[graph]
+        left_s = until - asyncio.get_running_loop().time()
+        return Exhausted(str(refusal), left_s) if left_s > 0 else None
 
     def reason(self, graph: str) -> str:
         """Why it was paused last."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from streams.errors import DeadlineExceeded, Invalid
+from streams.errors import DeadlineExceeded, Exhausted, Invalid
 from streams.followers import Views
 from streams.messages import DOCUMENTS
 from streams.ports import GraphStore, Ledger, Log, Position
@@ -31,6 +31,14 @@ def positions(token: str) -> tuple[Position, ...]:
     return tuple(Position(int(partition), int(offset)) for partition, offset in pairs)
 
 
+Refusal = Callable[[str, Sequence[Position]], Exhausted | None]
+"""Returns the budget's refusal that holds up a revision of the graph up to the positions, None if there is none."""
+
+
+def no_refusal(graph: str, until: Sequence[Position]) -> None:
+    """Report no refusal, where the documents are extracted in other processes."""
+
+
 class Progress:
     """Lets any number of readers wait until a graph includes a token."""
 
@@ -50,13 +58,15 @@ class Progress:
         self._moved.set()
         self._moved = asyncio.Event()
 
-    async def reach(self, graph: str, after: str, timeout_s: float) -> None:
+    async def reach(self, graph: str, after: str, timeout_s: float, refusal: Refusal = no_refusal) -> None:
         """Return once every revision of the graph up to the token has its end, and the view shows it.
 
         An end and the version that has it are one commit, so what the store has, once none is pending, is enough.
 
-        Raises Invalid for a token that was never given out, DeadlineExceeded after `timeout_s`.
+        Raises Invalid for a token that was never given out, DeadlineExceeded after `timeout_s`, and Exhausted at once
+        when a revision up to the token waits for a budget that leaves nothing before that.
         """
+        until = asyncio.get_running_loop().time() + timeout_s
         wanted = positions(after)
         end = await self._log.end(DOCUMENTS)
         if any(position.offset >= end.get(position.partition, 0) for position in wanted):
@@ -65,7 +75,7 @@ class Progress:
             )
         try:
             async with asyncio.timeout(timeout_s):
-                while await self._pending(graph, wanted):
+                while await self._pending(graph, wanted, lambda: _check(refusal(graph, wanted), until)):
                     pass
                 stands = (await self._store.graphs()).get(graph, 0)
                 while self._views.version(graph) < stands:
@@ -73,11 +83,15 @@ class Progress:
         except TimeoutError as error:
             raise DeadlineExceeded(f"the graph did not include token {after[:80]} within {timeout_s:g} s") from error
 
-    async def _pending(self, graph: str, wanted: Sequence[Position]) -> bool:
-        """Whether a revision up to there has no end yet; if so, returns when it is time to look again."""
+    async def _pending(self, graph: str, wanted: Sequence[Position], check: Callable[[], None]) -> bool:
+        """Whether a revision up to there has no end yet; if so, returns when it is time to look again.
+
+        `check` is called before it waits, and raises what makes waiting useless.
+        """
         moved = self._moved
         for position in wanted:
             if await self._ledger.pending(graph, position):
+                check()
                 await self._wait(moved)
                 return True
         return False
@@ -88,3 +102,10 @@ class Progress:
                 await moved.wait()
         except TimeoutError:
             return
+
+
+def _check(refusal: Exhausted | None, until: float) -> None:
+    """Raise the refusal when it lasts beyond `until`, in the event loop's time."""
+    left_s = until - asyncio.get_running_loop().time()
+    if refusal is not None and (refusal.retry_after_s or 0.0) > left_s:
+        raise refusal

@@ -474,6 +474,26 @@ async def test_extract_lets_documents_wait_for_a_budget_without_holding_up_other
     assert len(await extractions(backend)) == 403 and not stage.waiting
 
 
+async def test_extract_names_the_refusal_that_holds_up_the_documents_of_a_graph(backend: Backend) -> None:
+    """Of that graph alone, with the time that is left of it, and not for a revision before the paused ones."""
+
+    async def mind(_: Sequence[str]) -> None:
+        if payer().graph == "poor":
+            raise Exhausted("the budget of graph 'poor' is used up", 600.0)
+
+    documents = [DocumentMessage(graph, graph, "Ada wrote.") for graph in ("rich", "poor")]
+    first, second = await backend.ledger.accept([Record(one.key, one.encode()) for one in documents])
+    stage = extract_stage(backend, Minded(mind), QUICK)
+    assert stage.refusal("poor") is None
+    async with running(stage.run):
+        await eventually(lambda: _is_so(stage.refusal("poor") is not None))
+        refusal = stage.refusal("poor", [second])
+        assert refusal is not None and 0 < (refusal.retry_after_s or 0) <= 600
+        assert str(refusal) == "the budget of graph 'poor' is used up"
+        assert stage.refusal("poor", [first]) is None and stage.refusal("rich") is None
+    assert stage.refusal("poor") is None
+
+
 async def _found(backend: Backend, graph: str, count: int) -> bool:
     return sum(one.graph == graph for one in await extractions(backend)) == count
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from streams.consolidate import ConsolidateStage
-from streams.errors import DeadlineExceeded, Invalid
+from streams.errors import DeadlineExceeded, Exhausted, Invalid
 from streams.followers import Views
 from streams.memory import MemoryBackend
 from streams.messages import DocumentMessage
@@ -149,6 +149,25 @@ async def test_reach_passes_the_deadline_while_a_revision_in_front_has_no_end(pi
     pipeline.gate.set()
     await pipeline.progress.reach("g", after, 30.0)
     assert await backend.ledger.pending("g") == 0
+
+
+async def test_reach_raises_the_refusal_of_a_budget_that_lasts_beyond_the_deadline(pipeline: Pipeline) -> None:
+    """At once, and only then: a refusal that ends before the deadline is waited for."""
+    pipeline.gate.clear()
+    after = await pipeline.publish("a", "Ada wrote.")
+    lasts_s = [3600.0]
+
+    def refusal(graph: str, until: Sequence[Position]) -> Exhausted:
+        assert (graph, tuple(until)) == ("g", positions(after))
+        return Exhausted("the budget of graph 'g' is used up", lasts_s[0])
+
+    with pytest.raises(Exhausted, match="budget of graph 'g'"):
+        await pipeline.progress.reach("g", after, 3000.0, refusal)
+    lasts_s[0] = 30.0
+    waiting = asyncio.create_task(pipeline.progress.reach("g", after, 3000.0, refusal))
+    pipeline.gate.set()
+    await waiting
+    assert pipeline.text_of("a") == "Ada wrote."
 
 
 async def test_reader_sees_its_own_writes_under_concurrent_load(pipeline: Pipeline) -> None:
