@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager
 from dataclasses import replace
 
 from graph.retrieval import MODES, Question, Retrieved
+from services.access.credentials import CALLER
+from services.access.places import FairPlaces
 from services.answering import answer
 from services.application import Answer, Ask, Piece
 from services.retrieving import found
 from services.runtime import Runtime
 from services.spending import usage
 from services.synthesis import Material, Written, write, written
-from streams.errors import DeadlineExceeded, GraphtideError, Invalid, NotFound, Overloaded, Retryable
+from streams.errors import DeadlineExceeded, GraphtideError, Invalid, NotFound, Retryable
 from streams.spending import Bill, Payer, paid_by
 from streams.tracing import Span, ending, span
 
@@ -28,8 +30,7 @@ class Questions:
 
     def __init__(self, runtime: Runtime, most: int) -> None:
         self._runtime = runtime
-        self._most = most
-        self._running = 0
+        self._places = FairPlaces(most, "questions")
 
     async def answered(self, graph: str, ask: Ask) -> Answer:
         who = _asker(graph)
@@ -116,20 +117,12 @@ class Questions:
     @asynccontextmanager
     async def _slot(self, graph: str, ask: Ask) -> AsyncIterator[None]:
         """One of the places for questions, counted and timed. Raises Overloaded when all are taken."""
-        with self._runtime.metrics.asking(graph, ask.mode if ask.mode in MODES else "unknown"):
-            async with self.place():
-                yield
-
-    @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """One of the places alone. Raises Overloaded."""
-        if self._running >= self._most:
-            raise Overloaded(f"{self._running} questions are being answered already")
-        self._running += 1
-        try:
+        with self._runtime.metrics.asking(graph, ask.mode if ask.mode in MODES else "unknown"), self.place():
             yield
-        finally:
-            self._running -= 1
+
+    def place(self) -> AbstractContextManager[None]:
+        """One of the places alone, of the caller's share. Raises Overloaded."""
+        return self._places.hold(CALLER.get().who.name)
 
     def _until(self, ask: Ask) -> float:
         return asyncio.get_running_loop().time() + ask.timeout_s

@@ -83,7 +83,7 @@ class LocalApplication:
 
     async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
         view = await self._view(graph)
-        async with self._questions.place():
+        with self._questions.place():
             found = await asyncio.to_thread(_related, view, doc_id, count)
         if found is None:
             raise NotFound(f"graph {graph!r} holds no document {doc_id!r}")

@@ -10,9 +10,8 @@ from __future__ import annotations
 import ipaddress
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
@@ -20,6 +19,7 @@ from typing import Protocol
 from services.access.buckets import Buckets
 from services.access.credentials import CALLER, Caller, Credential, Header, credential_in
 from services.access.keys import KeyRing, looks_like_key
+from services.access.places import FairPlaces
 from services.access.policy import ANYONE, Action, Principal, refusal
 from services.access.tokens import TokenVerifier
 from services.access.watched_file import WatchedFile
@@ -65,7 +65,7 @@ class Gate:
         self._now = now
         self._rates = Buckets()
         self._tries = Buckets()
-        self._running: Counter[str] = Counter()
+        self._places = FairPlaces(self._fairness.places)
         self.metrics_open = metrics_open
         self.draining = False
         """Whether the process is about to end: nobody new is to be sent here, whoever comes is still served."""
@@ -118,32 +118,11 @@ class Gate:
             raise Overloaded(f"{caller.who.name} may send {per_second:g} requests a second; wait", wait_s)
 
     def place(self, caller: Caller) -> AbstractContextManager[None]:
-        """One of the caller's places, for as long as its request is served; the block runs as the caller.
+        """Hold one of the caller's places while its request is served; the block runs as the caller.
 
-        With n callers at work each may hold 1/(n+1) of all places: one share stays free for who comes next. Raises
-        Overloaded.
+        An open gate counts nobody. Raises Overloaded.
         """
-        if not self.is_open:
-            self._refuse_hoarding(caller.who.name)
-        return self._placed(caller)
-
-    @contextmanager
-    def _placed(self, caller: Caller) -> Iterator[None]:
-        name = caller.who.name
-        self._running[name] += 1
-        CALLER.set(caller)  # for this request's own task, so there is nothing to set back
-        try:
-            yield
-        finally:
-            self._running[name] -= 1
-            if not self._running[name]:
-                del self._running[name]
-
-    def _refuse_hoarding(self, name: str) -> None:
-        others = len(self._running) - (name in self._running)
-        share = max(1, self._fairness.places // (others + 2))
-        if self._running[name] >= share:
-            raise Overloaded(f"{share} requests of {name} are in progress already; wait for one to end", 1.0)
+        return _run_as(caller, nullcontext() if self.is_open else self._places.hold(caller.who.name))
 
     def _principal(self, credential: Credential | None) -> Principal:
         if credential is None:
@@ -154,6 +133,13 @@ class Gate:
         if self._tokens is not None:
             return self._tokens.principal(credential.secret)
         raise Unauthenticated(_WRONG)
+
+
+@contextmanager
+def _run_as(caller: Caller, place: AbstractContextManager[None]) -> Iterator[None]:
+    with place:
+        CALLER.set(caller)  # the task serves this request alone, so nothing is set back
+        yield
 
 
 def _holder(ring: KeyRing, key: str) -> Principal:
