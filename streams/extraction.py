@@ -7,7 +7,7 @@ where extractions go. The same document, models and chunker give the same extrac
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -147,6 +147,15 @@ def relation_text(relation: FoundRelation) -> str:
     """What is embedded for a relation."""
     triple = f"{relation.subject} {relation.predicate} {relation.object}"
     return f"{triple}: {relation.description}" if relation.description else triple
+
+
+def statement_texts(unit: Unit) -> Iterator[str]:
+    """Give the texts that were embedded for the mentions and facts of a unit."""
+    for mention in unit.mentions:
+        yield mention_text(FoundEntity(mention.name, mention.type, mention.description))
+    for fact in unit.facts:
+        subject, object_ = unit.mentions[fact.subject].name, unit.mentions[fact.object].name
+        yield relation_text(FoundRelation(subject, fact.predicate, object_, fact.description))
 
 
 async def _vectors(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Vector]:

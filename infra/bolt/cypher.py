@@ -421,6 +421,11 @@ HOLD_MEMO_TABLE = (
 READ_MEMO_TABLE = "MATCH (t:MemoTable {name: $table}) RETURN t.newest AS newest"
 PUT_MEMOS = "UNWIND $rows AS row MERGE (m:Memo {key: row.key}) SET m.value = row.value, m.slot = row.slot"
 RENEW_MEMOS = "UNWIND $rows AS row MATCH (m:Memo {key: row.key}) SET m.slot = row.slot"
+FIND_MEMOS = (
+    "MATCH (m:Memo) WHERE m.key STARTS WITH $table AND (m.key STARTS WITH $scope OR size(m.key) <> $length)"
+    " RETURN m.key AS key"
+)
+DELETE_MEMOS = "UNWIND $keys AS key MATCH (m:Memo {key: key}) DELETE m"
 FORGET_MEMOS = "MATCH (m:Memo) WHERE m.slot >= $first AND m.slot <= $last DELETE m"
 
 # -- the books: an account is a graph's day; whatever is written of it is written under its lock -----------------------

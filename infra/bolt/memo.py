@@ -8,11 +8,12 @@ reuse the memo may hold fewer rows than `capacity`, at worst half.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from infra.bolt import cypher
-from infra.bolt.codec import from_bytes, in_order, key, to_bytes
+from infra.bolt.codec import SCOPE_MARK, from_bytes, in_order, key, to_bytes
 from infra.bolt.database import BoltDatabase, Transaction
+from infra.models.memo_keys import KEY_BYTES
 
 CAPACITY = 500_000
 
@@ -57,6 +58,19 @@ class BoltVectorStore:
                 await tx.run(cypher.FORGET_MEMOS, first=self._slot(0), last=self._slot(oldest))
 
         await self._database.write(work)
+
+    async def purge(self, scope: bytes, keep: Collection[bytes] = ()) -> int:
+        """See VectorStore.purge. Durable when it returns. Cost: the table's keys, once."""
+        kept = {self._key(one) for one in keep}
+        sought = {
+            "table": self._table + SCOPE_MARK,
+            "scope": self._key(scope),
+            "length": len(self._key(b"0" * KEY_BYTES)),
+        }
+        rows = await self._database.ask(cypher.FIND_MEMOS, **sought)
+        doomed = [row["key"] for row in rows if row["key"] not in kept]
+        await self._database.ask_each_key(cypher.DELETE_MEMOS, doomed)
+        return len(doomed)
 
     def _key(self, one: bytes) -> str:
         return key(self._table, one.hex())

@@ -1,9 +1,9 @@
-"""An Extractor that asks another one only for what it has not read: a passage is paid for once, whoever publishes it.
+"""An Extractor that asks another one only for what it has not read: a graph pays for a passage once, in any document.
 
-Keyed by SHA-256 of the extractor's name (its model, prompt and schema), the title and the text, so a change of any of
-them misses. Invariants: what is read back equals what was found; a passage asked for twice at once costs one call; a
-finished call is kept before anybody sees what it found; a failed one leaves nothing behind. A caller that is cancelled
-does not end the call, which is paid for: only ``close`` does.
+Keyed by the graph and SHA-256 of the extractor's name (its model, prompt and schema), the title and the text, so a
+change of any of them misses. Invariants: what is read back equals what was found; a passage asked for twice at once
+costs one call; a finished call is kept before anybody sees what it found; a failed one leaves nothing behind. A caller
+that is cancelled does not end the call, which is paid for: only ``close`` does.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import astuple
 from hashlib import sha256
 
 from infra.models.memo import VectorStore
+from infra.models.memo_keys import scoped
 from infra.models.tally import Tally
 from streams.models import Extractor, Found, FoundEntity, FoundRelation
 
@@ -49,11 +50,12 @@ class MemoisedExtractor:
         return key in await self._store.get_many([key])
 
     def key(self, title: str, text: str) -> bytes:
+        """Return the key of a passage's extraction in the payer's graph."""
         digest = sha256(_FORMAT)
         for part in (self.name, title, text):
             said = part.encode("utf-8", "surrogatepass")
             digest.update(len(said).to_bytes(8, "big") + said)
-        return digest.digest()
+        return scoped(digest.digest())
 
     async def _look_up(self, key: bytes, text: str, title: str) -> Found:
         held = (await self._store.get_many([key])).get(key)

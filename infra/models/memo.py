@@ -1,19 +1,21 @@
 """An Embedder that asks another one only for what it has not seen: texts are embedded once, whoever asks.
 
-Not a cache of answers: only of vectors, keyed by SHA-256 of model name and text, so a change of model or text misses.
+Not a cache of answers: only of vectors, keyed by the graph and SHA-256 of model name and text, so a change of graph,
+model or text misses.
 Invariants: a vector read back has the same bits as when it was computed; a text asked for twice at once, in one call
 or in several, costs one; a failed call leaves nothing behind.
 """
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from infra.models.memo_keys import KEY_BYTES, scoped
 from streams.models import Embedder
 
 
@@ -21,11 +23,18 @@ class VectorStore(Protocol):
     """Keeps bytes by key. It may forget; it must not alter. Both calls may be made concurrently."""
 
     async def get_many(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """What is known of ``keys`` (distinct, 32 bytes each); unknown keys are left out."""
+        """What is known of ``keys`` (distinct, 48 bytes each, see ``memo_keys``); unknown keys are left out."""
         ...
 
     async def put_many(self, items: Mapping[bytes, bytes]) -> None:
         """Keeps ``items``; keeping the same again changes nothing."""
+        ...
+
+    async def purge(self, scope: bytes, keep: Collection[bytes] = ()) -> int:
+        """Delete the entries whose key begins with ``scope``, except ``keep``; return how many were deleted.
+
+        Entries whose key names no graph (other than 48 bytes: written before keys named one) are deleted, too.
+        """
         ...
 
 
@@ -53,6 +62,13 @@ class MemoryVectorStore:
         while len(self._held) > self._capacity:
             self._held.popitem(last=False)
 
+    async def purge(self, scope: bytes, keep: Collection[bytes] = ()) -> int:
+        kept = frozenset(keep)
+        doomed = [key for key in self._held if len(key) != KEY_BYTES or (key.startswith(scope) and key not in kept)]
+        for key in doomed:
+            del self._held[key]
+        return len(doomed)
+
 
 class MemoisedEmbedder:
     """``embedder``, with ``store`` in front of it (see the module)."""
@@ -72,7 +88,7 @@ class MemoisedEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See ``streams.models.Embedder``. A caller that is cancelled does not take the others' vectors with it."""
-        keys = [self._key(text) for text in texts]
+        keys = [self.key(text) for text in texts]
         wanted = dict(zip(keys, texts, strict=True))
         if not wanted:
             return np.empty((0, self.dimensions), np.float32)
@@ -85,9 +101,10 @@ class MemoisedEmbedder:
             held.update(part)
         return np.stack([np.frombuffer(held[key], "<f4") for key in keys]).astype(np.float32, copy=False)
 
-    def _key(self, text: str) -> bytes:
+    def key(self, text: str) -> bytes:
+        """Return the key of a text's vector in the payer's graph."""
         name = self.name.encode()
-        return sha256(len(name).to_bytes(4, "big") + name + text.encode("utf-8", "surrogatepass")).digest()
+        return scoped(sha256(len(name).to_bytes(4, "big") + name + text.encode("utf-8", "surrogatepass")).digest())
 
     async def _known(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """What the store has, without values that cannot be a vector of this model."""

@@ -1,8 +1,8 @@
 """A Reporter that asks another one only about what it has not reported: a content is paid for once.
 
-Keyed by SHA-256 of the reporter's name (its model and prompt) and all that it would be shown, not by the community, so
-that one that comes back, or is named anew by a rebuild, costs nothing. Invariants: what is read back equals what was
-written; a failed call leaves nothing behind.
+Keyed by the graph and SHA-256 of the reporter's name (its model and prompt) and all that it would be shown, not by
+the community, so that one that comes back, or is named anew by a rebuild, costs nothing. Invariants: what is read back
+equals what was written; a failed call leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from hashlib import sha256
 from graph.reporting import Report, Subject
 from graph.shelf import ReportFinding
 from infra.models.memo import VectorStore
+from infra.models.memo_keys import scoped
 from streams.reports import Reporter
 
 _FORMAT = "report-1"
@@ -45,7 +46,7 @@ class MemoisedReporter:
         children = [astuple(child) for child in subject.children]
         findings = [astuple(finding) for finding in subject.findings]
         shown = [_FORMAT, self.name, subject.level, subject.entities, findings, subject.size, children]
-        return sha256(json.dumps(shown).encode()).digest()
+        return scoped(sha256(json.dumps(shown).encode()).digest())
 
 
 def _decoded(value: bytes) -> Report | None:

@@ -1,8 +1,8 @@
 """A Summarizer that asks another one only about what it has not been told: the same descriptions are paid for once.
 
-Keyed by SHA-256 of the summarizer's name (its model and prompt) and all that it would be shown; not by the chunks, so
-that an entity whose descriptions come back in another document costs nothing. Invariants: what is read back equals what
-was written; a failed call leaves nothing behind.
+Keyed by the graph and SHA-256 of the summarizer's name (its model and prompt) and all that it would be shown; not
+by the chunks, so that an entity whose descriptions come back in another document costs nothing. Invariants: what is
+read back equals what was written; a failed call leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from hashlib import sha256
 
 from graph.describing import Profile, Sentence
 from infra.models.memo import VectorStore
+from infra.models.memo_keys import scoped
 from streams.summaries import Summarizer
 
 _FORMAT = "summary-1"
@@ -32,7 +33,7 @@ class MemoisedSummarizer:
     async def summarize(self, said: Profile) -> tuple[Sentence, ...]:
         """See `streams.summaries.Summarizer`."""
         shown = [_FORMAT, self.name, said.name, said.type, [one.text for one in said.descriptions]]
-        key = sha256(json.dumps(shown).encode()).digest()
+        key = scoped(sha256(json.dumps(shown).encode()).digest())
         held = (await self._store.get_many([key])).get(key)
         known = None if held is None else _decoded(held, len(said.descriptions))
         if known:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from infra.models.memo_keys import KEY_BYTES
 from infra.sqlite.database import Database
 from infra.sqlite.failures import failure
 from infra.sqlite.many import insert, portions
@@ -52,6 +53,10 @@ class SqliteVectorStore:
         table, capacity = self._table, self._capacity
         await self._database.write(lambda connection: _put(connection, table, items, renewed, capacity))
 
+    async def purge(self, scope: bytes, keep: Collection[bytes] = ()) -> int:
+        """See VectorStore.purge. Durable when it returns. Cost: the table's keys, once."""
+        return await self._database.write(lambda connection: _purge(connection, self._table, scope, keep))
+
 
 class ReadOnlyMemo:
     """What a data folder's memo has, for looking: no lock is taken, so a service may be at work on it.
@@ -71,6 +76,10 @@ class ReadOnlyMemo:
 
     async def put_many(self, items: Mapping[bytes, bytes]) -> None:
         """Nothing is kept."""
+
+    async def purge(self, scope: bytes, keep: Collection[bytes] = ()) -> int:
+        """Nothing is deleted."""
+        return 0
 
     def close(self) -> None:
         if self._connection is not None:
@@ -123,6 +132,18 @@ def _put(
     insert(connection, f"INSERT OR REPLACE INTO {table} (used, key, value)", rows)
     oldest = first + len(rows) - 1 - capacity
     connection.execute(f"DELETE FROM {table} WHERE used <= ?", (oldest,))  # noqa: S608 - likewise
+
+
+def _purge(connection: sqlite3.Connection, table: str, scope: bytes, keep: Collection[bytes]) -> int:
+    """Delete by entry number: a statement that names each key could be longer than SQLite allows."""
+    kept = frozenset(keep)
+    rows = connection.execute(
+        f"SELECT entry, key FROM {table} WHERE substr(key, 1, ?) = ? OR length(key) <> ?",  # noqa: S608 - likewise
+        (len(scope), scope, KEY_BYTES),
+    )
+    doomed = [(entry,) for entry, key in rows if key not in kept]
+    connection.executemany(f"DELETE FROM {table} WHERE entry = ?", doomed)  # noqa: S608 - likewise
+    return len(doomed)
 
 
 def _newest(connection: sqlite3.Connection, table: str) -> int:

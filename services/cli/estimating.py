@@ -37,7 +37,7 @@ from services.protocol.documents import document_of
 from services.protocol.limits import Limits
 from streams.errors import GraphtideError, Invalid
 from streams.messages import DocumentMessage
-from streams.spending import Spent, Stage
+from streams.spending import Payer, Spent, Stage, paid_by
 
 UNNAMED = "(no model is set)"
 
@@ -101,7 +101,8 @@ async def _estimate(chosen: Plan, prompt: Prompt, documents: Iterator[DocumentMe
             reader = Reader(chosen.chunker(), asked, MemoisedExtractor(asked, memo))
             estimator = Estimator(reader, expected, prices)
             for document in documents:
-                await estimator.add(document)
+                with paid_by(Payer(document.graph)):
+                    await estimator.add(document)
     return Estimated(estimator.result(), model, bool(chosen.rules.prices), history)
 
 

@@ -147,14 +147,14 @@ async def test_same_content_is_paid_for_once_whatever_the_community_is_called(
 
 
 async def test_report_is_asked_for_by_the_graphs_own_prompt_and_kept_apart(server: LlmServer, chat: OpenAIChat) -> None:
-    """The graph that pays decides; the same content is another report under another prompt."""
+    """The graph that pays decides; the same content is another report under another prompt, and in another graph."""
     prompts = ByGraph(prompts_by_graph(None, REPORT).default, {"sagas": Prompt("report-own-1", "Write of sagas.")})
     reporter = MemoisedReporter(OpenAIReporter(chat, prompts=prompts), MemoryVectorStore())
     for graph in ("g", "sagas", "h", "sagas"):
         with paid_by(Payer(graph)):
             await reporter.report(SMALL)
     said = [seen.body["messages"][0]["content"] for seen in server.seen]
-    assert said == [prompts.default.text, "Write of sagas."]
+    assert said == [prompts.default.text, "Write of sagas.", prompts.default.text]
 
 
 async def test_texts_are_rated_in_order(server: LlmServer, chat: OpenAIChat) -> None:

@@ -1,0 +1,66 @@
+"""One suite for every VectorStore: what it deletes when the memo of a graph is purged."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from infra.bolt import BoltBackend
+from infra.models.memo import MemoryVectorStore, VectorStore
+from infra.models.memo_keys import KEY_BYTES, scope_of, scoped
+from infra.sqlite import Database, SqliteVectorStore
+from streams.memory import MemoryLog
+from streams.spending import Payer, paid_by
+from tests.support.backends import WITH_SERVERS, Clock
+from tests.support.neo4j_server import GraphServer, clear
+
+
+@pytest.fixture(params=WITH_SERVERS)
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[VectorStore]:
+    match request.param:
+        case "memory":
+            yield MemoryVectorStore()
+        case "sqlite":
+            database = await Database.open(tmp_path)
+            yield SqliteVectorStore(database)
+            await database.close()
+        case _:
+            server: GraphServer = request.getfixturevalue("graph_server")
+            clear(server.address)
+            backend = await BoltBackend.open(server.address, MemoryLog(1, Clock()), Clock())
+            yield backend.vectors("memo")
+            await backend.close()
+
+
+def _keys(graph: str, count: int) -> list[bytes]:
+    with paid_by(Payer(graph)):
+        return [scoped(b"%032d" % number) for number in range(count)]
+
+
+async def test_store_purges_one_graph_except_what_is_kept(store: VectorStore) -> None:
+    """The other graph's entries are untouched; a second purge finds nothing; the memo works on."""
+    ours, theirs = _keys("a", 700), _keys("b", 5)
+    items = dict.fromkeys([*ours, *theirs], b"value")
+    await store.put_many(items)
+    assert await store.purge(scope_of("a"), ours[:3]) == len(ours) - 3
+    left = [*ours[:3], *theirs]
+    assert await store.get_many(list(items)) == dict.fromkeys(left, b"value")
+    assert await store.purge(scope_of("a"), ours[:3]) == 0
+    await store.put_many({ours[9]: b"again"})
+    assert await store.get_many(ours[9:10]) == {ours[9]: b"again"}
+
+
+async def test_store_purges_entries_whose_keys_name_no_graph(store: VectorStore) -> None:
+    """They were written before keys named one: no purge could tell whose they are, and no call finds them."""
+    old, new = b"o" * 32, _keys("b", 1)[0]
+    assert len(new) == KEY_BYTES
+    await store.put_many({old: b"value", new: b"value"})
+    assert await store.purge(scope_of("a")) == 1
+    assert await store.get_many([old, new]) == {new: b"value"}
+
+
+async def test_store_purges_nothing_when_it_is_empty(store: VectorStore) -> None:
+    """An empty memo has nothing to delete."""
+    assert await store.purge(scope_of("a")) == 0

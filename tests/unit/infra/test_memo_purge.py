@@ -1,0 +1,85 @@
+"""What memos show to other graphs (nothing), and what a purge leaves in them (what live documents rest on)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+
+from graph.records import DocumentInfo, Extraction
+from infra.models.chunking import SemanticChunker
+from infra.models.extraction_memo import MemoisedExtractor
+from infra.models.hashing_embeddings import HashingEmbedder
+from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
+from infra.models.memo_purge import live_keys, purge_memos
+from infra.models.offline_extraction import OfflineExtractor
+from streams.extraction import Caps, Models, extract
+from streams.messages import DocumentMessage
+from streams.models import Found
+from streams.spending import Payer, paid_by
+
+CURIE = "Marie Curie discovered polonium in Paris in 1898. She was born in Warsaw."
+NOBEL = "Alfred Nobel invented dynamite. He lived in Sanremo."
+
+
+class CountingExtractor(OfflineExtractor):
+    """The offline extractor, counting its calls as a paid one would."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    async def extract(self, text: str, *, title: str) -> Found:
+        self.calls += 1
+        return await super().extract(text, title=title)
+
+
+class Reading:
+    """Memoised models, and the stores behind them."""
+
+    def __init__(self) -> None:
+        self.vectors, self.extractions = MemoryVectorStore(), MemoryVectorStore()
+        self.counting = CountingExtractor()
+        extractor = MemoisedExtractor(self.counting, self.extractions)
+        self.models = Models(SemanticChunker(), extractor, MemoisedEmbedder(HashingEmbedder(), self.vectors))
+
+    async def read(self, graph: str, doc_id: str, text: str) -> Extraction:
+        document = DocumentMessage(graph, doc_id, text, DocumentInfo(f"Title of {doc_id}"))
+        with paid_by(Payer(graph, doc_id)):
+            return await extract(document, 1, self.models, Caps())
+
+
+async def _each(extractions: Iterable[Extraction]) -> AsyncIterator[Extraction]:
+    for one in extractions:
+        yield one
+
+
+async def test_memo_never_shows_one_graph_what_another_has_read() -> None:
+    """A passage that another graph paid for costs as much as one that no graph has: the cost tells nothing."""
+    reading = Reading()
+    for graph in ("secret", "curious"):
+        before = reading.counting.calls
+        await reading.read(graph, "d", CURIE)
+        assert reading.counting.calls == before + 1
+        await reading.read(graph, "d", CURIE)
+        assert reading.counting.calls == before + 1
+    assert len(reading.extractions.held()) == 2
+
+
+async def test_purge_leaves_what_live_documents_rest_on_and_nothing_else() -> None:
+    """After it, reading the live document again is free, the deleted one is paid for again, others are untouched."""
+    reading = Reading()
+    live = await reading.read("g", "live", CURIE)
+    await reading.read("g", "deleted", NOBEL)
+    await reading.read("other", "deleted", NOBEL)
+    other = MemoryVectorStore()
+    keys = await live_keys("g", _each([live]), reading.models)
+    assert keys.extractions < set(reading.extractions.held()) and keys.vectors < set(reading.vectors.held())
+    assert await purge_memos(keys, reading.vectors, reading.extractions, other) > 0
+    assert await purge_memos(keys, reading.vectors, reading.extractions, other) == 0
+
+    vectors, calls = set(reading.vectors.held()), reading.counting.calls
+    again = await reading.read("g", "live", CURIE)
+    assert [unit.key for unit in again.units] == [unit.key for unit in live.units]
+    await reading.read("other", "deleted", NOBEL)
+    assert reading.counting.calls == calls and set(reading.vectors.held()) == vectors
+    await reading.read("g", "deleted", NOBEL)
+    assert reading.counting.calls == calls + 1
