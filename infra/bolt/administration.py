@@ -87,6 +87,14 @@ def prepare(address: BoltAddress, dialect: Dialect) -> None:
         client.execute(cypher.PUT_SCHEMA, {"version": SCHEMA_VERSION})
 
 
+def stored_schema(address: BoltAddress) -> int:
+    """Return the number of the database's schema; 0 for one that has none. Raises Broken for a newer one."""
+    with as_ours(), closing(Administration(address)) as client:
+        found = list(client.execute_and_fetch(cypher.READ_SCHEMA))
+        _is_made(found)
+        return int(found[0]["version"]) if found else 0
+
+
 def _define(client: Administration, statement: str, dialect: Dialect) -> None:
     try:
         client.execute(statement)
@@ -107,6 +115,7 @@ def _is_made(found: list[dict[str, Any]]) -> bool:
     if found and found[0]["version"] > SCHEMA_VERSION:
         raise Broken(
             f"the graph database has schema {found[0]['version']}, which a newer version of Graphtide wrote; "
-            f"this version reads schema {SCHEMA_VERSION}: upgrade Graphtide, or use another database"
+            f"this version reads schema {SCHEMA_VERSION}: upgrade Graphtide, or restore a backup from before the "
+            "upgrade (graphtide restore) into another database"
         )
     return bool(found) and found[0]["version"] == SCHEMA_VERSION

@@ -5,11 +5,15 @@ Invariant: a file is either empty, or whole at a schema this code reads; a newer
 
 from __future__ import annotations
 
+import logging
 import sqlite3
+from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 
 from streams.errors import Broken
+
+log = logging.getLogger("graphtide")
 
 SCHEMA_VERSION = 3
 _STEPS = {
@@ -58,6 +62,20 @@ def open_writer(path: Path, max_pages: int | None = None) -> sqlite3.Connection:
     return connection
 
 
+def schema_version(path: Path) -> int:
+    """Return the number of the file's schema; 0 for no file. Takes no lock and changes nothing.
+
+    Raises Broken for a file of another program or of a newer schema, sqlite3.Error for a damaged one.
+    """
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        _check(connection, path)
+        if not _has_schema(connection):
+            return 0
+        return int(connection.execute("SELECT max(version) FROM schema_version").fetchone()[0])
+
+
 def open_reader(path: Path) -> sqlite3.Connection:
     """A connection that only reads."""
     connection = _connect(path, READER_CACHE_KIB)
@@ -89,6 +107,10 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     if steps:
         said = f"UPDATE schema_version SET version = {SCHEMA_VERSION};"  # noqa: S608 - a number of the code's own
         connection.executescript("".join(("BEGIN;", *steps, said, "COMMIT;")))
+        log.warning(
+            "the data folder was migrated from schema %d to %d; an earlier version of Graphtide no longer opens it",
+            *(version, SCHEMA_VERSION),
+        )
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
@@ -102,5 +124,6 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     if version > SCHEMA_VERSION:
         raise Broken(
             f"{path} has schema {version}, which a newer version of Graphtide wrote; "
-            f"this version reads schema {SCHEMA_VERSION}: upgrade Graphtide, or use another data folder"
+            f"this version reads schema {SCHEMA_VERSION}: upgrade Graphtide, or restore a backup from before the "
+            "upgrade (graphtide restore) into another data folder"
         )

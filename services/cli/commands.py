@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from services.cli import key_commands, letter_commands, topic_commands
+from services.cli import data_commands, key_commands, letter_commands, topic_commands
 from services.cli.connection import CONNECTION, add_connection_options
 from services.cli.exits import DIFFERS, EXPLAINED, FAILED, CommandError
 from services.cli.terminal import progress, result, tell
@@ -31,6 +31,7 @@ app = typer.Typer(
 app.add_typer(key_commands.app, name="keys")
 app.add_typer(topic_commands.app, name="topics")
 app.add_typer(letter_commands.app, name="dlq")
+data_commands.add_data_commands(app)
 
 Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="Where the service is.")]
 Graph = Annotated[str, typer.Option("--graph", "-g", help="The graph's name.")]

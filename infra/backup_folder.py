@@ -1,0 +1,200 @@
+"""Backup folders: files beside a sealed manifest that names each with its size and SHA-256.
+
+Invariant: a folder under its final name is whole. It is written under a temporary name beside it, brought to the disk,
+and renamed; what a killed backup left under the temporary name is deleted by the next one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from streams.errors import Broken
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+COPY_BYTES = 1 << 20
+
+Progress = Callable[[str, int, int], None]
+"""Takes what is being done, how much of it is done, and how much there is (0: unknown)."""
+
+
+def silent(_about: str, _done: int, _total: int) -> None:
+    """Report progress to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphState:
+    """One graph as the backup holds it. `digest` is the canonical SHA-256 of its rows."""
+
+    version: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class BackupFile:
+    """One file of a backup."""
+
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class BackupManifest:
+    """Content of a backup. `kind` is "data folder" or "graph database", `schema` the number of that storage's schema.
+
+    `watermarks` are the next offsets of the partitions of `extractions`, where the log is not part of the backup.
+    """
+
+    kind: str
+    schema: int
+    graphtide: str
+    created_at: str
+    graphs: Mapping[str, GraphState]
+    files: Mapping[str, BackupFile]
+    watermarks: Mapping[str, int]
+
+
+@contextmanager
+def writing(target: Path) -> Iterator[Path]:
+    """Give a temporary folder that becomes `target` when the block ends without an error.
+
+    Raises Broken when `target` holds something, or another backup is writing to it.
+    """
+    try:
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise Broken(f"{target} exists and is not an empty folder: name another folder for the backup")
+        beside = target.absolute().with_name(f".{target.absolute().name}.part")
+        beside.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        with _only_writer(beside, target):
+            for left in beside.iterdir():
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+            try:
+                yield beside
+                to_disk(beside)
+                beside.replace(target)
+                to_disk(target.absolute().parent)
+            except BaseException:
+                shutil.rmtree(beside, ignore_errors=True)
+                raise
+    except OSError as error:
+        raise Broken(f"the backup {target} cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def _only_writer(beside: Path, target: Path) -> Iterator[None]:
+    descriptor = os.open(beside, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise Broken(f"another backup is writing to {target}: wait for it, or name another folder") from error
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def seal(
+    folder: Path, kind: str, schema: int, graphs: Mapping[str, GraphState], watermarks: Mapping[str, int] | None = None
+) -> BackupManifest:
+    """Bring the files of a folder to the disk and write the manifest that names them."""
+    files: dict[str, BackupFile] = {}
+    for path in sorted(folder.iterdir()):
+        path.chmod(PRIVATE_FILE)
+        to_disk(path)
+        files[path.name] = BackupFile(path.stat().st_size, sha256_of(path))
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    manifest = BackupManifest(kind, schema, _own_version(), now, dict(graphs), files, dict(watermarks or {}))
+    body = json.dumps(asdict(manifest), sort_keys=True)
+    sealed = {"format": FORMAT, "manifest": json.loads(body), "sha256": _sealed(body)}
+    path = folder / MANIFEST
+    path.touch(PRIVATE_FILE)
+    path.write_text(json.dumps(sealed, indent=1) + "\n", encoding="utf-8")
+    to_disk(path)
+    return manifest
+
+
+def read_manifest(folder: Path, kind: str, schema: int) -> BackupManifest:
+    """Read the manifest of a backup of that kind, whose schema is at most `schema`. Raises Broken."""
+    try:
+        envelope = json.loads((folder / MANIFEST).read_bytes())
+        if envelope["format"] != FORMAT:
+            raise Broken(
+                f"the backup {folder} has format {envelope['format']!r}; this version reads format {FORMAT}:"
+                " use the version of Graphtide that wrote it"
+            )
+        body = envelope["manifest"]
+        if _sealed(json.dumps(body, sort_keys=True)) != envelope["sha256"]:
+            raise Broken(f"the manifest of the backup {folder} does not match its checksum: use another backup")
+        graphs = {name: GraphState(**state) for name, state in body.pop("graphs").items()}
+        files = {name: BackupFile(**file) for name, file in body.pop("files").items()}
+        manifest = BackupManifest(graphs=graphs, files=files, **body)
+    except OSError as error:
+        raise Broken(f"{folder / MANIFEST} cannot be read: {error.strerror}; is {folder} a backup?") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise Broken(f"{folder / MANIFEST} is not the manifest of a backup: {error}") from error
+    if manifest.kind != kind:
+        raise Broken(f"{folder} is the backup of a {manifest.kind}, and the settings name a {kind}")
+    if manifest.schema > schema:
+        raise Broken(
+            f"the backup {folder} has schema {manifest.schema}, which a newer version of Graphtide wrote; "
+            f"this version reads schema {schema}: upgrade Graphtide first"
+        )
+    return manifest
+
+
+def check_files(folder: Path, manifest: BackupManifest, on_progress: Progress = silent) -> None:
+    """Compare every file with the manifest. Raises Broken for one that is missing or has other bytes."""
+    for number, (name, file) in enumerate(manifest.files.items()):
+        on_progress("files verified", number, len(manifest.files))
+        path = folder / name
+        try:
+            if Path(name).name != name or path.stat().st_size != file.size_bytes or sha256_of(path) != file.sha256:
+                raise Broken(f"{path} is not the file that the backup's manifest names: use another backup")
+        except OSError as error:
+            raise Broken(f"{path} cannot be read: {error.strerror}; use another backup") from error
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def to_disk(path: Path) -> None:
+    """Bring a file, or the names in a folder, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def copy_private(source: Path, target: Path) -> None:
+    """Copy a file to the disk, readable by its owner alone."""
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
+    with source.open("rb") as read, os.fdopen(descriptor, "wb") as written:
+        shutil.copyfileobj(read, written, COPY_BYTES)
+        written.flush()
+        os.fsync(written.fileno())
+
+
+def _sealed(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()
+
+
+def _own_version() -> str:
+    try:
+        return version("graphtide")
+    except PackageNotFoundError:
+        return "unknown"

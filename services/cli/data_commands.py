@@ -1,0 +1,175 @@
+"""The commands that work on stored data itself: `graphtide migrate`, `backup`, `restore`, `purge`.
+
+They use the storage that the settings name, not the service: the graph database if there is one, else the data folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from services.cli.exits import FAILED, UNREACHABLE, USAGE, CommandError
+from services.cli.terminal import progress, result
+
+if TYPE_CHECKING:
+    from infra.backup_folder import BackupManifest, Progress
+    from infra.bolt import BoltAddress
+    from infra.settings import Settings
+    from services.cli.client import Json
+    from services.cli.terminal import Advance
+
+Data = Annotated[Path | None, typer.Option(help="The data folder.  [default: graphtide-data]")]
+Config = Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Target = Annotated[Path, typer.Argument(metavar="DIR", help="The backup: a folder that does not exist, or is empty.")]
+Source = Annotated[Path, typer.Argument(metavar="DIR", help="The backup.")]
+
+
+def add_data_commands(app: typer.Typer) -> None:
+    """Register the commands."""
+    for command in (migrate, backup, restore):
+        app.command()(command)
+
+
+def migrate(
+    check: Annotated[bool, typer.Option("--check", help="Say what would be done, and do nothing.")] = False,
+    data: Data = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring stored data to the schema of this version, in one step. A start of the service does the same.
+
+    An earlier version does not open it afterwards: make a backup before.
+    """
+    from services.cli import show
+
+    with _failures():
+        settings = _settings(data, config)
+        body = _migrate_graph_database(settings, check) if settings.bolt else _migrate_folder(settings.data, check)
+    result(body, as_json, show.fields)
+
+
+def backup(directory: Target, data: Data = None, config: Config = None, as_json: AsJson = False) -> None:
+    """Write a backup to a folder, while the service runs: log, ledger and graphs in one consistent state."""
+    from services.cli import show
+
+    with _failures(), _steps(as_json) as steps:
+        settings = _settings(data, config)
+        from infra.sqlite.backup import backup as write
+
+        manifest = write(settings.data, directory, steps)
+    result(_shown(directory, manifest), as_json, show.fields)
+
+
+def restore(
+    directory: Source,
+    force: Annotated[bool, typer.Option("--force", help="Replace the data that is there.")] = False,
+    data: Data = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put a backup in the place of the data, once its files are verified. The service must not be running."""
+    from services.cli import show
+
+    with _failures(), _steps(as_json) as steps:
+        settings = _settings(data, config)
+        from infra.sqlite.backup import restore as put
+
+        manifest = put(directory, settings.data, force=force, on_progress=steps)
+    result(_shown(directory, manifest), as_json, show.fields)
+
+
+def _migrate_folder(folder: Path, check: bool) -> Json:
+    import sqlite3
+
+    from infra.sqlite.connection import SCHEMA_VERSION, open_writer, schema_version
+    from infra.sqlite.failures import failure
+    from infra.sqlite.folder import DATABASE, FolderLock
+
+    path = folder / DATABASE
+    if not path.exists():
+        raise CommandError(f"{folder} holds no {DATABASE}: name the data folder with --data or GRAPHTIDE_DATA", USAGE)
+    lock = None if check else FolderLock(folder)
+    try:
+        found = schema_version(path)
+        if lock is not None:
+            open_writer(path).close()
+    except sqlite3.Error as error:
+        raise failure(error) from error
+    finally:
+        if lock is not None:
+            lock.release()
+    return {"data": str(folder), "schema": found, "wanted": SCHEMA_VERSION, "migrated": not check}
+
+
+def _migrate_graph_database(settings: Settings, check: bool) -> Json:
+    from infra.bolt.administration import SCHEMA_VERSION, prepare, stored_schema
+    from infra.bolt.database import BoltDatabase
+
+    address = _address(settings)
+
+    async def dialect_of() -> Json:
+        database = await BoltDatabase.connect(address)
+        try:
+            found = await asyncio.to_thread(stored_schema, address)
+            if not check:
+                await asyncio.to_thread(prepare, address, database.dialect)
+        finally:
+            await database.close()
+        return {"bolt": settings.bolt, "schema": found, "wanted": SCHEMA_VERSION, "migrated": not check}
+
+    return asyncio.run(dialect_of())
+
+
+def _address(settings: Settings) -> BoltAddress:
+    from infra.bolt import BoltAddress
+
+    secret = settings.bolt_password.get_secret_value()
+    return BoltAddress(settings.bolt, settings.bolt_user, secret, settings.bolt_database, settings.bolt_ca_file)
+
+
+def _settings(data: Path | None, config: Path | None) -> Settings:
+    from services.cli.exporting import settings_of
+
+    return settings_of(data, config)
+
+
+def _shown(directory: Path, manifest: BackupManifest) -> Json:
+    graphs = {name: asdict(state) for name, state in manifest.graphs.items()}
+    size_bytes = sum(file.size_bytes for file in manifest.files.values())
+    said = {"backup": str(directory), "kind": manifest.kind, "schema": manifest.schema, "graphs": graphs}
+    return {**said, "size_bytes": size_bytes, "created_at": manifest.created_at, "graphtide": manifest.graphtide}
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    from streams.errors import GraphtideError, Retryable
+
+    try:
+        yield
+    except Retryable as error:
+        raise CommandError(str(error), UNREACHABLE) from error
+    except GraphtideError as error:
+        raise CommandError(str(error), FAILED) from error
+
+
+@contextmanager
+def _steps(as_json: bool) -> Iterator[Progress]:
+    """Progress bars, one for each thing that is counted."""
+    with progress(as_json) as bar:
+        bars: dict[str, tuple[Advance, list[int]]] = {}
+
+        def step(about: str, done: int, total: int) -> None:
+            if about not in bars:
+                bars[about] = (bar(about, total), [0])
+            advance, seen = bars[about]
+            advance(done - seen[0])
+            seen[0] = done
+
+        yield step

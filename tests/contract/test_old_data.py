@@ -1,0 +1,170 @@
+"""Data that earlier versions wrote: this version opens it with the same digests and answers, or refuses it clearly."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from neo4j import GraphDatabase
+
+from graph.digest import digest
+from infra.bolt import BoltBackend
+from infra.bolt.administration import SCHEMA_VERSION as BOLT_SCHEMA
+from infra.settings import Settings
+from infra.sqlite.connection import SCHEMA_VERSION
+from infra.sqlite.folder import DATABASE
+from services.application import Application, Ask
+from services.wiring import open_application
+from streams.announcing import Part, heard, together
+from streams.errors import Broken, Rejected
+from streams.memory import MemoryLog, now_ms
+from streams.messages import (
+    DEAD_LETTERS,
+    DELTAS,
+    DOCUMENTS,
+    EXTRACTIONS,
+    DeltaNotice,
+    decode_dead_letter,
+    decode_document,
+    decode_extraction,
+)
+from streams.ports import Delivered, Position
+from tests.support.neo4j_server import GraphServer, clear, is_memgraph
+from tests.support.old_data import RECORDINGS, OldData
+from tests.support.records import plain
+
+every_recording = pytest.mark.parametrize("old", RECORDINGS, ids=lambda old: old.place.name)
+
+
+async def _check(application: Application, old: OldData) -> None:
+    for graph, (_, wanted) in old.expected["digests"].items():
+        assert (await application.digest(graph)).digest == wanted
+    for question, wanted in old.expected["answers"].items():
+        answer = await application.query("fixture", Ask(question, generate=False))
+        assert [one.doc_id for one in answer.passages] == wanted
+    found = (await application.stats("fixture")).revisions
+    assert {state: count for state, count in found.items() if count} == {
+        state: count for state, count in old.expected["revisions"].items() if count
+    }
+    assert (await application.verify("fixture")).differences == ()
+
+
+@every_recording
+async def test_old_data_folder_opens_with_its_digests_and_answers(
+    tmp_path: Path, old: OldData, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A migrated folder is equal to the last bit, its saved indexes are used, and it goes on taking documents."""
+    folder = old.unpack(tmp_path / "data")
+    with caplog.at_level(logging.WARNING, "graphtide.index"):
+        async with open_application(Settings(data=folder)) as application:
+            await _check(application, old)
+            receipt = await application.delete("fixture", "ada")
+            await application.query("fixture", Ask("Ada?", after=receipt.token, generate=False))
+            after = (await application.digest("fixture")).digest
+    assert not [line for line in caplog.messages if "index" in line]
+    with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        assert connection.execute("SELECT version FROM schema_version").fetchall() == [(SCHEMA_VERSION,)]
+    async with open_application(Settings(data=folder)) as application:
+        assert (await application.digest("fixture")).digest == after != old.expected["digests"]["fixture"][1]
+
+
+@every_recording
+async def test_data_folder_of_a_newer_schema_is_refused_and_left_alone(tmp_path: Path, old: OldData) -> None:
+    """As an older version meets a newer folder: the message has both numbers and two ways out."""
+    folder = old.unpack(tmp_path / "data")
+    with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        connection.execute("UPDATE schema_version SET version = ?", (SCHEMA_VERSION + 1,))
+        connection.commit()
+    before = (folder / DATABASE).read_bytes()
+    with pytest.raises(Broken, match=rf"schema {SCHEMA_VERSION + 1}.*reads schema {SCHEMA_VERSION}.*restore"):
+        async with open_application(Settings(data=folder)):
+            pass
+    assert (folder / DATABASE).read_bytes() == before
+
+
+@every_recording
+async def test_old_graph_database_opens_with_its_digests(graph_server: GraphServer, old: OldData) -> None:
+    """Migrated, its graphs and their extractions are those that were recorded, and it can be committed to."""
+    if is_memgraph(graph_server.address):
+        pytest.skip("the loader drops an index as Neo4j does")
+    old.load(graph_server.address)
+    backend = await BoltBackend.open(graph_server.address, MemoryLog(1, now_ms))
+    try:
+        for graph, (version, wanted) in old.expected["cluster"].items():
+            rows = await backend.store.snapshot(graph)
+            assert (rows.version, digest(rows)) == (version, wanted)
+            held = [decode_extraction(value) async for _, value in backend.store.extractions(graph)]
+            assert {one.doc_id for one in held} == {row.doc_id for row in rows.documents}
+        watermark = await backend.store.claim(0)
+        assert watermark.next_offset > 0
+        assert await backend.ledger.pending("fixture") == 0
+    finally:
+        await backend.close()
+        clear(graph_server.address)
+
+
+async def test_graph_database_of_a_newer_schema_is_refused(graph_server: GraphServer) -> None:
+    """As an older version meets a newer one: nothing is changed, the message has both numbers and the ways out."""
+    address = graph_server.address
+    await (await BoltBackend.open(address, MemoryLog(1, now_ms))).close()
+    with (
+        GraphDatabase.driver(address.uri, auth=(address.user, address.password)) as driver,
+        driver.session() as session,
+    ):
+        session.run("MATCH (s:Schema) SET s.version = $version", version=BOLT_SCHEMA + 1).consume()
+        try:
+            with pytest.raises(Broken, match=rf"schema {BOLT_SCHEMA + 1}.*reads schema {BOLT_SCHEMA}.*restore"):
+                await BoltBackend.open(address, MemoryLog(1, now_ms))
+        finally:
+            session.run("MATCH (s:Schema) SET s.version = $version", version=BOLT_SCHEMA).consume()
+
+
+@every_recording
+def test_old_records_of_every_topic_are_read(old: OldData) -> None:
+    """Documents, extractions, dead letters, notices with whole deltas behind them: all but the one that was no JSON."""
+    unread = 0
+    for record in old.records(DOCUMENTS):
+        try:
+            decode_document(record.key, record.value or b'{"text":""}')
+        except Rejected:
+            unread += 1
+    assert unread == 2, "the record that is no JSON, and the stand-in for a deletion"
+    assert all(decode_extraction(record.value or b"").extraction for record in old.records(EXTRACTIONS))
+    assert [decode_dead_letter(record.value or b"").doc_id for record in old.records(DEAD_LETTERS)] == ["broken"]
+    said = [heard(Delivered(Position(0, 0), 0, record)) for record in old.records(DELTAS)]
+    assert {type(one) for one in said} == {DeltaNotice, Part}
+    assert all(together([one]).chunks for one in said if isinstance(one, Part) and one.count == 1)
+
+
+@every_recording
+def test_records_with_fields_of_a_later_version_are_read_as_without(old: OldData) -> None:
+    """In a cluster of mixed versions an older reader passes over optional fields that it does not know."""
+    for record in old.records(EXTRACTIONS):
+        later = json.dumps({**json.loads(record.value or b""), "later": {"deep": [1]}}).encode()
+        assert plain(decode_extraction(later)) == plain(decode_extraction(record.value or b""))
+    for record in old.records(DOCUMENTS)[:3]:
+        later = json.dumps({**json.loads(record.value or b""), "later": None}).encode()
+        assert decode_document(record.key, later) == decode_document(record.key, record.value or b"")
+    for record in old.records(DEAD_LETTERS):
+        later = json.dumps({**json.loads(record.value or b""), "later": 1}).encode()
+        assert decode_dead_letter(later) == decode_dead_letter(record.value or b"")
+    for record in (one for one in old.records(DELTAS) if not one.headers or (one.value or b"")[:1] == b"{"):
+        later = json.dumps({**json.loads(record.value or b""), "later": []}).encode()
+        delivered = [
+            Delivered(Position(0, 0), 0, type(record)(record.key, value, record.headers))
+            for value in (later, record.value)
+        ]
+        assert heard(delivered[0]) == heard(delivered[1])
+
+
+@every_recording
+def test_records_of_a_newer_schema_are_rejected_with_the_cause(old: OldData) -> None:
+    """They become dead letters, which `graphtide dlq retry` publishes again after the upgrade."""
+    [record, *_] = old.records(EXTRACTIONS)
+    newer = json.dumps({**json.loads(record.value or b""), "schema": 2}).encode()
+    with pytest.raises(Rejected, match="schema 2"):
+        decode_extraction(newer)

@@ -1,0 +1,55 @@
+"""`graphtide migrate`, `backup` and `restore`, as an operator runs them on a data folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from infra.sqlite.connection import SCHEMA_VERSION
+from infra.sqlite.folder import DATABASE
+from tests.support.old_data import RECORDINGS
+
+OLD = RECORDINGS[-1]
+
+
+def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
+    command = [sys.executable, "-c", "from services.cli import main; main()", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_migrate_says_and_raises_the_schema(tmp_path: Path) -> None:
+    """--check changes nothing; without it the folder has this version's schema; a newer one is refused."""
+    folder = OLD.unpack(tmp_path / "data")
+    with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        [old] = connection.execute("SELECT version FROM schema_version").fetchone()
+    checked = json.loads(run("migrate", "--check", "--json", "--data", str(folder)).stdout)
+    assert (checked["schema"], checked["wanted"], checked["migrated"]) == (old, SCHEMA_VERSION, False)
+    assert json.loads(run("migrate", "--json", "--data", str(folder)).stdout)["migrated"]
+    assert json.loads(run("migrate", "--check", "--json", "--data", str(folder)).stdout)["schema"] == SCHEMA_VERSION
+    with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        connection.execute("UPDATE schema_version SET version = ?", (SCHEMA_VERSION + 1,))
+        connection.commit()
+    assert "restore a backup" in run("migrate", "--data", str(folder), code=1).stderr
+    assert "--data" in run("migrate", "--data", str(tmp_path / "nothing"), code=2).stderr
+
+
+def test_backup_and_restore_say_what_they_hold(tmp_path: Path) -> None:
+    """The same graphs with the same digests; a second restore asks for --force."""
+    folder = OLD.unpack(tmp_path / "data")
+    run("migrate", "--data", str(folder))
+    made = json.loads(run("backup", str(tmp_path / "backup"), "--data", str(folder), "--json").stdout)
+    wanted = {graph: {"version": at, "digest": said} for graph, (at, said) in OLD.expected["digests"].items()}
+    assert made["graphs"] == wanted
+    restored = json.loads(run("restore", str(tmp_path / "backup"), "--data", str(tmp_path / "new"), "--json").stdout)
+    assert restored == made
+    assert "--force" in run("restore", str(tmp_path / "backup"), "--data", str(tmp_path / "new"), code=1).stderr
+    assert "digest" in run("restore", str(tmp_path / "backup"), "--data", str(tmp_path / "new"), "--force").stdout
