@@ -111,6 +111,7 @@ class Settings(BaseSettings):
     grpc_port: int = Field(default=50051, ge=0, le=65535)
     shutdown_timeout_s: float = Field(default=20.0, gt=0, allow_inf_nan=False)
     drain_s: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    trusted_proxies: str = ""
 
     insecure: bool = False
     api_keys_file: str = ""

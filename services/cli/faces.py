@@ -86,7 +86,6 @@ class Faces:
         if listener is not None:
             self.http = _url(parts, listener.getsockname()[1])
             self._server = _http_server(parts, limits)
-            self._server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
             self._serving = asyncio.create_task(self._server.serve([listener]))
 
     def leave(self, at_once: bool = False) -> None:
@@ -142,25 +141,13 @@ def listen(host: str, port: int, option: str = "port") -> socket.socket:
 
 
 def _http_server(parts: Parts, limits: Limits) -> uvicorn.Server:
-    import uvicorn
-
     from services.http.app import create_app
-    from services.http.heads import BoundedHeads
+    from services.http.server import http_server
 
     app = create_app(parts.application, limits, parts.registry, parts.guard.gate)
-    graceful_s = max(1, round(parts.settings.shutdown_timeout_s))
-    tls = parts.guard.tls
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            http=BoundedHeads,
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            timeout_graceful_shutdown=graceful_s,
-            ssl_context_factory=None if tls is None else lambda *_: tls.context(),
-        )
-    )
+    settings, tls = parts.settings, parts.guard.tls
+    context = None if tls is None else tls.context
+    return http_server(app, settings.shutdown_timeout_s, settings.trusted_proxies, context)
 
 
 def _bind(server: grpc.aio.Server, settings: Settings, tls: Certificates | None) -> int:

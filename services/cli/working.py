@@ -8,7 +8,6 @@ with 0.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import socket
 import sys
@@ -100,19 +99,11 @@ class Standing:
 @asynccontextmanager
 async def _observed(settings: Settings, registry: CollectorRegistry, state: Standing) -> AsyncIterator[str]:
     """/healthz, /readyz and /metrics for the length of the block; gives their URL."""
-    import uvicorn
-
     from services.http.probes import probes
+    from services.http.server import http_server
 
     with listen(settings.metrics_host, settings.metrics_port, "metrics-port") as listener:
-        config = uvicorn.Config(
-            probes(state.health, registry),
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            timeout_graceful_shutdown=1,
-        )
-        async with _served(uvicorn.Server(config), listener):
+        async with _served(http_server(probes(state.health, registry), 1.0), listener):
             yield f"http://{settings.metrics_host}:{listener.getsockname()[1]}"
 
 
@@ -130,7 +121,6 @@ async def _faced(role: str, settings: Settings, registry: CollectorRegistry, sta
 
 @asynccontextmanager
 async def _served(server: uvicorn.Server, listener: socket.socket) -> AsyncIterator[None]:
-    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
     serving = asyncio.create_task(server.serve([listener]))
     try:
         yield

@@ -42,31 +42,22 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes
         raise Malformed("the Content-Length is not a number")
     if int(length) > max_bytes:
         raise _too_large(max_bytes)
-    message = await request.receive()
-    if message["type"] == "http.request" and not message.get("more_body", False):
-        return _within(message.get("body", b""), max_bytes)
     try:
         async with asyncio.timeout(timeout_s):
-            return await _collect(request, message, max_bytes)
+            return await _collect(request, max_bytes)
     except TimeoutError as error:
         raise SlowBody(f"the body was not complete after {timeout_s:g} seconds; send it again") from error
 
 
-async def _collect(request: Request, message: object, max_bytes: int) -> bytes:
+async def _collect(request: Request, max_bytes: int) -> bytes:
     body = bytearray()
-    while isinstance(message, dict) and message["type"] == "http.request":
+    while (message := await request.receive())["type"] == "http.request":
         body += message.get("body", b"")
-        _within(body, max_bytes)
+        if len(body) > max_bytes:
+            raise _too_large(max_bytes)
         if not message.get("more_body", False):
             return bytes(body)
-        message = await request.receive()
     raise ClientDisconnect
-
-
-def _within(body: bytes | bytearray, max_bytes: int) -> bytes:
-    if len(body) > max_bytes:
-        raise _too_large(max_bytes)
-    return body if isinstance(body, bytes) else b""
 
 
 def _too_large(max_bytes: int) -> TooLarge:

@@ -1,11 +1,10 @@
 """Errors as HTTP responses, all of one shape. Which status an error has is said in `services/protocol/statuses.py`.
 
-The invariant: a body that is refused for its size is not kept, and its sender gets to read why.
+Not the rest of a refused body: `heads.py` drops it, and ends the connection of a sender that does not stop.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
 
@@ -14,43 +13,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match
-from starlette.types import Message, Receive, Scope, Send
 
 from services.protocol.shapes import dump
-from services.protocol.statuses import TooLarge, Unauthenticated, error_body, retry_after_s, status_of
+from services.protocol.statuses import Unauthenticated, error_body, retry_after_s, status_of
 from streams.errors import GraphtideError
-
-LINGER_BYTES = 64 << 20
-LINGER_S = 5.0
 
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 _log = logging.getLogger("graphtide.http")
-
-
-class Refusal(Response):
-    """A response to a body that is still being sent: answers first, then reads on a while, keeps nothing, and closes.
-
-    Closing at once would reset the connection, and most clients then lose the answer that waits in their buffer.
-    """
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        await send({"type": "http.response.body", "body": self.body, "more_body": True})
-        try:
-            async with asyncio.timeout(LINGER_S):
-                await _discard(receive)
-        except TimeoutError:
-            _log.info("a refused body was still being sent after %g s", LINGER_S)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _discard(receive: Receive) -> None:
-    size = 0
-    while size < LINGER_BYTES:
-        message: Message = await receive()
-        size += len(message.get("body", b""))
-        if message["type"] != "http.request" or not message.get("more_body", False):
-            return
 
 
 def error_response(error: GraphtideError) -> Response:
@@ -61,10 +30,7 @@ def error_response(error: GraphtideError) -> Response:
         headers["retry-after"] = str(max(1, math.ceil(wait_s)))  # the header knows whole seconds only
     if isinstance(error, Unauthenticated):
         headers["www-authenticate"] = 'Bearer realm="graphtide"'
-    body, status = dump(error_body(error)), status_of(error).http
-    if isinstance(error, TooLarge):
-        return Refusal(body, status, {**headers, "connection": "close"}, "application/json")
-    return Response(body, status, headers, "application/json")
+    return Response(dump(error_body(error)), status_of(error).http, headers, "application/json")
 
 
 def handle_errors(app: FastAPI) -> None:

@@ -1,71 +1,212 @@
-"""The HTTP protocol of the server, with bounds on what comes before a body. Not on bodies: `bodies.py`.
+"""The HTTP protocol of the server, with bounds on heads, trailers, unread bodies and unread answers.
 
-uvicorn's own reads headers until memory ends, and waits for them for ever, from anybody, before a credential is looked
-at. The invariants: no more of a request's head than MAX_HEAD_BYTES and two reads of the socket is ever held, and no
-connection that has begun one, or has sent nothing yet, for longer than HEAD_TIMEOUT_S.
+uvicorn limits neither the size nor the arrival time of headers, keeps trailers for as long as they come, reads the rest
+of a body that was refused without an end, and waits for a slow reader without one. The invariants: of a request's head
+at most MAX_HEAD_BYTES and two reads of the socket are held; a connection is closed that is longer than HEAD_TIMEOUT_S
+in a head, or silent before its first one; that sends a trailer; that goes on with a body for LINGER_S or LINGER_BYTES
+after the answer; or that takes less than MIN_SENT_BYTES of a waiting answer in SEND_TIMEOUT_S.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEAD_BYTES = 64 << 10
+MAX_HEADERS = 128
 HEAD_TIMEOUT_S = 20.0
-_BODY = b'{"error":{"code":"head_too_large","message":"the request line and headers are too large"}}'
-_REFUSAL = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\n"
-    b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(_BODY), _BODY)
+LINGER_BYTES = 64 << 20
+LINGER_S = 5.0
+"""How much of a body is read, and dropped, after its answer. Closing at once would reset the connection, and most
+clients then lose the answer that waits in their buffer."""
+SEND_TIMEOUT_S = 20.0
+MIN_SENT_BYTES = 16 << 10
+
+_LAST_LINE_BYTES = 2
+"""What may follow the last chunk's header without being a trailer."""
+
+
+def _refusal(status: bytes, code: bytes, message: bytes) -> bytes:
+    body = b'{"error":{"code":"%b","message":"%b"}}' % (code, message)
+    head = b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+    return head % (status, len(body)) + body
+
+
+_LARGE_HEAD = _refusal(
+    b"431 Request Header Fields Too Large", b"head_too_large", b"the request line and headers are too large"
 )
+_TRAILER = _refusal(b"400 Bad Request", b"malformed", b"the body has trailers; send it without them")
+
+
+class _Timer:
+    """At most one timer at a time on the loop of a connection."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> None:
+        self._loop = loop
+        self._act = act
+        self._handle: asyncio.TimerHandle | None = None
+
+    def start(self, seconds: float) -> None:
+        self.stop()
+        self._handle = self._loop.call_later(seconds, self._act)
+
+    def stop(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
 
 
 class BoundedHeads(HttpToolsProtocol):
-    """Refuses with 431 and closes. To be given to uvicorn as `http`."""
+    """Refuses what is beyond the bounds and closes. To be given to uvicorn as `http`."""
 
     _heads = 0
     """Heads begun on this connection."""
     _open = False
     _head_bytes = 0
-    _patience: asyncio.TimerHandle | None = None
+    _progress = 0
+    """Chunk headers, pieces of bodies and ends of messages so far."""
+    _in_chunk_header = False
+    """Whether the latest of them was a chunk's header."""
+    _tail_bytes = 0
+    """Bytes since then: at the end of a body all there are, before a trailer."""
+    _discarded_bytes = 0
+    _unsent_bytes = 0
+    _head_timer: _Timer
+    _linger_timer: _Timer
+    _send_timer: _Timer
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._wait_for_head()
+        self._head_timer = _Timer(self.loop, self._give_up)
+        self._linger_timer = _Timer(self.loop, self._give_up)
+        self._send_timer = _Timer(self.loop, self._give_up_unread)
+        self._head_timer.start(HEAD_TIMEOUT_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._wait_no_more()
+        for timer in (self._head_timer, self._linger_timer, self._send_timer):
+            timer.stop()
         super().connection_lost(exc)
 
-    def _wait_for_head(self) -> None:
-        self._wait_no_more()
-        self._patience = self.loop.call_later(HEAD_TIMEOUT_S, self._give_up)
-
-    def _wait_no_more(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
-
     def _give_up(self) -> None:
-        if not self.transport.is_closing():
+        self.transport.abort()
+
+    def _wait_for_reader(self) -> None:
+        self._unsent_bytes = self.transport.get_write_buffer_size()
+        self._send_timer.start(SEND_TIMEOUT_S)
+
+    def _give_up_unread(self) -> None:
+        if self._unsent_bytes - self.transport.get_write_buffer_size() < MIN_SENT_BYTES:
             self.transport.abort()
+        else:
+            self._wait_for_reader()
+
+    def _refuse(self, answer: bytes) -> None:
+        """Answer where the application has not begun to, and close."""
+        if self.transport.is_closing():
+            return
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete or not cycle.response_started:
+            self.transport.write(answer)
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self.transport.close()
+        self._wait_for_reader()
 
     def data_received(self, data: bytes) -> None:
-        number = self._heads
+        if self.transport.is_closing():
+            return
+        head, progress = self._heads, self._progress
         super().data_received(data)
-        if self._open and self._heads == number:  # all of it belongs to a head that was begun before
+        if self._open and self._heads == head:  # all of it belongs to a head that was begun before
             self._head_bytes += len(data)
-            if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
-                self.transport.write(_REFUSAL)
-                self.transport.close()
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self._refuse(_LARGE_HEAD)
+        if self._in_chunk_header and self._progress == progress:
+            self._tail_bytes += len(data)
+            if self._tail_bytes > _LAST_LINE_BYTES:
+                self._refuse(_TRAILER)
+        if self._is_idle() and self.timeout_keep_alive_task is None:
+            self._wait_for_next()
+
+    def _is_idle(self) -> bool:
+        """Whether the latest request has its answer, and no further one has begun."""
+        cycle = self.cycle
+        return cycle is not None and cycle.response_complete and not cycle.more_body and not self._open
+
+    def _wait_for_next(self) -> None:
+        if not self.transport.is_closing():
+            wait_s = self.timeout_keep_alive
+            self.timeout_keep_alive_task = self.loop.call_later(wait_s, self.timeout_keep_alive_handler)
+
+    # -- callbacks of the parser ---------------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         self._heads += 1
         self._open, self._head_bytes = True, 0
-        self._wait_for_head()
+        self._head_timer.start(HEAD_TIMEOUT_S)
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._open:
+            self._refuse(_TRAILER)
+        elif len(self.headers) >= MAX_HEADERS:
+            self._refuse(_LARGE_HEAD)
+        else:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._open = False
-        self._wait_no_more()
-        super().on_headers_complete()
+        self._head_timer.stop()
+        if not self.transport.is_closing():
+            super().on_headers_complete()
+
+    def on_chunk_header(self) -> None:
+        self._note_progress(in_chunk_header=True)
+
+    def _note_progress(self, in_chunk_header: bool = False) -> None:
+        self._progress += 1
+        self._in_chunk_header, self._tail_bytes = in_chunk_header, 0
+
+    def on_body(self, body: bytes) -> None:
+        self._note_progress()
+        if self.cycle is None or self.transport.is_closing():
+            return
+        if self.cycle.response_complete:
+            self._discarded_bytes += len(body)
+            if self._discarded_bytes > LINGER_BYTES:
+                self.transport.abort()
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._note_progress()
+        self._linger_timer.stop()
+        if self.cycle is None or self.transport.is_closing():
+            return
+        if self.cycle.response_complete:
+            self.cycle.more_body = False
+        super().on_message_complete()
+
+    # -- what uvicorn and the transport tell ---------------------------------------------------------------------------
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._wait_for_reader()
+        elif self.cycle.response_complete and self.cycle.more_body:
+            self._discarded_bytes = 0
+            self._linger_timer.start(LINGER_S)
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._wait_for_reader()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._wait_for_reader()
+
+    def resume_writing(self) -> None:
+        self._send_timer.stop()
+        super().resume_writing()

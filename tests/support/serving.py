@@ -9,14 +9,13 @@ from pathlib import Path
 
 import grpc.aio
 import pytest
-import uvicorn
 from starlette.types import ASGIApp
 
 from infra.settings import Settings
 from services.access.gate import Gate
 from services.application import Application
 from services.cli.faces import listen
-from services.http.heads import BoundedHeads
+from services.http.server import http_server
 from services.protocol.limits import Limits
 from services.rpc.server import create_server
 from tests.support.application import InMemoryApplication
@@ -36,13 +35,10 @@ async def opened(kind: str, folder: Path) -> AsyncIterator[Application]:
 
 
 @contextlib.asynccontextmanager
-async def http_service(app: ASGIApp) -> AsyncIterator[str]:
+async def http_service(app: ASGIApp, trusted_proxies: str = "") -> AsyncIterator[str]:
     """The URL of `app`, served by uvicorn in this event loop."""
     listener = listen("127.0.0.1", 0)
-    quiet = {"log_config": None, "access_log": False, "lifespan": "off"}
-    config = uvicorn.Config(app, http=BoundedHeads, timeout_graceful_shutdown=5, **quiet)  # type: ignore[arg-type]
-    server = uvicorn.Server(config)
-    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
+    server = http_server(app, 5, trusted_proxies)
     serving = asyncio.create_task(server.serve([listener]))
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"

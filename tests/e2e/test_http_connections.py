@@ -1,0 +1,240 @@
+"""What one connection can take of the service, by raw sockets: trailers, unread bodies, unread answers, addresses."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from services.access.gate import Fairness
+from services.http.app import create_app
+from services.http.server import proxy_addresses
+from services.protocol.limits import Limits
+from streams.errors import Broken
+from tests.support.application import InMemoryApplication
+from tests.support.guarded import KeyFile, gate
+from tests.support.processes import service
+from tests.support.serving import http_service
+
+DOCUMENT = "/v1/graphs/notes/documents/a"
+CHUNKED = f"PUT {DOCUMENT} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+BODY = b'10\r\n{"text":"a b c"}\r\n'
+MIB = 1 << 20
+
+
+@contextlib.asynccontextmanager
+async def connected(url: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection to the service at `url`."""
+    place = urlsplit(url)
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+async def status(reader: asyncio.StreamReader) -> int:
+    """The status of the next answer, whose body is read."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+    length = next(line for line in head.split("\r\n") if line.startswith("content-length:"))
+    await reader.readexactly(int(length.partition(":")[2]))
+    return int(head.split(" ")[1])
+
+
+async def sent_before_the_end(writer: asyncio.StreamWriter, piece: bytes, most_bytes: int) -> int:
+    """How many bytes of repeated `piece` are taken, at most `most_bytes`, before the connection is closed."""
+    sent = 0
+    with contextlib.suppress(ConnectionError):
+        while sent < most_bytes:
+            writer.write(piece)
+            await writer.drain()
+            sent += len(piece)
+    return sent
+
+
+TRAILERS = {
+    "many": b"".join(b"x-%d: %d\r\n" % (n, n) for n in range(5000)),
+    "one without an end": b"a" * (64 << 10),
+}
+
+
+@pytest.mark.parametrize("trailer", TRAILERS.values(), ids=TRAILERS)
+async def test_trailers_do_not_fill_the_memory(trailer: bytes, tmp_path: Path) -> None:
+    """A client without a credential is cut off; the process grows by no more than what is in flight."""
+    with service(tmp_path) as running:
+        before = running.resident_bytes()
+        async with connected(running.url) as (_, writer):
+            writer.write(CHUNKED.encode() + BODY + b"0\r\nx: ")
+            sent = await sent_before_the_end(writer, trailer, 32 * MIB)
+        assert sent < 32 * MIB
+        assert running.resident_bytes() - before < 24 * MIB
+        async with connected(running.url) as (reader, writer):
+            writer.write(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+            assert await status(reader) == 200
+
+
+async def test_trailer_is_refused_by_name() -> None:
+    """400 that says what to leave out, and the connection ends."""
+    async with (
+        http_service(create_app(InMemoryApplication())) as url,
+        connected(url) as (reader, writer),
+    ):
+        writer.write(CHUNKED.encode() + BODY)
+        writer.write(b"0\r\nx-digest: 1\r\n\r\n")
+        answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"trailers" in answer
+
+
+async def test_chunked_body_is_read_however_it_is_cut() -> None:
+    """Byte by byte, and in one piece, several on one connection."""
+    application = InMemoryApplication()
+    request = CHUNKED.encode() + BODY[:2] + b";name=value" + BODY[2:] + b"0\r\n\r\n"
+    async with http_service(create_app(application)) as url, connected(url) as (reader, writer):
+        for byte in request * 2:
+            writer.write(bytes([byte]))
+            await writer.drain()
+        writer.write(request)
+        assert [await status(reader) for _ in range(3)] == [202, 202, 202]
+    assert len(application.publishes) == 3
+
+
+async def test_head_is_refused_when_it_has_too_many_headers() -> None:
+    """431 however small each is."""
+    async with http_service(create_app(InMemoryApplication())) as url, connected(url) as (reader, writer):
+        writer.write(b"GET /healthz HTTP/1.1\r\nhost: a\r\n" + b"a: b\r\n" * 200 + b"\r\n")
+        assert (await reader.read()).startswith(b"HTTP/1.1 431")
+
+
+async def test_connection_is_closed_when_a_refused_body_does_not_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A body without a credential is not read for ever after its 401; one that ends leaves the connection usable."""
+    monkeypatch.setattr("services.http.heads.LINGER_S", 0.5)
+    guard = gate(keys(tmp_path), tmp_path)
+    async with http_service(create_app(InMemoryApplication(), gate=guard)) as url:
+        async with connected(url) as (reader, writer):
+            writer.write(CHUNKED.encode())
+            assert await status(reader) == 401
+            writer.write(BODY + b"0\r\n\r\nGET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+            assert await status(reader) == 200
+        async with connected(url) as (reader, writer):
+            writer.write(CHUNKED.encode())
+            assert await status(reader) == 401
+            async with asyncio.timeout(60):
+                assert await sent_before_the_end(writer, BODY, 1 << 40) < 1 << 40
+
+
+async def test_connection_is_closed_when_an_answer_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a stream nor a whole answer is held for a reader that takes nothing of it."""
+    monkeypatch.setattr("services.http.heads.SEND_TIMEOUT_S", 0.5)
+    application = InMemoryApplication()
+    ask = b'{"question":"word"}'
+    head = "POST /v1/graphs/notes/query HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\naccept: %s\r\n"
+    head += f"content-length: {len(ask)}\r\n\r\n"
+    async with http_service(create_app(application)) as url, httpx.AsyncClient(base_url=url) as http:
+        for number in range(5):
+            text = "word " * 800_000
+            assert (await http.put(f"/v1/graphs/notes/documents/{number}", json={"text": text})).status_code == 202
+        for accept in ("text/event-stream", "application/json"):
+            async with connected(url) as (reader, writer):
+                writer.write((head % accept).encode() + ask)
+                assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+                async with asyncio.timeout(60):
+                    while True:  # the connection ends from the other side, whatever was left to read
+                        writer.write(b"\r\n")
+                        try:
+                            await writer.drain()
+                        except ConnectionError:
+                            break
+                        await asyncio.sleep(0.05)
+        async with asyncio.timeout(60):
+            while application.streams_closed == 0:
+                await http.get("/healthz")
+
+
+# -- the address of the client ---------------------------------------------------------------------------------------
+
+
+def keys(folder: Path) -> KeyFile:
+    """A file with one key."""
+    made = KeyFile(folder / "keys.toml")
+    made.add("reader", "notes", "read")
+    return made
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """The log of requests, from INFO up."""
+    with caplog.at_level(logging.INFO, logger="graphtide.access"):
+        yield caplog
+
+
+def clients(logged: pytest.LogCaptureFixture) -> set[str]:
+    """The addresses in the log of requests."""
+    return {record.client for record in logged.records if hasattr(record, "client")}
+
+
+async def test_forwarded_address_does_not_evade_the_limit_on_failed_credentials(
+    tmp_path: Path, logged: pytest.LogCaptureFixture
+) -> None:
+    """Without trusted proxies X-Forwarded-For is no address, from 127.0.0.1 neither."""
+    guard = gate(keys(tmp_path), tmp_path, Fairness(tries_per_minute=3))
+    async with (
+        http_service(create_app(InMemoryApplication(), gate=guard)) as url,
+        httpx.AsyncClient(base_url=url) as http,
+    ):
+        answers = [await http.get("/v1/graphs", headers={"x-forwarded-for": f"192.0.2.{n}"}) for n in range(5)]
+    assert [answer.status_code for answer in answers] == [401, 401, 401, 429, 429]
+    assert clients(logged) == {"127.0.0.1"}
+
+
+@pytest.mark.parametrize(
+    ("header", "client"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("198.51.100.9, 192.0.2.1", "192.0.2.1"),
+        ("192.0.2.1, 127.0.0.1", "192.0.2.1"),
+        ("[2001:db8::1]:443", "2001:db8::1"),
+        ("192.0.2.1 status=200 key=admin", "127.0.0.1"),
+        ("somebody", "127.0.0.1"),
+        ("", "127.0.0.1"),
+    ],
+)
+async def test_forwarded_address_of_a_trusted_proxy_is_an_address_or_nothing(
+    header: str, client: str, logged: pytest.LogCaptureFixture
+) -> None:
+    """The last address that is no proxy's; words from a header are in no line of the log."""
+    app = create_app(InMemoryApplication())
+    async with http_service(app, "127.0.0.1, 10.0.0.0/8") as url, httpx.AsyncClient(base_url=url) as http:
+        await http.get("/healthz", headers={"x-forwarded-for": header})
+    assert clients(logged) == {client}
+
+
+@pytest.mark.parametrize("listed", ["*", "proxy.example", "10.0.0.1/8", "127.0.0.1;10.0.0.1"])
+def test_trusted_proxies_are_refused_when_they_are_no_addresses(listed: str) -> None:
+    """At the start, with the wrong entry."""
+    with pytest.raises(Broken, match="GRAPHTIDE_TRUSTED_PROXIES holds"):
+        proxy_addresses(listed)
+
+
+# -- bodies that do not begin ------------------------------------------------------------------------------------------
+
+
+async def test_body_is_given_up_when_it_does_not_begin() -> None:
+    """408 in the time that a body has, whether its length is told or not."""
+    limits = Limits(body_timeout_s=0.3)
+    told = CHUNKED.replace("transfer-encoding: chunked", "content-length: 100")
+    async with http_service(create_app(InMemoryApplication(), limits)) as url:
+        for head in (CHUNKED, told):
+            async with connected(url) as (reader, writer), asyncio.timeout(60):
+                writer.write(head.encode())
+                assert await status(reader) == 408
