@@ -2,25 +2,44 @@
 
 Names and units are part of what operators rely on. Labels are bounded: `graph` by MOST_GRAPHS, beyond which graphs are
 counted together as "other"; `state`, `stage`, `mode` and `status` by the code.
+
+A counter begins at 0 before it counts, so that `increase()` sees its first step: those of a stage with the process,
+those of a graph when the process first sees it, those of a mode with its first question.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from graph.consolidation import Effort
 from graph.records import GraphDelta
-from streams.errors import GraphtideError
+from streams.errors import (
+    Broken,
+    DeadlineExceeded,
+    Exhausted,
+    GraphtideError,
+    Invalid,
+    NotFound,
+    Overloaded,
+    Rejected,
+    Retryable,
+)
 from streams.ports import State
 
 LATENCIES_KEPT = 2048
 MOST_GRAPHS = 200
 OTHER = "other"
+CHANGES = ("chunk", "label", "relation", "entity", "edge", "same-as")
+WORK = ("triangles", "community-units", "community-links")
+ENDS = tuple(state.value for state in State if state is not State.ACCEPTED)
+_ERRORS = (Broken, DeadlineExceeded, Exhausted, Invalid, NotFound, Overloaded, Rejected, Retryable)
+STATUSES = ("answered", "broken-off", *(kind.__name__ for kind in _ERRORS))
+"""How a question can end."""
 
 _FRESH_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300)
 _QUERY_BUCKETS_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
@@ -43,11 +62,17 @@ class GraphNames:
 
 
 class Metrics:
-    """An `Observer` that counts for Prometheus, and keeps the latest event-to-queryable times for `stats`."""
+    """An `Observer` that counts for Prometheus, and keeps the latest event-to-queryable times for `stats`.
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+    `stages` are those that the process runs.
+    """
+
+    def __init__(self, registry: CollectorRegistry | None = None, stages: Sequence[str] = ()) -> None:
         self.registry = registry or CollectorRegistry()
         self.names = GraphNames()
+        self._runs = frozenset(stages)
+        self._seen: set[str] = set()
+        self._asked: set[tuple[str, str]] = set()
         self._revisions = Counter(
             "graphtide_revisions", "Document revisions that reached an end", ["graph", "state"], registry=self.registry
         )
@@ -109,19 +134,48 @@ class Metrics:
             ["topic", "group", "partition"],
             registry=self.registry,
         )
+        self._members = Gauge(
+            "graphtide_consumer_members",
+            "Consumers that a group has, in all processes",
+            ["topic", "group"],
+            registry=self.registry,
+        )
         self._stopped = Gauge(
             "graphtide_stage_stopped", "1 while a stage does not go on and says why", ["stage"], registry=self.registry
         )
         self._latest: dict[str, deque[float]] = {}
+        for stage in stages:
+            self._retries.labels(stage)
+            self._stages.labels(stage)
+            self._stopped.labels(stage).set(0)
+
+    def _graph(self, graph: str) -> str:
+        """Return the graph's label; at first sight begin its counters at 0."""
+        name = self.names.label(graph)
+        if name not in self._seen:
+            self._seen.add(name)
+            self._begin(name)
+        return name
+
+    def _begin(self, name: str) -> None:
+        if self._runs & {"extract", "consolidate"}:
+            for state in ENDS:
+                self._revisions.labels(name, state)
+        if "consolidate" in self._runs:
+            for kind in CHANGES:
+                for change in ("written", "removed"):
+                    self._changes.labels(name, kind, change)
+            for kind in WORK:
+                self._work.labels(name, kind)
 
     def ended(self, graph: str, state: State) -> None:
-        self._revisions.labels(self.names.label(graph), state.value).inc()
+        self._revisions.labels(self._graph(graph), state.value).inc()
 
     def committed(self, graph: str, seconds: float) -> None:
-        self._committed.labels(self.names.label(graph)).observe(seconds)
+        self._committed.labels(self._graph(graph)).observe(seconds)
 
     def queryable(self, graph: str, seconds: float) -> None:
-        name = self.names.label(graph)
+        name = self._graph(graph)
         self._queryable.labels(name).observe(seconds)
         self._latest.setdefault(name, deque(maxlen=LATENCIES_KEPT)).append(seconds)
 
@@ -133,7 +187,7 @@ class Metrics:
 
     def changed(self, delta: GraphDelta) -> None:
         """A delta was committed: count its rows by kind. Cost: a handful of additions."""
-        gone, name = delta.gone, self.names.label(delta.graph)
+        gone, name = delta.gone, self._graph(delta.graph)
         for kind, written, removed in (
             ("chunk", delta.chunks, gone.chunks),
             ("label", delta.labels, gone.labels),
@@ -146,7 +200,7 @@ class Metrics:
             self._changes.labels(name, kind, "removed").inc(len(removed))
 
     def laboured(self, graph: str, effort: Effort) -> None:
-        name = self.names.label(graph)
+        name = self._graph(graph)
         self._work.labels(name, "triangles").inc(effort.triangles)
         self._work.labels(name, "community-units").inc(effort.community_units)
         self._work.labels(name, "community-links").inc(effort.community_links)
@@ -154,6 +208,11 @@ class Metrics:
     @contextmanager
     def asking(self, graph: str, mode: str) -> Iterator[None]:
         """Around a question. `mode` must be one that exists."""
+        name = self._graph(graph)
+        if (name, mode) not in self._asked:
+            self._asked.add((name, mode))
+            for status in STATUSES:
+                self._queries.labels(name, mode, status)
         started, status = time.perf_counter(), "broken-off"
         try:
             yield
@@ -162,17 +221,20 @@ class Metrics:
             status = type(error).__name__
             raise
         finally:
-            self._queries.labels(self.names.label(graph), mode, status).inc()
+            self._queries.labels(name, mode, status).inc()
             self._query_seconds.labels(mode).observe(time.perf_counter() - started)
 
     def waiting(self, graph: str, revisions: int) -> None:
-        self._waiting.labels(self.names.label(graph)).set(revisions)
+        self._waiting.labels(self._graph(graph)).set(revisions)
 
     def oldest_waiting(self, seconds: float) -> None:
         self._oldest.set(seconds)
 
     def behind(self, topic: str, group: str, partition: int, records: int) -> None:
         self._lag.labels(topic, group, str(partition)).set(records)
+
+    def members(self, topic: str, group: str, count: int) -> None:
+        self._members.labels(topic, group).set(count)
 
     def stopped(self, stage: str, stands: bool) -> None:
         self._stopped.labels(stage).set(int(stands))

@@ -54,17 +54,20 @@ async def judge_now_and_then(stage: ConsolidateStage, judge: OpenAIJudge) -> Non
             pass
 
 
-async def look_now_and_then(look: Callable[[], Awaitable[None]]) -> None:
+async def look_now_and_then(look: Callable[[], Awaitable[None]], every_s: float = LOOK_EVERY_S) -> None:
     """Keep the gauges of what waits young enough to be told by. A look that fails is made up for by the next."""
     while True:
         failure = await outcome_of(look())
         if isinstance(failure, Exception) and not isinstance(failure, GraphtideError):
             raise failure
-        await asyncio.sleep(LOOK_EVERY_S)
+        await asyncio.sleep(every_s)
 
 
 async def save_now_and_then(views: Views) -> None:
-    """Keep the saved indexes young enough that a start after a crash has little to catch up with."""
+    """Keep the saved indexes young enough that a start after a crash has little to catch up with.
+
+    What the start had to build is saved at once.
+    """
     while True:
-        await asyncio.sleep(SAVE_EVERY_S)
         await views.save(least_versions=SAVE_AFTER_VERSIONS)
+        await asyncio.sleep(SAVE_EVERY_S)

@@ -201,7 +201,7 @@ class Announcing(Metrics):
     """Metrics that also wake those who wait for a revision, when it fails and when it has to wait itself."""
 
     def __init__(self, registry: CollectorRegistry | None, progress: Progress) -> None:
-        super().__init__(registry)
+        super().__init__(registry, ("extract", "consolidate", "summarize"))
         self._progress = progress
 
     def ended(self, graph: str, state: State) -> None:

@@ -18,6 +18,8 @@ class Gauges(Protocol):
 
     def behind(self, topic: str, group: str, partition: int, records: int) -> None: ...
 
+    def members(self, topic: str, group: str, count: int) -> None: ...
+
 
 async def look(
     log: Log, ledger: Ledger, graphs: Iterable[str], groups: Iterable[tuple[str, str]], gauges: Gauges
@@ -29,6 +31,7 @@ async def look(
         for partition, end in ends.items():
             done = max(stands.get(partition, 0), starts.get(partition, 0))
             gauges.behind(topic, group, partition, max(0, end - done))
+        gauges.members(topic, group, await log.members(topic, group))
     for graph in graphs:
         gauges.waiting(graph, await ledger.pending(graph))
     now_ms = time.time_ns() // 1_000_000

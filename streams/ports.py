@@ -110,6 +110,10 @@ class Log(Protocol):
         """Where the group would go on in each partition; 0 where it committed nothing."""
         ...
 
+    async def members(self, topic: str, group: str) -> int:
+        """How many consumers of the topic the group has now, in all processes."""
+        ...
+
     async def trim(self, topic: str, before: Position) -> None:
         """Records of the partition in front of `before` may be forgotten, now or later. Offsets stay as they are."""
         ...

@@ -19,8 +19,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import faust
@@ -37,6 +39,8 @@ QUEUED = 32
 """Events that wait in Faust's own queue; behind them it stops fetching."""
 REBALANCE_S = 10.0
 """The least time that the group gives a member to answer a rebalance. A worker answers at once, or is stuck."""
+SCRATCH = Path(tempfile.gettempdir()) / "graphtide-faust"
+"""Faust's data folder where a caller names none; Faust's default is a folder in the working folder."""
 START_S = 10.0
 STOP_S = 20.0
 FORCE_S = 1.0
@@ -44,8 +48,11 @@ FORCED = 5
 """How often the tasks of a stuck thread are cancelled: each of them may have one more thing to tidy up."""
 
 
-def extraction_app(address: KafkaAddress, group: str, session_timeout_s: float) -> faust.App:
-    """An application of the consumer group, to be given an agent by `hand_over_to`. Nothing is connected yet."""
+def extraction_app(address: KafkaAddress, group: str, session_timeout_s: float, folder: Path = SCRATCH) -> faust.App:
+    """An application of the consumer group, to be given an agent by `hand_over_to`. Nothing is connected yet.
+
+    Faust makes its own data folder, `folder`, when it starts, although it keeps nothing there.
+    """
     return faust.App(
         address.group(group),
         broker=[f"kafka://{host}" for host in address.bootstrap.split(",")],
@@ -55,6 +62,7 @@ def extraction_app(address: KafkaAddress, group: str, session_timeout_s: float) 
         key_serializer="raw",
         value_serializer="raw",
         store="memory://",
+        datadir=Path(str(folder).replace("{", "{{").replace("}", "}}")),  # Faust formats the path
         topic_allow_declare=False,
         topic_disable_leader=True,
         web_enabled=False,

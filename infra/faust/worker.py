@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from infra.faust.app import extraction_app
+from infra.faust.app import SCRATCH, extraction_app
 from infra.faust.consumer import FaustConsumer
 from infra.kafka.address import KafkaAddress
 from streams.errors import Broken
@@ -17,10 +18,14 @@ from streams.sweep import Sweeper, SweepSettings
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """`session_timeout_s` is how long a worker may be silent before its partitions go to others."""
+    """`session_timeout_s` is how long a worker may be silent before its partitions go to others.
+
+    `folder` is Faust's own.
+    """
 
     session_timeout_s: float = 30.0
     sweep: SweepSettings = field(default_factory=SweepSettings)
+    folder: Path = SCRATCH
 
 
 async def run_extraction(
@@ -34,7 +39,7 @@ async def run_extraction(
     settings = settings or WorkerSettings()
     for topic in (DOCUMENTS, EXTRACTIONS, DEAD_LETTERS):
         await log.end(topic)  # Broken, with the cure, when it is missing
-    app = extraction_app(address, STAGE, settings.session_timeout_s)
+    app = extraction_app(address, STAGE, settings.session_timeout_s, settings.folder)
     consumer = FaustConsumer(app, address.topic(DOCUMENTS))
     sweeper = Sweeper(log, ledger, stage, consumer.assigned, settings.sweep)
     tasks: list[asyncio.Task[None]] = []

@@ -121,6 +121,12 @@ INGESTION = Dashboard(
             "{{group}} behind {{topic}}",
         ),
         _one(
+            "Consumers",
+            "How many processes read each topic for a stage. At 0 documents are accepted and wait.",
+            "max by (topic, group) (graphtide_consumer_members)",
+            "{{group}} of {{topic}}",
+        ),
+        _one(
             "Documents waiting by graph",
             "A graph alone with a high line waits for its budget or for its one writer.",
             'max by (graph) (graphtide_documents_waiting{graph=~"$graph"})',

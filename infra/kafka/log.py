@@ -10,12 +10,13 @@ and what becomes of a producer that failed, is in `producing.py`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import NoError, for_code
 
 from infra.kafka.address import METADATA_AGE_S, KafkaAddress
 from infra.kafka.consumer import KafkaConsumer, stop
@@ -26,10 +27,14 @@ from streams.errors import Broken, Rejected
 from streams.ports import Position, Record
 from streams.topics import BY_NAME, LARGEST_BYTES
 
+T = TypeVar("T")
+
 MISSING = "the topic {!r} is not on the Kafka cluster; make it with: graphtide topics apply"
 BATCH_BYTES = 256 << 10
 ASKING_S = 5.0
 """Longest wait for where a topic starts or ends: milliseconds, while the broker is there."""
+UNKNOWN_GROUP = 69
+"""GROUP_ID_NOT_FOUND: the coordinator knows the group no more, or not yet. It has no member then."""
 OVERHEAD_BYTES = 1024
 """What a record may weigh beside its key, value and headers."""
 
@@ -111,17 +116,35 @@ class KafkaLog:
     async def committed(self, topic: str, group: str) -> Mapping[int, int]:
         """See Log.committed."""
         _, partitions = await self._partitions(topic)
+
+        async def ask(admin: AIOKafkaAdminClient) -> Any:
+            return await admin.list_consumer_group_offsets(self._address.group(group))
+
+        kept = await self._ask_coordinator(ask, f"asking how far {group} has read {topic}")
+        return {one.partition: max(0, kept[one].offset) if one in kept else 0 for one in partitions}
+
+    async def members(self, topic: str, group: str) -> int:
+        """See Log.members. One question to the group's coordinator."""
+
+        async def ask(admin: AIOKafkaAdminClient) -> int:
+            [answer] = await admin.describe_consumer_groups([self._address.group(group)])
+            [described] = answer.to_object()["groups"]
+            if described["error_code"] not in (NoError.errno, UNKNOWN_GROUP):
+                raise for_code(described["error_code"])()
+            return len(described["members"])
+
+        return await self._ask_coordinator(ask, f"asking who reads {topic} for {group}")
+
+    async def _ask_coordinator(self, ask: Callable[[AIOKafkaAdminClient], Awaitable[T]], doing: str) -> T:
+        """The answer of a group's coordinator, which a cluster that never had a group makes at the first question."""
         deadline = asyncio.get_running_loop().time() + self._tuning.patience_s
         while True:
             try:
-                kept = await (await self._asking()).list_consumer_group_offsets(self._address.group(group))
-                break
+                return await ask(await self._asking())
             except DRIVER_ERRORS as error:
-                # A cluster that never had a group makes its coordinator at the first question.
                 if not getattr(error, "retriable", False) or asyncio.get_running_loop().time() > deadline:
-                    raise failure(error, f"asking how far {group} has read {topic}") from error
+                    raise failure(error, doing) from error
             await asyncio.sleep(0.1)
-        return {one.partition: max(0, kept[one].offset) if one in kept else 0 for one in partitions}
 
     async def trim(self, topic: str, before: Position) -> None:
         """See Log.trim: nothing is done, the topic's retention forgets (and others may read `documents`, too)."""

@@ -151,6 +151,7 @@ class Accounts:
     async def _reserve(self, who: Payer, stage: Stage, expected: Spent) -> int:
         graph, day = who.graph or NOBODY, self.today()
         budget = self._rules.budget_of(graph) if self._is_bound(who) else Budget()
+        self._tally.begin(graph, stage.value)
         charge = Charge(graph, day, stage, who.doc_id)
         reserving = asyncio.ensure_future(self._spending.reserve(charge, expected, budget))
         try:

@@ -11,6 +11,7 @@ import asyncio
 import base64
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from infra.sqlite.database import Database
@@ -30,6 +31,7 @@ class SqliteLog:
         self._database = database
         self._ends = dict(ends)
         self._clock_ms = clock_ms
+        self._members: Counter[tuple[str, str]] = Counter()
         self.arrivals = Arrivals()
 
     async def append(self, topic: str, records: Sequence[Record]) -> Sequence[Position]:
@@ -41,6 +43,7 @@ class SqliteLog:
 
     def consumer(self, topic: str, group: str) -> SqliteConsumer:
         """See Log.consumer."""
+        self._members[topic, group] += 1
         return SqliteConsumer(self._database, self, topic, group)
 
     def reader(self, topic: str, offsets: Mapping[int, int]) -> SqliteConsumer:
@@ -60,6 +63,14 @@ class SqliteLog:
     async def committed(self, topic: str, group: str) -> Mapping[int, int]:
         """See Log.committed."""
         return {PARTITION: await self._database.read(lambda connection: _committed(connection, topic, group))}
+
+    async def members(self, topic: str, group: str) -> int:
+        """See Log.members. The consumers are all in this process."""
+        return self._members[topic, group]
+
+    def left(self, topic: str, group: str) -> None:
+        """A consumer of the group was closed."""
+        self._members[topic, group] -= 1
 
     async def trim(self, topic: str, before: Position) -> None:
         """See Log.trim."""
@@ -100,6 +111,7 @@ class SqliteConsumer:
         self._topic = topic
         self._group = group
         self._next = start
+        self._closed = group is None
 
     def assigned(self) -> frozenset[int]:
         """See Consumer.assigned."""
@@ -138,7 +150,10 @@ class SqliteConsumer:
         self._next = position.offset
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Leave the group."""
+        if not self._closed:
+            self._closed = True
+            self._log.left(self._topic, self._group or "")
 
     async def _take(self, start: int, limit: int) -> list[Delivered]:
         end = self._log.next_offset(self._topic)

@@ -6,7 +6,7 @@ indexes, and committed nothing that it did not finish.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from infra.single_valued import load_single_valued
 from infra.view_gauges import ViewGauges
 from services.application import Application, Health
 from services.background import (
+    LOOK_EVERY_S,
     check_now_and_then,
     judge_now_and_then,
     look_now_and_then,
@@ -53,6 +54,10 @@ QUESTIONS_REMEMBERED = 2_000
 REVISIONS_LOOK_S = 0.1
 """How often a reader that waits for a token looks whether what it waits for has ended elsewhere."""
 REPORTS_LOOK_S = 10.0
+REPLICA_LOOK_S = 5.0
+"""How often a replica asks for the writers' lag: less often than they do, for there may be many replicas."""
+WRITERS = ((DOCUMENTS, "extract"), (EXTRACTIONS, "consolidate"))
+"""What the groups that every document passes through read."""
 STALE_S = 10.0
 """A view that lacks something for so long is worth telling of."""
 
@@ -82,10 +87,11 @@ class Worker:
 async def extractor(tools: Tools) -> AsyncIterator[Worker]:
     """Reads `documents`, writes `extractions`."""
     backing = tools.backing
-    metrics = Metrics(tools.registry)
+    metrics = Metrics(tools.registry, ("extract",))
     stage = ExtractStage(backing.log, backing.ledger, tools.models.reading, metrics)
-    lag = _looking(tools, metrics, (DOCUMENTS, "extract"))
-    async with _tasks({"extract": lambda: backing.extraction(stage), "lag": lag}) as notes:
+    notes: dict[str, str] = {}
+    lag = _looking(tools, metrics, [(DOCUMENTS, "extract")], notes)
+    async with _tasks({"extract": lambda: backing.extraction(stage), "lag": lag}, notes):
         yield Worker(_told(tools, notes))
 
 
@@ -94,21 +100,22 @@ async def consolidator(tools: Tools) -> AsyncIterator[Worker]:
     """Writes the graphs of the partitions it is assigned, and relays what it announces."""
     backing, settings = tools.backing, tools.settings
     chosen = ConsolidateSettings(write_models=settings.write_models, announce=wholly, outbox=backing.outbox)
-    metrics = Metrics(tools.registry)
+    metrics = Metrics(tools.registry, ("consolidate",))
     stage = ConsolidateStage(backing.log, backing.store, None, metrics, chosen)
     tools.registry.register(PartitionGauges(stage))
     runs: dict[str, Callable[[], Awaitable[None]]] = {
         "consolidate": stage.run,
         "communities-check": lambda: check_now_and_then(stage),
     }
-    runs["lag"] = _looking(tools, metrics, (EXTRACTIONS, "consolidate"))
+    notes: dict[str, str] = {}
+    runs["lag"] = _looking(tools, metrics, [(EXTRACTIONS, "consolidate")], notes)
     if tools.models.chat is not None and settings.llm_judge:
         from infra.models.openai_judge import OpenAIJudge
 
         judge = OpenAIJudge(tools.models.chat)
         runs["pair-judge"] = lambda: judge_now_and_then(stage, judge)
 
-    async with _tasks(runs) as notes:
+    async with _tasks(runs, notes):
 
         async def health() -> Health:
             parts = {name: note or "running" for name, note in notes.items()}
@@ -126,13 +133,14 @@ async def summarizer(tools: Tools) -> AsyncIterator[Worker]:
     async with _followed(tools, settings.data / "summarize" / "indexes", lambda: None) as (views, follower):
         due = Due(settings.reports_least_change, settings.reports_lazy)
         writer = ReportWriter(backing.store, tools.models.reporter, due)
-        metrics = Metrics(tools.registry)
+        metrics = Metrics(tools.registry, ("summarize",))
         tools.registry.register(ViewGauges(views.all, metrics.names))
         summarizer = tools.models.summarizer
         entities = SummaryWriter(backing.store, summarizer, due) if summarizer else None
         stage = SummarizeStage(backing.log, views, writer, metrics, Pace(trims=False), entities)
-        lag = _looking(tools, metrics, (DELTAS, "summarize"))
-        async with _tasks({"follow": follower.run, "summarize": stage.run, "lag": lag}) as notes:
+        notes: dict[str, str] = {}
+        lag = _looking(tools, metrics, [(DELTAS, "summarize")], notes)
+        async with _tasks({"follow": follower.run, "summarize": stage.run, "lag": lag}, notes):
             yield Worker(_told(tools, notes, _freshness(follower)))
 
 
@@ -154,6 +162,8 @@ async def replica(tools: Tools) -> AsyncIterator[Worker]:
         runs: dict[str, Callable[[], Awaitable[None]]] = {
             "follow": follower.run,
             "index-snapshots": lambda: save_now_and_then(views),
+            # Somebody has to tell that nobody extracts or consolidates: that is not who does.
+            "lag": _looking(tools, metrics, WRITERS, notes, REPLICA_LOOK_S),
         }
         if settings.reports_lazy:
             runs["wishes"] = Wishes(backing.log, views).run
@@ -201,23 +211,30 @@ async def _followed(
         await views.close()
 
 
-def _looking(tools: Tools, metrics: Metrics, reads: tuple[str, str]) -> Callable[[], Awaitable[None]]:
-    """The chore that keeps the lag of what this process reads, and what waits in the ledger."""
+def _looking(
+    tools: Tools,
+    metrics: Metrics,
+    reads: Sequence[tuple[str, str]],
+    notes: Mapping[str, str],
+    every_s: float = LOOK_EVERY_S,
+) -> Callable[[], Awaitable[None]]:
+    """The chore that measures the lag of the groups in `reads`, what waits in the ledger, and which task is stopped."""
     backing = tools.backing
 
     async def once() -> None:
+        for name, note in notes.items():
+            metrics.stopped(name, bool(note))
         graphs = await backing.store.graphs()
-        await look(backing.log, backing.ledger, graphs, [reads], metrics)
+        await look(backing.log, backing.ledger, graphs, reads, metrics)
 
-    return lambda: look_now_and_then(once)
+    return lambda: look_now_and_then(once, every_s)
 
 
 @asynccontextmanager
-async def _tasks(runs: Mapping[str, Callable[[], Awaitable[None]]]) -> AsyncIterator[dict[str, str]]:
-    notes: dict[str, str] = {}
+async def _tasks(runs: Mapping[str, Callable[[], Awaitable[None]]], notes: dict[str, str]) -> AsyncIterator[None]:
     tasks = [start(name, run, notes) for name, run in runs.items()]
     try:
-        yield notes
+        yield
     finally:
         await stop(tasks)
 

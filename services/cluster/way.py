@@ -25,6 +25,7 @@ LEAVE_S = 3600.0
 """For the longest call that may be under way on a channel that another has taken the place of."""
 _CONFIG = {
     "loadBalancingConfig": [{"round_robin": {}}],
+    "healthCheckConfig": {"serviceName": SERVICE},
     "methodConfig": [
         {
             "name": [{"service": SERVICE}],
@@ -38,7 +39,8 @@ _CONFIG = {
         }
     ],
 }
-"""A replica that goes away under a call, or is starting, is no error of the call's: another one is asked. What else a
+"""The channel watches each replica's health and calls only those that are ready. A replica that goes away under a call,
+or is starting, is no error of the call's: another one is asked. What else a
 replica itself says (`grpc-retry-pushback-ms`) is not tried again here."""
 _OPTIONS = (
     ("grpc.service_config", json.dumps(_CONFIG)),

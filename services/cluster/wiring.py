@@ -150,7 +150,8 @@ async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
     stack.push_async_callback(spending.close)
 
     async def extraction(stage: ExtractStage) -> None:
-        await run_extraction(address, stage, broker, backend.ledger, WorkerSettings(settings.kafka_session_timeout_s))
+        worker = WorkerSettings(settings.kafka_session_timeout_s, folder=settings.data / "faust")
+        await run_extraction(address, stage, broker, backend.ledger, worker)
 
     return Backing(
         broker,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from infra.settings import Settings
 from services.doctor import Finding
+from services.protocol.envelope import NO_GRAPH
 from streams.errors import Broken, GraphtideError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ async def _letters(settings: Settings) -> AsyncIterator[Finding]:
         named = f"graph {graph}" if graph else "no graph that could be told"
         what = f"{count} dead letters of {named} wait for somebody to deal with them"
         why = "their documents are not in the graph as they are now"
-        quoted = graph or "''"
+        quoted = graph or f"'{NO_GRAPH}'"
         yield Finding("dead letters", what, why, f"graphtide dlq list --graph {quoted}", serious=False)
 
 

@@ -35,7 +35,10 @@ class ApplicationHealth(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     async def Watch(  # noqa: N802
         self, request: health_pb2.HealthCheckRequest, _: ServicerContext
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
-        """The status now, and again whenever it has changed."""
+        """The status now, and again whenever it has changed; the stream ends when the process drains.
+
+        Else the server would wait for it at its end.
+        """
         last = None
         while True:
             response = await self._response()
@@ -44,6 +47,8 @@ class ApplicationHealth(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
             if response.status != last:
                 last = response.status
                 yield response
+            if self._gate.draining:
+                return
             await asyncio.sleep(_WATCH_S)
 
     async def _response(self) -> health_pb2.HealthCheckResponse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 
@@ -42,6 +42,7 @@ class MemoryLog:
         self._clock_ms = clock_ms
         self._topics: dict[str, list[_Partition]] = {}
         self._committed: dict[tuple[str, str], dict[int, int]] = {}
+        self._members: Counter[tuple[str, str]] = Counter()
         self.arrivals = Arrivals()
 
     async def append(self, topic: str, records: Sequence[Record]) -> Sequence[Position]:
@@ -50,7 +51,9 @@ class MemoryLog:
 
     def consumer(self, topic: str, group: str) -> MemoryConsumer:
         """See Log.consumer."""
-        return MemoryConsumer(self, topic, self._committed.setdefault((topic, group), {}))
+        self._members[topic, group] += 1
+        committed = self._committed.setdefault((topic, group), {})
+        return MemoryConsumer(self, topic, committed, lambda: self._members.subtract([(topic, group)]))
 
     def reader(self, topic: str, offsets: Mapping[int, int]) -> MemoryConsumer:
         """See Log.reader."""
@@ -68,6 +71,10 @@ class MemoryLog:
         """See Log.committed."""
         kept = self._committed.get((topic, group), {})
         return {number: kept.get(number, 0) for number in range(self._partitions)}
+
+    async def members(self, topic: str, group: str) -> int:
+        """See Log.members."""
+        return self._members[topic, group]
 
     async def trim(self, topic: str, before: Position) -> None:
         """See Log.trim."""
@@ -104,14 +111,20 @@ class MemoryLog:
 
 
 class MemoryConsumer:
-    """See Consumer. `committed` is shared by the consumers of the group: next offset by partition."""
+    """See Consumer. `committed` is shared by the consumers of the group: next offset by partition.
 
-    def __init__(self, log: MemoryLog, topic: str, committed: dict[int, int]) -> None:
+    `leave` is called once, by the first `close`.
+    """
+
+    def __init__(
+        self, log: MemoryLog, topic: str, committed: dict[int, int], leave: Callable[[], None] = lambda: None
+    ) -> None:
         self._log = log
         self._topic = topic
         self._committed = committed
         self._next: dict[int, int] = {}
         self._turn = 0
+        self._leave = leave
 
     def assigned(self) -> frozenset[int]:
         """See Consumer.assigned."""
@@ -137,7 +150,9 @@ class MemoryConsumer:
         self._next[position.partition] = position.offset
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Leave the group."""
+        leave, self._leave = self._leave, lambda: None
+        leave()
 
     def _take(self, limit: int, among: Collection[int] | None) -> list[Delivered]:
         partitions = self._log.topic(self._topic)

@@ -254,3 +254,17 @@ async def test_consumer_resumes_each_partition_by_itself(spread: OpenLog) -> Non
     assert {one.position.partition for one in left} == {0, 2}
     assert await nothing(second, spread.quiet_s)
     await second.close()
+
+
+async def test_log_counts_the_members_of_a_group(backend: OpenLog) -> None:
+    """None before the first consumer, one while it reads, none once it is closed; readers of no group do not count."""
+    await backend.log.append("t", RECORDS)
+    assert await backend.log.members("t", "g") == 0
+    reader, consumer = backend.log.reader("t", {}), backend.log.consumer("t", "g")
+    await taken(reader, 3)
+    await taken(consumer, 3)
+    assert (await backend.log.members("t", "g"), await backend.log.members("t", "other")) == (1, 0)
+    await reader.close()
+    await consumer.close()
+    await consumer.close()
+    assert await backend.log.members("t", "g") == 0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
@@ -13,12 +14,14 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from graph.records import DocumentInfo as Info
+from infra.hnsw import HnswIndex
 from infra.models.accounting import Accounts
 from infra.models.memo import MemoryVectorStore
 from infra.models.tally import Tally
 from infra.settings import Settings
 from services.access.gate import Gate
 from services.application import Answer, Application, Ask, Health, Piece, Verification
+from services.arriving import Arriving
 from services.cluster.backing import Backing, check_model
 from services.cluster.remote import RemoteApplication
 from services.cluster.roles import ROLES, Tools, Worker
@@ -32,7 +35,7 @@ from streams.memory import MemoryBackend, MemoryOutbox
 from streams.memory.spending import MemorySpending
 from streams.messages import DocumentMessage, metadata_pairs
 from streams.ports import State
-from tests.support.serving import grpc_service, http_service
+from tests.support.serving import grpc_server, grpc_service, http_service
 
 TEXTS = {
     "curie": "Marie Curie discovered polonium in Paris. Marie Curie discovered radium with Pierre Curie.",
@@ -53,6 +56,8 @@ class Cluster:
     backing: Backing
     folder: Path
     stack: AsyncExitStack
+    registries: dict[str, CollectorRegistry] = field(default_factory=dict)
+    """The metrics of each process, by its name."""
 
     async def start(
         self, role: str, name: str, stack: AsyncExitStack | None = None, warming: Warming = lambda _: None
@@ -60,6 +65,7 @@ class Cluster:
         """A process of that role, with a data folder by its name."""
         settings = Settings(data=self.folder / name)
         registry, stack = CollectorRegistry(), stack or self.stack
+        self.registries[name] = registry
         tally = Tally(registry)
         chosen = plan(settings)
         accounts = Accounts(MemorySpending(), chosen.rules, tally)
@@ -312,6 +318,19 @@ async def test_gateway_is_ready_when_a_replica_is_and_says_why_not(cluster: Clus
     assert not said.ready and "no replica answers (UNAVAILABLE" in said.parts["query"]
 
 
+async def test_gateway_is_ready_and_answers_while_one_replica_of_two_is_ready(cluster: Cluster) -> None:
+    """The other one loads, or drains: no probe and no call of the gateway's comes to it."""
+    ready, gate = await cluster.replica("one"), Gate()
+    receipt = await ready.publish([document(*one) for one in TEXTS.items()])
+    await ready.query("g", after(receipt.token))
+    async with grpc_server(ready) as first, grpc_server(Arriving().application(), gate=gate) as second:
+        addresses = ",".join(f"127.0.0.1:{port}" for port in (first, second))
+        async with RemoteApplication.open(Settings(query=f"ipv4:{addresses}")) as remote:
+            assert [(await remote.health()).ready for _ in range(20)] == [True] * 20
+            assert {(await remote.stats("g")).graph for _ in range(20)} == {"g"}
+        gate.draining = True  # the watch of its health ends, so that the server can
+
+
 async def hangs(*_: object) -> None:
     await asyncio.Event().wait()
 
@@ -323,3 +342,49 @@ async def refuses(*_: object) -> None:
 def verified_digest(verified: Verification) -> str:
     assert verified.differences == ()
     return str(verified.digest)
+
+
+async def test_replica_tells_of_lag_and_waiting_when_no_worker_runs(tmp_path: Path) -> None:
+    """Nobody else is there to tell: records, the age of the oldest document, and that the groups have no member."""
+    async with opened(tmp_path, roles=()) as cluster:
+        replica = await cluster.replica("one")
+        await replica.publish([document(*one) for one in TEXTS.items()])
+        extract = {"topic": "documents", "group": "extract"}
+
+        def sample(name: str, **labels: str) -> float | None:
+            return cluster.registries["one"].get_sample_value(name, labels or None)
+
+        def lagging() -> bool:
+            return sum(sample("graphtide_consumer_lag", **extract, partition=str(n)) or 0 for n in range(3)) == 3
+
+        await until(lagging)
+        await until(lambda: bool(sample("graphtide_oldest_waiting_seconds")))
+        assert sample("graphtide_consumer_members", **extract) == 0
+        assert sample("graphtide_consumer_members", topic="extractions", group="consolidate") == 0
+        await cluster.start("extract", "extract")
+        await until(lambda: sample("graphtide_consumer_members", **extract) == 1)
+
+
+async def test_replica_saves_its_indexes_at_its_end_and_builds_none_at_its_next_start(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of the version that it showed last; the next start takes every vector from them."""
+    async with AsyncExitStack() as stack:
+        worker = await cluster.start("query", "one", stack)
+        assert worker.application is not None
+        receipt = await worker.application.publish([document(*one) for one in TEXTS.items()])
+        version = (await worker.application.query("g", after(receipt.token))).version
+    for manifest in (cluster.folder / "one" / "indexes" / "g").glob("*/manifest.json"):
+        assert json.loads(json.loads(manifest.read_text())["manifest"])["version"] >= version
+    added: list[int] = []
+    monkeypatch.setattr(HnswIndex, "add", lambda _, ids, __: added.extend(ids.tolist()))
+    again = await cluster.replica("one")
+    assert (await again.query("g", after(receipt.token))).version >= version
+    assert added == []
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Return when a gauge that is refreshed now and then shows it."""
+    async with asyncio.timeout(60):
+        while not holds():  # noqa: ASYNC110 -- gauges announce nothing
+            await asyncio.sleep(0.05)

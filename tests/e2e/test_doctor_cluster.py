@@ -73,8 +73,12 @@ async def test_dead_letters_are_found_until_somebody_deals_with_them(kafka: Kafk
             await bury(log, DeadLetter("notes", f"d{number}", number, "extract", "no text", 1, b""))
         [said] = await found(on(address))
         assert "2 dead letters of graph notes" in said.what and said.cure == "graphtide dlq list --graph notes"
-        for one in await letters(log, "notes"):
-            await drop(log, "notes", one.id)
+        await bury(log, DeadLetter("", "", 3, "extract", "the key names no graph", 1, b""))
+        [unnamed, _] = await found(on(address))
+        assert unnamed.cure == "graphtide dlq list --graph '*'"
+        for graph in ("notes", ""):
+            for one in await letters(log, graph):
+                await drop(log, graph, one.id)
         assert await found(on(address)) == []
     finally:
         await log.close()

@@ -15,8 +15,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from infra.grafana.dashboards import FOLDER, rendered
 from infra.grafana.panels import DASHBOARDS
-from tests.support.prometheus import Programs
-from tests.support.watching import RULES, Watched
+from tests.support.llm_server import LlmServer
+from tests.support.processes import service
+from tests.support.prometheus import Programs, running
+from tests.support.watching import POISON, RULES, Watched, unreadable
 
 ROOT = Path(__file__).parents[2]
 METRICS = ROOT / "docs" / "metrics.md"
@@ -68,6 +70,19 @@ async def test_every_metric_is_documented_and_every_documented_one_is_there(watc
                 found[name] = (kind, known | labels)
     rows = re.findall(r"^\| `(graphtide_\w+)` \| (\w+) \| ([\w, ]*?) ?\|", METRICS.read_text(), re.MULTILINE)
     assert found == {name: (kind, set(filter(None, labels.split(", ")))) for name, kind, labels in rows}
+
+
+@pytest.mark.timeout(240)
+def test_first_letter_of_the_first_document_raises_its_alert(tools: Programs, tmp_path: Path) -> None:
+    """A real Prometheus, which has never seen a series of the graph: the first one it sees says 1 already."""
+    with LlmServer(says=unreadable) as llm:
+        settings = {"GRAPHTIDE_LLM_MODEL": "fake", "GRAPHTIDE_LLM_API_KEY": "k", "GRAPHTIDE_LLM_BASE_URL": llm.base_url}
+        with service(tmp_path / "data", settings) as one:
+            targets = [("serve", httpx.URL(one.url).netloc.decode())]
+            with running(tmp_path, targets, RULES) as prometheus:
+                prometheus.wait_for("count_over_time(up[1m]) >= 2")
+                httpx.put(f"{one.url}/v1/graphs/new/documents/a", json={"text": POISON}).raise_for_status()
+                prometheus.wait_for('ALERTS{alertname="GraphtideDeadLetters",alertstate="firing",graph="new"}')
 
 
 def test_dashboards_are_what_the_table_of_panels_says() -> None:

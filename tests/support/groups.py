@@ -63,6 +63,10 @@ class MemberLog:
     async def committed(self, topic: str, group: str) -> Mapping[int, int]:
         return await self._group.log.committed(topic, group)
 
+    async def members(self, topic: str, group: str) -> int:
+        """See Log.members."""
+        return await self._group.log.members(topic, group)
+
     async def trim(self, topic: str, before: Position) -> None:
         """A cluster's log is trimmed by its retention alone."""
 

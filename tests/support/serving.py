@@ -52,11 +52,22 @@ async def grpc_service(
     application: Application, limits: Limits | None = None, gate: Gate | None = None
 ) -> AsyncIterator[grpc.aio.Channel]:
     """A channel to the gRPC service over `application`."""
+    async with (
+        grpc_server(application, limits, gate) as port,
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        yield channel
+
+
+@contextlib.asynccontextmanager
+async def grpc_server(
+    application: Application, limits: Limits | None = None, gate: Gate | None = None
+) -> AsyncIterator[int]:
+    """The port of the gRPC service over `application`."""
     server = create_server(application, limits, gate)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            yield channel
+        yield port
     finally:
         await server.stop(5)
