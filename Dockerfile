@@ -5,9 +5,8 @@ RUN apt-get update && apt-get install -y --no-install-recommends g++ && rm -rf /
 RUN python -m venv /opt/graphtide
 WORKDIR /src
 # The packages first: they change seldom, and their layer is kept. hnswlib has no wheel and is compiled here.
-COPY requirements.lock pyproject.toml setup.py README.md LICENSE MANIFEST.in ./
-RUN /opt/graphtide/bin/python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; x = p['optional-dependencies']; print(*p['dependencies'], *x['cluster'], *x['tracing'], sep='\n')" > needed.txt \
- && /opt/graphtide/bin/pip install --no-cache-dir --disable-pip-version-check -c requirements.lock -r needed.txt
+COPY requirements-image.lock pyproject.toml setup.py README.md LICENSE MANIFEST.in ./
+RUN /opt/graphtide/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements-image.lock
 COPY graph graph
 COPY streams streams
 COPY infra infra

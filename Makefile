@@ -16,7 +16,7 @@ $(VENV)/.locked: requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Graphtide needs Python 3.11 or newer, and this is %s. Name another one: make PYTHON=python3.12 …" % sys.version.split()[0])'
 	@echo "Making the environment in $(VENV) (about two minutes the first time) …"
 	@$(PYTHON) -m venv $(VENV) || { echo "On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	@$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock || { \
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock || { \
 	  echo "The packages could not be installed; the lines above say why. Where one could not be built (hnswlib),"; \
 	  echo "a C++ compiler or Python's headers are missing: on Debian and Ubuntu, apt install g++ python3-dev"; exit 1; } >&2
 	@touch $@
@@ -95,9 +95,22 @@ law: env ## the law on real documents: shuffled, thrice, edited, deleted, killed
 image-check: env ## build the image and try it, with Docker or Podman; without them its steps, in a scratch folder
 	@$(BIN)/python -m tests.deploy.image_check
 
-lock: env ## pin every dependency anew
+soak: env ## hostile and ordinary clients together against one service for MINUTES (default 60), from SEED if there is one
+	@$(BIN)/python -m tests.recovery.soak --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
+
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --generate-hashes
+
+lock: env ## pin every dependency anew, with the hashes of its files: for the environment, and for the image
 	@$(BIN)/pip install --quiet uv
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate --no-header --upgrade pyproject.toml -o requirements.lock
+	@$(BIN)/$(LOCK) --all-extras --upgrade pyproject.toml -o requirements.lock
+	@$(BIN)/$(LOCK) --extra cluster --extra tracing -c requirements.lock pyproject.toml -o requirements-image.lock
+
+audit: env ## known vulnerabilities of the locked packages; needs a network that reaches PyPI's advisories
+	@$(BIN)/pip install --quiet pip-audit
+	@$(BIN)/pip-audit --require-hashes --disable-pip -r requirements.lock
+
+image-digests: env ## ask the registries for the digests of the images in infra/images.toml and write them in; needs Docker
+	@$(BIN)/python -m tests.deploy.image_digests
 
 clean: ## forget the environment and what was built
 	rm -rf $(VENV) build *.egg-info graph/*.so graph/*.sources

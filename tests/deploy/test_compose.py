@@ -22,7 +22,7 @@ from tests.support import go_tools
 
 ROOT = Path(__file__).parents[2]
 OURS = ("topics", "extract", "consolidate", "summarize", "query", "gateway")
-PINNED = re.compile(r".+:v?\d+\.\d+\.\d+(-.+)?")
+PINNED = re.compile(r".+:v?\d+\.\d+\.\d+(-[^@]+)?(@sha256:[0-9a-f]{64})?")
 
 pytestmark = pytest.mark.timeout(900)  # the first build of the loader
 

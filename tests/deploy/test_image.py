@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tests.deploy.image_digests import known, named, write
+
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "Dockerfile").read_text()
 
@@ -40,3 +42,35 @@ def test_image_compiles_with_the_python_that_it_runs() -> None:
     """Both stages start from one image: the virtual environment of the first works in the second."""
     first, second = re.findall(r"^FROM (\S+)", TEXT, re.MULTILINE)
     assert first == second
+
+
+def test_images_of_others_are_the_listed_ones_by_version_and_by_digest_where_it_is_known() -> None:
+    """Dockerfile, compose file and chart name the images of infra/images.toml, each by its digest or all by none."""
+    digests = known()
+    assert named() == {image: {digest} for image, digest in digests.items()}
+    for image in digests:
+        assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+[\w.-]*", image), image
+
+
+def test_digests_are_written_behind_the_names_and_replace_older_ones() -> None:
+    """Behind the name, once; a digest that is not known any more goes."""
+    first, second = "sha256:" + "a" * 64, "sha256:" + "b" * 64
+    text = "FROM python:3.1.4-slim AS build\n  image: apache/kafka:4.1.0\n"
+    once = write({"python:3.1.4-slim": first, "apache/kafka:4.1.0": first}, text)
+    assert once == f"FROM python:3.1.4-slim@{first} AS build\n  image: apache/kafka:4.1.0@{first}\n"
+    assert write({"python:3.1.4-slim": second}, once).startswith(f"FROM python:3.1.4-slim@{second} AS build\n")
+    assert write({"python:3.1.4-slim": "", "apache/kafka:4.1.0": ""}, once) == text
+
+
+def test_locks_hold_hashes_and_name_no_index() -> None:
+    """Every package is pinned, with the hashes of its files; the image's are the environment's."""
+    locks = [(ROOT / name).read_text() for name in ("requirements.lock", "requirements-image.lock")]
+    pinned = []
+    for lock in locks:
+        assert not re.search(r"https?://|--index|--extra-index|--find-links", lock)
+        entries = re.split(r"\n(?=\S)", lock.strip())
+        assert all(re.match(r"[\w.\[\],-]+==\S+", entry) and "--hash=sha256:" in entry for entry in entries)
+        pinned.append({entry.split()[0] for entry in entries})
+    assert pinned[1] < pinned[0]
+    assert "--require-hashes -r requirements-image.lock" in TEXT
+    assert "--require-hashes -r requirements.lock" in (ROOT / "Makefile").read_text()

@@ -18,9 +18,14 @@ def licence(name: str) -> str:
     return " ".join([*named, *classifiers])
 
 
+def pins() -> list[str]:
+    """The lines of the lock file that name a distribution and its version, without its hashes."""
+    return [line.removesuffix(" \\") for line in LOCK.read_text().splitlines() if line and line[0] not in "# -"]
+
+
 def locked() -> list[str]:
     """The distributions of the lock file that are installed on this platform."""
-    names = [re.split(r"[=<>; \[]", line)[0] for line in LOCK.read_text().splitlines() if line and line[0] not in "#-"]
+    names = [re.split(r"[=<>; \[]", line)[0] for line in pins()]
     installed = {re.sub(r"[-_.]+", "-", one.metadata["Name"]).lower() for one in metadata.distributions()}
     return [name for name in names if re.sub(r"[-_.]+", "-", name).lower() in installed]
 
@@ -34,6 +39,6 @@ def test_licences_of_all_dependencies_allow_distribution_under_apache() -> None:
 
 def test_lock_pins_every_version_exactly() -> None:
     """Each line of the lock names one version, and gqlalchemy's is 1.8."""
-    lines = [line for line in LOCK.read_text().splitlines() if line and line[0] not in "#-"]
+    lines = pins()
     assert all(re.match(r"^[A-Za-z0-9_.\[\]-]+==[^ ;]+( ;.*)?$", line) for line in lines)
     assert any(line.startswith("gqlalchemy==1.8.") for line in lines)
