@@ -6,11 +6,22 @@ The invariant: no more than the limit of a body is ever held, with Content-Lengt
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
 from services.http.access import caller_of
 from services.protocol.statuses import Malformed, SlowBody, TooLarge, UnsupportedContent
+
+T = TypeVar("T")
+Check = Callable[[bytearray], None]
+PARSE_ASIDE_BYTES = 64 << 10
+"""Larger bodies are parsed in a thread, so that other requests are served meanwhile."""
+
+_PARSERS = ThreadPoolExecutor(2, "graphtide-parse")
+"""Threads of their own: large bodies keep waiting for each other, and nothing else for them."""
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -31,10 +42,17 @@ def content_type(request: Request, *allowed: str) -> str:
     return kind.strip()
 
 
-async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes:
+async def parse(read: Callable[[bytes], T], raw: bytes) -> T:
+    """What `read` makes of the body, in a thread where it is large."""
+    if len(raw) <= PARSE_ASIDE_BYTES:
+        return read(raw)
+    return await asyncio.get_running_loop().run_in_executor(_PARSERS, read, raw)
+
+
+async def read_body(request: Request, max_bytes: int, timeout_s: float, check: Check = lambda _: None) -> bytes:
     """The whole body. Raises TooLarge as soon as it is known to be, SlowBody, Malformed, ClientDisconnect.
 
-    The caller's own limit counts when it is lower.
+    The caller's own limit counts when it is lower. `check` is given what has arrived, each time that more has.
     """
     max_bytes = min(max_bytes, caller_of(request).who.allowance.max_body_bytes or max_bytes)
     length = request.headers.get("content-length", "0")
@@ -44,17 +62,18 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes
         raise _too_large(max_bytes)
     try:
         async with asyncio.timeout(timeout_s):
-            return await _collect(request, max_bytes)
+            return await _collect(request, max_bytes, check)
     except TimeoutError as error:
         raise SlowBody(f"the body was not complete after {timeout_s:g} seconds; send it again") from error
 
 
-async def _collect(request: Request, max_bytes: int) -> bytes:
+async def _collect(request: Request, max_bytes: int, check: Check) -> bytes:
     body = bytearray()
     while (message := await request.receive())["type"] == "http.request":
         body += message.get("body", b"")
         if len(body) > max_bytes:
             raise _too_large(max_bytes)
+        check(body)
         if not message.get("more_body", False):
             return bytes(body)
     raise ClientDisconnect

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
 from services.application import Application
-from services.http.bodies import JSON, NDJSON, content_type, read_body
+from services.http.bodies import JSON, NDJSON, content_type, parse, read_body
 from services.http.described import GraphPath, IdPath, body_of, document_in, errors, graph_in, reply, schema
 from services.http.models import BatchErrorBody, BatchReceipt, DocumentStatusBody, RelatedList, Token
-from services.protocol.documents import Batch, read_document, read_lines, read_list
+from services.protocol.documents import Batch, LineCount, read_document, read_lines, read_list
 from services.protocol.envelope import MAX_RELATED, RELATED, related_count
 from services.protocol.limits import Limits
 from services.protocol.shapes import fields_json
@@ -22,7 +20,6 @@ DOCUMENT = "/v1/graphs/{graph}/documents/{id:document_id}"
 DOCUMENTS = "/v1/graphs/{graph}/documents"
 RELATED_TO = f"{DOCUMENT}/related"
 
-_PARSE_ASIDE_BYTES = 1 << 20
 _LIST = {"schema": {"type": "array", "minItems": 1, "items": schema("BatchDocument")}}
 _LINES = {"schema": schema("BatchDocument"), "example": '{"id":"a","text":"One."}\n{"id":"b","text":"Two."}\n'}
 
@@ -50,7 +47,8 @@ def _add_publish(router: APIRouter, application: Application, limits: Limits) ->
         graph, doc_id = document_in(request, graph, doc_id)
         content_type(request, JSON)
         raw = await read_body(request, limits.max_body_bytes, limits.body_timeout_s)
-        receipt = await application.publish([read_document(graph, doc_id, raw, limits)])
+        document = await parse(lambda body: read_document(graph, doc_id, body, limits), raw)
+        receipt = await application.publish([document])
         return reply({"token": receipt.token}, 202)
 
 
@@ -69,8 +67,7 @@ def _add_batch(router: APIRouter, application: Application, limits: Limits) -> N
         """Insert or replace many documents. The good ones are accepted in one durable step, the others named."""
         graph = graph_in(request, graph)
         kind = content_type(request, JSON, NDJSON)
-        raw = await read_body(request, limits.max_batch_bytes, limits.body_timeout_s)
-        batch = await _read_batch(kind, graph, raw, limits)
+        batch = await _read_batch(request, kind, graph, limits)
         if not batch.documents:
             raise AllRejected(batch.rejected)
         receipt = await application.publish(batch.documents)
@@ -78,11 +75,12 @@ def _add_batch(router: APIRouter, application: Application, limits: Limits) -> N
         return reply({"token": receipt.token, "accepted": receipt.accepted, "rejected": rejected}, 202)
 
 
-async def _read_batch(kind: str, graph: str, raw: bytes, limits: Limits) -> Batch:
-    read = read_list if kind == JSON else read_lines
-    if len(raw) > _PARSE_ASIDE_BYTES:  # others are served meanwhile
-        return await asyncio.to_thread(read, graph, raw, limits)
-    return read(graph, raw, limits)
+async def _read_batch(request: Request, kind: str, graph: str, limits: Limits) -> Batch:
+    most, timeout_s = limits.max_batch_bytes, limits.body_timeout_s
+    if kind == JSON:
+        return await parse(lambda body: read_list(graph, body, limits), await read_body(request, most, timeout_s))
+    raw = await read_body(request, most, timeout_s, LineCount(limits).check)
+    return await parse(lambda body: read_lines(graph, body, limits), raw)
 
 
 def _add_delete(router: APIRouter, application: Application) -> None:

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.application import Application, LetterQuery
-from services.http.bodies import JSON, content_type, read_body
+from services.http.bodies import JSON, content_type, parse, read_body
 from services.http.described import body_of, errors, graph_in, reply, schema
 from services.http.models import LetterBody, LetterListBody, Token
 from services.protocol.corrections import correction_of
@@ -69,7 +69,8 @@ def _add_ends(router: APIRouter, application: Application, limits: Limits) -> No
         raw = await read_body(request, limits.max_body_bytes, limits.body_timeout_s)
         if raw:
             content_type(request, JSON)
-            correction = correction_of(await application.dead_letter(graph, letter), raw, limits)
+            held = await application.dead_letter(graph, letter)
+            correction = await parse(lambda body: correction_of(held, body, limits), raw)
         receipt = await application.retry_letter(graph, letter, correction)
         return reply({"token": receipt.token}, 202)
 

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.application import Application
-from services.http.bodies import JSON, content_type, read_body
+from services.http.bodies import JSON, content_type, parse, read_body
 from services.http.described import GraphPath, body_of, errors, graph_in, reply, schema
 from services.http.models import AnswerBody
 from services.http.sse import EventStream
@@ -35,7 +35,8 @@ def query_routes(application: Application, limits: Limits) -> APIRouter:
         `context` (all but the text), `token` (pieces of the text), `answer` (the whole), or `error`."""
         graph = graph_in(request, graph)
         content_type(request, JSON)
-        ask = read_question(await read_body(request, limits.max_body_bytes, limits.body_timeout_s), limits)
+        raw = await read_body(request, limits.max_body_bytes, limits.body_timeout_s)
+        ask = await parse(lambda body: read_question(body, limits), raw)
         if EVENTS in request.headers.get("accept", "").lower():
             return EventStream(application.stream(graph, ask))
         return reply(answer_json(await application.query(graph, ask)))

@@ -7,7 +7,7 @@ by `streams.messages.decode_document` after it was encoded, so nothing answered 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated, Any
@@ -23,15 +23,21 @@ from services.protocol.fields import (
     Metadata,
     Name,
     StrictModel,
-    as_mapping,
+    limited,
     read_json,
     read_value,
 )
+from services.protocol.json_structure import check_value_count, elements
 from services.protocol.limits import Limits
 from services.protocol.statuses import Malformed, Rejection, TooLarge
 from services.protocol.strict_json import parse_json
 from streams.errors import Invalid
 from streams.messages import DocumentMessage, GivenEntity, GivenFact, metadata_pairs
+
+_SPLIT = ": split the document"
+_BLANKS = b" \t\r\n"
+_NOT_BLANK = re.compile(rb"\S")
+_MAX_PARSED_FOR_AN_ERROR = 1 << 20
 
 _DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}([T ][0-9:.,+Z-]+)?)?)?")
 
@@ -85,8 +91,8 @@ class DocumentBody(StrictModel):
     source: Description | None = Field(default=None, examples=["notes/curie.md"])
     occurred_at: IsoDate | None = Field(default=None, examples=["1898-07-18"])
     metadata: Metadata | None = Field(default=None, examples=[{"language": "en"}])
-    entities: list[EntityBody] | None = None
-    facts: list[FactBody] | None = None
+    entities: Annotated[list[EntityBody], *limited("max_entities", _SPLIT)] | None = None
+    facts: Annotated[list[FactBody], *limited("max_facts", _SPLIT)] | None = None
 
 
 class BatchDocument(DocumentBody):
@@ -105,7 +111,7 @@ class Batch:
 
 def read_document(graph: str, doc_id: str, raw: bytes, limits: Limits) -> DocumentMessage:
     """The document in the body of a PUT. Raises Malformed and Invalid."""
-    return _message(graph, doc_id, read_json(DocumentBody, raw, limits), limits)
+    return _message(graph, doc_id, read_json(DocumentBody, raw, limits, limits.max_document_values), limits)
 
 
 def document_of(graph: str, value: object, limits: Limits) -> DocumentMessage:
@@ -115,56 +121,97 @@ def document_of(graph: str, value: object, limits: Limits) -> DocumentMessage:
 
 
 def read_list(graph: str, raw: bytes, limits: Limits) -> Batch:
-    """The documents in a JSON list. Raises Malformed, Invalid, TooLarge."""
-    values = parse_json(raw)
-    if not isinstance(values, list):
+    """The documents in a JSON list, parsed one by one. Raises Malformed, Invalid, TooLarge."""
+    text = raw.strip(_BLANKS)
+    if not text.startswith(b"["):
+        if len(text) <= _MAX_PARSED_FOR_AN_ERROR:
+            check_value_count(text, limits.max_document_values)
+            parse_json(text)
         raise Invalid("body", "must be a list of documents; send a single one by PUT")
-    return _batch(graph, values, limits)
+    if len(text) < 2 or not text.endswith(b"]"):
+        raise Malformed("this is not JSON: the list has no end")
+    inner = text[1:-1].strip(_BLANKS)
+    return _batch(graph, elements(inner) if inner else (), limits, in_list=True)
 
 
 def read_lines(graph: str, raw: bytes, limits: Limits) -> Batch:
     """The documents in NDJSON, one a line; blank lines do not count. Raises Invalid, TooLarge."""
-    lines = [line for line in raw.split(b"\n") if line and not line.isspace()]
-    return _batch(graph, lines, limits)
+    return _batch(graph, _lines(raw), limits, in_list=False)
 
 
-def _batch(graph: str, values: Iterable[object], limits: Limits) -> Batch:
-    values = tuple(values)
-    if not values:
-        raise Invalid("body", "holds no document; send at least one")
-    if len(values) > limits.max_batch:
-        raise TooLarge(f"the batch has {len(values)} documents; the limit is {limits.max_batch}: send it in parts")
-    documents, rejected = [], []
-    for index, value in enumerate(values):
+class LineCount:
+    """Counts the lines of NDJSON that are not blank while it arrives. Cost: each byte is looked at once."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limit = limits.max_batch
+        self._lines = 0
+        self._at = 0
+        self._in_line = False
+
+    def check(self, body: bytearray) -> None:
+        """Raise TooLarge when what has arrived so far holds too many documents."""
+        while self._at < len(body):
+            if self._in_line:
+                end = body.find(b"\n", self._at)
+                self._in_line, self._at = end < 0, len(body) if end < 0 else end
+                continue
+            found = _NOT_BLANK.search(body, self._at)
+            if found is None:
+                self._at = len(body)
+                return
+            self._lines, self._in_line, self._at = self._lines + 1, True, found.start()
+            if self._lines > self._limit:
+                raise _too_many(self._limit)
+
+
+def _lines(raw: bytes) -> Iterator[bytes]:
+    at = 0
+    while (found := _NOT_BLANK.search(raw, at)) is not None:
+        end = raw.find(b"\n", found.start())
+        at = len(raw) if end < 0 else end
+        yield raw[found.start() : at]
+
+
+def _batch(graph: str, texts: Iterable[bytes], limits: Limits, in_list: bool) -> Batch:
+    documents: list[DocumentMessage] = []
+    rejected: list[Rejection] = []
+    for index, text in enumerate(texts):
+        if index >= limits.max_batch:
+            raise _too_many(limits.max_batch)
         try:
-            documents.append(_one_of_batch(graph, value, limits))
+            documents.append(_one_of_batch(graph, text, limits))
         except Invalid as error:
-            rejected.append(Rejection(index, _id_in(value), error.field, error.message))
-        except (Malformed, TooLarge) as error:
-            rejected.append(Rejection(index, _id_in(value), "", str(error)))
+            rejected.append(Rejection(index, _id_in(text, limits), error.field, error.message))
+        except TooLarge as error:
+            rejected.append(Rejection(index, "", "", str(error)))
+        except Malformed as error:
+            if in_list:  # then the list itself is none
+                raise
+            rejected.append(Rejection(index, "", "", str(error)))
+    if not documents and not rejected:
+        raise Invalid("body", "holds no document; send at least one")
     return Batch(tuple(documents), tuple(rejected))
 
 
-def _one_of_batch(graph: str, value: object, limits: Limits) -> DocumentMessage:
-    if isinstance(value, bytes):
-        if len(value) > limits.max_body_bytes:
-            raise TooLarge(f"the line has {len(value)} bytes; the limit is {limits.max_body_bytes}")
-        body = read_json(BatchDocument, value, limits)
-        return _message(graph, document_id(body.id), body, limits)
-    return document_of(graph, as_mapping(value), limits)
+def _too_many(limit: int) -> TooLarge:
+    return TooLarge(f"the batch has more than {limit} documents; send it in parts")
 
 
-def _id_in(value: object) -> str:
+def _one_of_batch(graph: str, text: bytes, limits: Limits) -> DocumentMessage:
+    if len(text) > limits.max_body_bytes:
+        raise TooLarge(f"the document has {len(text)} bytes; the limit is {limits.max_body_bytes}")
+    body = read_json(BatchDocument, text, limits, limits.max_document_values)
+    return _message(graph, document_id(body.id), body, limits)
+
+
+def _id_in(text: bytes, limits: Limits) -> str:
     """The id of a document that is otherwise wrong, as far as it can be told."""
-    if isinstance(value, bytes):
-        try:
-            value = parse_json(value)
-        except Malformed:
-            return ""
-    doc_id = value.get("id") if isinstance(value, dict) else None
     try:
+        check_value_count(text, limits.max_document_values)
+        value = parse_json(text)
+        doc_id = value.get("id") if isinstance(value, dict) else None
         return document_id(doc_id) if isinstance(doc_id, str) else ""
-    except Invalid:
+    except (Invalid, Malformed, TooLarge):
         return ""
 
 
@@ -187,12 +234,6 @@ def _ordered(value: Any) -> Any:
 def _check_sizes(body: DocumentBody, limits: Limits) -> None:
     if len(body.text) * 4 > limits.max_body_bytes and len(body.text.encode()) > limits.max_body_bytes:
         raise Invalid("text", f"takes more than {limits.max_body_bytes} bytes; split the document")
-    if body.facts is not None and len(body.facts) > limits.max_facts:
-        raise Invalid("facts", f"has {len(body.facts)} entries; the limit is {limits.max_facts}: split the document")
-    if body.entities is not None and len(body.entities) > limits.max_entities:
-        raise Invalid(
-            "entities", f"has {len(body.entities)} entries; the limit is {limits.max_entities}: split the document"
-        )
 
 
 def _given_entity(body: EntityBody) -> GivenEntity:

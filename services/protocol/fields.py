@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar, cast, get_args
+from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from services.protocol.json_structure import check_value_count
 from services.protocol.limits import Limits
 from services.protocol.statuses import Malformed
 from services.protocol.strict_json import parse_json
@@ -21,12 +30,25 @@ from streams.errors import Invalid
 
 MAX_METADATA_DEPTH = 16
 _INT64 = 1 << 63
+_UNKNOWN_KEY = "unknown_key"
 
 
 class StrictModel(BaseModel):
     """A request body, or part of one: no unknown fields, no coercion but from integer to float, finite numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_key(cls, value: object) -> object:
+        """Stop at the first unknown key: a typo explains the rest, and the validator would collect every key."""
+        if isinstance(value, dict):
+            unknown = next((key for key in value if key not in cls.model_fields), None)
+            if unknown is not None:
+                known = ", ".join(cls.model_fields)
+                said = {"key": str(unknown), "known": known}
+                raise PydanticCustomError(_UNKNOWN_KEY, "is not a field here; known are {known}", said)
+        return value
 
 
 Request = TypeVar("Request", bound=StrictModel)
@@ -78,6 +100,21 @@ def _bounded(value: str, limit: int) -> str:
     return value
 
 
+def limited(name: str, cure: str = "") -> tuple[Any, BeforeValidator]:
+    """The annotations of a list whose entries the limit `name` counts: judged by its length before its entries, and by
+    no more of these than the first wrong one.
+    """
+
+    def check(value: object, info: ValidationInfo) -> object:
+        limit = getattr(_limits(info), name)
+        if isinstance(value, list) and len(value) > limit:
+            said = {"length": len(value), "limit": limit, "cure": cure}
+            raise PydanticCustomError("long", "has {length} entries; the limit is {limit}{cure}", said)
+        return value
+
+    return Field(fail_fast=True), BeforeValidator(check)
+
+
 def _check_metadata(value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
     if not value:
         return value
@@ -118,15 +155,13 @@ Question = Annotated[str, AfterValidator(_check_question), _FILLED]
 Metadata = Annotated[dict[str, Any], AfterValidator(_check_metadata)]
 
 
-def read_json(model: type[Request], raw: bytes, limits: Limits) -> Request:
-    """The request in a JSON body. Raises Malformed, or Invalid naming the first field that is wrong."""
-    try:
-        return model.model_validate_json(raw, context=limits)
-    except ValidationError as error:
-        if error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid":
-            raise _invalid(model, error) from error
+def read_json(model: type[Request], raw: bytes, limits: Limits, max_values: int) -> Request:
+    """The request in a JSON body. Raises Malformed, TooLarge beyond `max_values`, or Invalid naming the first field
+    that is wrong.
+    """
     if not raw.strip():
         raise Malformed("the body is empty; send a JSON object")
+    check_value_count(raw, max_values)
     return read_value(model, parse_json(raw), limits)
 
 
@@ -135,15 +170,15 @@ def read_value(model: type[Request], value: object, limits: Limits) -> Request:
     try:
         return model.model_validate(value, context=limits)
     except ValidationError as error:
-        raise _invalid(model, error) from error
+        raise _invalid(error) from error
 
 
-def _invalid(model: type[StrictModel], error: ValidationError) -> Invalid:
-    wrong = error.errors(include_url=False)
-    first = next((each for each in wrong if each["type"] == "extra_forbidden"), wrong[0])  # a typo explains the rest
+def _invalid(error: ValidationError) -> Invalid:
+    first = error.errors(include_url=False)[0]
     if first["type"] == "finite_number":
         first["msg"] = "must be a finite number"
-    return Invalid(_path(first["loc"]) or "body", _complaint(model, first))
+    key = (first["ctx"]["key"],) if first["type"] == _UNKNOWN_KEY else ()
+    return Invalid(_path((*first["loc"], *key)) or "body", _complaint(first))
 
 
 def _path(location: tuple[int | str, ...]) -> str:
@@ -174,34 +209,10 @@ _WANTED = {
 }
 
 
-def _complaint(model: type[StrictModel], error: ErrorDetails) -> str:
+def _complaint(error: ErrorDetails) -> str:
     if error["type"] == "missing":
         return "is missing; it is required"
-    if error["type"] == "extra_forbidden":
-        known = ", ".join(_model_at(model, error["loc"]).model_fields)
-        return f"is not a field here; known are {known}"
     if error["type"] in _WANTED:
         given = _JSON_NAMES.get(type(error["input"]), "null")
         return f"must be {_WANTED[error['type']]}, not {given}"
     return error["msg"].replace("Input should be", "must be")
-
-
-def _model_at(model: type[StrictModel], location: tuple[int | str, ...]) -> type[StrictModel]:
-    """The model whose field the last step of `location` names."""
-    for step in location[:-1]:
-        if isinstance(step, str) and step in model.model_fields:
-            model = _inner_model(model.model_fields[step].annotation) or model
-    return model
-
-
-def _inner_model(annotation: object) -> type[StrictModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, StrictModel):
-        return annotation
-    return next(filter(None, map(_inner_model, get_args(annotation))), None)
-
-
-def as_mapping(value: object) -> Mapping[str, object]:
-    """The value, if it is an object. Raises Invalid otherwise."""
-    if not isinstance(value, dict):
-        raise Invalid("body", f"must be an object, not {_JSON_NAMES.get(type(value), 'null')}")
-    return value

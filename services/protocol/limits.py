@@ -28,6 +28,16 @@ class Limits:
     query_timeout_s: float = 30.0
     body_timeout_s: float = 60.0
 
+    @property
+    def max_document_values(self) -> int:
+        """The most values in the JSON of a document, its lists as long and its metadata as crowded as they may be."""
+        return 64 + 9 * self.max_facts + 5 * self.max_entities + self.max_metadata_bytes // 2
+
+    @property
+    def max_question_values(self) -> int:
+        """The same of a question."""
+        return 64 + 4 * self.max_filter_values + self.max_metadata_bytes // 2
+
     @classmethod
     def of(cls, settings: object) -> Limits:
         """The limits among the settings: they have the same names there."""

@@ -14,7 +14,16 @@ from graph.dates import span
 from graph.retrieval.request import Filters
 from services.application import Ask
 from services.protocol.documents import IsoDate
-from services.protocol.fields import Description, Metadata, Question, StrictModel, check_text, read_json, read_value
+from services.protocol.fields import (
+    Description,
+    Metadata,
+    Question,
+    StrictModel,
+    check_text,
+    limited,
+    read_json,
+    read_value,
+)
 from services.protocol.limits import Limits
 from streams.errors import Invalid
 
@@ -32,8 +41,8 @@ Value = Annotated[str, AfterValidator(check_text)]
 class FiltersBody(StrictModel):
     """What the document of a passage must be; what is left out admits all. Dates are inclusive, to their precision."""
 
-    doc_ids: list[Value] | None = None
-    sources: list[Value] | None = None
+    doc_ids: Annotated[list[Value], *limited("max_filter_values")] | None = None
+    sources: Annotated[list[Value], *limited("max_filter_values")] | None = None
     metadata: Metadata | None = Field(default=None, description="each named key must have exactly this value")
     occurred_from: IsoDate | None = Field(default=None, examples=["1890-01-01"])
     occurred_to: IsoDate | None = Field(default=None, examples=["1899-12-31"])
@@ -57,7 +66,7 @@ class QueryBody(StrictModel):
 
 def read_question(raw: bytes, limits: Limits) -> Ask:
     """The question in a JSON body. Raises Malformed and Invalid."""
-    return _ask(read_json(QueryBody, raw, limits), limits)
+    return _ask(read_json(QueryBody, raw, limits, limits.max_question_values), limits)
 
 
 def question_of(value: object, limits: Limits) -> Ask:
@@ -73,7 +82,7 @@ def _ask(body: QueryBody, limits: Limits) -> Ask:
         mode=body.mode or "local",
         top_k=body.top_k or 5,
         after=body.after or "",
-        filters=_filters(body.filters, limits) if body.filters else Filters(),
+        filters=_filters(body.filters) if body.filters else Filters(),
         generate=body.generate is not False,
         explain=body.explain is True,
         timeout_s=limits.query_timeout_s,
@@ -81,10 +90,7 @@ def _ask(body: QueryBody, limits: Limits) -> Ask:
     )
 
 
-def _filters(body: FiltersBody, limits: Limits) -> Filters:
-    for name, values in (("doc_ids", body.doc_ids), ("sources", body.sources)):
-        if values is not None and len(values) > limits.max_filter_values:
-            raise Invalid(f"filters.{name}", f"has {len(values)} entries; the limit is {limits.max_filter_values}")
+def _filters(body: FiltersBody) -> Filters:
     since, till = body.occurred_from or "", body.occurred_to or ""
     first, last = span(since), span(till)
     if first and last and first.start >= last.end:

@@ -1,0 +1,84 @@
+"""Bodies of many wrong items: refused by name, for little memory, while the service answers others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from services.protocol.documents import LineCount
+from services.protocol.limits import Limits
+from services.protocol.statuses import TooLarge
+from tests.support.processes import Service, held, service
+
+AS_JSON, AS_LINES = {"content-type": "application/json"}, {"content-type": "application/x-ndjson"}
+DOCUMENT, DOCUMENTS, QUERY = (f"/v1/graphs/notes/{rest}" for rest in ("documents/a", "documents", "query"))
+MIB = 1 << 20
+MOST_MORE_BYTES = 160 * MIB
+"""Beside what the process holds at its start: twice the largest body, and the values of a document."""
+
+
+def listed(item: bytes, count: int) -> bytes:
+    """A JSON list of one item again and again."""
+    return b"[" + b",".join([item] * count) + b"]"
+
+
+def named(count: int) -> bytes:
+    """The members of an object with so many keys."""
+    return b",".join(b'"k%d":1' % n for n in range(count))
+
+
+WRONG: dict[str, tuple[str, str, dict[str, str], bytes]] = {
+    "empty facts, 0.6 MB": ("PUT", DOCUMENT, AS_JSON, b'{"text":"a","facts":' + listed(b"{}", 200_000) + b"}"),
+    "empty facts, 8 MB": ("PUT", DOCUMENT, AS_JSON, b'{"text":"a","facts":' + listed(b"{}", 2_700_000) + b"}"),
+    "empty lists": ("PUT", DOCUMENT, AS_JSON, b'{"text":"a","metadata":{"a":' + listed(b"[]", 2_700_000) + b"}}"),
+    "unknown keys": ("PUT", DOCUMENT, AS_JSON, b'{"text":"a",' + named(600_000) + b"}"),
+    "unknown keys of a fact": ("PUT", DOCUMENT, AS_JSON, b'{"text":"a","facts":[{' + named(90_000) + b"}]}"),
+    "a number of a million digits": ("PUT", DOCUMENT, AS_JSON, b'{"text":"a","metadata":{"a":' + b"7" * MIB + b"}}"),
+    "filters": ("POST", QUERY, AS_JSON, b'{"question":"a","filters":{"doc_ids":' + listed(b"1", 1_000_000) + b"}}"),
+    "few filters": ("POST", QUERY, AS_JSON, b'{"question":"a","filters":{"doc_ids":' + listed(b"1", 30_000) + b"}}"),
+    "a list of objects": ("POST", DOCUMENTS, AS_JSON, listed(b"{}", 8_000_000)),
+    "a list of crowded documents": (
+        "POST",
+        DOCUMENTS,
+        AS_JSON,
+        listed(b'{"id":"a","text":"a","facts":' + listed(b"{}", 50_000) + b"}", 300),
+    ),
+    "lines of objects": ("POST", DOCUMENTS, AS_LINES, b"{}\n" * 8_000_000),
+    "blank lines": ("POST", DOCUMENTS, AS_LINES, b"\n" * (24 * MIB)),
+}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for all bodies: what one leaves behind counts for the next."""
+    with service(tmp_path_factory.mktemp("data")) as started:
+        yield started
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_body_is_refused_for_little_memory(name: str, running: Service) -> None:
+    """The peak of the process stays within twice the largest body; the answer is short, and names what is wrong."""
+    method, path, headers, body = WRONG[name]
+    answer = httpx.request(method, running.url + path, content=body, headers=headers, timeout=120)
+    assert answer.status_code in (400, 413, 422)
+    assert answer.json()["error"]["message"]
+    assert len(answer.content) < 256 << 10
+    now = held(running.process.pid)
+    assert now is not None
+    assert running.begun is not None
+    assert now.peak_bytes - running.begun.peak_bytes < MOST_MORE_BYTES
+
+
+@pytest.mark.parametrize("pieces", [1, 3, 1000])
+def test_lines_are_counted_while_they_arrive(pieces: int) -> None:
+    """The batch is refused at the first line too many, not at its end; blank lines do not count."""
+    count, body = LineCount(Limits(max_batch=2)), bytearray()
+    text = b' \n{"a": 1}\n\n  {"b":\t2}  \n \r\n'
+    for start in range(0, len(text), -(-len(text) // pieces)):
+        body += text[start : start + -(-len(text) // pieces)]
+        count.check(body)
+    body += b"3"
+    with pytest.raises(TooLarge, match="more than 2 documents"):
+        count.check(body)
