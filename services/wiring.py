@@ -169,6 +169,7 @@ def _runtime(
         shelves=shelves,
         models=models.names,
         accounts=accounts,
+        pool=models.asking,
     )
     return runtime, upkeep, notes
 
