@@ -42,6 +42,10 @@ class SlowBody(QueryError):
     """The body did not arrive in time."""
 
 
+class SlowReader(QueryError):
+    """The answer was not read in time."""
+
+
 class Unauthenticated(QueryError):
     """The request brings no valid credential."""
 
@@ -104,6 +108,7 @@ STATUSES: dict[type[GraphtideError], Status] = {
     Unauthenticated: Status("unauthenticated", 401, "UNAUTHENTICATED"),
     Forbidden: Status("forbidden", 403, "PERMISSION_DENIED"),
     SlowBody: Status("slow_body", 408, "DEADLINE_EXCEEDED"),
+    SlowReader: Status("slow_reader", 408, "DEADLINE_EXCEEDED"),
     AllRejected: Status("all_rejected", 422, "INVALID_ARGUMENT"),
 }
 """OUT_OF_RANGE, not RESOURCE_EXHAUSTED, for what is too large: gRPC clients take the latter as "try again later"."""
