@@ -15,7 +15,7 @@ import grpc.aio
 from grpc.aio import ServicerContext
 
 from services.protocol.shapes import dump
-from services.protocol.statuses import Unready, error_body, retry_after_s, status_of
+from services.protocol.statuses import Unready, error_body, public_text, retry_after_s, status_of
 from streams.errors import GraphtideError
 
 ERROR_KEY = "graphtide-error-bin"
@@ -48,4 +48,4 @@ async def _abort(context: ServicerContext, error: GraphtideError) -> None:
     wait_s = retry_after_s(error)
     if wait_s is not None:
         trailing.append((RETRY_KEY, f"{wait_s:g}"))
-    await context.abort(grpc.StatusCode[status.grpc], str(error), tuple(trailing))
+    await context.abort(grpc.StatusCode[status.grpc], public_text(error), tuple(trailing))
