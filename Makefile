@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WORKERS ?= 2
 KERNELS := $(shell find graph/kernels -type f)
 
 .PHONY: $(shell grep -oE '^[a-z-]+:' $(firstword $(MAKEFILE_LIST)) | tr -d :)
@@ -30,7 +31,10 @@ $(VENV)/.built: $(VENV)/.locked pyproject.toml setup.py $(KERNELS)
 run: env ## start the service, stream the sample in, ask questions, stay up
 	@$(BIN)/python -m services.demo
 
-test: lint types unit ## all checks and all tests
+test: test-fast ## all checks and all tests, the fast ones first
+	@$(MAKE) --no-print-directory test-servers
+
+test-fast: lint types unit ## the checks, and the tests that need nothing but their own process; a minute and a half
 
 lint: env
 	@$(BIN)/ruff check .
@@ -40,7 +44,10 @@ types: env
 	@$(BIN)/mypy
 
 unit: env
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not servers"
+
+test-servers: env ## the tests that need a broker, a graph database or processes of their own
+	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m servers
 
 test-secure: env ## Kafka with SASL and TLS, the graph database with TLS, and a whole cluster on them; two minutes
 	@$(BIN)/pytest tests/secure

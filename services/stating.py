@@ -11,7 +11,6 @@ from graph.records import Extraction, Unit
 from graph.validity.reading import Validity
 from graph.view import LiveView
 from services.application import DocumentStatus, StatedFact, Usage
-from services.protocol.disclosure import for_caller
 from streams.messages import decode_extraction
 from streams.ports import LedgerEntry, Standing
 from streams.progress import token
@@ -30,7 +29,7 @@ def document_status(
         latest.doc_id,
         latest.state,
         latest.position.offset,
-        for_caller(latest.reason or waiting),
+        latest.reason or waiting,
         token([latest.position]),
         live.revision if live else None,
         live.info.title if live else "",

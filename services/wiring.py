@@ -169,7 +169,6 @@ def _runtime(
         shelves=shelves,
         models=models.names,
         accounts=accounts,
-        pool=models.asking,
     )
     return runtime, upkeep, notes
 

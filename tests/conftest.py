@@ -1,7 +1,49 @@
-"""Fixtures that several folders of tests share."""
+"""Fixtures that several folders of tests share, and the two layers of the suite.
+
+The fast layer (`-m "not servers"`) needs nothing but its own process; what needs a broker, a graph database or
+processes of its own has the mark `servers`. pytest-xdist runs both in parallel: each worker has servers of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
 
 from tests.support.kafka_server import kafka
 from tests.support.neo4j_server import graph_server
+from tests.support.scratch import prefer_memory
 from tests.support.secured import secured_kafka, secured_neo4j, trusted
 
 __all__ = ["graph_server", "kafka", "secured_kafka", "secured_neo4j", "trusted"]
+
+SLOW_FOLDERS = ("e2e", "recovery", "deploy", "secure", "engines")
+SERVERS = frozenset({"kafka", "graph_server"})
+ADAPTERS = frozenset({"kafka", "bolt"})
+"""Parameters that choose an adapter whose server is started when the test asks for it."""
+
+prefer_memory()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs servers, and keep the tests of a module together where they share a costly fixture."""
+    for item in items:
+        if isinstance(item, pytest.Function):
+            if _needs_servers(item):
+                item.add_marker(pytest.mark.servers)
+            if _shares_fixture(item):
+                item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def _needs_servers(item: pytest.Function) -> bool:
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    chosen = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return folder in SLOW_FOLDERS or bool(
+        SERVERS & set(item.fixturenames) or ADAPTERS & {one for one in chosen if isinstance(one, str)}
+    )
+
+
+def _shares_fixture(item: pytest.Function) -> bool:
+    """Return whether one of the test's fixtures lasts for its module."""
+    definitions = item._fixtureinfo.name2fixturedefs.values()
+    return any(one[-1].scope == "module" for one in definitions)

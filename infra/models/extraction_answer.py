@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from infra.models.openai_chat import Schema, sendable
 from infra.models.replies import number_of
+from infra.models.schemas import Schema, sendable
 from infra.models.spans import Quotable
 from streams.models import Found, FoundEntity, FoundRelation
 

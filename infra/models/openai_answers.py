@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator, Sequence
 
 from infra.models.citations import CheckedAnswer, renumbered
 from infra.models.graph_prompts import ANSWER, ANSWER_PART, ByGraph, prompts_by_graph
-from infra.models.openai_chat import Message, OpenAIChat, Reply, Schema
+from infra.models.openai_chat import Message, OpenAIChat, Reply
 from infra.models.prompts import NOTHING_FITS, code_for
 from infra.models.replies import object_of
+from infra.models.schemas import Schema
 from streams.errors import Rejected
 from streams.models import ContextPart, ContextPassage, Generated, PartAnswer, citable
 from streams.spending import Stage, payer

@@ -28,6 +28,7 @@ from infra.models.endpoint_errors import EndpointErrors, costs_nothing
 from infra.models.expectations import Expectations
 from infra.models.limits import Call, Gate, Limits
 from infra.models.replies import MOST_TOKENS
+from infra.models.schemas import Schema, sendable
 from streams.errors import Retryable
 from streams.spending import Stage, payer
 from streams.tracing import Kind, span
@@ -52,14 +53,6 @@ class ChatEndpoint:
 class Message:
     role: Literal["system", "user", "assistant"]
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """A JSON schema that the answer must have, and its name."""
-
-    name: str
-    shape: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,11 +298,6 @@ class _Unknown(Exception):  # noqa: N818 - not an error of a caller's: it never 
     def __init__(self, instead: _Dialect) -> None:
         super().__init__("the endpoint does not know a parameter")
         self.instead = instead
-
-
-def sendable(text: str) -> str:
-    """Valid UTF-8: half a surrogate pair becomes a question mark, in place, so that no position moves."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _format(schema: Schema, dialect: _Dialect) -> Body:

@@ -7,9 +7,10 @@ Not a rule, and not a memory: verdicts are kept with the graph (`streams/consoli
 from __future__ import annotations
 
 from graph.resolution import LabelKey
-from infra.models.openai_chat import Message, OpenAIChat, Schema
+from infra.models.openai_chat import Message, OpenAIChat
 from infra.models.prompts import code_for, load
 from infra.models.replies import object_of
+from infra.models.schemas import Schema
 from streams.errors import Rejected, Retryable
 from streams.spending import Stage
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from infra.models.openai_chat import Message, OpenAIChat, Schema
+from infra.models.openai_chat import Message, OpenAIChat
 from infra.models.prompts import code_for, load
 from infra.models.replies import object_of
+from infra.models.schemas import Schema
 from streams.errors import Rejected
 from streams.spending import Stage
 

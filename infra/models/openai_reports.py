@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from graph.reporting import Report, Subject, extractive
 from graph.shelf import ReportFinding
 from infra.models.graph_prompts import REPORT, ByGraph, prompts_by_graph
-from infra.models.openai_chat import Message, OpenAIChat, Schema
+from infra.models.openai_chat import Message, OpenAIChat
 from infra.models.prompts import MOST_FINDINGS, code_for
 from infra.models.replies import number_of, object_of
+from infra.models.schemas import Schema
 from infra.models.tally import Tally
 from streams.errors import Rejected
 from streams.spending import Stage, payer

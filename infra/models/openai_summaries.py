@@ -9,9 +9,10 @@ from __future__ import annotations
 from graph.describing import MOST_TOKENS, Profile, Sentence, quoted
 from graph.tokens import count_tokens
 from infra.models.graph_prompts import ENTITY, ByGraph, prompts_by_graph
-from infra.models.openai_chat import Message, OpenAIChat, Schema
+from infra.models.openai_chat import Message, OpenAIChat
 from infra.models.prompts import MOST_SENTENCES, code_for
 from infra.models.replies import object_of
+from infra.models.schemas import Schema
 from infra.models.tally import Tally
 from streams.errors import Rejected
 from streams.spending import Stage, payer

@@ -8,8 +8,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from infra.models.accounting import Accounts
-from infra.models.openai_chat import ChatEndpoint, Message, OpenAIChat, Schema
+from infra.models.openai_chat import ChatEndpoint, Message, OpenAIChat
 from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
+from infra.models.schemas import Schema
 from infra.settings import Settings
 from services.doctor import Finding
 from streams.errors import GraphtideError

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from services.protocol.disclosure import for_caller
 from streams.errors import (
     Broken,
     DeadlineExceeded,
@@ -41,10 +40,6 @@ class TooLarge(QueryError):
 
 class SlowBody(QueryError):
     """The body did not arrive in time."""
-
-
-class SlowReader(QueryError):
-    """The answer was not read in time."""
 
 
 class Unauthenticated(QueryError):
@@ -109,7 +104,6 @@ STATUSES: dict[type[GraphtideError], Status] = {
     Unauthenticated: Status("unauthenticated", 401, "UNAUTHENTICATED"),
     Forbidden: Status("forbidden", 403, "PERMISSION_DENIED"),
     SlowBody: Status("slow_body", 408, "DEADLINE_EXCEEDED"),
-    SlowReader: Status("slow_reader", 408, "DEADLINE_EXCEEDED"),
     AllRejected: Status("all_rejected", 422, "INVALID_ARGUMENT"),
 }
 """OUT_OF_RANGE, not RESOURCE_EXHAUSTED, for what is too large: gRPC clients take the latter as "try again later"."""
@@ -131,14 +125,9 @@ def retry_after_s(error: GraphtideError) -> float | None:
     return UNSAID_S if error.retry_after_s is None else error.retry_after_s
 
 
-def public_text(error: GraphtideError) -> str:
-    """The error in words for the caller. A QueryError speaks of the request alone, so it is told as it is."""
-    return str(error) if isinstance(error, QueryError) else for_caller(str(error))
-
-
 def error_body(error: GraphtideError) -> dict[str, object]:
     """`{"error": {"code", "message", "field"?}}`, and the rejected documents of a batch beside it."""
-    message = error.message if isinstance(error, Invalid) else public_text(error)
+    message = error.message if isinstance(error, Invalid) else str(error)
     said: dict[str, object] = {"code": status_of(error).code, "message": message}
     if isinstance(error, Invalid):
         said["field"] = error.field

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from random import Random
@@ -23,6 +22,7 @@ from streams.messages import DOCUMENTS
 from streams.ports import Commit, Delivered, GraphCommit, Outcome, Position, Record, Standing, State, Watermark
 from tests.support.backends import Clock
 from tests.support.neo4j_server import GraphServer, clear
+from tests.support.ports import free_port
 from tests.support.proxy import Proxy, proxy
 from tests.support.records import Walk, plain
 
@@ -101,10 +101,8 @@ async def test_open_gives_up_in_time_when_nobody_answers(
     wire: Proxy, graph_server: GraphServer, log: MemoryLog
 ) -> None:
     """A refused connection and a dead network are Retryable; the message names the address."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     wire.stall()
-    for uri in (f"bolt://127.0.0.1:{port}", f"bolt://{wire.address}"):
+    for uri in (f"bolt://127.0.0.1:{free_port()}", f"bolt://{wire.address}"):
         with pytest.raises(Retryable, match=uri):
             await BoltBackend.open(replace(graph_server.address, uri=uri, timeout_s=0.5), log)
 

@@ -24,7 +24,7 @@ from services.protocol.graphtide_pb2_grpc import GraphtideStub
 from services.rpc.server import SERVICE
 from tests.support.application import InMemoryApplication
 from tests.support.cluster import GRAPHTIDE, until
-from tests.support.processes import free_port
+from tests.support.ports import free_port
 from tests.support.serving import grpc_service, http_service
 
 NOBODY = "127.0.0.1:9"

@@ -24,7 +24,8 @@ from infra.bolt import cypher
 from tests.support.cluster import Cluster, until
 from tests.support.kafka_server import KafkaServer, fresh
 from tests.support.neo4j_server import GraphServer, clear
-from tests.support.processes import free_port, start_service
+from tests.support.ports import free_port
+from tests.support.processes import start_service
 from tests.support.wire import wire
 
 PARTITIONS = 4

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,9 @@ from tests.support.extractions import NAMES, PREDICATES
 
 OPERATIONS = 120
 ASKERS = 4
+PATIENCE_S = 240.0
+EACH = 2
+"""How often everything is done while documents come in, however busy the machine is."""
 
 
 def document(rng: random.Random, number: int) -> DocumentMessage:
@@ -55,10 +60,12 @@ class History:
         self.passages[view.version] = frozenset((chunk.doc_id, chunk.text) for chunk in view.chunks.values())
 
 
-async def write(application: Application, rng: random.Random) -> None:
-    """New documents, edits and deletions, now and then with a wait."""
+async def write(application: Application, rng: random.Random, enough: Callable[[], bool]) -> None:
+    """New documents, edits and deletions, now and then with a wait; no fewer than OPERATIONS, and until `enough`."""
     held: set[int] = set()
-    for number in range(OPERATIONS):
+    for number in itertools.count():
+        if number >= OPERATIONS and enough():
+            return
         if held and rng.random() < 0.25:
             one = rng.choice(sorted(held))
             held.discard(one)
@@ -68,7 +75,7 @@ async def write(application: Application, rng: random.Random) -> None:
             held.add(one)
             receipt = await application.publish([document(rng, one)])
         if number % 5 == 0:
-            await application.query("g", Ask("?", after=receipt.token, generate=False, timeout_s=60))
+            await application.query("g", Ask("?", after=receipt.token, generate=False, timeout_s=PATIENCE_S))
 
 
 async def test_answers_are_of_their_version_while_the_graph_is_written_verified_and_rebuilt(
@@ -82,16 +89,21 @@ async def test_answers_are_of_their_version_while_the_graph_is_written_verified_
         assert isinstance(application, LocalApplication)
         history = History(application._runtime.views, monkeypatch)
         receipt = await application.publish([document(rng, 50)])
-        await application.query("g", Ask("?", after=receipt.token))
-        writing = asyncio.create_task(write(application, random.Random(seed)))
+        await application.query("g", Ask("?", after=receipt.token, timeout_s=PATIENCE_S))
         answers = Counter[str]()
+
+        def enough() -> bool:
+            return min(answers[what] for what in ("local", "vector", "verified", "rebuilt")) >= EACH
+
+        writing = asyncio.create_task(write(application, random.Random(seed), enough))
         shown: list[tuple[int, frozenset[tuple[str, str]]]] = []
 
         async def ask(mode: str) -> None:
             latest = 0
             while not writing.done():
                 question = f"{rng.choice(NAMES)} {rng.choice(PREDICATES)} {rng.choice(NAMES)}?"
-                found = await application.query("g", Ask(question, mode=mode, generate=rng.random() < 0.2))
+                asked = Ask(question, mode=mode, generate=rng.random() < 0.2, timeout_s=PATIENCE_S)
+                found = await application.query("g", asked)
                 assert found.version >= latest, "a reader went back in time"
                 latest = found.version
                 shown.append((found.version, frozenset((one.doc_id, one.text) for one in found.passages)))
@@ -112,6 +124,5 @@ async def test_answers_are_of_their_version_while_the_graph_is_written_verified_
         askers = (ask(("local", "vector")[number % 2]) for number in range(ASKERS))
         await asyncio.gather(writing, look(), rebuild(), *askers)
         assert all(passages <= history.passages[version] for version, passages in shown)
-        assert min(answers[what] for what in ("local", "vector", "verified", "rebuilt")) > 1, answers
         assert (await application.verify("g")).differences == ()
         assert (await application.health()).ready

@@ -56,12 +56,12 @@ class Process:
         self.process.send_signal(signal.SIGCONT)
 
     def is_ready(self) -> bool:
-        return httpx.get(f"{self.said['metrics']}/readyz", timeout=10).status_code == 200
+        return httpx.get(f"{self.said['metrics']}/readyz", timeout=60).status_code == 200
 
     def metric(self, name: str, labels: str = "") -> float:
         """The sum over all labels, or over those series that have these, such as `graph="g"`."""
         at = self.said["metrics"].removesuffix("/metrics")  # `serve` says where they are, a worker where its pages are
-        lines = httpx.get(f"{at}/metrics", timeout=10).text.splitlines()
+        lines = httpx.get(f"{at}/metrics", timeout=60).text.splitlines()
         ours = [line for line in lines if line.split("{")[0].split(" ")[0] == name and labels in line]
         return sum(float(line.rsplit(" ", 1)[1]) for line in ours)
 
@@ -69,7 +69,7 @@ class Process:
         return Path(self.log.name).read_text(errors="replace")
 
     def _ended(self) -> int:
-        code = self.process.wait(timeout=60)
+        code = self.process.wait(timeout=150)
         if self.process.stdout is not None:
             self.process.stdout.close()
         self.log.close()

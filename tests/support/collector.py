@@ -80,7 +80,7 @@ class Collector:
         with self._arrived:
             return list(self._spans)
 
-    def until(self, holds: Callable[[list[Seen]], bool], patience_s: float = 30.0) -> list[Seen]:
+    def until(self, holds: Callable[[list[Seen]], bool], patience_s: float = 120.0) -> list[Seen]:
         """All spans, as soon as they are such. Blocks: in an event loop, call it in a thread."""
         deadline = time.monotonic() + patience_s
         with self._arrived:
@@ -90,7 +90,7 @@ class Collector:
                 self._arrived.wait(left_s)
             return list(self._spans)
 
-    def until_asked(self, times: int, patience_s: float = 30.0) -> None:
+    def until_asked(self, times: int, patience_s: float = 120.0) -> None:
         """Returns once it was asked that often to take spans, whatever it answered."""
         with self._arrived:
             assert self._arrived.wait_for(lambda: len(self.bodies) >= times, patience_s), "nobody asked"

@@ -71,7 +71,7 @@ def arm(cluster: Cluster, role: str, point: str) -> Callable[[], None]:
 
     def died() -> None:
         process = cluster.processes[role].process
-        assert process.wait(timeout=90) == -signal.SIGKILL, f"{role} did not die at {point}"
+        assert process.wait(timeout=150) == -signal.SIGKILL, f"{role} did not die at {point}"
         cluster.kill(role)
 
     return died

@@ -17,8 +17,8 @@ import httpx
 import yaml
 
 from tests.support import go_tools
-from tests.support.kafka_server import free_ports
 from tests.support.kubernetes_server import wait_until
+from tests.support.ports import free_ports
 
 ROOT = Path(__file__).parents[2]
 PROVISIONING = ROOT / "infra" / "grafana" / "provisioning"

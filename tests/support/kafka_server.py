@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import threading
@@ -26,9 +25,10 @@ from aiokafka.errors import KafkaError
 from infra.kafka.address import KafkaAddress
 from infra.kafka.topics import until_it_has
 from tests.support.maven import Unavailable, fetch
+from tests.support.ports import free_ports
 
 VERSIONS = {"4": "4.1.1", "3.9": "3.9.2"}
-START_S = 90.0
+START_S = 180.0
 
 _PROPERTIES = """
 process.roles=broker,controller
@@ -279,15 +279,6 @@ def _in_own_loop(work: object) -> bool:
     if not results:
         raise RuntimeError("the broker could not be asked; the traceback is above")
     return results[0]
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody has now."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def _has_docker() -> bool:

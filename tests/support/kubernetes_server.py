@@ -20,7 +20,7 @@ import httpx
 import yaml
 
 from tests.support import go_tools
-from tests.support.kafka_server import free_ports
+from tests.support.ports import free_ports
 
 START_S = 180.0
 PATIENCE_S = 120.0

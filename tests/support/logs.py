@@ -15,7 +15,7 @@ from streams.ports import Consumer, Delivered, Log
 from tests.support.backends import opened
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 QUIET_S = 0.5
 TUNING = KafkaTuning(patience_s=10.0, session_timeout_s=6.0)
 

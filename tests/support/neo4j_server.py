@@ -30,10 +30,11 @@ from neo4j.exceptions import DriverError, Neo4jError
 from infra.bolt.address import BoltAddress
 from infra.bolt.database import MEMGRAPH
 from tests.support.maven import Unavailable, cache_folder, fetch
+from tests.support.ports import free_port
 
 VERSION = "5.26.30"
 USER = "neo4j"
-START_S = 120.0
+START_S = 180.0
 SWEEP_NODES = 10_000
 _LAUNCHER = Path(__file__).with_name("Neo4jServer.java")
 _GIVEN = ("GRAPHTIDE_TEST_MEMGRAPH", "GRAPHTIDE_TEST_NEO4J")
@@ -75,7 +76,7 @@ class LocalNeo4j:
         self._folder = folder
         self._classpath = fetch([f"org.neo4j:neo4j:{VERSION}", f"org.neo4j:neo4j-bolt:{VERSION}"])
         self._launcher = _compiled(self._classpath)
-        port = _free_port()
+        port = free_port()
         self.address = BoltAddress(f"{scheme}://127.0.0.1:{port}", USER, secrets.token_hex(8))
         (folder / "neo4j.conf").write_text(_CONFIGURATION.format(port=port) + more)
         self._process: subprocess.Popen[bytes] | None = None
@@ -127,7 +128,7 @@ class DockerNeo4j:
     """A server in a container."""
 
     def __init__(self) -> None:
-        port, password = _free_port(), secrets.token_hex(8)
+        port, password = free_port(), secrets.token_hex(8)
         self.address = BoltAddress(f"bolt://127.0.0.1:{port}", USER, password)
         self._name = f"graphtide-tests-{uuid.uuid4().hex[:8]}"
         settings = ["-e", f"NEO4J_AUTH={USER}/{password}", "-e", "NEO4J_server_memory_heap_max__size=512m"]
@@ -248,11 +249,6 @@ def _answers(address: BoltAddress) -> bool:
 
 def _credentials(address: BoltAddress) -> tuple[str, str] | None:
     return (address.user, address.password) if address.user else None
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
 
 
 def _has_docker() -> bool:

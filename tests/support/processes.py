@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -88,7 +87,7 @@ class Service:
         return self._ended()
 
     def _ended(self) -> int:
-        code = self.process.wait(timeout=60)
+        code = self.process.wait(timeout=150)
         if self.process.stdout is not None:
             self.process.stdout.close()
         return code
@@ -122,12 +121,6 @@ def start_service(data: Path, settings: Mapping[str, str] | None = None, log: Pa
         raise RuntimeError(f"the service ended with {process.wait()} before it listened")
     said = json.loads(line)
     return Service(process, said["http"], said["grpc"], held(process.pid))
-
-
-def free_port() -> int:
-    """One that nobody listens at, for a process that is to be asked before it says where it is."""
-    with socket.create_server(("127.0.0.1", 0)) as one_moment:
-        return int(one_moment.getsockname()[1])
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,8 +21,9 @@ import httpx
 import yaml
 
 from tests.support.maven import Unavailable, cache_folder
+from tests.support.ports import free_port
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,7 @@ def running(folder: Path, targets: Sequence[tuple[str, str]], rules: Path) -> It
         ],
     }
     (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
-    with socket.create_server(("127.0.0.1", 0)) as one_moment:
-        port = one_moment.getsockname()[1]
+    port = free_port()
     command = [str(programs().prometheus), f"--config.file={folder / 'prometheus.yml'}"]
     command += [f"--storage.tsdb.path={folder / 'tsdb'}", f"--web.listen-address=127.0.0.1:{port}"]
     with open(folder / "prometheus.log", "wb") as log:  # noqa: PTH123 -- handed to the process

@@ -12,9 +12,10 @@ import pytest
 
 from infra.bolt.address import BoltAddress
 from tests.support.certificates import Authority, authority
-from tests.support.kafka_server import LocalKafka, free_ports
+from tests.support.kafka_server import LocalKafka
 from tests.support.maven import Unavailable
 from tests.support.neo4j_server import LocalNeo4j
+from tests.support.ports import free_ports
 
 USER = "graphtide"
 

@@ -25,7 +25,7 @@ from streams.models import Embedder
 from streams.ports import Delivered, State
 from tests.support.backends import Backend
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:

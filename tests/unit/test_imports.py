@@ -1,6 +1,8 @@
 """The import rule: graph <- streams <- infra <- services, and the core touches no driver."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,8 +37,6 @@ def test_imports_run_one_way_in_every_layer(layer: str) -> None:
 
 def test_core_imports_no_driver_and_no_event_loop() -> None:
     """graph/ needs numpy, networkit and the standard library, and of that neither asyncio nor sockets nor files."""
-    import sys
-
     standard = set(sys.stdlib_module_names) - {"asyncio", "socket", "sqlite3", "subprocess", "http", "urllib"}
     found = {
         f"{file.relative_to(ROOT)} imports {name}"
@@ -52,3 +52,10 @@ def test_import_scan_sees_a_forbidden_import_when_there_is_one(tmp_path: Path) -
     file = tmp_path / "module.py"
     file.write_text("def f():\n    from services.cli import main\n")
     assert list(imported(file)) == ["services"]
+
+
+def test_service_without_a_language_model_imports_no_client_of_one() -> None:
+    """The client's package takes a third of the time that a process needs to start."""
+    told = "import services.wiring, services.cluster.wiring, services.cli, sys; print('openai' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -13,9 +13,10 @@ from graph.tokens import count_tokens
 from infra.models.accounting import Accounts, Price, Rules
 from infra.models.expectations import EXTRACTION_RATIO, HEADING_TOKENS
 from infra.models.limits import Limits
-from infra.models.openai_chat import ChatEndpoint, Message, OpenAIChat, Schema
+from infra.models.openai_chat import ChatEndpoint, Message, OpenAIChat
 from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
 from infra.models.replies import MOST_TOKENS
+from infra.models.schemas import Schema
 from infra.models.tally import Tally
 from streams.errors import Broken, Exhausted, GraphtideError
 from streams.spending import NANO, Bill, Budget, Payer, Spent, Stage, paid_by
