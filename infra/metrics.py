@@ -100,6 +100,12 @@ class Metrics:
         self._retries = Counter(
             "graphtide_retries", "Times a stage waited to try again", ["stage"], registry=self.registry
         )
+        self._forwarded = Counter(
+            "graphtide_records_forwarded",
+            "Records of extractions that were appended to their graph's partition from another one",
+            ["graph"],
+            registry=self.registry,
+        )
         self._changes = Counter(
             "graphtide_graph_changes",
             "Rows of a graph that its documents changed: what they cost beyond themselves",
@@ -181,6 +187,9 @@ class Metrics:
 
     def worked(self, stage: str, seconds: float) -> None:
         self._stages.labels(stage).observe(seconds)
+
+    def forwarded(self, graph: str) -> None:
+        self._forwarded.labels(self.names.label(graph)).inc()
 
     def retried(self, stage: str) -> None:
         self._retries.labels(stage).inc()

@@ -28,7 +28,7 @@ def document_status(
         latest.graph,
         latest.doc_id,
         latest.state,
-        latest.position.offset,
+        latest.revision,
         latest.reason or waiting,
         token([latest.position]),
         live.revision if live else None,

@@ -37,6 +37,15 @@ class Batch:
     parts: list[GraphCommit] = field(default_factory=list)
     carried: dict[tuple[str, str, int], Headers] = field(default_factory=dict)
     efforts: dict[str, Effort] = field(default_factory=dict)
+    records: dict[str, list[Delivered]] = field(default_factory=dict)
+    """By graph, the records that could be read."""
+
+    def withdraw(self, graph: str) -> list[Delivered]:
+        """Take a graph's records out of the batch: their ends are for the writer of another partition to say."""
+        self.newest.pop(graph, None)
+        self.values = {place: value for place, value in self.values.items() if place[0] != graph}
+        self.outcomes = [one for one in self.outcomes if one.graph != graph or one.state is State.FAILED]
+        return self.records.pop(graph, [])
 
     def fail(self, one: Delivered, error: Exception) -> None:
         """Bury a record, and end the revision it is of, if it says so much."""
@@ -90,6 +99,7 @@ def sort_out(delivered: Sequence[Delivered]) -> Batch:
             batch.fail(one, error)
             continue
         batch.carried[message.graph, message.doc_id, message.revision] = one.record.headers
+        batch.records.setdefault(message.graph, []).append(one)
         newest = batch.newest[message.graph]
         other = newest.get(message.doc_id)
         if other is not None and other.revision != message.revision:

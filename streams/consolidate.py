@@ -25,12 +25,15 @@ from graph.records import GraphDelta
 from graph.resolution import LabelKey
 from streams.announcing import briefly
 from streams.batches import STAGE
+from streams.errors import GraphStopped
+from streams.forwarding import Forwarder
 from streams.messages import EXTRACTIONS
 from streams.observing import Observer
 from streams.partition_writer import Announce, Following, PartitionWriter, Tools
 from streams.ports import Consumer, Delivered, GraphCommit, GraphStore, Log, Outbox, Position
 from streams.relay import Relay
 from streams.retrying import supervise
+from streams.routing import Routes
 from streams.spending import Payer, paid_by
 from streams.write_models import MOST_HELD, WriteModel, WriteModels
 
@@ -92,6 +95,8 @@ class Tenure:
         self.writer = writer
         self.inbox = Inbox()
         self.trouble = ""
+        self.stopped = ""
+        """The graph whose stored rows hold the partition up; "" for none."""
         self.seek_to: int | None = None
         self.done: int | None = None
         self._missed: int | None = None
@@ -120,16 +125,23 @@ class Tenure:
 
     async def _run(self) -> None:
         try:
-            self.go_to(await self.writer.claim())
+            claimed = await self.writer.claim()
+            if self.stopped and await self.writer.rebuild_stopped(self.stopped):
+                self.stopped = ""
+            self.go_to(claimed)
             if self._relay is not None:
                 self._relay.wake()
             while True:
                 delivered = await self.inbox.next(self._batch_size)
                 await self.writer.batch(delivered)
+                self.stopped = ""
                 self.done = delivered[-1].position.offset
                 self._tell.set()
                 if self._relay is not None:
                     self._relay.wake()
+        except GraphStopped as error:
+            self.stopped = error.graph
+            raise
         finally:
             self.inbox.restart(None)
             self.writer.forget()
@@ -177,7 +189,8 @@ class ConsolidateStage:
         self._settings = settings or ConsolidateSettings()
         self._models = WriteModels(store, self._settings.write_models)
         following = Following(follow, store)
-        self._tools = Tools(log, store, self._models, following, self._settings.announce, observer)
+        forwarder = Forwarder(log, Routes(store.bindings), observer)
+        self._tools = Tools(log, store, self._models, following, self._settings.announce, observer, forwarder)
         self._tenures: dict[int, Tenure] = {}
         self._told = asyncio.Event()
 
@@ -191,6 +204,11 @@ class ConsolidateStage:
     def troubles(self) -> Mapping[int, str]:
         """By partition, why it does not go on."""
         return {number: tenure.trouble for number, tenure in sorted(self._tenures.items()) if tenure.trouble}
+
+    @property
+    def stopped(self) -> Mapping[str, int]:
+        """The graphs whose stored rows cannot be used, and the partition that each holds up."""
+        return {tenure.stopped: number for number, tenure in sorted(self._tenures.items()) if tenure.stopped}
 
     @property
     def upkeep(self) -> Mapping[int, str]:

@@ -5,7 +5,8 @@
     │   └── Exhausted          a graph's budget is used up: likewise, and leave the place to others meanwhile
     ├── Rejected           will never work as it stands: dead-letter the record, then advance
     ├── Broken             nothing can go on safely: stop and raise an alarm
-    │   └── Fenced             another writer has taken over: drop what is in memory, claim again or leave
+    │   ├── Fenced             another writer has taken over: drop what is in memory, claim again or leave
+    │   └── GraphStopped       a graph's stored rows cannot be used: its records wait until it is rebuilt
     └── QueryError         the caller of a query is told; the services map each to an HTTP and a gRPC status
         ├── NotFound           no such graph or document
         ├── Invalid            a field of the request is wrong (``field`` names it)
@@ -45,6 +46,14 @@ class Broken(GraphtideError):
 
 class Fenced(Broken):
     """The store's watermark is not the one this writer holds: another took over, or the commit was done already."""
+
+
+class GraphStopped(Broken):
+    """The stored rows of ``graph`` cannot be restored or continued; no record is to blame for it."""
+
+    def __init__(self, graph: str, message: str) -> None:
+        super().__init__(message)
+        self.graph = graph
 
 
 class QueryError(GraphtideError):

@@ -1,9 +1,11 @@
 """The extract stage: reads `documents`, writes `extractions`, and dead-letters what can never be taken.
 
 For each record, in this order:
-1. enter it in the ledger, and count the attempt, durably, before any work: a record that kills the process is counted
+1. enter what was read in the ledger at once, which numbers it in the order of its partition; then count the attempt,
+   durably, before any work: a record that kills the process is counted
 2. decode it; then, in one of a few slots, extract and embed; wait and try again as long as a model is away
-3. append the outcome to `extractions`, or the dead letter to `documents.dlq` and the failure to the ledger
+3. append the outcome to the partition of `extractions` that the graph is bound to (by its key, as long as it is bound
+   to none), or the dead letter to `documents.dlq` and the failure to the ledger
 4. commit the position, once everything in front of it is done too
 
 Graphs take turns (`streams/turns.py`), at being begun and at the slots: records are read ahead, as far as memory is
@@ -43,6 +45,8 @@ from streams.observing import Observer
 from streams.pauses import Pauses
 from streams.ports import Consumer, Delivered, Ledger, Log, Outcome, Position, Record, State
 from streams.retrying import Backoff
+from streams.revisions import number
+from streams.routing import Bindings, Routes, unbound
 from streams.spending import Payer, paid_by
 from streams.tracing import Span, carried_on, received
 from streams.turns import Slots
@@ -78,9 +82,16 @@ class ExtractStage:
     """See the module. `waiting` says, by document, what an accepted revision is waiting for."""
 
     def __init__(
-        self, log: Log, ledger: Ledger, models: Models, observer: Observer, settings: ExtractSettings | None = None
+        self,
+        log: Log,
+        ledger: Ledger,
+        models: Models,
+        observer: Observer,
+        settings: ExtractSettings | None = None,
+        bindings: Bindings = unbound,
     ) -> None:
         self._log = log
+        self._routes = Routes(bindings)
         self._ledger = ledger
         self._models = models
         self._observer = observer
@@ -88,7 +99,7 @@ class ExtractStage:
         self._suspects: set[Position] | None = None
         self._spared: dict[Position, int] = {}
         self._held: frozenset[int] = frozenset()
-        self._given_up: set[tuple[str, str, Position]] = set()
+        self._given_up: set[tuple[str, str, Position, int]] = set()
         self._faults: dict[Position, tuple[int, str]] = {}
         self._pauses = Pauses()
         self._paused: dict[str, set[Position]] = {}
@@ -115,8 +126,7 @@ class ExtractStage:
                     batch, reading = reading.result(), None
                     if consumer.assigned() != self._held:
                         await self._reassign(consumer.assigned(), course)
-                    for one in batch:
-                        course.read(one)
+                    await self._read_batch(batch, course)
         finally:
             self._note_given_up(course, self._held)
             await course.end(reading)
@@ -124,17 +134,18 @@ class ExtractStage:
 
     async def redo(self, delivered: Delivered) -> None:
         """Do one record that was read and lost sight of, beside those of `run`. It is not counted if it ends."""
-        work = Work(delivered, asyncio.get_running_loop().create_future())
+        [revision] = await self._ledger.enter([delivered]) if _is_named(delivered) else [None]
+        work = Work(delivered, revision, asyncio.get_running_loop().create_future())
         await self._record(work, Slots(1), 0.0)
-        if _is_named(delivered):
-            await self._ledger.spare(*split_document_key(delivered.record.key), delivered.position.offset)
+        if revision is not None:
+            await self._ledger.spare(*split_document_key(delivered.record.key), revision)
 
     async def hand_back(self) -> None:
         """Take back the attempts that were given up, not failed: to be called when the process leaves in order."""
         while self._given_up:
-            graph, doc_id, position = self._given_up.pop()
+            graph, doc_id, position, revision = self._given_up.pop()
             if self._spared.pop(position, 0):
-                await self._ledger.spare(graph, doc_id, position.offset)
+                await self._ledger.spare(graph, doc_id, revision)
 
     def refusal(self, graph: str, until: Sequence[Position] | None = None) -> Exhausted | None:
         """Return the budget's refusal that holds up a document of the graph, None when there is no such document.
@@ -160,10 +171,10 @@ class ExtractStage:
 
     def _note_given_up(self, course: UnderWay, partitions: frozenset[int]) -> None:
         every = [*course.running.items(), *course.shelved.items()]
-        works = [work.delivered for task, work in every if not task.done()]
-        for one in works:
-            if one.position.partition in partitions and _is_named(one):
-                self._given_up.add((*split_document_key(one.record.key), one.position))
+        for work in [work for task, work in every if not task.done()]:
+            one = work.delivered
+            if one.position.partition in partitions and work.revision is not None:
+                self._given_up.add((*split_document_key(one.record.key), one.position, work.revision))
 
     async def _under_way_at_a_crash(self) -> set[Position]:
         entries = await self._ledger.unfinished(EVER, self._settings.read_ahead)
@@ -181,13 +192,17 @@ class ExtractStage:
         left = settings.read_ahead - len(course.window) + len(course.shelved)
         return min(left, HELD_A_SLOT * settings.concurrency)
 
-    async def _start_queued(self, course: UnderWay) -> None:
-        batch = self._next_to_begin(course)
+    async def _read_batch(self, batch: Sequence[Delivered], course: UnderWay) -> None:
+        """Number what was read, before anything else: numbers follow the log's order, the graphs' turns do not."""
         named = [one for one in batch if _is_named(one)]
-        if named:
-            await self._ledger.enter(named)
-        for delivered in batch:
-            work = self._start(delivered, course, 0.0)
+        numbers = await self._ledger.enter(named) if named else ()
+        revisions = {one.position: revision for one, revision in zip(named, numbers, strict=True)}
+        for one in batch:
+            course.read(one, revisions.get(one.position))
+
+    async def _start_queued(self, course: UnderWay) -> None:
+        for delivered in self._next_to_begin(course):
+            work = self._start(delivered, course.revisions.pop(delivered.position), course, 0.0)
             course.alone = work.calm if self._is_suspected(delivered) else None
 
     def _next_to_begin(self, course: UnderWay) -> list[Delivered]:
@@ -204,8 +219,8 @@ class ExtractStage:
     def _is_suspected(self, delivered: Delivered) -> bool:
         return self._suspects is not None and delivered.position in self._suspects
 
-    def _start(self, delivered: Delivered, course: UnderWay, wait_s: float) -> Work:
-        work = Work(delivered, asyncio.get_running_loop().create_future(), course)
+    def _start(self, delivered: Delivered, revision: int | None, course: UnderWay, wait_s: float) -> Work:
+        work = Work(delivered, revision, asyncio.get_running_loop().create_future(), course)
         task = asyncio.create_task(self._record(work, course.slots, wait_s))
         task.add_done_callback(lambda _: work.be_calm())
         course.running[task] = work
@@ -215,7 +230,8 @@ class ExtractStage:
         """Commit what is done. Storage that fails ends the run; an unforeseen error is its record's own affair."""
         commits: dict[int, Position] = {}
         for task in [task for task in course.running if task.done()]:
-            delivered = course.running.pop(task).delivered
+            work = course.running.pop(task)
+            delivered = work.delivered
             error = asyncio.CancelledError("given up") if task.cancelled() else task.exception()
             if error is None:
                 position = course.window.ended(delivered.position)
@@ -224,7 +240,7 @@ class ExtractStage:
             elif isinstance(error, GraphtideError):
                 raise error
             else:
-                self._start(delivered, course, self._note_fault(delivered.position, error))
+                self._start(delivered, work.revision, course, self._note_fault(delivered.position, error))
         for position in commits.values():
             # What is done is not read again: its text is in the extraction, or in the dead letter.
             done = Position(position.partition, position.offset + 1)
@@ -245,14 +261,15 @@ class ExtractStage:
         try:
             graph, doc_id = split_document_key(record.key)
         except Rejected as error:
-            letter = DeadLetter("", record.key, position.offset, STAGE, str(error), 1, record.value or b"")
-            await bury(self._log, letter)
+            revision = number(position.offset, position.partition)  # it has none: this tells letters apart
+            await bury(self._log, DeadLetter("", record.key, revision, STAGE, str(error), 1, record.value or b""))
             return
-        attempts = self._spared.pop(position, 0) or await self._ledger.begin(graph, doc_id, position.offset)
+        revision = work.numbered()
+        attempts = self._spared.pop(position, 0) or await self._ledger.begin(graph, doc_id, revision)
         try:
             if attempts == 1 or not await self._has_ended(graph, doc_id, position):
                 behind = [record.headers]
-                with received(STAGE, behind, graph=graph, doc_id=doc_id, revision=position.offset) as span:
+                with received(STAGE, behind, graph=graph, doc_id=doc_id, revision=revision) as span:
                     await self._attempt(work, slots, attempts, span)
         except (GraphtideError, asyncio.CancelledError):
             # Not the record's doing: in this process the same attempt goes on, and is not counted again.
@@ -277,14 +294,15 @@ class ExtractStage:
         return latest is not None and latest.position == position and latest.state is not State.ACCEPTED
 
     async def _attempt(self, work: Work, slots: Slots, attempts: int, span: Span) -> None:
-        record, revision = work.delivered.record, work.delivered.position.offset
+        record, revision = work.delivered.record, work.numbered()
         graph, doc_id = split_document_key(record.key)
         try:
             if attempts > self._settings.crashes_allowed:
                 _, last = self._faults.get(work.delivered.position, (0, "the process died each time"))
                 raise Rejected(f"its extraction was started {attempts - 1} times and never came to an end ({last})")
             value = await self._outcome(graph, doc_id, work, slots)
-            await self._log.append(EXTRACTIONS, [Record(graph, value, carried_on(without_upkeep(record.headers)))])
+            headers = carried_on(without_upkeep(record.headers))
+            await self._log.append(EXTRACTIONS, [Record(graph, value, headers, await self._routes.of(graph))])
             log.debug("extracted", extra={"graph": graph, "doc_id": doc_id, "revision": revision})
         except Rejected as error:
             reason = str(error).encode(errors="backslashreplace").decode()
@@ -296,11 +314,7 @@ class ExtractStage:
             span.note(state=State.FAILED.value)
 
     async def _outcome(self, graph: str, doc_id: str, work: Work, slots: Slots) -> bytes:
-        record, revision, accepted_ms = (
-            work.delivered.record,
-            work.delivered.position.offset,
-            work.delivered.timestamp_ms,
-        )
+        record, revision, accepted_ms = work.delivered.record, work.numbered(), work.delivered.timestamp_ms
         if record.value is None:
             return ExtractionMessage(graph, doc_id, revision, None, accepted_ms).encode()
         document = decode_document(record.key, record.value)
@@ -334,7 +348,7 @@ class ExtractStage:
 
     async def _read(self, document: DocumentMessage, work: Work) -> Extraction | None:
         """What the document says; None when its graph's budget is used up. While a model is away, it waits."""
-        graph, doc_id, revision = document.graph, document.doc_id, work.delivered.position.offset
+        graph, doc_id, revision = document.graph, document.doc_id, work.numbered()
         backoff, attempt = Backoff(), 0
         while True:
             try:

@@ -39,3 +39,7 @@ class Observer(Protocol):
     def retried(self, stage: str) -> None:
         """A stage waits to try again."""
         ...
+
+    def forwarded(self, graph: str) -> None:
+        """A record was appended to the partition that its graph is bound to, from another one."""
+        ...

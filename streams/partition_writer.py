@@ -2,14 +2,19 @@
 
 In this order:
 1. claim: raise the partition's epoch in the store and take its watermark; what the log cannot continue is Broken
-2. apply a batch to the write models of its graphs
-3. one transaction: watermark, rows, standings, outcomes, notices
-4. let the followers in this process, if any, apply the deltas
+2. forward the records of graphs that are bound to other partitions (`streams/forwarding.py`)
+3. apply the rest of the batch to the write models of its graphs
+4. one transaction: watermark, rows, standings, outcomes, notices; a graph without a binding is bound to the partition
+5. let the followers in this process, if any, apply the deltas
 
-A failure between 2 and 3 forgets the write models: memory never runs ahead of the store for longer than a batch. When
+A failure between 3 and 4 forgets the write models: memory never runs ahead of the store for longer than a batch. When
 it is not the storage that failed, the batch is tried again record by record, and the record that fails alone is
 dead-lettered with the cause. A commit whose outcome is unknown is settled by the next claim, which re-reads the
 watermark and makes a late one impossible.
+
+A graph whose stored rows cannot be restored, or differ from what its documents say, is stopped, and no record of it is
+dead-lettered: the partition waits at the first of them. `rebuild_stopped` finds a request to rebuild the graph behind
+it, so that the cure needs no other way than the log.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -25,12 +31,15 @@ from graph.records import Change, GraphDelta
 from graph.resolution import PairKey
 from streams import recounting
 from streams.batches import STAGE, Batch, sort_out
+from streams.blame import raise_if_stopped
 from streams.dead_letters import bury
-from streams.errors import Broken, GraphtideError, Rejected
+from streams.errors import Broken, GraphStopped, GraphtideError, Rejected
+from streams.forwarding import Forwarder
 from streams.freshness import accepted, seconds_since
 from streams.messages import EXTRACTIONS, ExtractionMessage
 from streams.observing import Observer
 from streams.ports import Commit, Delivered, GraphCommit, GraphStore, Log, Record, Watermark
+from streams.reading import read_up_to_end
 from streams.retrying import outcome_of
 from streams.tracing import carried, received, span, told
 from streams.upkeep import REQUEST, Kind, Reply, Request, request_in
@@ -93,6 +102,7 @@ class Tools:
     following: Following
     announce: Announce
     observer: Observer
+    forwarder: Forwarder
 
 
 class PartitionWriter:
@@ -105,6 +115,7 @@ class PartitionWriter:
         """What it recounts or rebuilds now, and how far it is; "" otherwise."""
         self._tools = tools
         self._held = Watermark(0, 0)
+        self._scanned = 0
 
     async def claim(self) -> int:
         """Become the partition's writer; returns the offset to go on at.
@@ -152,8 +163,18 @@ class PartitionWriter:
             return
         if request is None:
             await self._records(delivered)
+        elif (bound := await self._tools.forwarder.belongs_to(request.graph, self.partition)) != self.partition:
+            await self._forward_request(delivered[0], request.graph, bound)
         else:
             await self._upkeep(request, delivered[0].position.offset + 1)
+
+    async def _forward_request(self, one: Delivered, graph: str, partition: int) -> None:
+        try:
+            await self._tools.forwarder.send(one, graph, partition)
+        except Rejected as error:
+            await self._bury(one, error)
+        else:
+            await self._commit(Batch(), one.position.offset + 1)
 
     async def _records(self, delivered: Sequence[Delivered]) -> None:
         """All at once if that goes, else one by one."""
@@ -170,12 +191,16 @@ class PartitionWriter:
                 return
             batch.note(failed=type(outcome).__name__)
         self.forget()
-        if isinstance(outcome, GraphtideError) and not isinstance(outcome, Rejected):
+        if isinstance(outcome, GraphtideError) and not isinstance(outcome, Rejected | GraphStopped):
             raise outcome  # of the storage: no record is to blame
         if len(delivered) > 1:
             for one in delivered:
                 await self._records((one,))
             return
+        if isinstance(outcome, GraphStopped):
+            raise outcome
+        if not isinstance(outcome, Rejected):
+            await raise_if_stopped(self._tools.store, delivered[0], outcome)
         await self._bury(delivered[0], outcome)
 
     async def _bury(self, one: Delivered, error: Exception) -> None:
@@ -186,6 +211,7 @@ class PartitionWriter:
 
     async def _together(self, delivered: Sequence[Delivered]) -> Batch:
         batch = sort_out(delivered)
+        await self._tools.forwarder.forward(batch, self.partition)
         for graph, messages in sorted(batch.newest.items()):
             part = await self._graph(graph, messages, batch)
             if part is not None:
@@ -273,7 +299,7 @@ class PartitionWriter:
 
     async def _serve(self, request: Request, next_offset: int) -> None:
         outcome = await outcome_of(self._served(request))
-        if isinstance(outcome, GraphtideError) and not isinstance(outcome, Rejected):
+        if isinstance(outcome, GraphtideError) and not isinstance(outcome, Rejected | GraphStopped):
             raise outcome
         if isinstance(outcome, Exception):
             log.error("%s of graph %s failed", request.kind, request.graph, exc_info=outcome)
@@ -298,8 +324,25 @@ class PartitionWriter:
             found = await recounting.recount_stored(store, graph, model.writer if model else None, told)
             return Reply(graph, request.kind, request.id, *found), None
         fresh = await recounting.build(store, graph, stands + 1, told)
-        before, after = await recounting.digests(await store.snapshot(graph), fresh)
+        before, after = await recounting.stored_digest(store, graph), *await recounting.digests(fresh)
         return Reply(graph, request.kind, request.id, fresh.version, before, after), fresh
+
+    async def rebuild_stopped(self, graph: str) -> bool:
+        """Serve a request to rebuild a stopped graph that waits behind the watermark; False when there is none.
+
+        The watermark stays: in its turn the request is served again, which gives the same graph. Call after `claim`,
+        before any batch. Cost: the records that wait and were not looked at before.
+        """
+        ends = await self._tools.log.end(EXTRACTIONS)
+        first = max(self._held.next_offset, self._scanned)
+        async with aclosing(read_up_to_end(self._tools.log, EXTRACTIONS, {**ends, self.partition: first})) as waiting:
+            async for one in waiting:
+                self._scanned = one.position.offset + 1
+                if _asks_to_rebuild(one, graph):
+                    async with self.writing:
+                        await self._upkeep(Request(graph, Kind.REBUILD, _id(one)), self._held.next_offset)
+                    return True
+        return False
 
     def forget(self) -> None:
         """Drop the write models of this partition's graphs."""
@@ -345,6 +388,18 @@ def _between_requests(delivered: Sequence[Delivered]) -> list[Sequence[Delivered
         runs[-1].append(one)
         alone = asked
     return list(runs)
+
+
+def _asks_to_rebuild(one: Delivered, graph: str) -> bool:
+    try:
+        request = request_in(one)
+    except Rejected:
+        return False
+    return request is not None and (request.graph, request.kind) == (graph, Kind.REBUILD)
+
+
+def _id(one: Delivered) -> str:
+    return dict(one.record.headers)[REQUEST].decode(errors="replace")
 
 
 def is_request(one: Delivered) -> bool:

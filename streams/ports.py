@@ -3,8 +3,11 @@
 Each port has an in-memory reference in `streams/memory` that defines its meaning, and every adapter passes the
 contract suite in `tests/contract`. Adapters raise only the errors of `streams/errors.py`.
 
-A revision is the offset of its record in `documents`: it orders the revisions of one document, whose records always
-share a partition. The single writer of a graph is whoever holds the latest epoch of its partition of `extractions`.
+A revision is a number that orders the revisions of one document. Where `documents` has one partition for ever, it is
+the record's offset; elsewhere see `streams/revisions.py`. A record is identified by its position, never by its number.
+
+A graph is bound to the partition of `extractions` that its first commit came through, for ever. The single writer of a
+graph is the holder of the latest epoch of that partition.
 """
 
 from __future__ import annotations
@@ -22,11 +25,12 @@ from graph.shelf import ReportRow as ReportRow  # noqa: PLC0414 - likewise
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is appended to a topic. `value` None is a tombstone."""
+    """What is appended to a topic. `value` None is a tombstone; `partition` None leaves the choice to the key."""
 
     key: str
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...] = ()
+    partition: int | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -84,7 +88,10 @@ class Log(Protocol):
     """Durable, ordered, partitioned topics. A record that `append` has returned for survives kill -9."""
 
     async def append(self, topic: str, records: Sequence[Record]) -> Sequence[Position]:
-        """Append all or none, in order. Offsets of a partition rise by one from 0 and are never used twice."""
+        """Append all or none, in order. Offsets of a partition rise by one from 0 and are never used twice.
+
+        Raises Rejected for a record that names a partition which the topic does not have.
+        """
         ...
 
     def consumer(self, topic: str, group: str) -> Consumer:
@@ -142,7 +149,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One revision in the ledger. `attempts` counts starts of its extraction, over crashes too."""
+    """One revision in the ledger. `attempts` counts starts of its extraction, over crashes too.
+
+    `revision` is 0 as long as the revision has no number: until `enter` has seen it.
+    """
 
     graph: str
     doc_id: str
@@ -152,21 +162,25 @@ class LedgerEntry:
     attempts: int
     accepted_ms: int
     ended_ms: int | None
-
-    @property
-    def revision(self) -> int:
-        return self.position.offset
+    revision: int
 
 
 class Ledger(Protocol):
-    """Every accepted revision and its end. Ends are final: a second outcome for a revision is ignored."""
+    """Every accepted revision, its number and its end.
+
+    Numbers and ends are final: a position keeps its number, and a second outcome for a revision is ignored.
+    """
 
     async def accept(self, records: Sequence[Record]) -> Sequence[Position]:
         """Append the records to `documents` and enter them as ACCEPTED: one durable step, all or none."""
         ...
 
-    async def enter(self, delivered: Sequence[Delivered]) -> None:
-        """Enter revisions that reached `documents` without `accept`. Known ones are left as they are."""
+    async def enter(self, delivered: Sequence[Delivered]) -> Sequence[int]:
+        """Enter the revisions that reached `documents` without `accept`, and number those that have no number.
+
+        Returns the number of each. The caller has entered every earlier record of their partitions before, or enters
+        it now. Raises Broken for a position that is known under another key: log and ledger are not of one history.
+        """
         ...
 
     async def begin(self, graph: str, doc_id: str, revision: int) -> int:
@@ -182,7 +196,7 @@ class Ledger(Protocol):
         ...
 
     async def latest(self, graph: str, doc_id: str) -> LedgerEntry | None:
-        """The newest revision of a document, whatever its state."""
+        """The newest revision of a document, whatever its state. One without a number counts by its acceptance."""
         ...
 
     async def pending(self, graph: str, up_to: Position | None = None) -> int:
@@ -268,7 +282,14 @@ class GraphStore(Protocol):
         ...
 
     async def commit(self, commit: Commit) -> None:
-        """Apply the commit in one transaction. Raises Fenced when the watermark is not the one it holds."""
+        """Apply the commit in one transaction, and bind graphs without a binding to its partition.
+
+        Raises Fenced when the watermark is not the one it holds, or when a graph is bound to another partition.
+        """
+        ...
+
+    async def bindings(self, graphs: Sequence[str]) -> Mapping[str, int]:
+        """The partition of `extractions` that each of these graphs is bound to; graphs without one are left out."""
         ...
 
     async def graphs(self) -> Mapping[str, int]:

@@ -18,10 +18,13 @@ from graph.records import Change, GraphDelta, Vector
 from graph.resolution import PairKey
 from graph.vector_index import VectorIndex, unit_rows
 from graph.view import LiveView
+from streams.errors import GraphtideError
 from streams.messages import decode_extraction
 from streams.ports import GraphStore
+from streams.retrying import outcome_of
 
 VECTORS_NAMED = 20
+UNREADABLE = "none: the rows do not fit together"
 VECTOR_TOLERANCE = 1e-3
 """An index may keep fewer bits than a row does."""
 
@@ -90,6 +93,14 @@ async def recount_stored(
 async def digests(*rows: GraphDelta) -> tuple[str, ...]:
     """The digest of each, in a thread; rows that do not fit together have none, and say so."""
     return tuple([await asyncio.to_thread(_digest, one) for one in rows])
+
+
+async def stored_digest(store: GraphStore, graph: str) -> str:
+    """The digest of the stored rows; rows that cannot even be read have none, and say so."""
+    rows = await outcome_of(store.snapshot(graph))
+    if isinstance(rows, GraphtideError):
+        raise rows
+    return UNREADABLE if isinstance(rows, Exception) else (await digests(rows))[0]
 
 
 def view_differences(view: LiveView, version: int, stored: str) -> list[str]:
@@ -183,7 +194,7 @@ def _digest(rows: GraphDelta) -> str:
     try:
         return digest(rows)
     except (LookupError, ValueError):
-        return "none: the rows do not fit together"
+        return UNREADABLE
 
 
 def _kernel_differences(stored: GraphDelta, writer: Consolidator | None) -> list[str]:

@@ -1,8 +1,9 @@
 """The topics, declared once: what they are for, how they are keyed, how long they keep, how large a record may be.
 
 Backends of one process make topics as they are named; on a cluster `graphtide topics apply` makes what stands here and
-nothing else ever does. Keys decide partitions: all records of a document, or of a graph, share one and stay in order.
-Adding partitions moves keys to other ones, so for `documents` and `extractions` it is done while nothing is under way.
+nothing else ever does. Adding partitions moves keys to other ones, and is safe at any time: the revisions of a document
+are ordered by their numbers (`streams/revisions.py`), and a graph stays with the partition of `extractions` that it is
+bound to (`streams/forwarding.py`); new graphs use the new partitions.
 """
 
 from __future__ import annotations

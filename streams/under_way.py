@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from streams.ports import Delivered
+from streams.ports import Delivered, Position
 from streams.turns import Slots, Turns
 from streams.window import Window
 
@@ -21,11 +21,20 @@ Reading = asyncio.Task[Sequence[Delivered]]
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """A record that was begun. `calm` is done when it has ended, or waits for a model: it did not kill the process."""
+    """A record that was begun. `calm` is done when it has ended, or waits for a model: it did not kill the process.
+
+    `revision` is its number; None for a record whose key names no document.
+    """
 
     delivered: Delivered
+    revision: int | None
     calm: asyncio.Future[None]
     course: UnderWay | None = None
+
+    def numbered(self) -> int:
+        """The number of its revision, which every record has whose key names a document."""
+        assert self.revision is not None  # noqa: S101 - the stage numbers what it reads
+        return self.revision
 
     def shelve(self) -> None:
         """It waits for its graph's budget, and takes no room from others meanwhile. To be called by its task."""
@@ -56,10 +65,13 @@ class UnderWay:
     stirred: asyncio.Event = field(default_factory=asyncio.Event)
     shelved_bytes: int = 0
     queued_bytes: int = 0
+    revisions: dict[Position, int | None] = field(default_factory=dict)
+    """Of the records in `queue`."""
 
-    def read(self, delivered: Delivered) -> None:
-        """It was read, and waits for its graph's turn to begin."""
+    def read(self, delivered: Delivered, revision: int | None) -> None:
+        """It was read and numbered, and waits for its graph's turn to begin."""
         self.window.open(delivered.position)
+        self.revisions[delivered.position] = revision
         self.queue.put(graph_of(delivered), delivered)
         self.queued_bytes += _size(delivered)
 
@@ -116,6 +128,8 @@ class UnderWay:
             del self.running[task]
         dropped = self.queue.drop(lambda one: one.position.partition in partitions)
         self.queued_bytes -= sum(map(_size, dropped))
+        for one in dropped:
+            self.revisions.pop(one.position, None)
         self.window.forget(partitions)
 
     async def end(self, reading: Reading | None) -> None:

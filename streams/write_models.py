@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from graph.consolidation import Consolidator
+from streams.errors import GraphStopped, GraphtideError
 from streams.ports import GraphStore
+from streams.retrying import outcome_of
 
 MOST_HELD = 256
 
@@ -40,17 +42,27 @@ class WriteModels:
         return len(self._models)
 
     async def of(self, graph: str, partition: int) -> WriteModel:
-        """The graph's model. Cost: nothing when it is held, else linear in the graph."""
+        """The graph's model. Raises GraphStopped for rows that do not fit together.
+
+        Cost: nothing when it is held, else linear in the graph.
+        """
         model = self._models.get(graph)
         if model is None:
-            snapshot, verdicts = await self._store.snapshot(graph), await self._store.verdicts(graph)
-            writer = await asyncio.to_thread(partial(Consolidator.restore, snapshot, verdicts=verdicts))
-            model = WriteModel(writer, max((row.vector.size for row in snapshot.chunks), default=0), partition)
-            self._models[graph] = model
+            restored = await outcome_of(self._restored(graph, partition))
+            if isinstance(restored, GraphtideError):
+                raise restored
+            if isinstance(restored, Exception):
+                raise _stopped(graph, restored) from restored
+            model = self._models[graph] = restored
         self._models.move_to_end(graph)
         while len(self._models) > self._most:
             self._models.popitem(last=False)
         return model
+
+    async def _restored(self, graph: str, partition: int) -> WriteModel:
+        snapshot, verdicts = await self._store.snapshot(graph), await self._store.verdicts(graph)
+        writer = await asyncio.to_thread(partial(Consolidator.restore, snapshot, verdicts=verdicts))
+        return WriteModel(writer, max((row.vector.size for row in snapshot.chunks), default=0), partition)
 
     def peek(self, graph: str) -> WriteModel | None:
         """The graph's model if it is in memory; does not count as use."""
@@ -67,3 +79,11 @@ class WriteModels:
         """The partition is somebody else's, or its models ran ahead of what could be committed."""
         for graph in [graph for graph, model in self._models.items() if model.partition == partition]:
             del self._models[graph]
+
+
+def _stopped(graph: str, error: Exception) -> GraphStopped:
+    return GraphStopped(
+        graph,
+        f"graph {graph!r} cannot be restored from its stored rows ({type(error).__name__}: {error!s:.200}):"
+        f" its documents wait; rebuild it with: graphtide rebuild --graph {graph}",
+    )

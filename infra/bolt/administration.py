@@ -21,13 +21,18 @@ from neo4j.exceptions import Neo4jError
 
 from infra.bolt import cypher
 from infra.bolt.address import BoltAddress
+from infra.bolt.codec import in_order
 from infra.bolt.cypher import Dialect
 from infra.bolt.database import check_storage_mode, driver_options
 from infra.bolt.failures import DRIVER_ERRORS, as_ours
 from streams.errors import Broken
 
-SCHEMA_VERSION = 2
-"""2: the books of what models cost. What is missing of an older schema is added; its data stays as it is."""
+SCHEMA_VERSION = 3
+"""2: the books of what models cost. 3: revisions are identified by position, graphs are bound to partitions.
+
+What is missing of an older schema is added; its data stays as it is.
+"""
+PLACED_AT_ONCE = 5_000
 _THERE_ALREADY = "already exists"
 _EQUAL_ALREADY = "EquivalentSchemaRuleAlreadyExists"
 
@@ -84,6 +89,7 @@ def prepare(address: BoltAddress, dialect: Dialect) -> None:
             return
         for statement in cypher.schema(dialect):
             _define(client, statement, dialect)
+        _place_revisions(client)
         client.execute(cypher.PUT_SCHEMA, {"version": SCHEMA_VERSION})
 
 
@@ -93,6 +99,13 @@ def stored_schema(address: BoltAddress) -> int:
         found = list(client.execute_and_fetch(cypher.READ_SCHEMA))
         _is_made(found)
         return int(found[0]["version"]) if found else 0
+
+
+def _place_revisions(client: Administration) -> None:
+    """Give revisions of an older schema their position as identity; done again after a crash, it continues."""
+    while found := list(client.execute_and_fetch(cypher.UNPLACED_REVISIONS, {"limit": PLACED_AT_ONCE})):
+        rows = [{"key": one["key"], "place": in_order(one["partition"], one["position"])} for one in found]
+        client.execute(cypher.PLACE_REVISIONS, {"rows": rows})
 
 
 def _define(client: Administration, statement: str, dialect: Dialect) -> None:

@@ -315,10 +315,19 @@ SET_HEAD = (
 NEXT_VERSION = (
     "MERGE (g:Graph {name: $graph}) ON CREATE SET g.scope = $first_scope, g.generations = 1, g.version = 0"
     " SET g.lock = true REMOVE g.lock"
-    " WITH g WHERE g.version = $before SET g.version = $version, g.next_community ="
+    " WITH g WHERE g.version = $before AND coalesce(g.partition, $partition) = $partition"
+    " SET g.version = $version, g.partition = $partition, g.next_community ="
     " CASE WHEN coalesce(g.next_community, 1) < $next_community THEN $next_community"
     " WHEN $next_community IS NULL THEN g.next_community ELSE coalesce(g.next_community, 1) END"
     " RETURN g.scope AS scope"
+)
+BIND = (
+    "MATCH (g:Graph {name: $graph}) SET g.lock = true REMOVE g.lock"
+    " SET g.partition = coalesce(g.partition, $partition) RETURN g.partition AS partition"
+)
+BINDINGS = (
+    "UNWIND $keys AS name MATCH (g:Graph {name: name}) WHERE g.partition IS NOT NULL"
+    " RETURN g.name AS name, g.partition AS partition"
 )
 GRAPHS = "MATCH (g:Graph) WHERE g.version > 0 RETURN g.name AS name, g.version AS version ORDER BY name"
 BEGIN_BUILD = (
@@ -371,14 +380,43 @@ READ_REPORTS = (
 )
 
 # -- the ledger: `pending` and `waiting_since`, and their index entries, are there only while a revision is ACCEPTED ---
+# `place` (partition and offset) identifies a revision; `key` holds its number, and is not there before it has one.
+# Until then `revision` is an estimate, for LATEST.
 
-ENTER = (
-    "UNWIND $rows AS row MERGE (r:Revision {key: row.key})"
+_MERGE_REVISION = (
+    " MERGE (r:Revision {place: row.place})"
     " ON CREATE SET r.graph = row.graph, r.doc_id = row.doc_id, r.document = row.document,"
     " r.partition = row.partition, r.position = row.position, r.state = 'accepted', r.reason = '', r.attempts = 0,"
-    " r.accepted_ms = row.accepted_ms, r.pending = row.graph, r.waiting_since = row.accepted_ms"
+    " r.accepted_ms = row.accepted_ms, r.pending = row.graph, r.waiting_since = row.accepted_ms,"
+    " r.revision = row.estimate"
 )
-KNOWN_REVISIONS = "UNWIND $keys AS key MATCH (r:Revision {key: key}) RETURN count(*) AS found"
+ENTER = f"UNWIND $rows AS row{_MERGE_REVISION}"
+NUMBER = (
+    "UNWIND $rows AS p"
+    " MERGE (c:RevisionClock {partition: p.partition}) ON CREATE SET c.time = 0, c.next_offset = 0"
+    " SET c.lock = true REMOVE c.lock"
+    " WITH c, p.rows AS rows, p.next_offset AS next_offset, c.time + 1 AS floor, c.next_offset AS passed"
+    f" UNWIND rows AS row{_MERGE_REVISION}"
+    " WITH c, next_offset, r, row, CASE WHEN r.key IS NOT NULL THEN 0"
+    " WHEN row.position < passed THEN row.accepted + row.repeat"
+    " WHEN row.latest > floor THEN row.latest + row.repeat ELSE floor + row.repeat END AS time"
+    " FOREACH (one IN CASE WHEN time > 0 THEN [1] ELSE [] END |"
+    " SET r.revision = time * $step + row.partition,"
+    " r.key = row.prefix + toString(time * $step + row.partition) + row.suffix)"
+    " WITH c, next_offset, max(time) AS reached, collect(r) AS numbered"
+    " SET c.time = CASE WHEN reached > c.time THEN reached ELSE c.time END,"
+    " c.next_offset = CASE WHEN next_offset > c.next_offset THEN next_offset ELSE c.next_offset END"
+    " WITH numbered UNWIND numbered AS r RETURN r.place AS place, r.document AS document, r.revision AS revision"
+)
+"""$rows of {partition, next_offset, rows}, by partition and offset; `streams/revisions.py` has the formula."""
+UNPLACED_REVISIONS = (
+    "MATCH (r:Revision) WHERE r.place IS NULL"
+    " RETURN r.key AS key, r.partition AS partition, r.position AS position LIMIT $limit"
+)
+PLACE_REVISIONS = (
+    "UNWIND $rows AS row MATCH (r:Revision {key: row.key}) SET r.place = row.place, r.revision = r.position"
+)
+"""Revisions of schema 2 and older: their offset is their number, as it was."""
 CONCLUDE = (
     "UNWIND $rows AS row MATCH (r:Revision {key: row.key}) SET r.lock = true REMOVE r.lock"
     " WITH r, row WHERE r.state = 'accepted'"
@@ -398,9 +436,10 @@ SPARE_ATTEMPT = (
 )
 _ENTRY = (
     " RETURN r.graph AS graph, r.doc_id AS doc_id, r.partition AS partition, r.position AS position, r.state AS state,"
-    " r.reason AS reason, r.attempts AS attempts, r.accepted_ms AS accepted_ms, r.ended_ms AS ended_ms"
+    " r.reason AS reason, r.attempts AS attempts, r.accepted_ms AS accepted_ms, r.ended_ms AS ended_ms,"
+    " CASE WHEN r.key IS NULL THEN 0 ELSE r.revision END AS revision"
 )
-LATEST = f"MATCH (r:Revision {{document: $document}}){_ENTRY} ORDER BY position DESC LIMIT 1"
+LATEST = f"MATCH (r:Revision {{document: $document}}) WITH r ORDER BY r.revision DESC, r.position DESC LIMIT 1{_ENTRY}"
 UNFINISHED = (
     f"MATCH (r:Revision) WHERE r.waiting_since < $before_ms{_ENTRY}"
     " ORDER BY accepted_ms, partition, position LIMIT $limit"
@@ -518,6 +557,8 @@ UNIQUE = (
     ("Verdict", "key"),
     ("Report", "key"),
     ("Revision", "key"),
+    ("Revision", "place"),
+    ("RevisionClock", "partition"),
     ("Total", "key"),
     ("Memo", "key"),
     ("MemoTable", "name"),
@@ -594,5 +635,8 @@ def statements() -> dict[str, str]:
     return found
 
 
-FEW_NODES = frozenset({"graphs", "leftovers", "read_calls"})
-"""Statements that look at every node of a label that has one node a graph, or a process, or fewer."""
+FEW_NODES = frozenset({"graphs", "leftovers", "read_calls", "unplaced_revisions"})
+"""Statements that look at every node of a label that has one node a graph, or a process, or fewer.
+
+`unplaced_revisions` looks at all revisions, and is sent only when a schema is upgraded.
+"""

@@ -22,7 +22,8 @@ from infra.bolt import cypher, rows
 from infra.bolt.codec import scope
 from infra.bolt.database import BoltDatabase, Transaction, portions
 from streams.errors import Retryable
-from streams.memory.store import check_next
+from streams.memory.store import check_binding, check_next
+from streams.ports import Commit
 
 BUILD_ROWS = 5_000
 """Rows of one transaction of a build; Neo4j holds them in memory until it commits."""
@@ -47,14 +48,26 @@ async def hold(tx: Transaction, graph: str) -> Head:
     return Head(**row)
 
 
-async def next_version(tx: Transaction, delta: GraphDelta) -> str:
-    """Compare and set: the head moves to the delta's version; its scope. Raises Broken for any but the next one."""
+async def next_version(tx: Transaction, delta: GraphDelta, commit: Commit) -> str:
+    """Compare and set: the head moves to the delta's version and is bound to the commit's partition; its scope.
+
+    Raises Fenced for a graph of another partition, GraphStopped for any version but the next one.
+    """
     first = scope(delta.graph, 1)
     values = {"version": delta.version, "before": delta.version - 1, "next_community": rows.next_community(delta)}
+    values["partition"] = commit.partition
     found = await tx.run(cypher.NEXT_VERSION, graph=delta.graph, first_scope=first, **values)
     if not found:
-        check_next(delta, (await hold(tx, delta.graph)).version)
+        head = await hold(tx, delta.graph)
+        await bind(tx, delta.graph, commit)
+        check_next(delta, head.version)
     return str(found[0]["scope"])
+
+
+async def bind(tx: Transaction, graph: str, commit: Commit) -> None:
+    """Bind a graph that is there to the commit's partition, if it has no binding. Raises Fenced for another one's."""
+    found = await tx.run(cypher.BIND, graph=graph, partition=commit.partition)
+    check_binding(commit, graph, found[0]["partition"] if found else None)
 
 
 async def set_head(tx: Transaction, graph: str, head: Head) -> None:

@@ -1,7 +1,8 @@
-"""The Ledger port on Neo4j or Memgraph: a node a revision.
+"""The Ledger port on Neo4j or Memgraph: a node a revision, identified by its position in `documents`.
 
-`accept` is two steps, because the log is another system: append, then enter. Whoever dies between the two leaves a
-record that extraction enters when it first sees it; nothing is lost, only entered later.
+`accept` is two steps, because the log is another system: append, then enter. A process that dies between the two leaves
+a record that extraction enters when it first sees it; nothing is lost, only entered later. `accept` gives no number: it
+does not know what else was appended to the partition. `enter` does, which sees a partition's records in order.
 
 Invariant: totals of ends are kept by the transaction that sets an end, and only revisions without one are in the
 indexes that `pending` and `unfinished` read; so counting costs what is counted, not what was ever accepted.
@@ -10,14 +11,16 @@ indexes that `pending` and `unfinished` read; so counting costs what is counted,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from infra.bolt import cypher
-from infra.bolt.codec import key
+from infra.bolt.codec import in_order, key
 from infra.bolt.database import BoltDatabase, Row, Transaction
 from streams.errors import Broken
-from streams.memory.ledger import check_ends
+from streams.memory.ledger import check_ends, other_history
 from streams.messages import DOCUMENTS, split_document_key
 from streams.ports import Delivered, LedgerEntry, Log, Outcome, Position, Record, State
+from streams.revisions import MAX_PARTITIONS, estimate, unnumbered
 
 
 class BoltLedger:
@@ -41,18 +44,25 @@ class BoltLedger:
         await self._enter([_entered(*names, at_, at) for names, at_ in zip(keys, positions, strict=True)])
         return positions
 
-    async def enter(self, delivered: Sequence[Delivered]) -> None:
-        """See Ledger.enter. Raises Rejected when a key is not of the form graph|doc_id. Known ones cost a look-up."""
-        rows = [_entered(*split_document_key(one.record.key), one.position, one.timestamp_ms) for one in delivered]
-        if not rows:
-            return
-        keys = list({row["key"] for row in rows})
-        found = await self._database.ask_each_key(cypher.KNOWN_REVISIONS, keys)
-        if sum(row["found"] for row in found) < len(keys):
-            await self._enter(rows)
+    async def enter(self, delivered: Sequence[Delivered]) -> Sequence[int]:
+        """See Ledger.enter, in one statement. Raises Rejected when a key is not of the form graph|doc_id."""
+        partitions: dict[int, dict[str, Any]] = {}
+        for one in unnumbered(delivered):
+            position = one.delivered.position
+            keys = split_document_key(one.delivered.record.key)
+            row = _entered(*keys, position, one.delivered.timestamp_ms)
+            row |= {"prefix": key(keys[0], ""), "suffix": key("", keys[1])}  # of `_key`
+            batch = partitions.setdefault(position.partition, {"partition": position.partition, "rows": []})
+            batch["rows"].append(row | {"accepted": one.accepted, "latest": one.latest, "repeat": one.repeat})
+            batch["next_offset"] = position.offset + 1
+        if not partitions:
+            return []
+        found = await self._database.ask(cypher.NUMBER, rows=list(partitions.values()), step=MAX_PARTITIONS)
+        numbered = {row["place"]: row for row in found}
+        return [_numbered(one, numbered[_place(one.position)]) for one in delivered]
 
     async def _enter(self, rows: Iterable[Row]) -> None:
-        distinct = sorted({row["key"]: row for row in rows}.values(), key=lambda row: str(row["key"]))
+        distinct = sorted({row["place"]: row for row in rows}.values(), key=lambda row: str(row["place"]))
         await self._database.write(lambda tx: tx.each(cypher.ENTER, distinct))
 
     async def begin(self, graph: str, doc_id: str, revision: int) -> int:
@@ -118,19 +128,32 @@ def _key(graph: str, doc_id: str, revision: int) -> str:
     return key(graph, revision, doc_id)
 
 
-def _entered(graph: str, doc_id: str, position: Position, accepted_ms: int) -> Row:
+def _place(position: Position) -> str:
+    return in_order(position.partition, position.offset)
+
+
+def _entered(graph: str, doc_id: str, position: Position, accepted_ms: int) -> dict[str, Any]:
     return {
-        "key": _key(graph, doc_id, position.offset),
+        "place": _place(position),
         "graph": graph,
         "doc_id": doc_id,
         "document": key(graph, doc_id),
         "partition": position.partition,
         "position": position.offset,
         "accepted_ms": accepted_ms,
+        "estimate": estimate(accepted_ms, position.partition),
     }
+
+
+def _numbered(one: Delivered, row: Row) -> int:
+    wanted = key(*split_document_key(one.record.key))
+    if row["document"] != wanted:
+        raise other_history(one.position, one.record.key, row["document"])
+    return int(row["revision"])
 
 
 def _entry(row: Row) -> LedgerEntry:
     position = Position(row["partition"], row["position"])
-    said = (State(row["state"]), row["reason"], row["attempts"], row["accepted_ms"], row["ended_ms"])
+    times = (row["accepted_ms"], row["ended_ms"])
+    said = (State(row["state"]), row["reason"], row["attempts"], *times, row["revision"])
     return LedgerEntry(row["graph"], row["doc_id"], position, *said)

@@ -88,7 +88,7 @@ class BoltStore:
         announced = await _advance(tx, commit, token)
         # 2.
         for number, part in enumerate(commit.graphs):
-            await self._write_part(tx, part, builds.get(number))
+            await self._write_part(tx, commit, part, builds.get(number))
         # 3.
         await self._ledger.record(tx, commit.outcomes)
         # 4.
@@ -109,17 +109,23 @@ class BoltStore:
 
         await self._database.read(work)
 
-    async def _write_part(self, tx: Transaction, part: GraphCommit, fresh: str | None) -> None:
+    async def _write_part(self, tx: Transaction, commit: Commit, part: GraphCommit, fresh: str | None) -> None:
         graph, delta = part.delta.graph, part.delta
         if fresh is None:
-            await rows.write(tx, await heads.next_version(tx, delta), delta)
+            await rows.write(tx, await heads.next_version(tx, delta, commit), delta)
         else:
             head = await heads.hold(tx, graph)
+            await heads.bind(tx, graph, commit)
             check_next(delta, head.version)
             await self._builds.switch(tx, fresh, delta, head)
             await tx.run(cypher.CLEAR_REPORTS, graph=graph)
         await tx.each(cypher.PUT_STANDINGS, _standing_rows(graph, part.standings), graph=graph)
         await tx.each(cypher.PUT_VERDICTS, _verdict_rows(graph, part.verdicts), graph=graph)
+
+    async def bindings(self, graphs: Sequence[str]) -> Mapping[str, int]:
+        """See GraphStore.bindings."""
+        found = await self._database.ask_each_key(cypher.BINDINGS, list(dict.fromkeys(graphs)))
+        return {row["name"]: row["partition"] for row in found}
 
     async def graphs(self) -> Mapping[str, int]:
         """See GraphStore.graphs."""

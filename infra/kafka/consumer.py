@@ -27,9 +27,11 @@ from aiokafka.errors import (
 )
 from aiokafka.structs import ConsumerRecord
 
+from infra.kafka.address import METADATA_AGE_S
 from infra.kafka.failures import DRIVER_ERRORS, failure
 from streams.errors import GraphtideError
 from streams.ports import Delivered, Position, Record
+from streams.retrying import outcome_of
 
 log = logging.getLogger("graphtide.kafka")
 
@@ -83,6 +85,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self._taken: deque[ConsumerRecord] = deque()
         self._reached: dict[int, int] = {}
         self._to_commit: dict[int, int] = {}
+        self._looked_s = 0.0
 
     # -- Consumer ------------------------------------------------------------------------------------------------------
 
@@ -166,6 +169,8 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
 
     async def _fetch(self, limit: int, timeout_s: float, among: Collection[int] | None) -> None:
         """Take what the driver has of these partitions, waiting at most so long for it, or for a change."""
+        if self._started and self._offsets is not None:
+            await self._take_added_partitions()
         wanted = None if among is None or not self._started else self._held & frozenset(among)
         if self._fetching is not None and wanted != self._fetched:
             await self._stop_fetching()
@@ -211,11 +216,28 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
             await self._driver.start()
             self._driver.assign([TopicPartition(self._topic, number) for number in sorted(partitions)])
             self._held = partitions
+            self._looked_s = asyncio.get_running_loop().time()
             self._moved.set()
             for number, offset in self._offsets.items():
                 if number in partitions:
                     self._go_to(number, offset)
         self._started = True
+
+    async def _take_added_partitions(self) -> None:
+        """Read from its start each partition that the topic was given since: a reader has no group to hand them out."""
+        now = asyncio.get_running_loop().time()
+        if now - self._looked_s < METADATA_AGE_S:
+            return
+        self._looked_s = now
+        partitions = await outcome_of(self._exists(self._topic))
+        if isinstance(partitions, Exception) or partitions <= self._held:
+            return  # with the broker away there is none to add
+        await self._stop_fetching()
+        self._driver.assign([TopicPartition(self._topic, number) for number in sorted(partitions)])
+        self._held = partitions
+        for number, offset in self._reached.items():
+            self._driver.seek(TopicPartition(self._topic, number), offset)
+        self._moved.set()
 
     def _harvest(self) -> None:
         """Move what the driver has handed out to `_taken`."""

@@ -1,7 +1,7 @@
 """The Log port on Apache Kafka.
 
 Producing is idempotent with acks=all; readers see committed records only. Keys choose partitions by murmur2, as Java's
-clients do, so that whoever produces to `documents` directly keeps a document's revisions in one partition, too.
+clients do; nothing depends on other producers doing the same (`streams/revisions.py`, `streams/forwarding.py`).
 
 No topic is made here: a missing one is Broken, and the message names the command. How records are handed to the driver,
 and what becomes of a producer that failed, is in `producing.py`.
@@ -78,7 +78,10 @@ class KafkaLog:
         if not wire:
             return []
         name = self._address.topic(topic)
-        await self._exists(name)
+        partitions = await self._exists(name)
+        for record in records:
+            if record.partition is not None and record.partition not in partitions:
+                raise Rejected(f"a record names partition {record.partition} of {topic}, which has {len(partitions)}")
         return await self._producing.append(topic, name, wire)
 
     def consumer(self, topic: str, group: str) -> KafkaConsumer:
@@ -170,7 +173,7 @@ class KafkaLog:
         limit = BY_NAME[topic].max_message_bytes if topic in BY_NAME else LARGEST_BYTES
         if size + OVERHEAD_BYTES > limit:
             raise Rejected(f"a record for {topic} has {size} bytes, and at most {limit} are taken: split it up")
-        return key, record.value, list(record.headers)
+        return Wire(key, record.value, list(record.headers), record.partition)
 
     # -- connections ---------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaTimeoutError
@@ -21,8 +22,15 @@ from streams.errors import Retryable
 from streams.ports import Position
 
 Sent = asyncio.Future[RecordMetadata]
-Wire = tuple[bytes, bytes | None, list[tuple[str, bytes]]]
-"""Key, value and headers of a record."""
+
+
+class Wire(NamedTuple):
+    """A record as the driver takes it."""
+
+    key: bytes
+    value: bytes | None
+    headers: list[tuple[str, bytes]]
+    partition: int | None
 
 
 class Producing:
@@ -45,8 +53,10 @@ class Producing:
         sent: list[Sent] = []
         try:
             async with asyncio.timeout(self._patience_s):
-                for key, value, headers in wire:
-                    sent.append(await producer.send(name, value, key=key, headers=headers))
+                if wanted := {one.partition for one in wire if one.partition is not None}:
+                    await self._know(producer, name, wanted)
+                for key, value, headers, partition in wire:
+                    sent.append(await producer.send(name, value, key=key, partition=partition, headers=headers))
         except DRIVER_ERRORS as error:
             self._unsettled |= {one for one in sent if not one.done()}
             if not isinstance(error, TimeoutError | KafkaTimeoutError):
@@ -56,6 +66,11 @@ class Producing:
         if any(_has_failed(one) for one in sent):
             self._renounce(producer)
         return [self._position(topic, one) for one in sent if self._is_settled(one, sent)]
+
+    async def _know(self, producer: AIOKafkaProducer, name: str, wanted: set[int]) -> None:
+        """Return when the producer knows the partitions, which are there: its metadata may be older than they are."""
+        while not wanted <= set(await producer.partitions_for(name)):
+            await producer.client.force_metadata_update()
 
     async def close(self) -> None:
         """Let go of every connection. What is unsettled stays so."""

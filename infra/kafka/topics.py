@@ -100,7 +100,7 @@ async def _compared(
     ]
     by_hand = []
     if len(has) < wanted:
-        changes.append(f"add partitions: {wanted} (it has {len(has)}); keys move, so let what is under way end first")
+        changes.append(f"add partitions: {wanted} (it has {len(has)})")
     if len(has) > wanted:
         by_hand.append(f"it has {len(has)} partitions, not {wanted}: Kafka takes none away; leave it, or make it anew")
     replicas = min(len(one["replicas"]) for one in has)

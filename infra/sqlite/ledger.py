@@ -44,16 +44,17 @@ class SqliteLedger:
         offsets = await self._database.write(work, lambda offsets: self._log.grown(DOCUMENTS, offsets))
         return [Position(PARTITION, offset) for offset in offsets]
 
-    async def enter(self, delivered: Sequence[Delivered]) -> None:
-        """See Ledger.enter. Raises Rejected when a key is not of the form graph|doc_id."""
+    async def enter(self, delivered: Sequence[Delivered]) -> Sequence[int]:
+        """See Ledger.enter: offsets. Raises Rejected when a key is not of the form graph|doc_id."""
         for one in delivered:
             check_partition(DOCUMENTS, one.position)
         rows = [(*split_document_key(one.record.key), one.position.offset, one.timestamp_ms) for one in delivered]
         if not rows:
-            return
+            return []
         unknown: bool = await self._database.read(lambda connection: _any_unknown(connection, rows))
         if unknown:
             await self._database.write(lambda connection: _enter(connection, rows))
+        return [one.position.offset for one in delivered]
 
     async def begin(self, graph: str, doc_id: str, revision: int) -> int:
         """See Ledger.begin. Raises Broken for a revision that was never entered."""
@@ -155,7 +156,9 @@ def _any_unknown(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, 
 
 def _entries(connection: sqlite3.Connection, clause: str, values: tuple[object, ...]) -> list[LedgerEntry]:
     return [
-        LedgerEntry(name, doc_id, Position(PARTITION, revision), State(state), reason, attempts, accepted_ms, ended_ms)
+        LedgerEntry(
+            name, doc_id, Position(PARTITION, revision), State(state), reason, attempts, accepted_ms, ended_ms, revision
+        )
         for name, doc_id, revision, state, reason, attempts, accepted_ms, ended_ms in connection.execute(
             f"SELECT {_ENTRY} {clause}",
             values,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from infra.sqlite.database import Database
 from infra.sqlite.many import insert
-from streams.errors import Broken
+from streams.errors import Broken, Rejected
 from streams.memory.arrivals import Arrivals
 from streams.ports import Delivered, Position, Record
 
@@ -81,6 +81,8 @@ class SqliteLog:
         """Append within the caller's transaction, who tells `grown` the offsets once it is durable."""
         if not records:
             return range(0)
+        if any(record.partition not in (None, PARTITION) for record in records):
+            raise Rejected(f"a record names a partition, and topic {topic!r} has one")
         number, end = _reserve(connection, topic, len(records))
         first, at = end - len(records), self._clock_ms()
         rows = [

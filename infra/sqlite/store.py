@@ -14,7 +14,7 @@ from graph.resolution import PairKey
 from infra.sqlite import graphs, rows, snapshot
 from infra.sqlite.database import Database
 from infra.sqlite.ledger import SqliteLedger
-from infra.sqlite.log import SqliteLog
+from infra.sqlite.log import PARTITION, SqliteLog
 from infra.sqlite.many import delete, insert, portions
 from streams.memory.ledger import check_ends
 from streams.memory.store import check_next, check_replacement, check_watermark
@@ -64,6 +64,11 @@ class SqliteGraphStore:
         self._ledger.record(connection, commit.outcomes)
         # 4.
         return self._log.add(connection, DELTAS, commit.notices)
+
+    async def bindings(self, graphs: Sequence[str]) -> Mapping[str, int]:
+        """See GraphStore.bindings: there is one partition."""
+        known = await self.graphs()
+        return {graph: PARTITION for graph in graphs if graph in known}
 
     async def graphs(self) -> Mapping[str, int]:
         """See GraphStore.graphs."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Make and compare the topics on the Kafka cluster; nothing else does.")
 
 Config = Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")]
-Partitions = Annotated[int | None, typer.Option(min=1, max=10_000, help="Partitions, in the place of the table's.")]
+Partitions = Annotated[int | None, typer.Option(min=1, max=4_096, help="Partitions, in the place of the table's.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 

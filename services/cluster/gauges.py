@@ -48,5 +48,11 @@ class PartitionGauges(Collector):
         for number in sorted(self._stage.partitions):
             held.add_metric([str(number)], 1)
             stuck.add_metric([str(number)], 1 if number in troubles else 0)
+        stopped = GaugeMetricFamily(
+            "graphtide_graph_stopped", "1 for a graph whose stored rows cannot be used", labels=["graph"]
+        )
+        for graph in self._stage.stopped:
+            stopped.add_metric([graph], 1)
         yield held
         yield stuck
+        yield stopped

@@ -88,7 +88,7 @@ async def extractor(tools: Tools) -> AsyncIterator[Worker]:
     """Reads `documents`, writes `extractions`."""
     backing = tools.backing
     metrics = Metrics(tools.registry, ("extract",))
-    stage = ExtractStage(backing.log, backing.ledger, tools.models.reading, metrics)
+    stage = ExtractStage(backing.log, backing.ledger, tools.models.reading, metrics, bindings=backing.store.bindings)
     notes: dict[str, str] = {}
     lag = _looking(tools, metrics, [(DOCUMENTS, "extract")], notes)
     async with _tasks({"extract": lambda: backing.extraction(stage), "lag": lag}, notes):

@@ -26,12 +26,17 @@ def now_ms() -> int:
 class MemoryBackend:
     """Log, ledger and store over one state. `clock_ms` is what records and ledger entries are dated by.
 
-    With an `outbox`, notices go there instead of to `deltas`, as where store and log are two systems.
+    With an `outbox`, notices go there instead of to `deltas`, as where store and log are two systems. `by_time` is
+    how revisions are numbered: see MemoryLedger.
     """
 
     def __init__(
-        self, partitions: int = 1, clock_ms: Callable[[], int] = now_ms, outbox: MemoryOutbox | None = None
+        self,
+        partitions: int = 1,
+        clock_ms: Callable[[], int] = now_ms,
+        outbox: MemoryOutbox | None = None,
+        by_time: bool = False,
     ) -> None:
         self.log = MemoryLog(partitions, clock_ms)
-        self.ledger = MemoryLedger(self.log, clock_ms)
+        self.ledger = MemoryLedger(self.log, clock_ms, by_time)
         self.store = MemoryGraphStore(self.log, self.ledger, outbox)

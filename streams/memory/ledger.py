@@ -1,4 +1,7 @@
-"""The reference of the Ledger port: entries by document and revision."""
+"""The reference of the Ledger port: entries by position, and the positions of a document by revision.
+
+`by_time`: numbers are those of `streams/revisions.py`, given by `enter`; else they are offsets, given by `accept`, too.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,22 @@ from dataclasses import replace
 
 from streams.errors import Broken
 from streams.memory.log import MemoryLog
-from streams.messages import DOCUMENTS, split_document_key
+from streams.messages import DOCUMENTS, document_key, split_document_key
 from streams.ports import Delivered, LedgerEntry, Outcome, Position, Record, State
+from streams.revisions import PartitionClock, estimate, number, unnumbered
 
 
 class MemoryLedger:
     """See Ledger."""
 
-    def __init__(self, log: MemoryLog, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, log: MemoryLog, clock_ms: Callable[[], int], by_time: bool = False) -> None:
         self._log = log
         self._clock_ms = clock_ms
-        self._documents: dict[tuple[str, str], dict[int, LedgerEntry]] = {}
+        self._by_time = by_time
+        self._entries: dict[Position, LedgerEntry] = {}
+        self._revisions: dict[tuple[str, str, int], Position] = {}
+        self._documents: dict[tuple[str, str], list[Position]] = {}
+        self._clocks: dict[int, PartitionClock] = {}
 
     async def accept(self, records: Sequence[Record]) -> Sequence[Position]:
         """See Ledger.accept. Raises Rejected when a key is not of the form graph|doc_id."""
@@ -29,26 +37,52 @@ class MemoryLedger:
             self._enter(graph, doc_id, position, at)
         return positions
 
-    async def enter(self, delivered: Sequence[Delivered]) -> None:
+    async def enter(self, delivered: Sequence[Delivered]) -> Sequence[int]:
         """See Ledger.enter. Raises Rejected when a key is not of the form graph|doc_id."""
         keys = [split_document_key(item.record.key) for item in delivered]
+        for key, item in zip(keys, delivered, strict=True):
+            known = self._entries.get(item.position)
+            if known is not None and (known.graph, known.doc_id) != key:
+                raise other_history(item.position, item.record.key, document_key(known.graph, known.doc_id))
         for (graph, doc_id), item in zip(keys, delivered, strict=True):
             self._enter(graph, doc_id, item.position, item.timestamp_ms)
+        if self._by_time:
+            self._number(delivered)
+        return [self._entries[item.position].revision for item in delivered]
+
+    def _number(self, delivered: Sequence[Delivered]) -> None:
+        before, after = dict(self._clocks), dict(self._clocks)
+        for one in unnumbered(delivered):
+            position = one.delivered.position
+            clock = before.get(position.partition, PartitionClock())
+            reached = after.get(position.partition, PartitionClock())
+            time = one.time(clock) if self._entries[position].revision == 0 else 0
+            if time:
+                self._assign(position, number(time, position.partition))
+            next_offset = max(reached.next_offset, position.offset + 1)
+            after[position.partition] = PartitionClock(max(reached.time, time), next_offset)
+        self._clocks = after
+
+    def _assign(self, position: Position, revision: int) -> None:
+        entry = self._entries[position]
+        self._entries[position] = replace(entry, revision=revision)
+        self._revisions[entry.graph, entry.doc_id, revision] = position
 
     async def begin(self, graph: str, doc_id: str, revision: int) -> int:
         """See Ledger.begin. Raises Broken for a revision that was never entered."""
-        entry = self._documents.get((graph, doc_id), {}).get(revision)
-        if entry is None:
+        position = self._revisions.get((graph, doc_id, revision))
+        if position is None:
             raise Broken(f"revision {revision} of document {doc_id!r} in graph {graph!r} is not in the ledger")
-        counted = replace(entry, attempts=entry.attempts + 1)
-        self._documents[graph, doc_id][revision] = counted
+        counted = replace(self._entries[position], attempts=self._entries[position].attempts + 1)
+        self._entries[position] = counted
         return counted.attempts
 
     async def spare(self, graph: str, doc_id: str, revision: int) -> None:
         """See Ledger.spare."""
-        entry = self._documents.get((graph, doc_id), {}).get(revision)
-        if entry is not None:
-            self._documents[graph, doc_id][revision] = replace(entry, attempts=max(0, entry.attempts - 1))
+        position = self._revisions.get((graph, doc_id, revision))
+        if position is not None:
+            entry = self._entries[position]
+            self._entries[position] = replace(entry, attempts=max(0, entry.attempts - 1))
 
     async def conclude(self, outcomes: Sequence[Outcome]) -> None:
         """See Ledger.conclude. An outcome of a revision that was never entered changes nothing."""
@@ -57,8 +91,13 @@ class MemoryLedger:
 
     async def latest(self, graph: str, doc_id: str) -> LedgerEntry | None:
         """See Ledger.latest."""
-        revisions = self._documents.get((graph, doc_id))
-        return revisions[max(revisions)] if revisions else None
+        entries = [self._entries[position] for position in self._documents.get((graph, doc_id), ())]
+        return max(entries, key=self._order, default=None)
+
+    def _order(self, entry: LedgerEntry) -> tuple[int, Position]:
+        if entry.revision or not self._by_time:
+            return entry.revision, entry.position
+        return estimate(entry.accepted_ms, entry.position.partition), entry.position
 
     async def pending(self, graph: str, up_to: Position | None = None) -> int:
         """See Ledger.pending."""
@@ -69,8 +108,7 @@ class MemoryLedger:
 
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
         """See Ledger.unfinished."""
-        entries = (entry for revisions in self._documents.values() for entry in revisions.values())
-        old = [e for e in entries if e.state is State.ACCEPTED and e.accepted_ms < accepted_before_ms]
+        old = [e for e in self._entries.values() if e.state is State.ACCEPTED and e.accepted_ms < accepted_before_ms]
         return sorted(old, key=lambda entry: (entry.accepted_ms, entry.position))[:limit]
 
     async def counts(self, graph: str) -> Mapping[State, int]:
@@ -82,19 +120,29 @@ class MemoryLedger:
         """What `conclude` does, in one step: the store's commit goes through it. Checked ends cannot fail."""
         at = self._clock_ms()
         for outcome in outcomes:
-            revisions = self._documents.get((outcome.graph, outcome.doc_id), {})
-            entry = revisions.get(outcome.revision)
-            if entry is not None and entry.state is State.ACCEPTED:
-                revisions[outcome.revision] = replace(entry, state=outcome.state, reason=outcome.reason, ended_ms=at)
+            position = self._revisions.get((outcome.graph, outcome.doc_id, outcome.revision))
+            if position is not None and self._entries[position].state is State.ACCEPTED:
+                ended = replace(self._entries[position], state=outcome.state, reason=outcome.reason, ended_ms=at)
+                self._entries[position] = ended
 
     def _enter(self, graph: str, doc_id: str, position: Position, at: int) -> None:
-        entry = LedgerEntry(graph, doc_id, position, State.ACCEPTED, "", 0, at, None)
-        self._documents.setdefault((graph, doc_id), {}).setdefault(position.offset, entry)
+        if position in self._entries:
+            return
+        self._entries[position] = LedgerEntry(graph, doc_id, position, State.ACCEPTED, "", 0, at, None, 0)
+        self._documents.setdefault((graph, doc_id), []).append(position)
+        if not self._by_time:
+            self._assign(position, position.offset)
 
     def _of(self, graph: str) -> Iterator[LedgerEntry]:
-        for (name, _), revisions in self._documents.items():
-            if name == graph:
-                yield from revisions.values()
+        return (entry for entry in self._entries.values() if entry.graph == graph)
+
+
+def other_history(position: Position, key: str, known: str) -> Broken:
+    """The error of a position that the ledger knows as another document's."""
+    return Broken(
+        f"documents holds {key[:80]!r} at offset {position.offset} of partition {position.partition}, and the ledger"
+        f" has {known[:80]!r} there: the log and the ledger are not of one history; restore both from one backup"
+    )
 
 
 def check_ends(outcomes: Sequence[Outcome]) -> None:

@@ -35,7 +35,7 @@ class _Partition:
 
 
 class MemoryLog:
-    """Topics of `partitions` partitions each; a key always goes to the same one."""
+    """Topics of `partitions` partitions each; a key goes to the same one until `add_partitions`."""
 
     def __init__(self, partitions: int, clock_ms: Callable[[], int]) -> None:
         self._partitions = partitions
@@ -94,11 +94,23 @@ class MemoryLog:
         return positions
 
     def check(self, records: Sequence[Record]) -> list[int]:
-        """The partition of each record. Raises Rejected for a key that has no UTF-8 form."""
+        """The partition of each record. Raises Rejected for a key that has no UTF-8 form, and for no such partition."""
+        for record in records:
+            if record.partition is not None and not 0 <= record.partition < self._partitions:
+                raise Rejected(f"a record names partition {record.partition}, and the topic has {self._partitions}")
         try:
-            return [zlib.crc32(record.key.encode()) % self._partitions for record in records]
+            return [
+                zlib.crc32(record.key.encode()) % self._partitions if record.partition is None else record.partition
+                for record in records
+            ]
         except UnicodeEncodeError as error:
             raise Rejected(f"a record's key cannot be stored: {error.reason}") from error
+
+    def add_partitions(self, partitions: int) -> None:
+        """Give every topic so many partitions, if it has fewer: keys go elsewhere from now on."""
+        self._partitions = max(self._partitions, partitions)
+        for held in self._topics.values():
+            held.extend(_Partition() for _ in range(self._partitions - len(held)))
 
     def topic(self, topic: str) -> list[_Partition]:
         """The topic's partitions; a topic exists from the first time it is named."""

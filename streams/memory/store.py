@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from graph.records import GraphDelta
 from graph.resolution import PairKey
-from streams.errors import Broken, Fenced
+from streams.errors import Broken, Fenced, GraphStopped
 from streams.memory.ledger import MemoryLedger, check_ends
 from streams.memory.log import MemoryLog
 from streams.memory.outbox import MemoryOutbox
@@ -31,6 +31,7 @@ class MemoryGraphStore:
         self._standings: dict[str, dict[str, Standing]] = {}
         self._reports: dict[str, dict[int, ReportRow]] = {}
         self._verdicts: dict[str, dict[PairKey, bool]] = {}
+        self._bindings: dict[str, int] = {}
 
     async def claim(self, partition: int) -> Watermark:
         """See GraphStore.claim."""
@@ -43,6 +44,7 @@ class MemoryGraphStore:
         check_watermark(commit, self._watermarks.get(commit.partition, NOTHING))
         versions = {name: rows.version for name, rows in self._rows.items()}
         for part in commit.graphs:
+            check_binding(commit, part.delta.graph, self._bindings.get(part.delta.graph))
             check_next(part.delta, versions.get(part.delta.graph, 0))
             versions[part.delta.graph] = part.delta.version
         check_ends(commit.outcomes)
@@ -51,6 +53,7 @@ class MemoryGraphStore:
         self._watermarks[commit.partition] = Watermark(commit.held.epoch, commit.next_offset)
         # 2.
         for part in commit.graphs:
+            self._bindings.setdefault(part.delta.graph, commit.partition)
             self._write(part.delta)
             self._standings.setdefault(part.delta.graph, {}).update(part.standings)
             self._verdicts.setdefault(part.delta.graph, {}).update(part.verdicts)
@@ -67,6 +70,10 @@ class MemoryGraphStore:
             self._rows[delta.graph] = Rows(delta.graph)
             self._reports.pop(delta.graph, None)
         self._rows.setdefault(delta.graph, Rows(delta.graph)).apply(replace(delta, snapshot=False))
+
+    async def bindings(self, graphs: Sequence[str]) -> Mapping[str, int]:
+        """See GraphStore.bindings."""
+        return {graph: self._bindings[graph] for graph in graphs if graph in self._bindings}
 
     async def graphs(self) -> Mapping[str, int]:
         """See GraphStore.graphs."""
@@ -125,10 +132,18 @@ def check_watermark(commit: Commit, stands: Watermark) -> None:
         raise Broken(f"a commit would move partition {commit.partition} back to offset {commit.next_offset}")
 
 
+def check_binding(commit: Commit, graph: str, bound: int | None) -> None:
+    """Raise Fenced when the graph is bound to another partition: its records are that partition's writer's."""
+    if bound is not None and bound != commit.partition:
+        raise Fenced(f"graph {graph!r} is bound to partition {bound}; partition {commit.partition} may not write it")
+
+
 def check_next(delta: GraphDelta, version: int) -> None:
-    """Raise Broken when the delta does not lead from `version` to the next, or a rebuilt graph does not stand there."""
+    """Raise GraphStopped when the delta, or the rebuilt graph, is not the next version."""
     if delta.version != version + 1:
-        raise Broken(f"graph {delta.graph!r} is at version {version}; a delta to {delta.version} cannot follow")
+        raise GraphStopped(
+            delta.graph, f"graph {delta.graph!r} is at version {version}; a delta to {delta.version} cannot follow"
+        )
 
 
 def check_replacement(snapshot: GraphDelta, version: int) -> None:

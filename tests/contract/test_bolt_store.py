@@ -132,7 +132,7 @@ async def test_commit_of_unknown_outcome_is_settled_by_the_watermark(
     remote = await BoltBackend.open(through(wire, graph_server), backend.log, backend.clock_ms)
     walk = Walk(Random(3))
     held, fold = await filled(remote, walk, 3)
-    await backend.ledger.accept([Record("g|a", b"")])
+    revision = await _numbered(backend, "g|a")
     seen: list[bytes] = []
 
     def cut(data: bytes) -> bool:
@@ -145,7 +145,7 @@ async def test_commit_of_unknown_outcome_is_settled_by_the_watermark(
 
     delta = walk.delta()
     fold.apply(delta)
-    outcome, notice = Outcome("g", "a", 0, State.APPLIED), Record("g", b"n")
+    outcome, notice = Outcome("g", "a", revision, State.APPLIED), Record("g", b"n")
     part = GraphCommit(delta, {"a": Standing(0, b"x")})
     wire.on_bytes = cut
     await remote.store.commit(Commit(0, held, held.next_offset + 1, (part,), (outcome,), (notice,)))
@@ -175,6 +175,13 @@ async def test_commit_is_retryable_when_the_database_stays_away(
     await remote.close()
 
 
+async def _numbered(backend: BoltBackend, document: str) -> int:
+    """The number of a revision that was accepted and seen by extraction."""
+    [position] = await backend.ledger.accept([Record(document, b"")])
+    [number] = await backend.ledger.enter([Delivered(position, 1, Record(document, b""))])
+    return number
+
+
 async def test_rivals_for_one_offset_commit_once(backend: BoltBackend) -> None:
     """Several commits that hold the same watermark, at the same time: one goes through, the others are fenced."""
     held = await backend.store.claim(0)
@@ -190,6 +197,8 @@ async def test_partitions_commit_beside_each_other(backend: BoltBackend, log: Me
     folds = {partition: Rows(f"g{partition}") for partition in walks}
     positions = await backend.ledger.accept([Record(f"g{i % 3}|d{i}", b"") for i in range(30)])
     assert {position.partition for position in positions} == {0, 1, 2}
+    delivered = [Delivered(at, 1, Record(f"g{i % 3}|d{i}", b"")) for i, at in enumerate(positions)]
+    numbers = await backend.ledger.enter(delivered)
 
     async def run(partition: int) -> None:
         held = await backend.store.claim(partition)
@@ -197,7 +206,7 @@ async def test_partitions_commit_beside_each_other(backend: BoltBackend, log: Me
         for step, i in enumerate(mine):
             delta = walks[partition].delta()
             folds[partition].apply(delta)
-            outcome = Outcome(f"g{partition}", f"d{i}", positions[i].offset, State.APPLIED)
+            outcome = Outcome(f"g{partition}", f"d{i}", numbers[i], State.APPLIED)
             notices = tuple(Record(f"g{partition}", b"%d" % n) for n in (2 * step, 2 * step + 1))
             await backend.store.commit(
                 Commit(partition, held, step + 1, (GraphCommit(delta, {}),), (outcome,), notices)
@@ -383,9 +392,12 @@ async def test_ledger_is_healed_by_enter_when_accept_died_between_its_steps(
 
 async def test_ledger_counts_one_end_when_rivals_conclude(backend: BoltBackend) -> None:
     """Several processes end the same revisions differently at once: each has one end, and the totals say so."""
-    await backend.ledger.enter([Delivered(Position(0, i), 1, Record(f"g|d{i}", b"")) for i in range(20)])
+    entered = [Delivered(Position(0, i), 1, Record(f"g|d{i}", b"")) for i in range(20)]
+    numbers = list(enumerate(await backend.ledger.enter(entered)))
     ends = [State.APPLIED, State.FAILED, State.SUPERSEDED, State.DELETED]
-    await asyncio.gather(*(backend.ledger.conclude([Outcome("g", f"d{i}", i, end) for i in range(20)]) for end in ends))
+    await asyncio.gather(
+        *(backend.ledger.conclude([Outcome("g", f"d{i}", number, end) for i, number in numbers]) for end in ends)
+    )
     counts = await backend.ledger.counts("g")
     assert sum(counts.values()) == 20 and counts[State.ACCEPTED] == 0
     states = [entry.state for i in range(20) if (entry := await backend.ledger.latest("g", f"d{i}"))]
@@ -395,8 +407,9 @@ async def test_ledger_counts_one_end_when_rivals_conclude(backend: BoltBackend) 
 async def test_ledger_keeps_revisions_of_one_number_apart(backend: BoltBackend) -> None:
     """Offsets repeat over partitions: documents that share one, and ids that hold the key's own mark, do not mix."""
     keys = ["g|a", "g|1/a", "g|a/1", "g|é|x"]
-    await backend.ledger.enter([Delivered(Position(i, 1), 1, Record(key, b"")) for i, key in enumerate(keys)])
-    await backend.ledger.conclude([Outcome("g", "1/a", 1, State.FAILED, "why")])
+    entered = [Delivered(Position(i, 1), 1, Record(key, b"")) for i, key in enumerate(keys)]
+    numbers = await backend.ledger.enter(entered)
+    await backend.ledger.conclude([Outcome("g", "1/a", numbers[1], State.FAILED, "why")])
     found = [await backend.ledger.latest("g", key.partition("|")[2]) for key in keys]
     assert [entry and (entry.position.partition, entry.state) for entry in found] == [
         (0, State.ACCEPTED),

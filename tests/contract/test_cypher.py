@@ -33,7 +33,20 @@ NOT_PORTABLE = (
 
 CLAUSES = re.compile(r"\b(OPTIONAL MATCH|MATCH|UNWIND|MERGE|CREATE|DELETE|SET|REMOVE|WITH|RETURN)\b")
 WRITES = ("MERGE", "CREATE", "DELETE", "SET", "REMOVE")
-FUNCTIONS = {"count", "sum", "max", "collect", "size", "head", "labels", "type", "coalesce", "keys", "range"}
+FUNCTIONS = {
+    "count",
+    "sum",
+    "max",
+    "collect",
+    "size",
+    "head",
+    "labels",
+    "type",
+    "coalesce",
+    "keys",
+    "range",
+    "toString",
+}
 """What both servers have, and means the same on both."""
 
 

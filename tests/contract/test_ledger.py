@@ -12,7 +12,7 @@ import pytest
 from streams.errors import Broken, Rejected
 from streams.messages import DOCUMENTS
 from streams.ports import Delivered, Outcome, Position, Record, State
-from tests.support.backends import WITH_SERVERS, Backend, Clock, opened_for
+from tests.support.backends import WITH_SERVERS, Backend, Clock, accepted, opened_for
 
 ENDS = [state for state in State if state is not State.ACCEPTED]
 
@@ -50,13 +50,13 @@ async def test_ledger_accepts_nothing_when_one_key_is_malformed(backend: Backend
 
 async def test_ledger_leaves_known_revisions_when_they_are_entered_again(backend: Backend) -> None:
     """What came past `accept` is entered with its own time; what is known keeps its end."""
-    [position] = await backend.ledger.accept([Record("g|a", b"1")])
-    await backend.ledger.conclude([Outcome("g", "a", position.offset, State.APPLIED)])
+    [revision] = await accepted(backend, [Record("g|a", b"1")])
+    await backend.ledger.conclude([Outcome("g", "a", revision, State.APPLIED)])
     await backend.log.append(DOCUMENTS, [Record("g|b", b"2")])
     delivered = await backend.log.consumer(DOCUMENTS, "x").poll(5, 0)
     late = Delivered(delivered[1].position, 555, delivered[1].record)
-    for _ in range(2):
-        await backend.ledger.enter([delivered[0], late])
+    numbers = [await backend.ledger.enter([delivered[0], late]) for _ in range(2)]
+    assert numbers[0] == numbers[1] and numbers[0][0] == revision
     first, second = await backend.ledger.latest("g", "a"), await backend.ledger.latest("g", "b")
     assert first is not None and first.state is State.APPLIED
     assert second is not None and (second.state, second.accepted_ms) == (State.ACCEPTED, 555)
@@ -65,29 +65,29 @@ async def test_ledger_leaves_known_revisions_when_they_are_entered_again(backend
 
 async def test_ledger_counts_attempts(backend: Backend) -> None:
     """Each start counts one; a revision that was never entered is refused."""
-    [position] = await backend.ledger.accept([Record("g|a", b"1")])
-    assert [await backend.ledger.begin("g", "a", position.offset) for _ in range(3)] == [1, 2, 3]
-    await backend.ledger.spare("g", "a", position.offset)
-    assert await backend.ledger.begin("g", "a", position.offset) == 3
+    [revision] = await accepted(backend, [Record("g|a", b"1")])
+    assert [await backend.ledger.begin("g", "a", revision) for _ in range(3)] == [1, 2, 3]
+    await backend.ledger.spare("g", "a", revision)
+    assert await backend.ledger.begin("g", "a", revision) == 3
     for _ in range(5):
-        await backend.ledger.spare("g", "a", position.offset)
-    await backend.ledger.spare("g", "nobody", position.offset)
-    assert [await backend.ledger.begin("g", "a", position.offset) for _ in range(3)] == [1, 2, 3]
+        await backend.ledger.spare("g", "a", revision)
+    await backend.ledger.spare("g", "nobody", revision)
+    assert [await backend.ledger.begin("g", "a", revision) for _ in range(3)] == [1, 2, 3]
     entry = await backend.ledger.latest("g", "a")
     assert entry is not None and entry.attempts == 3
-    for graph, doc_id, revision in (("g", "a", 9), ("g", "b", 0), ("h", "a", 0)):
+    for graph, doc_id, number in (("g", "a", revision + 9), ("g", "b", revision), ("h", "a", revision)):
         with pytest.raises(Broken):
-            await backend.ledger.begin(graph, doc_id, revision)
+            await backend.ledger.begin(graph, doc_id, number)
 
 
 async def test_ledger_keeps_the_first_end(backend: Backend, clock: Clock) -> None:
     """A second outcome is ignored, whether it comes in the same call or later."""
-    [position] = await backend.ledger.accept([Record("g|a", b"1")])
+    [revision] = await accepted(backend, [Record("g|a", b"1")])
     clock.now_ms = 3_000
-    failed = Outcome("g", "a", position.offset, State.FAILED, "too long")
-    await backend.ledger.conclude([failed, Outcome("g", "a", position.offset, State.APPLIED)])
+    failed = Outcome("g", "a", revision, State.FAILED, "too long")
+    await backend.ledger.conclude([failed, Outcome("g", "a", revision, State.APPLIED)])
     clock.now_ms = 4_000
-    await backend.ledger.conclude([Outcome("g", "a", position.offset, State.DELETED, "no")])
+    await backend.ledger.conclude([Outcome("g", "a", revision, State.DELETED, "no")])
     entry = await backend.ledger.latest("g", "a")
     assert entry is not None and (entry.state, entry.reason, entry.ended_ms) == (State.FAILED, "too long", 3_000)
 
@@ -103,18 +103,19 @@ async def test_ledger_ignores_outcomes_of_unknown_revisions(backend: Backend) ->
 
 async def test_ledger_names_the_newest_revision(backend: Backend) -> None:
     """Whatever its state, and only of that document in that graph."""
-    await backend.ledger.accept([Record(key, b"") for key in ("g|a", "g|a", "g|b", "h|a")])
-    await backend.ledger.conclude([Outcome("g", "a", 1, State.SUPERSEDED)])
+    _, second, *_ = await accepted(backend, [Record(key, b"") for key in ("g|a", "g|a", "g|b", "h|a")])
+    await backend.ledger.conclude([Outcome("g", "a", second, State.SUPERSEDED)])
     entries = [await backend.ledger.latest(*key) for key in (("g", "a"), ("g", "b"), ("h", "a"), ("h", "b"))]
     assert [entry and entry.position.offset for entry in entries] == [1, 2, 3, None]
 
 
 async def test_ledger_finds_the_unfinished_oldest_first(backend: Backend, clock: Clock) -> None:
     """By the time of acceptance, then by position; ended ones and younger ones are left out."""
+    numbers = {}
     for at, key in ((3_000, "g|a"), (1_000, "g|b"), (2_000, "h|c"), (1_000, "g|d"), (9_000, "g|e")):
         clock.now_ms = at
-        await backend.ledger.accept([Record(key, b"")])
-    await backend.ledger.conclude([Outcome("h", "c", 2, State.APPLIED)])
+        [numbers[key]] = await accepted(backend, [Record(key, b"")], at)
+    await backend.ledger.conclude([Outcome("h", "c", numbers["h|c"], State.APPLIED)])
     found = await backend.ledger.unfinished(9_000, 10)
     assert [entry.doc_id for entry in found] == ["b", "d", "a"]
     assert [entry.doc_id for entry in await backend.ledger.unfinished(9_000, 1)] == ["b"]
@@ -126,18 +127,19 @@ async def test_ledger_counts_as_a_recount_does_when_it_is_used_at_random(backend
     print(f"seed {seed}")
     rng = Random(seed)
     model: list[tuple[str, str, State]] = []
+    numbers: list[int] = []
     for _ in range(60):
         if rng.random() < 0.5:
             keys = [(rng.choice("gh"), rng.choice("abc")) for _ in range(rng.randint(1, 12))]
-            await backend.ledger.accept([Record("|".join(key), b"") for key in keys])
+            numbers += await accepted(backend, [Record("|".join(key), b"") for key in keys])
             model += [(*key, State.ACCEPTED) for key in keys]
         elif model:
             picked = [rng.randrange(len(model)) for _ in range(4)]
-            outcomes = [Outcome(*model[at][:2], at, rng.choice(ENDS)) for at in picked]
+            outcomes = [Outcome(*model[at][:2], numbers[at], rng.choice(ENDS)) for at in picked]
             await backend.ledger.conclude(outcomes)
-            for outcome in outcomes:
-                if model[outcome.revision][2] is State.ACCEPTED:
-                    model[outcome.revision] = (outcome.graph, outcome.doc_id, outcome.state)
+            for at, outcome in zip(picked, outcomes, strict=True):
+                if model[at][2] is State.ACCEPTED:
+                    model[at] = (outcome.graph, outcome.doc_id, outcome.state)
         for graph in "gh":
             counted = Counter(state for name, _, state in model if name == graph)
             assert await backend.ledger.counts(graph) == {state: counted[state] for state in State}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from infra.bolt import BoltAddress, BoltBackend, BoltLedger, BoltStore
 from infra.sqlite import SqliteBackend
 from streams.memory import MemoryBackend, MemoryLog
 from streams.messages import DELTAS
-from streams.ports import Commit
+from streams.ports import Commit, Delivered, Record
 from tests.support.neo4j_server import GraphServer, clear
 
 NAMES = ("memory", "sqlite")
@@ -53,6 +53,13 @@ class _Relayed(BoltStore):
 
 
 Backend = MemoryBackend | SqliteBackend | BoltParts
+
+
+async def accepted(backend: Backend, records: Sequence[Record], at_ms: int = 1_000) -> list[int]:
+    """Accept the records, have extraction see them, and return the numbers of their revisions."""
+    positions = await backend.ledger.accept(records)
+    delivered = [Delivered(position, at_ms, record) for position, record in zip(positions, records, strict=True)]
+    return list(await backend.ledger.enter(delivered))
 
 
 @asynccontextmanager

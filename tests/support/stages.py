@@ -41,6 +41,7 @@ class Seen:
 
     ends: list[tuple[str, State]] = field(default_factory=list)
     retries: int = 0
+    forwards: list[str] = field(default_factory=list)
     efforts: list[tuple[str, Effort]] = field(default_factory=list)
 
     def ended(self, graph: str, state: State) -> None:
@@ -63,6 +64,9 @@ class Seen:
 
     def retried(self, stage: str) -> None:
         self.retries += 1
+
+    def forwarded(self, graph: str) -> None:
+        self.forwards.append(graph)
 
 
 @dataclass

@@ -1,0 +1,104 @@
+"""Documents and graphs that move between partitions: other producers' partitioners, added partitions, stale producers.
+
+The producers here are librdkafka's, whose default partitioner is not the gateway's.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from streams.messages import EXTRACTIONS, decode_extraction
+from tests.recovery.walk import expected_digest, random_body
+from tests.support.cluster import Cluster, until
+from tests.support.disturbing import PARTITIONS, ROLES, disturbed, letters, records
+from tests.support.invariants import Course
+from tests.support.kafka_server import KafkaServer
+from tests.support.neo4j_server import GraphServer
+from tests.support.other_producers import OtherProducer
+
+DOCUMENTS = 12
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(scope="module")
+def cluster(kafka: KafkaServer, graph_server: GraphServer) -> Iterator[Cluster]:
+    with disturbed(kafka, graph_server) as one:
+        yield one
+
+
+def published(course: Course, producer: OtherProducer, rng: random.Random) -> None:
+    """Documents of another producer, known to the model."""
+    for number in range(DOCUMENTS):
+        body = random_body(rng)
+        producer.put(course.graph, f"d{number}", body)
+        course.live[f"d{number}"] = body
+        course.accepted += 1
+
+
+def test_edits_through_the_gateway_replace_what_another_partitioner_published(cluster: Cluster) -> None:
+    """Twelve documents by librdkafka, each edited by HTTP, then edited by librdkafka: the last text is the graph's."""
+    print("seed 11")
+    rng, course = random.Random(11), Course(cluster, "mixed")
+    other = OtherProducer(cluster.kafka)
+    published(course, other, rng)
+    for number in range(DOCUMENTS):
+        course.put(f"d{number}", random_body(rng))
+    course.check()
+    published(course, other, rng)
+    course.check()
+
+
+def test_edits_replace_documents_whose_key_moved_when_partitions_were_added(cluster: Cluster) -> None:
+    """Documents, then more partitions, then edits by the gateway and by a producer that knows the old partitions."""
+    print("seed 12")
+    rng, course = random.Random(12), Course(cluster, "added")
+    stale = OtherProducer(cluster.kafka)
+    published(course, stale, rng)
+    for number in range(DOCUMENTS):
+        course.put(f"d{number}", random_body(rng))
+    course.settle()
+    added = cluster.run("topics", "apply", "--partitions", str(3 * PARTITIONS))
+    assert added.returncode == 0, added.stderr
+    fresh = OtherProducer(cluster.kafka)
+    for number in range(0, DOCUMENTS):
+        body = random_body(rng)
+        (fresh if number % 2 else stale).put(course.graph, f"d{number}", body)
+        course.live[f"d{number}"] = body
+    course.accepted += DOCUMENTS
+    course.check()
+
+
+def test_a_graph_has_one_writer_when_its_records_come_through_two_partitions(cluster: Cluster) -> None:
+    """Two consolidators, and a producer that spreads the extractions of a graph over their partitions, edits apart.
+
+    The extractions are those of another graph, under another name, so that nothing but the topic brings them.
+    """
+    print("seed 13")
+    rng, source, course = random.Random(13), Course(cluster, "whole"), Course(cluster, "spread")
+    cluster.start_all({"consolidate-2": ROLES["consolidate"]})
+    for _ in range(2):
+        for number in range(DOCUMENTS):
+            source.put(f"d{number}", random_body(rng))
+    source.settle()
+    other = OtherProducer(cluster.kafka)
+    for place, one in enumerate(records(cluster, EXTRACTIONS)):
+        if one.record.key == source.graph:
+            moved = replace(decode_extraction(one.record.value or b""), graph=course.graph)
+            other.append(EXTRACTIONS, [(course.graph, moved.encode())], place % PARTITIONS)
+    course.live.update(source.live)
+    expected = expected_digest(course.live)
+    until(lambda: course.request("GET", "/digest").json().get("digest") == expected)
+    for number in range(DOCUMENTS):
+        course.put(f"d{number}", random_body(rng))
+    course.check()
+    source.check()
+    assert letters(cluster, course.graph) == []
+    forwarded = sum(
+        cluster.processes[name].metric("graphtide_records_forwarded_total", 'graph="spread"')
+        for name in ("consolidate", "consolidate-2")
+    )
+    assert forwarded > 0
