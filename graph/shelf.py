@@ -111,6 +111,12 @@ class ReportShelf:
             self._remove(community)
             self._withdrawn.add(community)
 
+    def retire(self, communities: Iterable[int]) -> None:
+        """Let go of these reports; they wait to be written again."""
+        for community in communities:
+            self._remove(community)
+            self._withdrawn.add(community)
+
     def drop(self, communities: Iterable[int]) -> None:
         """The communities are gone."""
         for community in communities:

@@ -75,6 +75,12 @@ class SummaryShelf:
             self._remove(entity)
             self._withdrawn.add(entity)
 
+    def retire(self, entities: Iterable[str]) -> None:
+        """Let go of these summaries; they wait to be written again."""
+        for entity in entities:
+            self._remove(entity)
+            self._withdrawn.add(entity)
+
     def drop(self, entities: Sequence[str]) -> None:
         """These need none any more."""
         for entity in entities:

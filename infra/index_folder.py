@@ -50,6 +50,11 @@ class IndexFolder:
             except IndexNotSaved as error:
                 log.warning("the %s index of graph %s was not saved: %s", kind, graph, error)
 
+    def compact(self, indexes: Indexes) -> None:
+        """See IndexKeeper.compact."""
+        for index in _by_kind(indexes).values():
+            index.compact()
+
     def drop(self, graph: str) -> None:
         """Forget what was saved of a graph whose inner numbers no longer mean the same."""
         shutil.rmtree(self._folder / graph, ignore_errors=True)

@@ -72,6 +72,7 @@ class Settings(BaseSettings):
     budget_cost_per_day: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     budgets: dict[str, BudgetSetting] = {}
     budget_stops_questions: bool = False
+    purge_at: str = Field(default="", pattern=r"^(([01][0-9]|2[0-3]):[0-5][0-9])?$")
     llm_rating_model: str = ""
     reports_lazy: bool = False
     entity_summaries: bool = True

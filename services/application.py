@@ -299,6 +299,19 @@ class Rebuilt:
 
 
 @dataclass(frozen=True, slots=True)
+class Purged:
+    """What a purge deleted, by kind, and the size of the database file with its log before and after.
+
+    `remaining` names what this process cannot purge, and how that is done.
+    """
+
+    removed: Mapping[str, int]
+    size_before_bytes: int
+    size_after_bytes: int
+    remaining: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LetterStatus:
     """A dead letter: what could not be processed, why, and whether somebody has dealt with it (`settled`).
 
@@ -398,6 +411,10 @@ class Application(Protocol):
     async def verify(self, graph: str) -> Verification: ...
 
     async def rebuild(self, graph: str) -> Rebuilt: ...
+
+    async def purge(self) -> Purged:
+        """Delete from the files what deleted documents left there, in all graphs."""
+        ...
 
     async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
         """What could not be processed; in graph "*" the records whose key names no graph. Raises Invalid."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from datetime import time as Time  # noqa: N812 - a time of day; `time` is the module of clocks
 from typing import TYPE_CHECKING
 
 from streams.consolidate import ConsolidateStage
@@ -71,3 +73,16 @@ async def save_now_and_then(views: Views) -> None:
     while True:
         await views.save(least_versions=SAVE_AFTER_VERSIONS)
         await asyncio.sleep(SAVE_EVERY_S)
+
+
+async def purge_nightly(purge: Callable[[], Awaitable[object]], at: str) -> None:
+    """Call `purge` every day at that time, "03:00" (UTC). What it raises is its supervisor's affair."""
+    while True:
+        await asyncio.sleep(seconds_until(at, datetime.now(UTC)))
+        await purge()
+
+
+def seconds_until(at: str, now: datetime) -> float:
+    """Give the seconds from `now` to the next time that the clock says `at`: above 0, at most a day."""
+    today = datetime.combine(now.date(), Time.fromisoformat(at), now.tzinfo)
+    return ((today if today > now else today + timedelta(days=1)) - now).total_seconds()

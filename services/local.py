@@ -27,6 +27,7 @@ from services.application import (
     LetterQuery,
     LetterStatus,
     Piece,
+    Purged,
     Rebuilt,
     Receipt,
     RelatedDocuments,
@@ -157,6 +158,9 @@ class LocalApplication:
 
     async def rebuild(self, graph: str) -> Rebuilt:
         return await self._runtime.upkeep.rebuild(await self._view(graph))
+
+    async def purge(self) -> Purged:
+        return await self._runtime.upkeep.purge()
 
     # -- dead letters --------------------------------------------------------------------------------------------------
 

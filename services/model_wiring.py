@@ -84,6 +84,8 @@ class ModelSet:
     reporter: Reporter = field(default_factory=ExtractiveReporter)
     rater: Rater | None = None
     summarizer: Summarizer | None = None
+    memos: Memos | None = None
+    """Where they remember what they said; None for models that are opened for one question."""
 
     def gates(self) -> Mapping[str, Gate]:
         """What lets calls through to the endpoints there are, by what they are for."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from graph.digest import digest as digest_of
 from graph.records import GraphDelta
 from graph.view import LiveView
-from services.application import Health, Rebuilt, Verification
+from services.application import Health, Purged, Rebuilt, Verification
 from streams import recounting
 from streams.consolidate import ConsolidateStage
 from streams.errors import Broken, DeadlineExceeded, Exhausted
@@ -50,6 +50,8 @@ class Upkeep(Protocol):
 
     async def rebuild(self, view: LiveView) -> Rebuilt: ...
 
+    async def purge(self) -> Purged: ...
+
     def health(self) -> Health: ...
 
 
@@ -64,6 +66,9 @@ class EmbeddedUpkeep:
     extract: ExtractStage
     consolidate: ConsolidateStage
     notes: Mapping[str, str]
+    purger: Callable[[], Awaitable[Purged]]
+    summarizing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while reports are written, so that none of what was deleted is stored during a purge."""
 
     @property
     def waiting(self) -> Mapping[tuple[str, str], str]:
@@ -100,6 +105,10 @@ class EmbeddedUpkeep:
             was, now = await asyncio.to_thread(lambda: (digest_of(before), digest_of(snapshot)))
         return Rebuilt(graph, snapshot.version, was, now, True)
 
+    async def purge(self) -> Purged:
+        async with self.summarizing:
+            return await self.purger()
+
     def _present(self, view: LiveView) -> LiveView:
         """The graph's view as it is now: while we waited for the pause, a rebuild may have put another in its place."""
         return self.views.get(view.graph) or view
@@ -116,6 +125,10 @@ class EmbeddedUpkeep:
 
 
 Asked = asyncio.Future[Reply]
+ELSEWHERE = (
+    "the graph database and the topics: run graphtide purge with the cluster's settings; "
+    "the indexes of other query replicas: set purge_at, or purge each of them"
+)
 
 
 class ClusterUpkeep:
@@ -154,6 +167,11 @@ class ClusterUpkeep:
         reply = await self._ask(view.graph, Kind.REBUILD)
         await self._views.reach(reply.graph, reply.version)
         return Rebuilt(reply.graph, reply.version, reply.stored, reply.recounted, True)
+
+    async def purge(self) -> Purged:
+        """Purge the saved indexes of this process; the rest is not its own."""
+        indexes = await self._views.purge()
+        return Purged({"indexes": indexes}, 0, 0, (ELSEWHERE,))
 
     async def replied(self, reply: Reply) -> None:
         """A reply stands in `deltas`. Cost for whoever asked to verify: the whole graph, in a thread."""

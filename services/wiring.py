@@ -30,6 +30,7 @@ from services.background import (
     check_now_and_then,
     judge_now_and_then,
     look_now_and_then,
+    purge_nightly,
     save_now_and_then,
     start,
     stop,
@@ -37,6 +38,7 @@ from services.background import (
 from services.health import Dependency, Warming, disk, endpoints, silent, storage
 from services.local import LocalApplication
 from services.model_wiring import Memos, ModelSet, open_models, plan
+from services.purging import EmbeddedPurge
 from services.runtime import Runtime
 from services.tracing import traced
 from services.upkeep import EmbeddedUpkeep
@@ -86,7 +88,8 @@ async def open_application(
         stack.push_async_callback(backend.close)
         tally = Tally(registry)
         accounts = Accounts(await SqliteSpending.open(backend.database), chosen.rules, tally)
-        models = open_models(chosen, accounts, await _memos(backend), tally, stack)
+        memos = await _memos(backend)
+        models = replace(open_models(chosen, accounts, memos, tally, stack), memos=memos)
         _check_model(settings.data / MODEL_FILE, models.embedder.name)
         views = Views(IndexFolder(settings.data / "indexes"), load_single_valued(settings.single_valued))
         stack.push_async_callback(views.close)
@@ -100,7 +103,9 @@ async def open_application(
         runtime = replace(runtime, dependencies=_dependencies(settings.data, backend, models))
         writer = ReportWriter(backend.store, models.reporter, due)
         entities = SummaryWriter(backend.store, models.summarizer, due) if models.summarizer else None
-        reports = SummarizeStage(backend.log, views, writer, runtime.metrics, entities=entities)
+        reports = SummarizeStage(
+            backend.log, views, writer, runtime.metrics, entities=entities, writing=upkeep.summarizing
+        )
         stages = {
             "extract": upkeep.extract.run,
             "consolidate": upkeep.consolidate.run,
@@ -109,6 +114,8 @@ async def open_application(
             "lag": lambda: look_now_and_then(lambda: _look(backend, views, runtime.metrics, notes)),
             "communities-check": lambda: check_now_and_then(upkeep.consolidate),
         }
+        if settings.purge_at:
+            stages["purge"] = lambda: purge_nightly(upkeep.purge, settings.purge_at)
         if models.chat is not None and settings.llm_judge:
             from infra.models.openai_judge import OpenAIJudge
 
@@ -146,14 +153,17 @@ def _runtime(
         progress.moved()
 
     notes: dict[str, str] = {}
+    consolidate = ConsolidateStage(backend.log, backend.store, follow, metrics)
+    purger = EmbeddedPurge(backend.database, backend.store, views, models.reading, models.memos, consolidate.paused)
     upkeep = EmbeddedUpkeep(
         backend.log,
         backend.store,
         views,
         progress,
         ExtractStage(backend.log, backend.ledger, models.reading, metrics),
-        ConsolidateStage(backend.log, backend.store, follow, metrics),
+        consolidate,
         notes,
+        purger.run,
     )
     runtime = Runtime(
         log=backend.log,

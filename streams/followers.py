@@ -31,6 +31,10 @@ class IndexKeeper(Protocol):
         """Make the indexes last, as of that version. Failure is logged: they can be built again."""
         ...
 
+    def compact(self, indexes: Indexes) -> None:
+        """Let no vector be left in the indexes of what was removed from them."""
+        ...
+
     def drop(self, graph: str) -> None:
         """Forget what was saved: the graph was rebuilt, and its inner numbers mean something else now."""
         ...
@@ -53,6 +57,7 @@ class Views:
         self._saved: dict[str, int] = {}
         self._moved = asyncio.Event()
         self._opening = ("", 0)
+        self._saving = asyncio.Lock()
 
     def get(self, graph: str) -> LiveView | None:
         return self._views.get(graph)
@@ -129,9 +134,20 @@ class Views:
 
     async def save(self, *, least_versions: int = 1) -> None:
         """Save the indexes of views that moved by that many versions since they were saved."""
-        for graph, view in list(self._views.items()):
-            if view.version - self._saved.get(graph, 0) >= least_versions:
-                self._saved[graph] = await asyncio.to_thread(self._save, view)
+        async with self._saving:
+            for graph, view in list(self._views.items()):
+                if view.version - self._saved.get(graph, 0) >= least_versions:
+                    self._saved[graph] = await asyncio.to_thread(self._save, view)
+
+    async def purge(self) -> int:
+        """Save every index without the vectors of what was removed; how many graphs. Cost: a rebuild of each index."""
+        views = list(self._views.values())
+        async with self._saving:
+            for view in views:
+                await asyncio.to_thread(self._keeper.compact, view.indexes)
+                await asyncio.to_thread(self._keeper.drop, view.graph)  # also if the new ones cannot be saved
+                self._saved[view.graph] = await asyncio.to_thread(self._save, view)
+        return len(views)
 
     async def close(self) -> None:
         """Save what moved, and end all background work."""

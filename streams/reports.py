@@ -122,6 +122,7 @@ class ReportWriter:
         finally:
             for task in tasks:
                 task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)  # what they hold open is closed before the storage is
         if failed:
             raise failed[0]
         return len(rows)

@@ -96,6 +96,7 @@ class SummaryWriter:
         finally:
             for task in tasks:
                 task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)  # what they hold open is closed before the storage is
         for failed in (task.exception() for task in tasks):
             if failed is not None:
                 raise failed

@@ -69,7 +69,9 @@ class SummarizeStage:
         observer: Observer,
         pace: Pace | None = None,
         entities: SummaryWriter | None = None,
+        writing: asyncio.Lock | None = None,
     ) -> None:
+        self.writing = writing or asyncio.Lock()
         self._log = log
         self._views = views
         self._writer = writer
@@ -93,12 +95,14 @@ class SummarizeStage:
                     last.update((one.position.partition, one.position) for one in delivered)
                     _note(delivered, touched)
                 if last and (not delivered or time.monotonic() >= due):
-                    await self._write_all(touched)
+                    async with self.writing:
+                        await self._write_all(touched)
                     touched.clear()
                     await self._done(consumer, last.values())
                     last.clear()
                 if not delivered:
-                    await self._write_wanted()
+                    async with self.writing:
+                        await self._write_wanted()
         finally:
             await consumer.close()
 

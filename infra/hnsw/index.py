@@ -121,6 +121,18 @@ class HnswIndex:
             written = snapshot.write(self._current)
         snapshot.publish(written, version)
 
+    def compact(self) -> None:
+        """Rebuild from the live vectors, so that no dead one is left in memory or in the next snapshot.
+
+        Searches go on. Cost: a rebuild where there are dead vectors, else nothing. Raises what a rebuild raised.
+        """
+        self.settle()
+        with self._lock.write():
+            now = self._current
+            if isinstance(now, HnswGeneration) and now.tombstones and not self._closing.is_set():
+                self._start_rebuild()
+        self.settle()
+
     def settle(self) -> None:
         """Wait until no rebuild is under way or due. Raises what a rebuild raised."""
         while (running := self._running) is not None:
@@ -160,8 +172,11 @@ class HnswIndex:
         else:
             due = len(now) > parameters.exact_below
         if due:
-            self._rebuild = Rebuild(now.live_ids())
-            self._running = self._worker.submit(self._run, self._rebuild)
+            self._start_rebuild()
+
+    def _start_rebuild(self) -> None:
+        self._rebuild = Rebuild(self._current.live_ids())
+        self._running = self._worker.submit(self._run, self._rebuild)
 
     def _run(self, rebuild: Rebuild) -> None:
         fresh = self._empty_generation(rebuild.live)

@@ -41,6 +41,7 @@ class _Write:
     work: Work[Any]
     committed: Callable[[Any], None] | None
     done: asyncio.Future[Any]
+    alone: bool = False
     value: Any = None
     error: Exception | None = None
 
@@ -54,6 +55,7 @@ class Database:
         self._writer = writer
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[_Write | None] = SimpleQueue()
+        self._next: _Write | None = None
         self._closed = False
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
@@ -75,6 +77,14 @@ class Database:
             raise Broken("the database is closed")
         done: asyncio.Future[T] = self._loop.create_future()
         self._queue.put(_Write(work, committed, done))
+        return await done
+
+    async def alone(self, work: Work[T]) -> T:
+        """Run `work` between two transactions of the writer, for statements that cannot be part of one."""
+        if self._closed:
+            raise Broken("the database is closed")
+        done: asyncio.Future[T] = self._loop.create_future()
+        self._queue.put(_Write(work, None, done, alone=True))
         return await done
 
     async def read(self, work: Work[T]) -> T:
@@ -139,10 +149,12 @@ class Database:
 
     def _take(self) -> list[_Write]:
         """Wait for a write, and take those behind it; empty when the database closes."""
-        first = self._queue.get()
+        first, self._next = self._next or self._queue.get(), None
         if first is None:
             return []
         taken = [first]
+        if first.alone:
+            return taken
         while len(taken) < BATCH_LIMIT:
             try:
                 another = self._queue.get_nowait()
@@ -151,11 +163,14 @@ class Database:
             if another is None:
                 self._queue.put(None)
                 break
+            if another.alone:
+                self._next = another
+                break
             taken.append(another)
         return taken
 
     def _left(self) -> list[_Write]:
-        left = []
+        left = [self._next] if self._next is not None else []
         while not self._queue.empty():
             write = self._queue.get()
             if write is not None:
@@ -174,11 +189,14 @@ class Database:
 
     def _together(self, writes: Sequence[_Write]) -> Exception | None:
         """Do the writes in one transaction; when it fails, undo all of it and return why."""
+        alone = len(writes) == 1 and writes[0].alone
         try:
-            self._writer.execute("BEGIN IMMEDIATE")
+            if not alone:
+                self._writer.execute("BEGIN IMMEDIATE")
             for write in writes:
                 write.value = write.work(self._writer)
-            self._writer.execute("COMMIT")
+            if not alone:
+                self._writer.execute("COMMIT")
         except sqlite3.Error as error:
             problem: Exception = failure(error)
             problem.__cause__ = error

@@ -28,12 +28,13 @@ Data = Annotated[Path | None, typer.Option(help="The data folder.  [default: gra
 Config = Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Target = Annotated[Path, typer.Argument(metavar="DIR", help="The backup: a folder that does not exist, or is empty.")]
+URL = "http://127.0.0.1:8080"
 Source = Annotated[Path, typer.Argument(metavar="DIR", help="The backup.")]
 
 
 def add_data_commands(app: typer.Typer) -> None:
     """Register the commands."""
-    for command in (migrate, backup, restore):
+    for command in (migrate, backup, restore, purge):
         app.command()(command)
 
 
@@ -83,6 +84,25 @@ def restore(
 
         manifest = put(directory, settings.data, force=force, on_progress=steps)
     result(_shown(directory, manifest), as_json, show.fields)
+
+
+def purge(
+    url: Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="Where the service is.")] = URL,
+    as_json: AsJson = False,
+) -> None:
+    """Delete from the files what deleted documents left there: text, names, vectors, in all graphs.
+
+    The running service does it, and holds its writers meanwhile: the database file is written anew.
+    """
+    from services.cli import show
+    from services.cli.client import Client
+    from services.cli.connection import CONNECTION
+    from services.cli.terminal import tell
+
+    with Client(url, tell, timeout_s=3600.0, connection=CONNECTION) as client, progress(as_json) as bar:
+        bar("Purging", 0)
+        body = client.post("/v1/purge")
+    result(body, as_json, show.fields)
 
 
 def _migrate_folder(folder: Path, check: bool) -> Json:

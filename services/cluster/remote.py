@@ -32,6 +32,7 @@ from services.application import (
     LetterQuery,
     LetterStatus,
     Piece,
+    Purged,
     Rebuilt,
     Receipt,
     RelatedDocuments,
@@ -144,6 +145,9 @@ class RemoteApplication:
 
     async def rebuild(self, graph: str) -> Rebuilt:
         return value_of(Rebuilt, await _told(self._stub.Rebuild, pb.GraphRef(graph=graph), LONG_S))
+
+    async def purge(self) -> Purged:
+        return value_of(Purged, await _told(self._stub.Purge, pb.PurgeRequest(), LONG_S))
 
     # -- dead letters --------------------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from services.background import (
     check_now_and_then,
     judge_now_and_then,
     look_now_and_then,
+    purge_nightly,
     save_now_and_then,
     start,
     stop,
@@ -140,7 +141,10 @@ async def summarizer(tools: Tools) -> AsyncIterator[Worker]:
         stage = SummarizeStage(backing.log, views, writer, metrics, Pace(trims=False), entities)
         notes: dict[str, str] = {}
         lag = _looking(tools, metrics, [(DELTAS, "summarize")], notes)
-        async with _tasks({"follow": follower.run, "summarize": stage.run, "lag": lag}, notes):
+        runs = {"follow": follower.run, "summarize": stage.run, "lag": lag}
+        if settings.purge_at:
+            runs["purge"] = lambda: purge_nightly(views.purge, settings.purge_at)
+        async with _tasks(runs, notes):
             yield Worker(_told(tools, notes, _freshness(follower)))
 
 
@@ -165,6 +169,8 @@ async def replica(tools: Tools) -> AsyncIterator[Worker]:
             # Somebody has to tell that nobody extracts or consolidates: that is not who does.
             "lag": _looking(tools, metrics, WRITERS, notes, REPLICA_LOOK_S),
         }
+        if settings.purge_at:
+            runs["purge"] = lambda: purge_nightly(views.purge, settings.purge_at)
         if settings.reports_lazy:
             runs["wishes"] = Wishes(backing.log, views).run
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in runs.items()])

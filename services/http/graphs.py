@@ -14,6 +14,7 @@ from services.http.models import (
     DigestBody,
     EntityBody,
     GraphList,
+    PurgedBody,
     RebuiltBody,
     ReportList,
     StatsBody,
@@ -65,6 +66,11 @@ def _add_checks(router: APIRouter, application: Application) -> None:
     async def verify(request: Request, graph: GraphPath) -> Response:
         """Recount everything that is derived, and say what differs."""
         return reply(fields_json(await application.verify(graph_in(request, graph))))
+
+    @router.post("/v1/purge", responses={200: {"model": PurgedBody}, **errors(429, 503)})
+    async def purge() -> Response:
+        """Delete from the files what deleted documents left there, in all graphs. Needs `admin` of every graph."""
+        return reply(fields_json(await application.purge()))
 
     @router.post("/v1/graphs/{graph}/rebuild", responses={200: {"model": RebuiltBody}, **_ERRORS})
     async def rebuild(request: Request, graph: GraphPath) -> Response:

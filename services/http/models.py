@@ -249,6 +249,13 @@ class RebuiltBody(_Said):
     switched: bool
 
 
+class PurgedBody(_Said):
+    removed: dict[str, int] = Field(description="how many were deleted, by kind")
+    size_before_bytes: int = Field(description="of the database file with its log")
+    size_after_bytes: int
+    remaining: list[str] = Field(description="what this process cannot purge, and how that is done")
+
+
 class LetterBody(_Said):
     id: str
     graph: str = Field(description="empty when the record's key names none")

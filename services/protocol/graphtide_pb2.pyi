@@ -479,6 +479,29 @@ class Rebuilt(_message.Message):
     switched: bool
     def __init__(self, graph: _Optional[str] = ..., version: _Optional[int] = ..., before: _Optional[str] = ..., after: _Optional[str] = ..., switched: _Optional[bool] = ...) -> None: ...
 
+class PurgeRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Purged(_message.Message):
+    __slots__ = ("removed", "size_before_bytes", "size_after_bytes", "remaining")
+    class RemovedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    REMOVED_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BEFORE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SIZE_AFTER_BYTES_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_FIELD_NUMBER: _ClassVar[int]
+    removed: _containers.ScalarMap[str, int]
+    size_before_bytes: int
+    size_after_bytes: int
+    remaining: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, removed: _Optional[_Mapping[str, int]] = ..., size_before_bytes: _Optional[int] = ..., size_after_bytes: _Optional[int] = ..., remaining: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class RelatedRequest(_message.Message):
     __slots__ = ("graph", "id", "count")
     GRAPH_FIELD_NUMBER: _ClassVar[int]

@@ -105,6 +105,11 @@ class GraphtideStub:
                 request_serializer=services_dot_protocol_dot_graphtide__pb2.GraphRef.SerializeToString,
                 response_deserializer=services_dot_protocol_dot_graphtide__pb2.Rebuilt.FromString,
                 _registered_method=True)
+        self.Purge = channel.unary_unary(
+                '/graphtide.v1.Graphtide/Purge',
+                request_serializer=services_dot_protocol_dot_graphtide__pb2.PurgeRequest.SerializeToString,
+                response_deserializer=services_dot_protocol_dot_graphtide__pb2.Purged.FromString,
+                _registered_method=True)
         self.ListGraphs = channel.unary_unary(
                 '/graphtide.v1.Graphtide/ListGraphs',
                 request_serializer=services_dot_protocol_dot_graphtide__pb2.ListGraphsRequest.SerializeToString,
@@ -231,6 +236,13 @@ class GraphtideServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Purge(self, request, context):
+        """Deletes from the files what deleted documents left there, in all graphs.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListGraphs(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -336,6 +348,11 @@ def add_GraphtideServicer_to_server(servicer, server):
                     servicer.Rebuild,
                     request_deserializer=services_dot_protocol_dot_graphtide__pb2.GraphRef.FromString,
                     response_serializer=services_dot_protocol_dot_graphtide__pb2.Rebuilt.SerializeToString,
+            ),
+            'Purge': grpc.unary_unary_rpc_method_handler(
+                    servicer.Purge,
+                    request_deserializer=services_dot_protocol_dot_graphtide__pb2.PurgeRequest.FromString,
+                    response_serializer=services_dot_protocol_dot_graphtide__pb2.Purged.SerializeToString,
             ),
             'ListGraphs': grpc.unary_unary_rpc_method_handler(
                     servicer.ListGraphs,
@@ -741,6 +758,33 @@ class Graphtide:
             '/graphtide.v1.Graphtide/Rebuild',
             services_dot_protocol_dot_graphtide__pb2.GraphRef.SerializeToString,
             services_dot_protocol_dot_graphtide__pb2.Rebuilt.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Purge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/graphtide.v1.Graphtide/Purge',
+            services_dot_protocol_dot_graphtide__pb2.PurgeRequest.SerializeToString,
+            services_dot_protocol_dot_graphtide__pb2.Purged.FromString,
             options,
             channel_credentials,
             insecure,

@@ -19,6 +19,7 @@ from services.application import (
     Health,
     LetterList,
     LetterStatus,
+    Purged,
     Rebuilt,
     RelatedDocuments,
     Usage,
@@ -67,6 +68,7 @@ Said = (
     | GraphStats
     | Digest
     | Verification
+    | Purged
     | Rebuilt
     | Health
     | LetterStatus

@@ -24,6 +24,7 @@ from services.application import (
     LetterList,
     LetterQuery,
     LetterStatus,
+    Purged,
     Rebuilt,
     RelatedDocuments,
     Usage,
@@ -214,6 +215,12 @@ def rebuilt_message(said: Rebuilt) -> pb.Rebuilt:
     return pb.Rebuilt(
         graph=said.graph, version=said.version, before=said.before, after=said.after, switched=said.switched
     )
+
+
+def purged_message(said: Purged) -> pb.Purged:
+    """What a purge deleted."""
+    sizes = {"size_before_bytes": said.size_before_bytes, "size_after_bytes": said.size_after_bytes}
+    return pb.Purged(removed=dict(said.removed), **sizes, remaining=said.remaining)
 
 
 def related_message(found: RelatedDocuments) -> pb.RelatedList:

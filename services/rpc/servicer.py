@@ -31,6 +31,7 @@ from services.rpc.conversion import (
     letter_message,
     letter_query,
     letters_message,
+    purged_message,
     question_value,
     rebuilt_message,
     related_message,
@@ -138,6 +139,11 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
         async with told_to(context):
             said = await self._application.rebuild(graph_name(request.graph))
         return rebuilt_message(said)
+
+    async def Purge(self, _: pb.PurgeRequest, context: ServicerContext) -> pb.Purged:  # noqa: N802
+        async with told_to(context):
+            said = await self._application.purge()
+        return purged_message(said)
 
     async def ListGraphs(self, _: pb.ListGraphsRequest, context: ServicerContext) -> pb.GraphList:  # noqa: N802
         async with told_to(context):

@@ -78,7 +78,14 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 NEEDED = {
     "read": ["GET /v1/graphs", "POST /v1/graphs/{graph}/query", "GET /v1/graphs/{graph}/stats", "Query", "QueryStream"],
     "write": ["PUT /v1/graphs/{graph}/documents/{id}", "DELETE /v1/graphs/{graph}/documents/{id}", "Publish", "Delete"],
-    "admin": ["POST /v1/graphs/{graph}/verify", "POST /v1/graphs/{graph}/rebuild", "Verify", "Rebuild"],
+    "admin": [
+        "POST /v1/graphs/{graph}/verify",
+        "POST /v1/graphs/{graph}/rebuild",
+        "POST /v1/purge",
+        "Verify",
+        "Rebuild",
+        "Purge",
+    ],
     "metrics": ["GET /metrics"],
 }
 """What these need, said once more by hand: the table below believes what the code says."""
@@ -206,6 +213,11 @@ async def test_call_answers_as_the_policy_says_when_credentials_differ(house: Ho
             status, body = await called(channel, call, SECRET, headers)
             assert (status, json.loads(body)["error"]["code"]) == ("UNAUTHENTICATED", "unauthenticated"), name
         assert (await called(channel, call, SECRET, {"x-api-key": lesser}))[0] == "PERMISSION_DENIED"
+        if call.name == "Purge":  # type: ignore[attr-defined] # of all graphs at once
+            assert (await called(channel, call, SECRET, {"x-api-key": key}))[0] == "PERMISSION_DENIED"
+            every = house.keys.add("everywhere", "*", action.value)
+            assert (await called(channel, call, SECRET, {"x-api-key": every}))[0] not in denied
+            return
         assert (await called(channel, call, SECRET, {"x-api-key": key}))[0] not in denied
         assert (await called(channel, call, SECRET, {"authorization": f"Bearer {bearer}"}))[0] not in denied
         if "graph" in call.input_type.fields_by_name:  # type: ignore[attr-defined]

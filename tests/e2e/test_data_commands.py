@@ -13,6 +13,7 @@ from pathlib import Path
 from infra.sqlite.connection import SCHEMA_VERSION
 from infra.sqlite.folder import DATABASE
 from tests.support.old_data import RECORDINGS
+from tests.support.processes import service
 
 OLD = RECORDINGS[-1]
 
@@ -40,6 +41,15 @@ def test_migrate_says_and_raises_the_schema(tmp_path: Path) -> None:
         connection.commit()
     assert "restore a backup" in run("migrate", "--data", str(folder), code=1).stderr
     assert "--data" in run("migrate", "--data", str(tmp_path / "nothing"), code=2).stderr
+
+
+def test_purge_asks_the_running_service(tmp_path: Path) -> None:
+    """It says what was deleted; without a service it says how to start one."""
+    folder = OLD.unpack(tmp_path / "data")
+    with service(folder) as running:
+        purged = json.loads(run("purge", "--url", running.url, "--json").stdout)
+        assert purged["removed"]["indexes"] == 2 and purged["size_after_bytes"] > 0
+    assert "graphtide serve" in run("purge", "--url", running.url, code=4).stderr
 
 
 def test_backup_and_restore_say_what_they_hold(tmp_path: Path) -> None:

@@ -114,6 +114,8 @@ async def test_graph_views_agree_with_each_other(stub: GraphtideStub) -> None:
     assert (verified.digest, verified.recounted, list(verified.differences)) == (digest.digest, digest.digest, [])
     rebuilt = await stub.Rebuild(ref)
     assert (rebuilt.before, rebuilt.after, rebuilt.switched) == (digest.digest, digest.digest, True)
+    purged = await stub.Purge(pb.PurgeRequest())
+    assert purged.removed and purged.size_after_bytes > 0
 
 
 async def test_unknown_graph_is_not_found_when_asked_for(stub: GraphtideStub) -> None:

@@ -172,6 +172,8 @@ async def test_graph_views_have_the_shapes_of_the_description(http: httpx.AsyncC
     assert (verified["digest"], verified["recounted"], verified["differences"]) == (digest["digest"],) * 2 + ([],)
     rebuilt = said(models.RebuiltBody, await http.post("/v1/graphs/notes/rebuild"))
     assert (rebuilt["before"], rebuilt["after"], rebuilt["switched"]) == (digest["digest"],) * 2 + (True,)
+    purged = said(models.PurgedBody, await http.post("/v1/purge"))
+    assert purged["removed"] and purged["size_after_bytes"] > 0  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(

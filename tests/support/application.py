@@ -22,6 +22,7 @@ from services.application import (
     LetterQuery,
     LetterStatus,
     Piece,
+    Purged,
     RankedPassage,
     Rebuilt,
     Receipt,
@@ -153,6 +154,10 @@ class InMemoryApplication:
         await self._pass()
         digest = self._sha(self._known(graph))
         return Rebuilt(graph, self._version[graph], digest, digest, True)
+
+    async def purge(self) -> Purged:
+        await self._pass()
+        return Purged({"dead_letters": 1, "memo_entries": 2}, 4096, 2048, ("the topics",))
 
     async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
         await self._pass()

@@ -100,6 +100,9 @@ class ExactKeeper:
     def save(self, graph: str, indexes: Indexes, version: int) -> None:
         """Nothing lasts."""
 
+    def compact(self, indexes: Indexes) -> None:
+        """Brute force keeps nothing of what was removed."""
+
     def drop(self, graph: str) -> None:
         """Nothing lasted."""
 
