@@ -68,6 +68,8 @@ class LiveView:
         self.summaries = SummaryShelf()
         self.documents: dict[str, DocumentRow] = {}
         self.chunks: dict[int, Chunk] = {}
+        self.text_bytes = 0
+        """UTF-8 bytes of all passages."""
         self.chunk_numbers: dict[str, int] = {}
         self.labels: dict[int, Label] = {}
         self.names: dict[str, set[int]] = {}
@@ -146,7 +148,9 @@ class LiveView:
             self.documents.pop(doc_id, None)
         for chunk in gone.chunks:
             self._forget_contents(chunk)
-            gone_id = self.chunks.pop(chunk).chunk_id
+            popped = self.chunks.pop(chunk)
+            self.text_bytes -= len(popped.text.encode())
+            gone_id = popped.chunk_id
             del self.chunk_numbers[gone_id]
             self._withdraw(gone_id)
         for pair in gone.same_as:
@@ -210,6 +214,7 @@ class LiveView:
                 fresh = Chunk(row.chunk_id, row.doc_id, row.ordinal, row.text, row.vector)
                 fresh.title, fresh.description = row.title, row.description
                 self.chunks[row.chunk] = fresh
+                self.text_bytes += len(row.text.encode())
             else:
                 del self.chunk_numbers[held.chunk_id]
                 if held.chunk_id != row.chunk_id:

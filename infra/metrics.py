@@ -37,6 +37,7 @@ OTHER = "other"
 CHANGES = ("chunk", "label", "relation", "entity", "edge", "same-as")
 WORK = ("triangles", "community-units", "community-links")
 ENDS = tuple(state.value for state in State if state is not State.ACCEPTED)
+QUOTAS = ("documents", "bytes", "graphs")
 _ERRORS = (Broken, DeadlineExceeded, Exhausted, Invalid, NotFound, Overloaded, Rejected, Retryable)
 STATUSES = ("answered", "broken-off", *(kind.__name__ for kind in _ERRORS))
 """How a question can end."""
@@ -149,6 +150,14 @@ class Metrics:
         self._stopped = Gauge(
             "graphtide_stage_stopped", "1 while a stage does not go on and says why", ["stage"], registry=self.registry
         )
+        self._quotas = Counter(
+            "graphtide_quota_refusals",
+            "Requests that were refused because a key's graphs hold as much as it may store",
+            ["quota"],
+            registry=self.registry,
+        )
+        for quota in QUOTAS:
+            self._quotas.labels(quota)
         self._latest: dict[str, deque[float]] = {}
         for stage in stages:
             self._retries.labels(stage)
@@ -247,6 +256,10 @@ class Metrics:
 
     def stopped(self, stage: str, stands: bool) -> None:
         self._stopped.labels(stage).set(int(stands))
+
+    def over_quota(self, quota: str) -> None:
+        """Count a request that one of QUOTAS refused."""
+        self._quotas.labels(quota).inc()
 
     def event_to_queryable_ms(self, graph: str) -> dict[str, float]:
         """p50, p95 and p99 of the latest revisions since the process started; empty when there were none."""

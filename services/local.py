@@ -36,12 +36,13 @@ from services.application import (
 from services.asking import Questions
 from services.explaining import explain_entity, explain_related
 from services.health import with_dependencies
+from services.quotas import Entering, Quotas
 from services.runtime import Limits, Runtime
 from services.spending import spending, usage
 from services.stating import document_status
 from services.upkeep import rows_of
 from streams.errors import NotFound, Overloaded
-from streams.messages import DocumentMessage, document_key
+from streams.messages import DocumentMessage, document_key, split_document_key
 from streams.ports import LedgerEntry, Position, Record, State
 from streams.progress import token
 from streams.tracing import Kind, Span, carried, span
@@ -53,6 +54,7 @@ class LocalApplication:
     def __init__(self, runtime: Runtime, limits: Limits | None = None) -> None:
         self._runtime = runtime
         self._limits = limits or Limits()
+        self._quotas = Quotas(runtime)
         self._questions = Questions(runtime, self._limits.running_queries)
 
     # -- documents -----------------------------------------------------------------------------------------------------
@@ -60,7 +62,8 @@ class LocalApplication:
     async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:
         for graph in {document.graph for document in documents}:
             await self._refuse_when_behind(graph)
-        with _published(documents):
+        entering = [Entering(one.graph, one.doc_id, len(one.text.encode())) for one in documents]
+        with _published(documents), await self._quotas.admit(entering):
             headers = carried()
             records = [Record(document.key, document.encode(), headers) for document in documents]
             return Receipt(token(await self._runtime.ledger.accept(records)), len(records))
@@ -178,8 +181,10 @@ class LocalApplication:
         return await letters.dropped(self._runtime.log, graph, letter_id)
 
     async def _accept(self, record: Record) -> Position:
-        [position] = await self._runtime.ledger.accept([record])
-        return position
+        graph, doc_id = split_document_key(record.key)
+        with await self._quotas.admit([Entering(graph, doc_id, len(record.value or b""))]):
+            [position] = await self._runtime.ledger.accept([record])
+            return position
 
     async def health(self) -> Health:
         return await with_dependencies(self._runtime.upkeep.health(), self._runtime.dependencies)

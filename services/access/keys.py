@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from services.access.policy import Action, Allowance, Principal
+from services.access.policy import Action, Allowance, Principal, Quota
 from streams.errors import Broken
 
 PREFIX = "gt_"
@@ -31,6 +31,7 @@ _ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _FIELDS = frozenset(
     {"name", "id", "hash", "graphs", "actions", "created", "expires"}
     | {"requests_per_second", "burst", "max_body_bytes"}
+    | {"max_documents", "max_bytes", "max_graphs"}
 )
 
 
@@ -112,9 +113,15 @@ def _read(entry: Mapping[str, object], place: str) -> ApiKey:
         _number(entry, "requests_per_second", place),
         int(_number(entry, "burst", place)),
         int(_number(entry, "max_body_bytes", place)),
+        quota_of(entry, place),
     )
     who = Principal(name, graphs_of(entry.get("graphs"), place), actions_of(entry.get("actions"), place), allowance)
     return ApiKey(key_id, hashed, who, _moment(entry.get("expires"), place))
+
+
+def quota_of(entry: Mapping[str, object], place: str) -> Quota:
+    """The quota among the fields of a key, or of a token's claim. Raises Broken."""
+    return Quota(*(int(_number(entry, name, place)) for name in ("max_documents", "max_bytes", "max_graphs")))
 
 
 def graphs_of(value: object, place: str) -> tuple[str, ...]:

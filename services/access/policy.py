@@ -27,6 +27,20 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Quota:
+    """How much the graphs that one caller may write hold together, whoever wrote it. 0: no limit."""
+
+    documents: int = 0
+    size_bytes: int = 0
+    """UTF-8 bytes of the documents' text."""
+    graphs: int = 0
+    """Graphs that hold a document."""
+
+    def __bool__(self) -> bool:
+        return bool(self.documents or self.size_bytes or self.graphs)
+
+
+@dataclass(frozen=True, slots=True)
 class Allowance:
     """How much one caller may ask for. 0: no limit of its own."""
 
@@ -34,6 +48,7 @@ class Allowance:
     burst: int = 0
     """Requests that may come at once; 0: one second's worth, at least one."""
     max_body_bytes: int = 0
+    quota: Quota = Quota()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from typing import Any
 import jwt
 from jwt.algorithms import get_default_algorithms
 
-from services.access.keys import KEY_NAME, actions_of, graphs_of
-from services.access.policy import Principal
+from services.access.keys import KEY_NAME, actions_of, graphs_of, quota_of
+from services.access.policy import Allowance, Principal
 from services.access.watched_file import WatchedFile
 from services.protocol.statuses import Unauthenticated
 from streams.errors import Broken
@@ -106,7 +106,10 @@ def _principal(claims: Mapping[str, Any], claim: str) -> Principal:
     subject = claims.get("sub")
     name = subject if isinstance(subject, str) and KEY_NAME.fullmatch(subject) else "token"
     try:
-        return Principal(name, graphs_of(given.get("graphs"), claim), actions_of(given.get("actions"), claim))
+        allowance = Allowance(quota=quota_of(given, claim))
+        return Principal(
+            name, graphs_of(given.get("graphs"), claim), actions_of(given.get("actions"), claim), allowance
+        )
     except Broken as error:
         raise Unauthenticated(f"the token's claim {error}") from None
 

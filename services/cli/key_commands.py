@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +32,9 @@ def create(  # noqa: PLR0913, PLR0917 -- the options of a command are its parame
     expires_days: Annotated[float | None, typer.Option(min=0, max=36500, help="Days until it expires.")] = None,
     requests_per_second: Annotated[float, typer.Option(min=0, help="Its limit; 0: the setting's.")] = 0.0,
     max_body_bytes: Annotated[int, typer.Option(min=0, help="Its largest body; 0: the setting's.")] = 0,
+    max_documents: Annotated[int, typer.Option(min=0, help="Most documents in its graphs together; 0: any.")] = 0,
+    max_bytes: Annotated[int, typer.Option(min=0, help="Most bytes of text in its graphs together; 0: any.")] = 0,
+    max_graphs: Annotated[int, typer.Option(min=0, help="Most graphs with documents among its own; 0: any.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Make a key and print it, this once. Without --action it may read; --graph must be said."""
@@ -43,6 +47,7 @@ def create(  # noqa: PLR0913, PLR0917 -- the options of a command are its parame
         raise CommandError("say which graphs: --graph NAME, or a pattern such as --graph 'team-*'", USAGE)
     actions = tuple(each.value for each in action or (Action.READ,))
     wanted = keys.Wanted(name, tuple(graph), actions, expires_days, requests_per_second, max_body_bytes)
+    wanted = replace(wanted, max_documents=max_documents, max_bytes=max_bytes, max_graphs=max_graphs)
     made = keys.create(_file(file), wanted)
     result(made, as_json, show.fields)
     tell("This is the only time the key is shown. It is given in GRAPHTIDE_API_KEY, or as Authorization: Bearer …")

@@ -20,6 +20,7 @@ from services.cli.exits import NOT_FOUND, USAGE, CommandError
 from streams.errors import Broken
 
 _TABLE = re.compile(r"(?m)^(?=\[\[key\]\])")
+_QUOTA = ("max_documents", "max_bytes", "max_graphs")
 _HEADER = (
     "# Kept by graphtide keys create and revoke; may be edited, too. The service reads it again when it\n# changes.\n"
 )
@@ -35,6 +36,9 @@ class Wanted:
     expires_days: float | None = None
     requests_per_second: float = 0.0
     max_body_bytes: int = 0
+    max_documents: int = 0
+    max_bytes: int = 0
+    max_graphs: int = 0
 
 
 def create(file: Path, wanted: Wanted) -> Json:
@@ -91,6 +95,9 @@ def _table(wanted: Wanted, key_id: str, hashed: str) -> str:
         lines.append(f"requests_per_second = {wanted.requests_per_second:g}")
     if wanted.max_body_bytes:
         lines.append(f"max_body_bytes = {wanted.max_body_bytes}")
+    for name in _QUOTA:
+        if getattr(wanted, name):
+            lines.append(f"{name} = {getattr(wanted, name)}")
     return "\n".join(lines) + "\n"
 
 
@@ -107,6 +114,9 @@ def _shown(key: ApiKey) -> Json:
         shown["requests_per_second"] = who.allowance.requests_per_second
     if who.allowance.max_body_bytes:
         shown["max_body_bytes"] = who.allowance.max_body_bytes
+    quota = who.allowance.quota
+    figures = zip(_QUOTA, (quota.documents, quota.size_bytes, quota.graphs), strict=True)
+    shown |= {name: figure for name, figure in figures if figure}
     return shown
 
 

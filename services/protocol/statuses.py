@@ -50,6 +50,10 @@ class Forbidden(QueryError):
     """The credential is valid, and was not given what the request asks for."""
 
 
+class QuotaExceeded(Forbidden):
+    """The graphs of the credential hold as much as it may store. Waiting does not help."""
+
+
 class Unready(Retryable):
     """The process that was asked is starting. Nothing was done, and another one may be able to."""
 
@@ -103,6 +107,7 @@ STATUSES: dict[type[GraphtideError], Status] = {
     TooLarge: Status("too_large", 413, "OUT_OF_RANGE"),
     Unauthenticated: Status("unauthenticated", 401, "UNAUTHENTICATED"),
     Forbidden: Status("forbidden", 403, "PERMISSION_DENIED"),
+    QuotaExceeded: Status("quota_exceeded", 403, "PERMISSION_DENIED"),
     SlowBody: Status("slow_body", 408, "DEADLINE_EXCEEDED"),
     AllRejected: Status("all_rejected", 422, "INVALID_ARGUMENT"),
 }

@@ -9,6 +9,7 @@ import pytest
 
 from services.access.exposure import key_file
 from services.access.keys import KeyRing, new_key, read_keys
+from services.access.policy import Quota
 from services.cli import keys
 from services.cli.exits import CommandError
 from streams.errors import Broken
@@ -121,3 +122,19 @@ def test_file_that_goes_away_leaves_its_keys_in_force_and_says_so(tmp_path: Path
     assert not watched.problem
     with pytest.raises(Broken, match="cannot be read"):
         key_file(str(tmp_path / "none.toml"))
+
+
+def test_quota_is_kept_in_the_file_and_shown(tmp_path: Path) -> None:
+    """As it was made; a key without one has none, and one that is no number is refused."""
+    file = tmp_path / "keys.toml"
+    wanted = keys.Wanted("tenant", ("t-*",), ("write",), max_documents=10, max_bytes=1 << 30, max_graphs=2)
+    key = str(keys.create(file, wanted)["key"])
+    found = KeyRing(read_keys(file.read_text(), "file")).find(key)
+    assert found is not None and found.who.allowance.quota == Quota(10, 1 << 30, 2)
+    [shown] = keys.listed(file)["keys"]
+    assert (shown["max_documents"], shown["max_bytes"], shown["max_graphs"]) == (10, 1 << 30, 2)
+    free = str(keys.create(file, keys.Wanted("free", ("*",), ("write",)))["key"])
+    unbound = KeyRing(read_keys(file.read_text(), "file")).find(free)
+    assert unbound is not None and not unbound.who.allowance.quota
+    with pytest.raises(Broken, match="max_graphs must be a number"):
+        read_keys(file.read_text().replace("max_graphs = 2", "max_graphs = true"), "file")
