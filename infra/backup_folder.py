@@ -18,11 +18,11 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from infra.private_files import PRIVATE_FILE, PRIVATE_FOLDER
 from streams.errors import Broken
 
 MANIFEST = "manifest.json"
 FORMAT = 1
-PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 COPY_BYTES = 1 << 20
 
 Progress = Callable[[str, int, int], None]

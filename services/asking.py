@@ -1,7 +1,8 @@
 """Questions, from being asked to the answer's last piece: their places, their deadline, their span and their bill.
 
 What is found is `services/retrieving.py`'s affair, how it is written that of `services/synthesis.py`. Invariant: a
-question holds one of the places from the moment it is taken to its last piece, however it ends, and only that long.
+question holds one of the places from its retrieval to its last piece, however it ends, and none while it waits for a
+token.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ class Questions:
 
     async def answered(self, graph: str, ask: Ask) -> Answer:
         who = _asker(graph)
-        with paid_by(who), _asked(graph, ask) as asked:
-            async with self._slot(graph, ask), _deadline(ask, self._until(ask)):
-                retrieved, used = await self._retrieve(graph, ask)
-                _answered(asked, retrieved)
-                whole = await self._written(ask, used) if ask.generate else None
+        with paid_by(who), _asked(graph, ask) as asked, self._counted(graph, ask):
+            async with _deadline(ask, self._until(ask)):
+                await self._wait(graph, ask)
+                with self.place():
+                    retrieved, used = await self._retrieve(graph, ask)
+                    _answered(asked, retrieved)
+                    whole = await self._written(ask, used) if ask.generate else None
         return self._billed(answer(retrieved, whole), who)
 
     async def _written(self, ask: Ask, used: Material) -> Written:
@@ -47,8 +50,11 @@ class Questions:
 
     async def streamed(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
         until, who = self._until(ask), _asker(graph)
-        with ending(_asked(graph, ask)) as asked:
-            async with self._slot(graph, ask):
+        with ending(_asked(graph, ask)) as asked, self._counted(graph, ask):
+            with asked.current():
+                async with _deadline(ask, until):
+                    await self._wait(graph, ask)
+            with self.place():
                 with paid_by(who), asked.current():
                     async with _deadline(ask, until):
                         retrieved, used = await self._retrieve(graph, ask)
@@ -86,13 +92,16 @@ class Questions:
         """The answer with what the calls on its behalf came to, whoever made them."""
         return replace(given, usage=usage(who.bill.llm, self._runtime.accounts)) if who.bill else given
 
-    async def _retrieve(self, graph: str, ask: Ask) -> tuple[Retrieved, Material]:
+    async def _wait(self, graph: str, ask: Ask) -> None:
+        """Wait until the graph includes the token of the question, without a place. Raises Invalid, NotFound."""
         if ask.mode not in MODES:
             raise Invalid("mode", f"{ask.mode!r} is not a mode; there are {', '.join(sorted(MODES))}")
         await self._runtime.known(graph)
         if ask.after:
             with span("wait"):
                 await self._runtime.progress.reach(graph, ask.after, ask.timeout_s, self._runtime.upkeep.refusal)
+
+    async def _retrieve(self, graph: str, ask: Ask) -> tuple[Retrieved, Material]:
         view = self._runtime.views.get(graph)
         if view is None:
             raise self._absence(graph, ask)
@@ -114,11 +123,9 @@ class Questions:
             return Retryable(f"the first documents of graph {graph!r} wait: {reason}", 5.0)
         return NotFound(f"graph {graph!r} has no document applied yet; pass `after` to wait for one")
 
-    @asynccontextmanager
-    async def _slot(self, graph: str, ask: Ask) -> AsyncIterator[None]:
-        """One of the places for questions, counted and timed. Raises Overloaded when all are taken."""
-        with self._runtime.metrics.asking(graph, ask.mode if ask.mode in MODES else "unknown"), self.place():
-            yield
+    def _counted(self, graph: str, ask: Ask) -> AbstractContextManager[None]:
+        """Count and time the question, its waiting included."""
+        return self._runtime.metrics.asking(graph, ask.mode if ask.mode in MODES else "unknown")
 
     def place(self) -> AbstractContextManager[None]:
         """One of the places alone, of the caller's share. Raises Overloaded."""

@@ -21,6 +21,7 @@ from infra.metrics import Metrics
 from infra.models.accounting import Accounts
 from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
 from infra.models.tally import Tally
+from infra.private_files import make_private_file
 from infra.settings import Settings
 from infra.single_valued import load_single_valued
 from infra.sqlite import SqliteBackend, SqliteSpending, SqliteVectorStore
@@ -196,6 +197,7 @@ def _check_model(file: Path, name: str) -> None:
     if not file.exists():
         fresh = file.with_suffix(".new")
         try:
+            make_private_file(fresh)
             fresh.write_text(name + "\n")
             fresh.replace(file)  # a name that is cut off would be that of another model
         except OSError as error:

@@ -21,6 +21,7 @@ import numpy as np
 from graph.vector_index import PADDING, ExactIndex, Ids, Vectors
 from infra.hnsw.generation import SPACE, HnswGeneration
 from infra.hnsw.parameters import HnswParameters
+from infra.private_files import make_private_file, make_private_folder
 
 MANIFEST = "manifest.json"
 PROBES = 8
@@ -79,7 +80,7 @@ class Snapshot:
         Raises IndexNotSaved.
         """
         with _not_saved(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self._folder)
             _to_disk(self._folder.parent)
             vectors, ids = self._folder / "vectors.tmp", self._folder / "ids.tmp"
             if isinstance(generation, HnswGeneration):
@@ -89,6 +90,8 @@ class Snapshot:
                 kind, owner = "exact", generation.live_ids()
                 size_bytes = vectors.write_bytes(generation.vectors(owner).astype("<f4").tobytes())
             ids.write_bytes(owner.astype("<i8").tobytes())
+            make_private_file(vectors)
+            make_private_file(ids)
             live = owner[owner != PADDING]
             probes = live[:: max(1, len(live) // PROBES)]
             return Written(kind, vectors, size_bytes, ids, owner, probes, generation.vectors(probes))
@@ -192,6 +195,7 @@ class Snapshot:
         seal = hashlib.sha256(body.encode()).hexdigest()
         temporary = self._folder / "manifest.tmp"
         temporary.write_text(json.dumps({"manifest": body, "sha256": seal}) + "\n", encoding="utf-8")
+        make_private_file(temporary)
         _to_disk(temporary)
         temporary.replace(self._folder / MANIFEST)
         _to_disk(self._folder)

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from graph.digest import digest
 from infra.backup_folder import (
-    PRIVATE_FILE,
     BackupManifest,
     GraphState,
     Progress,
@@ -28,6 +27,7 @@ from infra.backup_folder import (
     to_disk,
     writing,
 )
+from infra.private_files import PRIVATE_FILE
 from infra.sqlite import snapshot
 from infra.sqlite.connection import SCHEMA_VERSION, schema_version
 from infra.sqlite.failures import failure

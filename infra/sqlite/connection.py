@@ -11,6 +11,7 @@ from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 
+from infra.private_files import make_private_file
 from streams.errors import Broken
 
 log = logging.getLogger("graphtide")
@@ -41,6 +42,10 @@ def open_writer(path: Path, max_pages: int | None = None) -> sqlite3.Connection:
 
     Raises Broken for a file of another program or of a newer schema, sqlite3.Error for a damaged one.
     """
+    try:
+        make_private_file(path)  # SQLite gives the write-ahead log the permissions of the file
+    except OSError as error:
+        log.warning("%s cannot be made private to its owner: %s", path, error.strerror)
     connection = _connect(path, WRITER_CACHE_KIB)
     try:
         _check(connection, path)

@@ -7,10 +7,13 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from infra.private_files import make_private_folder
 from streams.errors import Broken
 
 DATABASE = "graphtide.sqlite"
 LOCK = "graphtide.lock"
+CONTENTS = ("graphtide.*", "embedding-model*", "indexes")
+"""What a data folder holds: a folder that is named by mistake may hold more, which is left alone."""
 
 
 class FolderLock:
@@ -21,7 +24,8 @@ class FolderLock:
 
     def __init__(self, folder: Path) -> None:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            ours = (folder / DATABASE).exists() or not (folder.exists() and any(folder.iterdir()))
+            make_private_folder(folder, CONTENTS, owned=ours)
             self._descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise Broken(f"the data folder {folder} cannot be used: {error.strerror}") from error

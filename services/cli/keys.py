@@ -131,7 +131,7 @@ def _replace(file: Path, text: str) -> None:
             opened.flush()
             os.fsync(opened.fileno())
         if file.exists():
-            Path(temporary).chmod(file.stat().st_mode & 0o777)
+            Path(temporary).chmod(file.stat().st_mode & 0o660)  # a group may be there for the service's own user
         Path(temporary).replace(file)
     except OSError as error:
         raise CommandError(f"{file} cannot be written: {error.strerror}") from error

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infra.logs import configure
+from infra.private_files import make_new_files_private
 from infra.settings import Settings, SettingsError, load_settings, unknown_variables
 from services.cli.exits import USAGE, CommandError
 from services.cli.faces import Faces, Parts, faced, guard_of, listen
@@ -53,6 +54,7 @@ def settled(given: Mapping[str, object], config: Path | None) -> Settings:
     except SettingsError as error:
         raise CommandError(str(error), USAGE) from error
     configure(settings)
+    make_new_files_private()
     for name in unknown_variables():
         log.warning("%s is no setting, and has no effect; is it misspelt?", name)
     return settings

@@ -1,0 +1,72 @@
+"""The permissions of what is stored: for the owner alone, whatever the umask and an older version left."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from infra.settings import Settings
+from infra.sqlite import SqliteBackend
+from services.wiring import open_application
+from streams.messages import DocumentMessage
+
+
+@pytest.fixture(autouse=True)
+def generous() -> Iterator[None]:
+    """A umask that takes nothing away."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def open_to_others(folder: Path) -> list[Path]:
+    """What another user could reach, if the folder around it let him."""
+    return [path for path in (folder, *folder.rglob("*")) if path.stat().st_mode & 0o077]
+
+
+def names_in(folder: Path) -> set[str]:
+    """The names of what is in the folder."""
+    return {path.name for path in folder.iterdir()}
+
+
+def leave_open(folder: Path, file: str) -> None:
+    """Make a file in the folder, and all that is there readable for everybody."""
+    (folder / file).parent.mkdir(parents=True, exist_ok=True)
+    (folder / file).write_bytes(b"")
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+async def test_data_folder_is_private_whatever_the_umask(tmp_path: Path) -> None:
+    """Database, write-ahead log, lock, model and indexes, while the service runs and afterwards."""
+    folder = tmp_path / "data"
+    async with open_application(Settings(data=folder)) as application:
+        receipt = await application.publish([DocumentMessage("notes", "a", "Ada met Bob in Paris.")])
+        assert receipt.accepted == 1
+        assert {"graphtide.sqlite", "graphtide.sqlite-wal", "graphtide.lock", "embedding-model"} <= names_in(folder)
+        assert open_to_others(folder) == []
+    assert open_to_others(folder) == []
+
+
+async def test_data_folder_of_an_older_version_is_tightened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """With one warning; a second start has nothing to say."""
+    for expected in (1, 0):
+        if expected:
+            await (await SqliteBackend.open(tmp_path)).close()
+            leave_open(tmp_path, "indexes/notes/vectors")
+        caplog.clear()
+        with caplog.at_level(logging.WARNING):
+            await (await SqliteBackend.open(tmp_path)).close()
+        assert sum("now their owner alone can" in record.getMessage() for record in caplog.records) == expected
+        assert open_to_others(tmp_path) == []
+
+
+async def test_folder_that_holds_other_things_keeps_its_permissions(tmp_path: Path) -> None:
+    """A data folder named by mistake, such as a home: only what this project made is private."""
+    leave_open(tmp_path, "notes.txt")
+    await (await SqliteBackend.open(tmp_path)).close()
+    assert sorted(path.name for path in open_to_others(tmp_path)) == sorted([tmp_path.name, "notes.txt"])
