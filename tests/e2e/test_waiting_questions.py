@@ -15,7 +15,7 @@ from services.local import LocalApplication
 from services.runtime import Limits
 from services.wiring import open_application
 from streams.messages import DocumentMessage, GivenFact
-from tests.support.processes import free_port
+from tests.support.ports import free_ports
 
 
 @pytest.mark.parametrize("streams", [False, True])
@@ -23,7 +23,7 @@ async def test_question_that_waits_for_a_token_holds_no_place(streams: bool, tmp
     """With one place for questions, one is answered while others wait for a document that is not extracted."""
     settings = Settings(
         data=tmp_path,
-        llm_base_url=f"http://127.0.0.1:{free_port()}/v1",
+        llm_base_url=f"http://127.0.0.1:{free_ports(1)[0]}/v1",
         llm_model="unreachable",
         llm_api_key=SecretStr("none-needed"),
     )
