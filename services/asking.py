@@ -110,7 +110,7 @@ class Questions:
         question = Question(ask.question, vector, ask.top_k, ask.mode, ask.filters, ask.explain, ask.level)
         rater = self._runtime.rater if ask.generate else None
         with span("retrieve", mode=ask.mode):
-            return await found(view, question, self._runtime.shelves, rater)
+            return await found(view, question, self._runtime.shelves, rater, self._runtime.pool)
 
     def _absence(self, graph: str, ask: Ask) -> GraphtideError:
         """Return the reason why a graph cannot be queried that has no applied document."""

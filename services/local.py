@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TypeVar
 
 from graph.digest import digest as digest_of
 from graph.view import LiveView
@@ -38,14 +41,20 @@ from services.explaining import explain_entity, explain_related
 from services.health import with_dependencies
 from services.quotas import Entering, Quotas
 from services.runtime import Limits, Runtime
+from services.shared_reads import SharedReads
 from services.spending import spending, usage
 from services.stating import document_status
 from services.upkeep import rows_of
-from streams.errors import NotFound, Overloaded
+from streams.errors import DeadlineExceeded, NotFound, Overloaded
 from streams.messages import DocumentMessage, document_key, split_document_key
 from streams.ports import LedgerEntry, Position, Record, State
 from streams.progress import token
 from streams.tracing import Kind, Span, carried, span
+
+T = TypeVar("T")
+
+SMALL_EXTRACTION_BYTES = 32 << 10
+"""A stored extraction that is decoded within about a millisecond."""
 
 
 class LocalApplication:
@@ -56,6 +65,8 @@ class LocalApplication:
         self._limits = limits or Limits()
         self._quotas = Quotas(runtime)
         self._questions = Questions(runtime, self._limits.running_queries)
+        self._digests: SharedReads[Digest] = SharedReads()
+        self._statuses: SharedReads[DocumentStatus] = SharedReads()
 
     # -- documents -----------------------------------------------------------------------------------------------------
 
@@ -82,13 +93,27 @@ class LocalApplication:
         standings = await self._runtime.store.standings(graph, [doc_id])
         spent = await self._runtime.accounts.spending.document(graph, doc_id)
         waits = self._runtime.upkeep.waiting.get((graph, doc_id), "") if latest.state is State.ACCEPTED else ""
-        used = usage(spent, self._runtime.accounts)
-        return document_status(latest, standings.get(doc_id), self._runtime.views.get(graph), waits, used)
+        standing, view = standings.get(doc_id), self._runtime.views.get(graph)
+        size = len(standing.extraction or b"") if standing else 0
+        read = partial(document_status, latest, standing, view, waits, usage(spent, self._runtime.accounts))
+        if size <= SMALL_EXTRACTION_BYTES:
+            return await self._read(graph, read, small=True)
+        key = (
+            graph,
+            doc_id,
+            latest.position,
+            latest.state,
+            waits,
+            standing and standing.revision,
+            view and view.version,
+        )
+        async with self._deadline(graph):
+            return await self._statuses.read(key, lambda: self._runtime.pool.run(read, graph))
 
     async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
         view = await self._view(graph)
         with self._questions.place():
-            found = await asyncio.to_thread(_related, view, doc_id, count)
+            found = await self._read(graph, partial(_related, view, doc_id, count))
         if found is None:
             raise NotFound(f"graph {graph!r} holds no document {doc_id!r}")
         return found
@@ -127,7 +152,7 @@ class LocalApplication:
         return GraphStats(
             graph,
             view.version if view else 0,
-            await asyncio.to_thread(_counts, view) if view else {},
+            await self._read(graph, partial(_counts, view)) if view else {},
             {state.value: count for state, count in revisions.items()},
             await runtime.ledger.pending(graph),
             0.0 if oldest is None else max(0.0, (_now_ms() - oldest) / 1000),
@@ -141,7 +166,7 @@ class LocalApplication:
     async def entity(self, graph: str, entity_id: str) -> EntityStatus:
         view = await self._view(graph)
         await self._runtime.shelves.fill(view)
-        found = await asyncio.to_thread(_entity, view, entity_id)
+        found = await self._read(graph, partial(_entity, view, entity_id))
         if found is None:
             raise NotFound(f"graph {graph!r} has no entity {entity_id!r}")
         return found
@@ -149,12 +174,13 @@ class LocalApplication:
     async def reports(self, graph: str) -> Sequence[CommunityReport]:
         view = await self._view(graph)
         await self._runtime.shelves.fill(view)
-        return await asyncio.to_thread(_reports, view)
+        return await self._read(graph, partial(_reports, view))
 
     async def digest(self, graph: str) -> Digest:
         view = await self._view(graph)
-        version, rows = await asyncio.to_thread(rows_of, view)
-        return Digest(version, await asyncio.to_thread(digest_of, rows))
+        async with self._deadline(graph):
+            key, read = (id(view), view.version), partial(_digest, view)
+            return await self._digests.read(key, lambda: self._runtime.pool.run(read, graph))
 
     async def verify(self, graph: str) -> Verification:
         return await self._runtime.upkeep.verify(await self._view(graph))
@@ -188,6 +214,20 @@ class LocalApplication:
 
     async def health(self) -> Health:
         return await with_dependencies(self._runtime.upkeep.health(), self._runtime.dependencies)
+
+    async def _read(self, graph: str, read: Callable[[], T], *, small: bool = False) -> T:
+        """Read outside the event loop, when it is the graph's turn. Raises Overloaded, DeadlineExceeded."""
+        async with self._deadline(graph):
+            return await self._runtime.pool.run(read, graph, small=small)
+
+    @asynccontextmanager
+    async def _deadline(self, graph: str) -> AsyncIterator[None]:
+        timeout_s = self._limits.lookup_timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                yield
+        except TimeoutError as error:
+            raise DeadlineExceeded(f"the look-up in graph {graph!r} was not done within {timeout_s:g} s") from error
 
     async def _view(self, graph: str) -> LiveView:
         await self._runtime.known(graph)
@@ -227,6 +267,11 @@ def _reports(view: LiveView) -> list[CommunityReport]:
         )
         for row in held
     ]
+
+
+def _digest(view: LiveView) -> Digest:
+    version, rows = rows_of(view)
+    return Digest(version, digest_of(rows))
 
 
 def _counts(view: LiveView) -> dict[str, int]:

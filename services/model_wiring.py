@@ -34,6 +34,7 @@ from streams.models import Embedder, Extractor, Generator, Rater
 from streams.reports import Reporter
 from streams.spending import NANO, Budget
 from streams.summaries import Summarizer
+from streams.work_pool import WorkPool
 
 if TYPE_CHECKING:
     from infra.models.openai_chat import OpenAIChat
@@ -58,6 +59,12 @@ class Plan:
 
     def chunker(self) -> SemanticChunker:
         return SemanticChunker(self.settings.chunk_tokens)
+
+
+ASKING_THREADS = 4
+ASKING_THREADS_PER_GRAPH = 2
+"""One graph cannot take all threads: its questions wait for the lock of its view while a delta is applied."""
+ASKING_MAX_WAITING = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,8 @@ class ModelSet:
     summarizer: Summarizer | None = None
     memos: Memos | None = None
     """Where they remember what they said; None for models that are opened for one question."""
+    asking: WorkPool = field(default_factory=WorkPool)
+    """Where questions and look-ups work."""
 
     def gates(self) -> Mapping[str, Gate]:
         """What lets calls through to the endpoints there are, by what they are for."""
@@ -143,14 +152,18 @@ def _budget(tokens: int, cost: float) -> Budget:
 
 def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, stack: AsyncExitStack) -> ModelSet:
     """The models; what they hold is closed with the stack. No call is made."""
-    embedder = _embedder(chosen.settings, accounts, stack)
+    reading_pool, asking_pool = WorkPool(), WorkPool(ASKING_THREADS, ASKING_THREADS_PER_GRAPH, ASKING_MAX_WAITING)
+    for pool in (reading_pool, asking_pool):
+        stack.callback(pool.close)
+    embedder = _embedder(chosen.settings, accounts, stack, reading_pool)
     chat = _chat(chosen.settings, accounts, stack, chosen.settings.llm_model)
     if chat is None:
         log.warning("no language model is configured: rules extract and answers are quotations, for trying out")
     remembered = MemoisedEmbedder(embedder, memos.vectors)
     if chat is None:
-        reading = Models(chosen.chunker(), OfflineExtractor(), remembered)
-        return ModelSet(reading, ExtractiveGenerator(HashingEmbedder()), embedder, None)
+        reading = Models(chosen.chunker(), OfflineExtractor(reading_pool), remembered, pool=reading_pool)
+        answers = ExtractiveGenerator(HashingEmbedder(pool=asking_pool), pool=asking_pool)
+        return ModelSet(reading, answers, embedder, None, asking=asking_pool)
 
     from infra.models.openai_answers import OpenAIGenerator
     from infra.models.openai_extraction import OpenAIExtractor
@@ -165,7 +178,7 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
         return memoised
 
     own = {graph: extractor(prompt) for graph, prompt in chosen.extraction.own.items()}
-    reading = Models(chosen.chunker(), extractor(chosen.extraction.default), remembered, own)
+    reading = Models(chosen.chunker(), extractor(chosen.extraction.default), remembered, own, reading_pool)
     reporter: Reporter = OpenAIReporter(chat, tally, chosen.reports)
     summarizer: Summarizer = OpenAISummarizer(chat, tally, chosen.entities)
     if memos.reports is not None:
@@ -174,13 +187,14 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
     cheaper = _chat(chosen.settings, accounts, stack, chosen.settings.llm_rating_model)
     generator = OpenAIGenerator(chat, chosen.answers, chosen.answer_parts)
     summaries = summarizer if chosen.settings.entity_summaries else None
-    return ModelSet(reading, generator, embedder, chat, reporter, OpenAIRater(cheaper or chat), summaries)
+    rater = OpenAIRater(cheaper or chat)
+    return ModelSet(reading, generator, embedder, chat, reporter, rater, summaries, asking=asking_pool)
 
 
-def _embedder(settings: Settings, accounts: Accounts, stack: AsyncExitStack) -> Embedder:
+def _embedder(settings: Settings, accounts: Accounts, stack: AsyncExitStack, pool: WorkPool) -> Embedder:
     if not settings.embedding_base_url:
         log.warning("no embedding endpoint is configured: hashing embeddings stand in, for trying out")
-        return HashingEmbedder()
+        return HashingEmbedder(pool=pool)
     from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
 
     endpoint = EmbeddingEndpoint(

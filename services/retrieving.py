@@ -22,6 +22,7 @@ from services.answering import material
 from services.synthesis import Material
 from streams.models import Rater
 from streams.reports import Shelves
+from streams.work_pool import WorkPool
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ TEXTS_A_CALL = 16
 
 
 async def found(
-    view: LiveView, question: Question, shelves: Shelves, rater: Rater | None
+    view: LiveView, question: Question, shelves: Shelves, rater: Rater | None, pool: WorkPool
 ) -> tuple[Retrieved, Material]:
     """What the question's mode finds, and the material of its answer.
 
@@ -44,17 +45,19 @@ async def found(
         await shelves.fill(view)
     choice = None
     if question.mode == AUTO:
-        choice = await _reading(view, lambda: choose(view, question.text, MODES))
+        choice = await _reading(pool, view, lambda: choose(view, question.text, MODES))
         question = replace(question, mode=choice.mode)
     if rater is None or question.mode != RATED_BY_MODEL:
-        return await _reading(view, partial(_concluded, view, question, choice, partial(retrieve, view, question)))
+        return await _reading(
+            pool, view, partial(_concluded, view, question, choice, partial(retrieve, view, question))
+        )
     selection = Selection(question)
-    asked = await _reading(view, partial(selection.begin, view))
+    asked = await _reading(pool, view, partial(selection.begin, view))
     while asked:
         ratings = await _ratings(rater, question.text, asked)
-        asked = await _reading(view, partial(selection.rate, view, ratings))
+        asked = await _reading(pool, view, partial(selection.rate, view, ratings))
     return await _reading(
-        view, partial(_concluded, view, question, choice, partial(_finished, view, question, selection))
+        pool, view, partial(_concluded, view, question, choice, partial(_finished, view, question, selection))
     )
 
 
@@ -81,9 +84,9 @@ def _concluded(
     return retrieved if choice is None else explained(retrieved, choice), used
 
 
-async def _reading(view: LiveView, read: Callable[[], T]) -> T:
+async def _reading(pool: WorkPool, view: LiveView, read: Callable[[], T]) -> T:
     def locked() -> T:
         with view.lock.read():
             return read()
 
-    return await asyncio.to_thread(locked)
+    return await pool.run(locked, view.graph)

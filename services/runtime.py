@@ -18,6 +18,7 @@ from streams.models import Embedder, Generator, Rater
 from streams.ports import GraphStore, Ledger, Log
 from streams.progress import Progress
 from streams.reports import Shelves
+from streams.work_pool import WorkPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Runtime:
     shelves: Shelves
     models: Mapping[str, str]
     accounts: Accounts
+    pool: WorkPool
+    """Where questions and look-ups work, outside the event loop."""
     dependencies: tuple[Dependency, ...] = ()
     """What is asked when somebody asks how it is."""
 
@@ -52,3 +55,5 @@ class Limits:
 
     pending_revisions: int = 100_000
     running_queries: int = 64
+    lookup_timeout_s: float = 30.0
+    """Of a look-up that takes a thread: a status, an entity, reports, counts, a digest."""

@@ -11,6 +11,7 @@ from graph.records import Extraction, Unit
 from graph.validity.reading import Validity
 from graph.view import LiveView
 from services.application import DocumentStatus, StatedFact, Usage
+from services.protocol.disclosure import for_caller
 from streams.messages import decode_extraction
 from streams.ports import LedgerEntry, Standing
 from streams.progress import token
@@ -29,7 +30,7 @@ def document_status(
         latest.doc_id,
         latest.state,
         latest.revision,
-        latest.reason or waiting,
+        for_caller(latest.reason or waiting),
         token([latest.position]),
         live.revision if live else None,
         live.info.title if live else "",

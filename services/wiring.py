@@ -180,6 +180,7 @@ def _runtime(
         shelves=shelves,
         models=models.names,
         accounts=accounts,
+        pool=models.asking,
     )
     return runtime, upkeep, notes
 

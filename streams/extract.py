@@ -27,6 +27,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from graph.records import Extraction
 from streams.dead_letters import bury
@@ -59,6 +60,9 @@ STAGE = "extract"
 HELD_A_SLOT = 8
 """Records that may be decoded and wait, for each slot: behind slots that wait for a model, bad records still end."""
 EVER = 1 << 62
+LARGE_BYTES = 100_000
+LARGE_UNITS = 16
+"""Size of a document, and of what was read of it, from which it is decoded and encoded in a thread."""
 MOST_SHELVED = 20_000
 SHELVED_BYTES = 256 << 20
 """Records of graphs whose budget is used up that are kept waiting; beyond them nothing more is read, of any graph."""
@@ -317,7 +321,7 @@ class ExtractStage:
         record, revision, accepted_ms = work.delivered.record, work.numbered(), work.delivered.timestamp_ms
         if record.value is None:
             return ExtractionMessage(graph, doc_id, revision, None, accepted_ms).encode()
-        document = decode_document(record.key, record.value)
+        document = await self._decoded(record.key, record.value)
         spared = False
         while True:
             if self._pauses.left_s(graph):
@@ -338,7 +342,13 @@ class ExtractStage:
                     await self._ledger.begin(graph, doc_id, revision)
                 extraction = await self._read(document, work)
             if extraction is not None:
-                return ExtractionMessage(graph, doc_id, revision, extraction, accepted_ms).encode()
+                message = ExtractionMessage(graph, doc_id, revision, extraction, accepted_ms)
+                large = len(extraction.units) > LARGE_UNITS
+                return await self._models.pool.run(message.encode, graph) if large else message.encode()
+
+    async def _decoded(self, key: str, value: bytes) -> DocumentMessage:
+        decode = partial(decode_document, key, value)
+        return decode() if len(value) < LARGE_BYTES else await self._models.pool.run(decode, key.partition("|")[0])
 
     async def _pause(self, graph: str, doc_id: str) -> None:
         """Wait until the graph's budget may have something left."""

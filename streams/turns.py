@@ -53,6 +53,10 @@ class Turns(Generic[Item]):
         self._tidy(graph)
         return graph, item
 
+    def least(self, held: Mapping[str, int]) -> int:
+        """Return how many places the graph holds that `take` would choose. ValueError when nothing waits."""
+        return min(held.get(graph, 0) for graph in self._waiting)
+
     def drop(self, gone: Callable[[Item], bool]) -> list[Item]:
         """Take out what is `gone`, and say what it was. Cost: what waits."""
         dropped: list[Item] = []

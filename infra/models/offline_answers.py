@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from infra.models.citations import UNSUPPORTED, cited_sentences
 from infra.models.offline.dates import measures_in
@@ -19,6 +20,9 @@ from infra.models.offline.text import sentences_of
 from infra.models.offline.verbs import VERBS
 from infra.models.offline.words import OPENERS
 from streams.models import ContextPart, ContextPassage, Embedder, Generated, PartAnswer, citable
+from streams.spending import payer
+from streams.turns import Slots
+from streams.work_pool import WorkPool
 
 NOTHING_FITS = "Nothing in the documents found answers this. (No language model is configured: answers are quotations.)"
 _WORD = re.compile(r"[^\W_]+")
@@ -34,6 +38,9 @@ _MOST_TEXTS = 6
 _SUPPORTS = 0.8
 """Share of a sentence's words that a source must have to be cited for it."""
 _FAIR_RATING = 50
+_LARGE_AT_ONCE = 2
+_SMALL_CHARS = 2_000
+"""Characters of a context that are read within about a millisecond."""
 _SIMILARITY_SHARE = 0.5
 
 
@@ -57,10 +64,22 @@ class _Candidate:
 
 
 class ExtractiveGenerator:
-    """The Generator that quotes. With an ``embedder``, similarity of meaning counts beside shared words."""
+    """The Generator that quotes. With an ``embedder``, similarity of meaning counts beside shared words.
 
-    def __init__(self, embedder: Embedder | None = None, *, max_sentences: int = 3, least_share: float = 0.4) -> None:
+    It works in ``pool``.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder | None = None,
+        *,
+        max_sentences: int = 3,
+        least_share: float = 0.4,
+        pool: WorkPool | None = None,
+    ) -> None:
         self._embedder = embedder
+        self._pool = pool or WorkPool()
+        self._slots = Slots(_LARGE_AT_ONCE)
         self._max_sentences = max_sentences
         self._least_share = least_share
 
@@ -72,7 +91,7 @@ class ExtractiveGenerator:
         self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
     ) -> Generated:
         """See ``streams.models.Generator``. Linear in the context; no model is called but the embedder, if any."""
-        chosen = await self._choose(question, _candidates(context, parts))
+        chosen = await self._choose(question, context, parts)
         if not chosen:
             return Generated(NOTHING_FITS)
         return Generated(" ".join(one.quoted for one in chosen), _cited(chosen))
@@ -88,8 +107,7 @@ class ExtractiveGenerator:
 
     async def answer_part(self, question: str, part: ContextPart) -> PartAnswer:
         """See ``streams.models.Generator``. The rating is the share of the question's words that the quotes have."""
-        candidates = _candidates((), [part])
-        chosen = await self._choose(question, candidates)
+        chosen = await self._choose(question, (), [part])
         if not chosen:
             return PartAnswer("", 0)
         asked = _asked(question)
@@ -97,14 +115,31 @@ class ExtractiveGenerator:
         rating = round(100 * len(covered) / len(asked)) if asked else _FAIR_RATING
         return PartAnswer(" ".join(one.quoted for one in chosen), max(1, rating), _cited(chosen))
 
-    async def _choose(self, question: str, candidates: list[_Candidate]) -> list[_Candidate]:
+    async def _choose(
+        self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart]
+    ) -> list[_Candidate]:
+        small = _chars(context, parts) <= _SMALL_CHARS
+        if small:
+            return await self._chosen(question, context, parts, small=True)
+        # One after another: of many that take turns step by step, all would miss their deadlines together.
+        async with self._slots.one(payer().graph):
+            return await self._chosen(question, context, parts, small=False)
+
+    async def _chosen(
+        self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart], *, small: bool
+    ) -> list[_Candidate]:
+        candidates = await self._pool.run(partial(_candidates, context, parts), small=small)
         asked = _asked(question)
         if not asked and _content(question) & _EVERYTHING:
             return _beginnings(candidates)
         if not asked or not candidates:
             return []
-        weights = _rarity(candidates, asked)
         similar = await self._similarities(question, candidates)
+        return await self._pool.run(partial(self._best, question, candidates, similar), small=small)
+
+    def _best(self, question: str, candidates: list[_Candidate], similar: list[float]) -> list[_Candidate]:
+        asked = _asked(question)
+        weights = _rarity(candidates, asked)
         wants_date = question.casefold().lstrip().startswith("when") or " year" in question.casefold()
         chosen: list[_Candidate] = []
         wanted = set(asked)
@@ -142,6 +177,10 @@ class ExtractiveGenerator:
             return [0.0] * len(candidates)
         vectors = await self._embedder.embed([question, *(c.text for c in candidates)])
         return [_SIMILARITY_SHARE * float(value) for value in vectors[1:] @ vectors[0]]
+
+
+def _chars(context: Sequence[ContextPassage], parts: Sequence[ContextPart]) -> int:
+    return sum(len(one.text) for one in context) + sum(len(one.text) for one in parts)
 
 
 def _asked(question: str) -> frozenset[str]:

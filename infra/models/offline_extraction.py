@@ -6,7 +6,7 @@ evidence is a sentence of the text, letter by letter; the same input gives the s
 linear in the text, whatever the text.
 """
 
-import asyncio
+from functools import partial
 
 from infra.models.offline.clauses import ClauseReader
 from infra.models.offline.dates import measures_in
@@ -15,15 +15,19 @@ from infra.models.offline.mentions import Item, SentenceReader
 from infra.models.offline.statements import Reference, Statement
 from infra.models.offline.text import Sentence, sentences_of
 from streams.models import Found, FoundEntity, FoundRelation
+from streams.work_pool import WorkPool
 
-_INLINE_CHARS = 4_000  # about 10 ms of work: a longer text goes to a thread, so that the event loop stays free
+_SMALL_CHARS = 500  # about 1 ms of work: a longer text goes to a thread, so that the event loop stays free
 _MAX_EVIDENCE_CHARS = 1_000
 _MAX_DESCRIPTION_CHARS = 240
 _MAX_REPEATED_TERMS = 12
 
 
 class OfflineExtractor:
-    """The Extractor that needs no model (see the module)."""
+    """The Extractor that needs no model (see the module). It works in `pool`."""
+
+    def __init__(self, pool: WorkPool | None = None) -> None:
+        self._pool = pool or WorkPool()
 
     @property
     def name(self) -> str:
@@ -31,9 +35,7 @@ class OfflineExtractor:
 
     async def extract(self, text: str, *, title: str) -> Found:
         """See ``streams.models.Extractor``. Raises nothing; a text without plain English may give nothing."""
-        if len(text) <= _INLINE_CHARS:
-            return extract(text, title)
-        return await asyncio.to_thread(extract, text, title)
+        return await self._pool.run(partial(extract, text, title), small=len(text) <= _SMALL_CHARS)
 
 
 def extract(text: str, title: str = "") -> Found:

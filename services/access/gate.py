@@ -23,6 +23,7 @@ from services.access.places import FairPlaces
 from services.access.policy import ANYONE, Action, Principal, refusal
 from services.access.tokens import TokenVerifier
 from services.access.watched_file import WatchedFile
+from services.protocol.disclosure import ADDRESSES_SHOWN
 from services.protocol.statuses import Unauthenticated
 from streams.errors import Overloaded
 
@@ -138,6 +139,7 @@ class Gate:
 @contextmanager
 def _run_as(caller: Caller, place: AbstractContextManager[None]) -> Iterator[None]:
     with place:
+        ADDRESSES_SHOWN.set(Action.METRICS in caller.who.actions)
         CALLER.set(caller)  # the task serves this request alone, so nothing is set back
         yield
 

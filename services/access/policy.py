@@ -62,7 +62,9 @@ class Principal:
     allowance: Allowance = field(default_factory=Allowance)
 
     def reaches(self, graph: str) -> bool:
-        """Whether the graph is one of those that were given."""
+        """Whether the graph is one of those that were given. EVERY_GRAPH is no graph's name: only `*` reaches it."""
+        if graph == EVERY_GRAPH:
+            return EVERY_GRAPH in self.graphs
         return any(fnmatchcase(graph, pattern) for pattern in self.graphs)
 
 

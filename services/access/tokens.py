@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -103,15 +104,21 @@ def _principal(claims: Mapping[str, Any], claim: str) -> Principal:
     given = claims.get(claim)
     if not isinstance(given, dict):
         raise Unauthenticated(f"the token has no claim {claim} with graphs and actions")
-    subject = claims.get("sub")
-    name = subject if isinstance(subject, str) and KEY_NAME.fullmatch(subject) else "token"
     try:
         allowance = Allowance(quota=quota_of(given, claim))
-        return Principal(
-            name, graphs_of(given.get("graphs"), claim), actions_of(given.get("actions"), claim), allowance
-        )
+        graphs, actions = graphs_of(given.get("graphs"), claim), actions_of(given.get("actions"), claim)
     except Broken as error:
         raise Unauthenticated(f"the token's claim {error}") from None
+    return Principal(_name(claims.get("sub")), graphs, actions, allowance)
+
+
+def _name(subject: object) -> str:
+    """The caller's name for limits and the log. No key has a colon in its name, so no token shares that of a key."""
+    if not isinstance(subject, str) or not subject:
+        return "token:"
+    if KEY_NAME.fullmatch(subject):
+        return f"token:{subject}"
+    return f"token:#{sha256(subject.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
 def read_keys(text: str, place: str, algorithm: str) -> Keys:

@@ -198,6 +198,7 @@ def _runtime(tools: Tools, views: Views, progress: Progress, upkeep: ClusterUpke
         shelves=Shelves(backing.store, Due(tools.settings.reports_least_change), every_s=REPORTS_LOOK_S),
         models=models.names,
         accounts=tools.accounts,
+        pool=models.asking,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import Path
@@ -11,7 +13,7 @@ from starlette.responses import Response
 
 from services.http.models import ErrorBody
 from services.protocol.envelope import GRAPH_NAME, ID_SCHEMA, document_id, graph_name
-from services.protocol.shapes import dump
+from services.protocol.shapes import dump, dump_in_parts
 from streams.errors import Invalid
 
 
@@ -85,6 +87,17 @@ def _check_encoding(request: Request) -> None:
     """The server replaces what is not UTF-8 by U+FFFD; an id must be what was sent, or nothing."""
     if "\ufffd" in request.scope["path"] and b"%EF%BF%BD" not in request.scope.get("raw_path", b"").upper():
         raise Invalid("id", "the path is not percent-encoded UTF-8")
+
+
+LARGE_CHARS = 50_000
+"""Text of a reply from which it is encoded in a thread, so that the event loop stays free."""
+
+
+async def large_reply(encode: Callable[[], object], chars: int) -> Response:
+    """Reply with what `encode` returns, as JSON; `chars` is about how much text that is."""
+    if chars < LARGE_CHARS:
+        return reply(encode())
+    return Response(await asyncio.to_thread(lambda: dump_in_parts(encode())), media_type="application/json")
 
 
 def reply(body: object, status: int = 200) -> Response:

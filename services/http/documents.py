@@ -8,7 +8,17 @@ from starlette.responses import Response
 
 from services.application import Application
 from services.http.bodies import JSON, NDJSON, content_type, parse, read_body
-from services.http.described import GraphPath, IdPath, body_of, document_in, errors, graph_in, reply, schema
+from services.http.described import (
+    GraphPath,
+    IdPath,
+    body_of,
+    document_in,
+    errors,
+    graph_in,
+    large_reply,
+    reply,
+    schema,
+)
 from services.http.models import BatchErrorBody, BatchReceipt, DocumentStatusBody, RelatedList, Token
 from services.protocol.documents import Batch, LineCount, read_document, read_lines, read_list
 from services.protocol.envelope import MAX_RELATED, RELATED, related_count
@@ -20,6 +30,8 @@ DOCUMENT = "/v1/graphs/{graph}/documents/{id:document_id}"
 DOCUMENTS = "/v1/graphs/{graph}/documents"
 RELATED_TO = f"{DOCUMENT}/related"
 
+FACT_CHARS = 200
+"""What a fact counts for, in characters of text."""
 _LIST = {"schema": {"type": "array", "minItems": 1, "items": schema("BatchDocument")}}
 _LINES = {"schema": schema("BatchDocument"), "example": '{"id":"a","text":"One."}\n{"id":"b","text":"Two."}\n'}
 
@@ -106,7 +118,7 @@ def _add_related(router: APIRouter, application: Application) -> None:
         Of a document whose own id ends in /related, write that slash as %2F: then it is looked up like any other.
         """
         if not request.scope.get("raw_path", b"/related").split(b"?")[0].endswith(b"/related"):
-            return reply(fields_json(await application.document(*document_in(request, graph, f"{doc_id}/related"))))
+            return await _status(application, *document_in(request, graph, f"{doc_id}/related"))
         wanted = related_count(request.query_params.get("count", str(RELATED)))
         return reply(fields_json(await application.related(*document_in(request, graph, doc_id), wanted)))
 
@@ -115,4 +127,9 @@ def _add_lookup(router: APIRouter, application: Application) -> None:
     @router.get(DOCUMENT, responses={200: {"model": DocumentStatusBody}, **errors(400, 404, 422, 429, 503)})
     async def get_document(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
         """Where the newest revision of a document stands, why if it failed, and what the graph has from it."""
-        return reply(fields_json(await application.document(*document_in(request, graph, doc_id))))
+        return await _status(application, *document_in(request, graph, doc_id))
+
+
+async def _status(application: Application, graph: str, doc_id: str) -> Response:
+    status = await application.document(graph, doc_id)
+    return await large_reply(lambda: fields_json(status), len(status.text) + FACT_CHARS * len(status.facts))

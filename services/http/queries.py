@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from services.application import Application
 from services.http.bodies import JSON, content_type, parse, read_body
-from services.http.described import GraphPath, body_of, errors, graph_in, reply, schema
+from services.http.described import GraphPath, body_of, errors, graph_in, large_reply, schema
 from services.http.models import AnswerBody
 from services.http.sse import EventStream
 from services.protocol.limits import Limits
@@ -39,6 +39,7 @@ def query_routes(application: Application, limits: Limits) -> APIRouter:
         ask = await parse(lambda body: read_question(body, limits), raw)
         if EVENTS in request.headers.get("accept", "").lower():
             return EventStream(application.stream(graph, ask))
-        return reply(answer_json(await application.query(graph, ask)))
+        answer = await application.query(graph, ask)
+        return await large_reply(lambda: answer_json(answer), sum(len(one.text) for one in answer.passages))
 
     return router

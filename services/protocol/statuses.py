@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from services.protocol.disclosure import for_caller
 from streams.errors import (
     Broken,
     DeadlineExceeded,
@@ -40,6 +41,10 @@ class TooLarge(QueryError):
 
 class SlowBody(QueryError):
     """The body did not arrive in time."""
+
+
+class SlowReader(QueryError):
+    """The answer was not read in time."""
 
 
 class Unauthenticated(QueryError):
@@ -109,6 +114,7 @@ STATUSES: dict[type[GraphtideError], Status] = {
     Forbidden: Status("forbidden", 403, "PERMISSION_DENIED"),
     QuotaExceeded: Status("quota_exceeded", 403, "PERMISSION_DENIED"),
     SlowBody: Status("slow_body", 408, "DEADLINE_EXCEEDED"),
+    SlowReader: Status("slow_reader", 408, "DEADLINE_EXCEEDED"),
     AllRejected: Status("all_rejected", 422, "INVALID_ARGUMENT"),
 }
 """OUT_OF_RANGE, not RESOURCE_EXHAUSTED, for what is too large: gRPC clients take the latter as "try again later"."""
@@ -130,9 +136,14 @@ def retry_after_s(error: GraphtideError) -> float | None:
     return UNSAID_S if error.retry_after_s is None else error.retry_after_s
 
 
+def public_text(error: GraphtideError) -> str:
+    """The error in words for the caller. A QueryError speaks of the request alone, so it is told as it is."""
+    return str(error) if isinstance(error, QueryError) else for_caller(str(error))
+
+
 def error_body(error: GraphtideError) -> dict[str, object]:
     """`{"error": {"code", "message", "field"?}}`, and the rejected documents of a batch beside it."""
-    message = error.message if isinstance(error, Invalid) else str(error)
+    message = error.message if isinstance(error, Invalid) else public_text(error)
     said: dict[str, object] = {"code": status_of(error).code, "message": message}
     if isinstance(error, Invalid):
         said["field"] = error.field

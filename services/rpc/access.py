@@ -1,30 +1,33 @@
-"""Asks the gate before a call reaches the service: the same gate and the same policy as HTTP.
+"""Access control of gRPC calls: the same gate and the same policy as HTTP.
 
 What a call needs is said below by its name, and a call that is not named needs the most. Health is open to probes, and
 says ready or not, no more. Reflection describes an interface that is public, but is asked by people with a credential:
-it needs one, of any kind. The invariant: of a stream of documents each one is judged before anything is done with it.
+it needs one, of any kind. The invariants: a caller is known before its message is awaited; and of a stream of documents
+each one is judged before anything is done with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
-from urllib.parse import unquote
-
-import grpc
-import grpc.aio
 
 from services.access.credentials import Caller
-from services.access.gate import Gate
+from services.access.gate import Gate, network_of
+from services.access.places import FairPlaces
 from services.access.policy import EVERY_GRAPH, Action
+from services.protocol.limits import Limits
 from services.protocol.statuses import TooLarge
 from services.rpc.batching import BATCH_DOCUMENTS
-from services.rpc.failures import told_to
+from services.rpc.calls import Admission, Admitted
+from services.rpc.context import Call
+from services.rpc.waiting import MessageWaits
 
 OURS = "/graphtide.v1.Graphtide/"
 HEALTH = "/grpc.health.v1.Health/"
 LISTING = "ListGraphs"
+HEALTH_CALLS = 64
+"""Most calls of health at a time, for each of its methods: shared among networks, so that one leaves half to others."""
 
 _ACTIONS = {
     "Publish": Action.WRITE,
@@ -52,96 +55,90 @@ def action_of(name: str) -> Action:
     return _ACTIONS.get(name, Action.ADMIN)
 
 
-class Access(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Stands around every call but those of health."""
+class Access:
+    """Chooses the rules for a method's calls. One for a server."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: Gate, limits: Limits) -> None:
         self._gate = gate
+        self._places = FairPlaces(limits.max_in_flight, "calls")
+        self._waits = MessageWaits(limits.max_in_flight, limits.body_timeout_s)
+        self._health_waits = MessageWaits(HEALTH_CALLS, limits.body_timeout_s)
 
-    async def intercept_service(
-        self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: grpc.HandlerCallDetails
-    ) -> Any:
-        handler, method = await continuation(handler_call_details), str(handler_call_details.method)
-        if handler is None or method.startswith(HEALTH):
-            return handler
-        guarded = _Guarded(self._gate, method, handler)
-        return wrapped(handler, guarded.answer, guarded.pieces)
-
-
-def wrapped(handler: Any, answer: Callable[..., Any], pieces: Callable[..., Any]) -> Any:
-    """A handler like `handler`, with `answer` or `pieces` in its place."""
-    codecs = (handler.request_deserializer, handler.response_serializer)
-    if handler.request_streaming:
-        if handler.response_streaming:
-            return grpc.stream_stream_rpc_method_handler(pieces, *codecs)
-        return grpc.stream_unary_rpc_method_handler(answer, *codecs)
-    if handler.response_streaming:
-        return grpc.unary_stream_rpc_method_handler(pieces, *codecs)
-    return grpc.unary_unary_rpc_method_handler(answer, *codecs)
+    def admission(self, method: str) -> Admission:
+        """The rules for calls of the method."""
+        if method.startswith(HEALTH):
+            return _HealthAdmission(self._health_waits, FairPlaces(HEALTH_CALLS, f"calls of {method}"))
+        return _GateAdmission(self._gate, method, self._places, self._waits)
 
 
-class _Guarded:
-    """One method's handler, behind the gate."""
+class _GateAdmission:
+    """A valid credential, the action by name, then a place among the calls of all callers."""
 
-    def __init__(self, gate: Gate, method: str, handler: Any) -> None:
-        self._gate = gate
-        self._name = method.removeprefix(OURS) if method.startswith(OURS) else ""
-        self._streamed = bool(handler.request_streaming)
-        self._answer = handler.stream_unary or handler.unary_unary
-        self._pieces = handler.stream_stream or handler.unary_stream
+    quiet = False
 
-    async def answer(self, request: Any, context: grpc.aio.ServicerContext) -> Any:
-        """A call with one answer."""
-        async with told_to(context):
-            caller = self._admitted(context)
-            seen = self._seen(caller, request)
-            place = self._gate.place(caller)
-        with place:
-            return await self._answer(seen, context)
+    def __init__(self, gate: Gate, method: str, places: FairPlaces, waits: MessageWaits) -> None:
+        self.gate = gate
+        self.name = method.removeprefix(OURS) if method.startswith(OURS) else ""
+        self.places = places
+        self.waits = waits
 
-    async def pieces(self, request: Any, context: grpc.aio.ServicerContext) -> AsyncIterator[Any]:
-        """A call with a stream of answers."""
-        async with told_to(context):
-            caller = self._admitted(context)
-            seen = self._seen(caller, request)
-            place = self._gate.place(caller)
-        with place:
-            async with aclosing(self._pieces(seen, context)) as pieces:
-                async for piece in pieces:
-                    yield piece
+    def admit(self, call: Call) -> Admitted:
+        caller = self.gate.identify(call.metadata, call.peer)
+        self.gate.charge(caller)
+        if self.name:
+            self.gate.permit(caller, action_of(self.name), None)
+        return _GatedCall(self, caller)
 
-    def _admitted(self, context: grpc.aio.ServicerContext) -> Caller:
-        caller = self._gate.identify(context.invocation_metadata() or (), peer_address(context.peer()))
-        self._gate.charge(caller)
-        return caller
 
-    def _seen(self, caller: Caller, request: Any) -> Any:
-        """The request, judged; a stream of them is judged as it is read."""
-        if self._streamed:
-            return self._stream(caller, request)
-        self._judge(caller, request)
-        return request
+class _GatedCall:
+    """One call of a known caller."""
 
-    async def _stream(self, caller: Caller, requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        number = 0
-        async for request in requests:
-            number += 1
-            if self._name and number % BATCH_DOCUMENTS == 0:  # as many documents as one request over HTTP would hold
-                self._gate.charge(caller)
-            self._judge(caller, request)
-            yield request
+    def __init__(self, rules: _GateAdmission, caller: Caller) -> None:
+        self._rules = rules
+        self._caller = caller
 
-    def _judge(self, caller: Caller, request: Any) -> None:
-        if not self._name:
+    def judge(self, message: Any, number: int) -> None:
+        """Raises Forbidden for a graph of others, TooLarge, and Overloaded.
+
+        A stream is charged once for as many documents as one request over HTTP would hold.
+        """
+        gate, name, who = self._rules.gate, self._rules.name, self._caller.who
+        if not name:
             return
-        graph = getattr(request, "graph", None if self._name == LISTING else EVERY_GRAPH)
-        self._gate.permit(caller, action_of(self._name), graph)
-        most = caller.who.allowance.max_body_bytes
-        if most and request.ByteSize() > most:
-            raise TooLarge(f"the request has more than the {most} bytes that {caller.who.name} may send; split it")
+        if number % BATCH_DOCUMENTS == 0:
+            gate.charge(self._caller)
+        graph = getattr(message, "graph", None if name == LISTING else EVERY_GRAPH)
+        gate.permit(self._caller, action_of(name), graph)
+        most = who.allowance.max_body_bytes
+        if most and message.ByteSize() > most:
+            raise TooLarge(f"the request has more than the {most} bytes that {who.name} may send; split it")
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        with self._rules.places.hold(""), self._rules.gate.place(self._caller):
+            yield
 
 
-def peer_address(peer: str) -> str:
-    """The address in what gRPC calls a peer, such as ipv4:10.0.0.1:55000 or ipv6:%5B::1%5D:55000."""
-    kind, _, rest = peer.partition(":")
-    return unquote(rest).rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else peer
+class _HealthAdmission:
+    """No credential. Places of its own, so that no other calls keep probes out, nor probes them."""
+
+    quiet = True
+
+    def __init__(self, waits: MessageWaits, places: FairPlaces) -> None:
+        self.waits = waits
+        self._places = places
+
+    def admit(self, call: Call) -> Admitted:
+        return _HealthCall(self._places, network_of(call.peer))
+
+
+class _HealthCall:
+    def __init__(self, places: FairPlaces, network: str) -> None:
+        self._places = places
+        self._network = network
+
+    def judge(self, message: Any, number: int) -> None:
+        """A request of health is any caller's to make."""
+
+    def place(self) -> AbstractContextManager[None]:
+        return self._places.hold(self._network)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-import grpc
 from grpc.aio import ServicerContext
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from services.access.gate import Gate
 from services.application import Application
 from services.health import readiness
-from streams.errors import GraphtideError
+from streams.errors import GraphtideError, NotFound
 
 _WATCH_S = 1.0
 
@@ -26,10 +25,10 @@ class ApplicationHealth(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
         self._gate = gate
 
     async def Check(  # noqa: N802
-        self, request: health_pb2.HealthCheckRequest, context: ServicerContext
+        self, request: health_pb2.HealthCheckRequest, _: ServicerContext
     ) -> health_pb2.HealthCheckResponse:
         if request.service not in self._services:
-            await context.abort(grpc.StatusCode.NOT_FOUND, f"there is no service {request.service[:80]}")
+            raise NotFound(f"there is no service {request.service[:80]}")
         return await self._response()
 
     async def Watch(  # noqa: N802

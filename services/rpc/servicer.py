@@ -1,5 +1,7 @@
 """The calls of graphtide.proto, each one a translation to and from the application port.
 
+An error of ours is told to the caller by whoever serves the call (`calls.py`).
+
 The invariant: a call that fails has changed nothing, but for whole batches of `PublishStream` that went before.
 """
 
@@ -40,7 +42,6 @@ from services.rpc.conversion import (
     status_message,
     verification_message,
 )
-from services.rpc.failures import told_to
 
 
 class Servicer(graphtide_pb2_grpc.GraphtideServicer):
@@ -51,130 +52,110 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
         self._limits = limits
 
     async def Publish(self, request: pb.PublishRequest, context: ServicerContext) -> pb.Receipt:  # noqa: N802
-        async with told_to(context):
-            document = document_of(graph_name(request.graph), document_value(request), self._limits)
-            receipt = await self._application.publish([document])
+        document = document_of(graph_name(request.graph), document_value(request), self._limits)
+        receipt = await self._application.publish([document])
         return pb.Receipt(token=receipt.token)
 
     async def PublishStream(  # noqa: N802
         self, requests: AsyncIterator[pb.PublishRequest], context: ServicerContext
     ) -> pb.PublishSummary:
-        async with told_to(context):
-            batches = PublishBatches(self._application, self._limits)
-            async for request in requests:
-                await batches.add(request)
-            await batches.finish()
+        batches = PublishBatches(self._application, self._limits)
+        async for request in requests:
+            await batches.add(request)
+        await batches.finish()
         return batches.summary()
 
     async def PublishAll(  # noqa: N802
         self, requests: AsyncIterator[pb.DocumentRecord], context: ServicerContext
     ) -> pb.Receipt:
-        async with told_to(context):
-            held = Whole(self._limits)
-            async for request in requests:
-                held.add(request)
-            receipt = await self._application.publish(held.documents())
+        held = Whole(self._limits)
+        async for request in requests:
+            held.add(request)
+        receipt = await self._application.publish(held.documents())
         return pb.Receipt(token=receipt.token)
 
     async def Delete(self, request: pb.DocumentRef, context: ServicerContext) -> pb.Receipt:  # noqa: N802
-        async with told_to(context):
-            receipt = await self._application.delete(graph_name(request.graph), document_id(request.id))
+        receipt = await self._application.delete(graph_name(request.graph), document_id(request.id))
         return pb.Receipt(token=receipt.token)
 
     async def GetDocument(self, request: pb.DocumentRef, context: ServicerContext) -> pb.DocumentStatus:  # noqa: N802
-        async with told_to(context):
-            status = await self._application.document(graph_name(request.graph), document_id(request.id))
+        status = await self._application.document(graph_name(request.graph), document_id(request.id))
         return status_message(status)
 
     async def RelatedDocuments(  # noqa: N802
         self, request: pb.RelatedRequest, context: ServicerContext
     ) -> pb.RelatedList:
-        async with told_to(context):
-            count = related_count(str(request.count if request.HasField("count") else RELATED))
-            found = await self._application.related(graph_name(request.graph), document_id(request.id), count)
+        count = related_count(str(request.count if request.HasField("count") else RELATED))
+        found = await self._application.related(graph_name(request.graph), document_id(request.id), count)
         return related_message(found)
 
     async def Query(self, request: pb.QueryRequest, context: ServicerContext) -> pb.Answer:  # noqa: N802
-        async with told_to(context):
-            answer = await self._application.query(graph_name(request.graph), self._ask(request, context))
+        answer = await self._application.query(graph_name(request.graph), self._ask(request, context))
         return answer_message(answer)
 
     async def QueryStream(  # noqa: N802
         self, request: pb.QueryRequest, context: ServicerContext
     ) -> AsyncIterator[pb.AnswerEvent]:
-        async with told_to(context):
-            steps = self._application.stream(graph_name(request.graph), self._ask(request, context))
-            first = True
-            async with aclosing(cast("AsyncGenerator[Answer | Piece, None]", steps)):
-                async for step in steps:
-                    yield _event(step, first)
-                    first = False
+        steps = self._application.stream(graph_name(request.graph), self._ask(request, context))
+        first = True
+        async with aclosing(cast("AsyncGenerator[Answer | Piece, None]", steps)):
+            async for step in steps:
+                yield _event(step, first)
+                first = False
 
     async def GetEntity(self, request: pb.EntityRef, context: ServicerContext) -> pb.EntityStatus:  # noqa: N802
-        async with told_to(context):
-            status = await self._application.entity(graph_name(request.graph), request.id)
+        status = await self._application.entity(graph_name(request.graph), request.id)
         return entity_message(status)
 
     async def Reports(self, request: pb.GraphRef, context: ServicerContext) -> pb.ReportList:  # noqa: N802
-        async with told_to(context):
-            reports = await self._application.reports(graph_name(request.graph))
+        reports = await self._application.reports(graph_name(request.graph))
         return reports_message(reports)
 
     async def Stats(self, request: pb.GraphRef, context: ServicerContext) -> pb.GraphStats:  # noqa: N802
-        async with told_to(context):
-            stats = await self._application.stats(graph_name(request.graph))
+        stats = await self._application.stats(graph_name(request.graph))
         return stats_message(stats)
 
     async def Digest(self, request: pb.GraphRef, context: ServicerContext) -> pb.GraphDigest:  # noqa: N802
-        async with told_to(context):
-            said = await self._application.digest(graph_name(request.graph))
+        said = await self._application.digest(graph_name(request.graph))
         return digest_message(said)
 
     async def Verify(self, request: pb.GraphRef, context: ServicerContext) -> pb.Verification:  # noqa: N802
-        async with told_to(context):
-            said = await self._application.verify(graph_name(request.graph))
+        said = await self._application.verify(graph_name(request.graph))
         return verification_message(said)
 
     async def Rebuild(self, request: pb.GraphRef, context: ServicerContext) -> pb.Rebuilt:  # noqa: N802
-        async with told_to(context):
-            said = await self._application.rebuild(graph_name(request.graph))
+        said = await self._application.rebuild(graph_name(request.graph))
         return rebuilt_message(said)
 
     async def Purge(self, _: pb.PurgeRequest, context: ServicerContext) -> pb.Purged:  # noqa: N802
-        async with told_to(context):
-            said = await self._application.purge()
+        said = await self._application.purge()
         return purged_message(said)
 
     async def ListGraphs(self, _: pb.ListGraphsRequest, context: ServicerContext) -> pb.GraphList:  # noqa: N802
-        async with told_to(context):
-            graphs = await self._application.graphs()
+        graphs = await self._application.graphs()
         shown = visible(CALLER.get().who, sorted(graphs))
         return pb.GraphList(graphs=[pb.GraphList.Graph(graph=name, version=graphs[name]) for name in shown])
 
     async def ListDeadLetters(  # noqa: N802
         self, request: pb.DeadLetterQuery, context: ServicerContext
     ) -> pb.DeadLetterList:
-        async with told_to(context):
-            listed = await self._application.dead_letters(letters_graph(request.graph), letter_query(request))
+        listed = await self._application.dead_letters(letters_graph(request.graph), letter_query(request))
         return letters_message(listed)
 
     async def GetDeadLetter(self, request: pb.DeadLetterRef, context: ServicerContext) -> pb.DeadLetter:  # noqa: N802
-        async with told_to(context):
-            letter = await self._application.dead_letter(letters_graph(request.graph), request.id)
+        letter = await self._application.dead_letter(letters_graph(request.graph), request.id)
         return letter_message(letter)
 
     async def RetryDeadLetter(self, request: pb.RetryRequest, context: ServicerContext) -> pb.Receipt:  # noqa: N802
-        async with told_to(context):
-            graph, correction = letters_graph(request.graph), None
-            if request.HasField("document"):
-                letter = await self._application.dead_letter(graph, request.id)
-                correction = correction_of(letter, request.document, self._limits)
-            receipt = await self._application.retry_letter(graph, request.id, correction)
+        graph, correction = letters_graph(request.graph), None
+        if request.HasField("document"):
+            letter = await self._application.dead_letter(graph, request.id)
+            correction = correction_of(letter, request.document, self._limits)
+        receipt = await self._application.retry_letter(graph, request.id, correction)
         return pb.Receipt(token=receipt.token)
 
     async def DropDeadLetter(self, request: pb.DeadLetterRef, context: ServicerContext) -> pb.DeadLetter:  # noqa: N802
-        async with told_to(context):
-            letter = await self._application.drop_letter(letters_graph(request.graph), request.id)
+        letter = await self._application.drop_letter(letters_graph(request.graph), request.id)
         return letter_message(letter)
 
     def _ask(self, request: pb.QueryRequest, context: ServicerContext) -> Ask:

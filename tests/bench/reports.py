@@ -51,6 +51,7 @@ from streams.memory.store import MemoryGraphStore
 from streams.messages import unit_key
 from streams.models import Rater
 from streams.reports import Due, ReportWriter, Shelves
+from streams.work_pool import WorkPool
 from tests.bench.retrieval_graph import message_of
 from tests.support.bench_data import Passage, bench_data, corpus
 from tests.support.llm_server import LlmServer, Seen
@@ -186,13 +187,14 @@ async def tokens_table(world: World) -> None:
             ("global-dynamic", "neighbourhood", None),
             ("global-dynamic", "words", OpenAIRater(chat)),
         ]
+        pool = WorkPool()
         for mode, named, rater in raters:
             server.seen.clear()
             parts = 0
             for text in QUESTIONS:
                 vector = np.asarray((await embedder.embed([text]))[0], np.float32)
                 retrieved, used = await found(
-                    world.view, Question(text, vector, mode=mode), Shelves(world.store), rater
+                    world.view, Question(text, vector, mode=mode), Shelves(world.store), rater, pool
                 )
                 parts += len(retrieved.parts)
                 await written(OpenAIGenerator(chat), text, used)

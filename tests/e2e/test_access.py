@@ -31,6 +31,7 @@ from services.http.app import create_app
 from services.protocol import graphtide_pb2 as pb
 from services.rpc.access import action_of as rpc_action
 from services.rpc.server import SERVICE, create_server
+from streams.errors import Retryable
 from streams.messages import DocumentMessage
 from tests.support.application import InMemoryApplication
 from tests.support.guarded import KeyFile, gate, token
@@ -377,3 +378,22 @@ async def test_metrics_need_a_key_unless_the_settings_say_otherwise(house: House
         assert (await http.get("/metrics")).status_code == 401
         house.gate.metrics_open = True
         assert (await http.get("/metrics")).status_code == 200
+
+
+@pytest.mark.parametrize(("actions", "shown"), [("read", False), ("read metrics", True)])
+async def test_address_of_a_model_endpoint_is_told_to_those_who_see_details_only(
+    house: House, actions: str, shown: bool
+) -> None:
+    """Over HTTP and gRPC, in the body and in the status; the words around it are told to everybody."""
+    key = house.keys.add("asker", "*", actions)
+    house.application.fail_with = Retryable("the embedding endpoint http://models:9/v1 cannot be reached", 3)
+    async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}) as http:
+        said = [(await http.post("/v1/graphs/notes/query", json={"question": "Who?"})).text]
+    async with grpc.aio.insecure_channel(house.grpc) as channel:
+        asked = pb.QueryRequest(graph="notes", question="Who?")
+        query = channel.unary_unary(f"/{SERVICE}/Query", pb.QueryRequest.SerializeToString, pb.Answer.FromString)(
+            asked, metadata=(("x-api-key", key),)
+        )
+        said += [str(await query.details()), str(dict(await query.trailing_metadata())["graphtide-error-bin"])]
+    assert ["the embedding endpoint" in told for told in said] == [True] * 3
+    assert ["models:9" in told for told in said] == [shown] * 3

@@ -54,6 +54,7 @@ class InMemoryApplication:
         self.ready = True
         self.gate: asyncio.Event | None = None
         self.streams_closed = 0
+        self.stream_closed = asyncio.Event()
         self._version: dict[str, int] = {}
 
     async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:
@@ -111,6 +112,7 @@ class InMemoryApplication:
             yield whole
         finally:
             self.streams_closed += 1
+            self.stream_closed.set()
 
     async def graphs(self) -> Mapping[str, int]:
         await self._pass()

@@ -17,7 +17,7 @@ from services.application import Application
 from services.cli.faces import listen
 from services.http.server import http_server
 from services.protocol.limits import Limits
-from services.rpc.server import create_server
+from services.rpc.server import ConnectionLimits, create_server
 from tests.support.application import InMemoryApplication
 
 KINDS = ("memory", "embedded")
@@ -48,14 +48,28 @@ async def http_service(app: ASGIApp, trusted_proxies: str = "") -> AsyncIterator
 
 
 @contextlib.asynccontextmanager
+async def grpc_address(
+    application: Application,
+    limits: Limits | None = None,
+    gate: Gate | None = None,
+    connections: ConnectionLimits | None = None,
+) -> AsyncIterator[str]:
+    """The address of the gRPC service over `application`."""
+    server = create_server(application, limits, gate, connections)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        await server.stop(5)
+
+
+@contextlib.asynccontextmanager
 async def grpc_service(
     application: Application, limits: Limits | None = None, gate: Gate | None = None
 ) -> AsyncIterator[grpc.aio.Channel]:
     """A channel to the gRPC service over `application`."""
-    async with (
-        grpc_server(application, limits, gate) as port,
-        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
-    ):
+    async with grpc_address(application, limits, gate) as address, grpc.aio.insecure_channel(address) as channel:
         yield channel
 
 
@@ -64,10 +78,5 @@ async def grpc_server(
     application: Application, limits: Limits | None = None, gate: Gate | None = None
 ) -> AsyncIterator[int]:
     """The port of the gRPC service over `application`."""
-    server = create_server(application, limits, gate)
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    try:
-        yield port
-    finally:
-        await server.stop(5)
+    async with grpc_address(application, limits, gate) as address:
+        yield int(address.rpartition(":")[2])

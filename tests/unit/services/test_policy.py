@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import pytest
@@ -35,6 +36,8 @@ WRITER = Principal("writer", ("notes",), frozenset({Action.WRITE}))
         (WRITER, Action.WRITE, "notes", None),
         (WRITER, Action.ADMIN, "notes", Forbidden),
         (WRITER, Action.WRITE, "*", Forbidden),
+        (replace(READER, graphs=("?", "?*", "*?")), Action.READ, "*", Forbidden),
+        (replace(READER, graphs=("notes", "*")), Action.READ, "*", None),
         (STRANGER, Action.READ, None, Forbidden),
         (ANYONE, Action.ADMIN, "notes", None),
     ],

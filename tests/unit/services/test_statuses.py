@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import grpc
 import pytest
 
+from services.protocol.disclosure import ADDRESSES_SHOWN
 from services.protocol.statuses import (
     STATUSES,
     UNSAID_S,
@@ -17,6 +18,7 @@ from services.protocol.statuses import (
     Status,
     error_body,
     error_of,
+    public_text,
     retry_after_s,
     status_of,
 )
@@ -84,3 +86,17 @@ def test_retry_after_is_said_when_waiting_helps() -> None:
     """Overloaded and Retryable carry it; nothing else does."""
     found = [retry_after_s(error) for error in (Overloaded("x", 2), Retryable("x", 3), Retryable("x"), NotFound("x"))]
     assert found == [2, 3, UNSAID_S, None]
+
+
+def test_caller_is_not_told_where_models_and_stores_are() -> None:
+    """The words of a failure are kept, the addresses in them are not; a caller's own words are never changed."""
+    said = "the language model endpoint http://models.internal:8000/v1/ cannot be reached (ConnectError)"
+    ADDRESSES_SHOWN.set(False)
+    for error in (Retryable(said), GraphtideError(said), Fenced("the store at bolt+s://db:7687, epoch 3")):
+        told = json.dumps(error_body(error)) + public_text(error)
+        assert "://" not in told
+        assert ".internal" not in told
+    assert public_text(Retryable(said)) == "the language model endpoint cannot be reached (ConnectError)"
+    assert public_text(NotFound("no document https://a.example/b")) == "no document https://a.example/b"
+    ADDRESSES_SHOWN.set(True)
+    assert public_text(Retryable(said)) == said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from services.access.keys import KEY_NAME
 from services.access.policy import Action
 from services.access.tokens import TokenRules, TokenVerifier
 from services.protocol.statuses import Unauthenticated
@@ -34,8 +36,18 @@ def test_token_gives_what_its_claim_says(tmp_path: Path) -> None:
     """Name, graphs, actions; a subject that cannot stand in a log is replaced."""
     verifier = TokenVerifier(rules(tmp_path))
     who = verifier.principal(token(graphs=["notes", "t-*"], actions=["read", "write"]))
-    assert (who.name, who.graphs, who.actions) == ("ada", ("notes", "t-*"), frozenset((Action.READ, Action.WRITE)))
-    assert verifier.principal(token(sub="a\nforged line")).name == "token"
+    assert (who.name, who.graphs) == ("token:ada", ("notes", "t-*"))
+    assert who.actions == frozenset((Action.READ, Action.WRITE))
+    forged = {verifier.principal(token(sub=sub)).name for sub in ("a\nforged line", "b\nforged line", None)}
+    assert len(forged) == 3
+    assert all(re.fullmatch(r"token:(#[0-9a-f]{16})?", name) for name in forged)
+
+
+def test_token_has_a_name_that_no_key_can_have(tmp_path: Path) -> None:
+    """Whatever its subject: neither limits nor log lines of a key are its own."""
+    verifier = TokenVerifier(rules(tmp_path))
+    for subject in ("ada", "token", "token:ada", "", None):
+        assert not KEY_NAME.fullmatch(verifier.principal(token(sub=subject)).name)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +81,7 @@ def test_token_is_refused_when_a_claim_is_not_as_it_must_be(tmp_path: Path, clai
 def test_token_is_let_in_within_the_leeway_only(tmp_path: Path) -> None:
     """Clocks may differ by what the settings say."""
     said, now = rules(tmp_path), int(time.time())
-    assert TokenVerifier(replace(said, leeway_s=300)).principal(token(exp=now - 100, nbf=now + 100)).name == "ada"
+    assert TokenVerifier(replace(said, leeway_s=300)).principal(token(exp=now - 100, nbf=now + 100)).name == "token:ada"
     with pytest.raises(Unauthenticated, match="expired"):
         TokenVerifier(replace(said, leeway_s=30)).principal(token(exp=now - 100))
 
@@ -160,7 +172,7 @@ def test_rules_need_issuer_and_audience_and_a_public_key_will_do(tmp_path: Path)
     file = rules(tmp_path).key_file
     with pytest.raises(Broken, match="GRAPHTIDE_JWT_ISSUER"):
         TokenVerifier(TokenRules(file, "RS256", "", AUDIENCE, 0, "graphtide"))
-    assert TokenVerifier(rules(tmp_path, key=public_pem())).principal(token()).name == "ada"
+    assert TokenVerifier(rules(tmp_path, key=public_pem())).principal(token()).name == "token:ada"
     private = ec.generate_private_key(ec.SECP256R1())
     pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     with pytest.raises(Broken, match="private key"):

@@ -1,0 +1,47 @@
+"""Expensive reads, each computed once for all callers that wait for the same one.
+
+Invariants: a result is shared only among callers that came before it was there; a computation whose last caller was
+cancelled is cancelled, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, eq=False)
+class _Shared(Generic[T]):
+    task: asyncio.Future[T]
+    callers: int = 0
+
+
+class SharedReads(Generic[T]):
+    """See the module. Belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._running: dict[Hashable, _Shared[T]] = {}
+
+    async def read(self, key: Hashable, compute: Callable[[], Awaitable[T]]) -> T:
+        """Return what `compute` returns, or what a computation under the same key that is running returns."""
+        shared = self._running.get(key)
+        if shared is None:
+            shared = self._running[key] = _Shared(asyncio.ensure_future(compute()))
+            shared.task.add_done_callback(lambda task: self._forget(key, task))
+        shared.callers += 1
+        try:
+            return await asyncio.shield(shared.task)
+        finally:
+            shared.callers -= 1
+            if not shared.callers and not shared.task.done():
+                self._forget(key, shared.task)
+                shared.task.cancel()
+
+    def _forget(self, key: Hashable, task: asyncio.Future[T]) -> None:
+        """Share the computation no longer; another one may run under its key by now."""
+        if key in self._running and self._running[key].task is task:
+            del self._running[key]
