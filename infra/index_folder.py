@@ -13,7 +13,7 @@ from pathlib import Path
 from graph.vector_index import VectorIndex
 from graph.view import Indexed, Indexes
 from infra.hnsw import HnswIndex, HnswParameters, IndexDamaged, IndexNotSaved
-from infra.hnsw.snapshot import Snapshot
+from infra.hnsw.snapshot import MANIFEST, Snapshot
 
 log = logging.getLogger("graphtide.index")
 
@@ -54,6 +54,10 @@ class IndexFolder:
         """See IndexKeeper.compact."""
         for index in _by_kind(indexes).values():
             index.compact()
+
+    def saved(self) -> list[str]:
+        """Return the graphs of which indexes are saved."""
+        return sorted({manifest.parent.parent.name for manifest in self._folder.glob(f"*/*/{MANIFEST}")})
 
     def drop(self, graph: str) -> None:
         """Forget what was saved of a graph whose inner numbers no longer mean the same."""

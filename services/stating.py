@@ -12,7 +12,7 @@ from graph.validity.reading import Validity
 from graph.view import LiveView
 from services.application import DocumentStatus, StatedFact, Usage
 from services.protocol.disclosure import for_caller
-from streams.messages import decode_extraction
+from streams.messages import decode_stored
 from streams.ports import LedgerEntry, Standing
 from streams.progress import token
 
@@ -24,7 +24,8 @@ def document_status(
 
     `waiting` says what an accepted revision waits for, "" for nothing but its turn. Cost: the document's own facts.
     """
-    live = decode_extraction(standing.extraction).extraction if standing and standing.extraction else None
+    held = standing.extraction if standing else None
+    live = decode_stored(latest.graph, latest.doc_id, held) if held else None
     return DocumentStatus(
         latest.graph,
         latest.doc_id,

@@ -16,6 +16,7 @@ from graph.digest import digest as digest_of
 from graph.records import GraphDelta
 from graph.view import LiveView
 from services.application import Health, Purged, Rebuilt, Verification
+from services.damage import Damage
 from streams import recounting
 from streams.consolidate import ConsolidateStage
 from streams.errors import Broken, DeadlineExceeded, Exhausted
@@ -69,6 +70,7 @@ class EmbeddedUpkeep:
     purger: Callable[[], Awaitable[Purged]]
     summarizing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while reports are written, so that none of what was deleted is stored during a purge."""
+    damage: Damage = field(default_factory=Damage)
 
     @property
     def waiting(self) -> Mapping[tuple[str, str], str]:
@@ -82,9 +84,11 @@ class EmbeddedUpkeep:
         return self.consolidate.kernels
 
     async def verify(self, view: LiveView) -> Verification:
-        async with self.consolidate.paused():
-            view = self._present(view)
-            found = await recounting.recount(self.store, view, self.consolidate.writer(view.graph))
+        with self.damage.noted(view.graph):
+            async with self.consolidate.paused():
+                view = self._present(view)
+                found = await recounting.recount(self.store, view, self.consolidate.writer(view.graph))
+        self.damage.note_differences(view.graph, found.differences)
         return Verification(view.graph, found.version, found.stored, found.recounted, found.differences, found.checked)
 
     async def rebuild(self, view: LiveView) -> Rebuilt:
@@ -92,8 +96,10 @@ class EmbeddedUpkeep:
         async with self.consolidate.paused():
             view = self._present(view)
             _, before = await asyncio.to_thread(rows_of, view)
-            snapshot = await recounting.build(self.store, graph, view.version + 1)
+            with self.damage.noted(graph):
+                snapshot = await recounting.build(self.store, graph, view.version + 1)
             await self.store.replace(snapshot)
+            self.damage.repaired(graph)
             # Communities were named anew, and old names may mean others now.
             named = [row.community for row in await self.store.reports(graph)]
             await self.store.save_reports(graph, [], named)
@@ -121,7 +127,8 @@ class EmbeddedUpkeep:
         troubles = self.consolidate.troubles
         if troubles:
             parts["consolidate"] = next(iter(troubles.values()))
-        return Health(not any(self.notes.values()) and not troubles, parts)
+        parts |= self.damage.components()
+        return Health(not any(self.notes.values()) and not troubles and not self.damage, parts)
 
 
 Asked = asyncio.Future[Reply]

@@ -6,7 +6,7 @@ Order up: models, storage, views, stages. Order down: stages stop taking work, i
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -92,7 +92,9 @@ async def open_application(
         memos = await _memos(backend)
         models = replace(open_models(chosen, accounts, memos, tally, stack), memos=memos)
         _check_model(settings.data / MODEL_FILE, models.embedder.name)
-        views = Views(IndexFolder(settings.data / "indexes"), load_single_valued(settings.single_valued))
+        indexes = IndexFolder(settings.data / "indexes")
+        _check_indexes(settings.data, indexes.saved(), await backend.store.graphs())
+        views = Views(indexes, load_single_valued(settings.single_valued))
         stack.push_async_callback(views.close)
         warming(views.opening)
         await views.open(backend.store)
@@ -207,6 +209,16 @@ def _check_model(file: Path, name: str) -> None:
         raise Broken(
             f"{file.parent} was embedded with {held}, and the settings say {name}: set the model back, "
             "or publish to a new data folder"
+        )
+
+
+def _check_indexes(folder: Path, saved: Sequence[str], stored: Mapping[str, int]) -> None:
+    """Raise Broken for saved indexes beside a database without graphs: the database is not the one they belong to."""
+    if saved and not stored:
+        raise Broken(
+            f"the database in {folder} holds no graph, but {folder / 'indexes'} holds indexes of {', '.join(saved[:5])}"
+            ": the database was lost or replaced; restore it from a backup,"
+            f" or remove {folder / 'indexes'} to start anew"
         )
 
 

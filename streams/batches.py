@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from graph.consolidation import Effort
 from graph.records import Change
 from streams.errors import Rejected
-from streams.messages import DeadLetter, ExtractionMessage, decode_extraction, extraction_of
+from streams.messages import DeadLetter, ExtractionMessage, decode_extraction, decode_stored, extraction_of
 from streams.ports import Delivered, GraphCommit, Outcome, Standing, State
 from streams.tracing import Headers
 
@@ -79,7 +79,7 @@ class Batch:
                 if message.revision < standing.revision:
                     self.outcomes.append(_outcome(message, State.SUPERSEDED))
                 continue
-            old = decode_extraction(standing.extraction).extraction if standing and standing.extraction else None
+            old = decode_stored(graph, doc_id, standing.extraction) if standing and standing.extraction else None
             deleted = message.extraction is None
             standings[doc_id] = Standing(message.revision, None if deleted else self.values[graph, doc_id])
             self.outcomes.append(_outcome(message, State.DELETED if deleted else State.APPLIED))

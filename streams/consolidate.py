@@ -45,6 +45,8 @@ Follow = Callable[[GraphDelta], Awaitable[None]]
 Ask = Callable[[LabelKey, LabelKey], Awaitable[bool | None]]
 """Whether two labels, (name, type) each, are one entity; None when it cannot be told now."""
 
+BATCH_BYTES = 1 << 20
+"""Size of a batch beyond which it takes no second record: the next one waits for a commit of its own."""
 IDLE_S = 5.0
 FULL_S = 0.05
 """How long to look at the other partitions before looking again at one that had no room."""
@@ -81,11 +83,20 @@ class Inbox:
         self.arrived.set()
 
     async def next(self, most: int) -> Sequence[Delivered]:
-        """Up to `most` records, as soon as there is one."""
+        """Up to `most` records, as soon as there is one; fewer when they are large.
+
+        A large record ends a batch, so those before it are committed without waiting for it.
+        """
         while not self.records:
             self.arrived.clear()
             await self.arrived.wait()
-        return [self.records.popleft() for _ in range(min(most, len(self.records)))]
+        taken, size = [self.records.popleft()], 0
+        while self.records and len(taken) < most:
+            size += len(taken[-1].record.value or b"")
+            if size + len(self.records[0].record.value or b"") > BATCH_BYTES:
+                break
+            taken.append(self.records.popleft())
+        return taken
 
 
 class Tenure:

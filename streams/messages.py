@@ -28,7 +28,7 @@ import numpy as np
 
 from graph.dates import span
 from graph.records import DocumentInfo, Extraction, Fact, Mention, Unit, Vector
-from streams.errors import Rejected
+from streams.errors import Broken, Rejected
 
 DOCUMENTS = "documents"
 EXTRACTIONS = "extractions"
@@ -44,6 +44,8 @@ _GRAPH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")  # it names a folder, 
 FACT_FIELDS = (6, 8)
 """Of an extraction's fact. The last two are when it held; records from before there were times have none."""
 NO_HEADING = ("", "")
+_VECTORS = b'"vectors":"'
+_BEFORE_VECTORS = re.compile(rb'"dimensions":[0-9]{1,9},$')
 _MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError)
 
 
@@ -209,13 +211,27 @@ def decode_document(key: str, value: bytes) -> DocumentMessage:
 
 def decode_extraction(value: bytes) -> ExtractionMessage:
     """The message in an `extractions` record. Raises Rejected, naming what is wrong with it."""
-    body = _load(value)
+    body = _load_extraction(value)
     try:
         extraction = None if body.get("deleted") else _extraction_in(body)
         graph, doc_id = split_document_key(document_key(body["graph"], body["doc_id"]))
         return ExtractionMessage(graph, doc_id, int(body["revision"]), extraction, int(body.get("accepted_ms", 0)))
     except _MALFORMED as error:
         raise Rejected(f"the extraction record is malformed: {_said(error)}") from error
+
+
+def decode_stored(graph: str, doc_id: str, value: bytes) -> Extraction | None:
+    """The extraction of a document as the store holds it; None for a deleted one.
+
+    Raises Broken when it cannot be read: it was written by this program, so the store is damaged.
+    """
+    try:
+        return decode_extraction(value).extraction
+    except Rejected as error:
+        raise Broken(
+            f"the stored extraction of document {doc_id!r} of graph {graph!r} is damaged ({error}):"
+            " restore the data from a backup"
+        ) from error
 
 
 def extraction_of(value: bytes) -> tuple[str, str, int] | None:
@@ -417,6 +433,20 @@ def _said(error: Exception) -> str:
 
 def _dump(body: object) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _load_extraction(value: bytes) -> dict[str, Any]:
+    """Load the record without its vectors, and put them in as bytes: most of it is not parsed as JSON, which holds the
+    interpreter lock. No other `"vectors":"` can follow theirs, since a quote inside of a string is escaped.
+    """
+    at = value.rfind(_VECTORS)
+    if _BEFORE_VECTORS.search(value[max(0, at - 40) : max(0, at)]) is None:
+        return _load(value)
+    start = at + len(_VECTORS)
+    end = value.find(b'"', start)
+    body = _load(value[:start] + value[end:] if end >= 0 else value)
+    body["vectors"] = value[start:end]
+    return body
 
 
 def _load(value: bytes) -> dict[str, Any]:

@@ -47,6 +47,9 @@ from streams.write_models import WriteModel, WriteModels
 
 log = logging.getLogger("graphtide.streams")
 
+LARGE_BYTES = 100_000
+"""Extractions that take more than about a millisecond to decode: they are decoded in a thread."""
+
 Announce = Callable[[GraphDelta], tuple[Record, ...]]
 
 
@@ -210,7 +213,8 @@ class PartitionWriter:
         self._report(batch, time.monotonic() - started)
 
     async def _together(self, delivered: Sequence[Delivered]) -> Batch:
-        batch = sort_out(delivered)
+        large = sum(len(one.record.value or b"") for one in delivered) > LARGE_BYTES
+        batch = await asyncio.to_thread(sort_out, delivered) if large else sort_out(delivered)
         await self._tools.forwarder.forward(batch, self.partition)
         for graph, messages in sorted(batch.newest.items()):
             part = await self._graph(graph, messages, batch)
@@ -236,7 +240,9 @@ class PartitionWriter:
     async def _graph(self, graph: str, messages: Mapping[str, ExtractionMessage], batch: Batch) -> GraphCommit | None:
         """Apply one graph's part of the batch to its write model; None when nothing of it is new."""
         held = await self._tools.store.standings(graph, list(messages))
-        changes, standings = batch.step(graph, messages, held)
+        large = sum(len(one.extraction or b"") for one in held.values()) > LARGE_BYTES
+        step = partial(batch.step, graph, messages, held)
+        changes, standings = await asyncio.to_thread(step) if large else step()
         if not standings:
             return None
         model = await self._tools.models.of(graph, self.partition)

@@ -19,7 +19,7 @@ from graph.resolution import PairKey
 from graph.vector_index import VectorIndex, unit_rows
 from graph.view import LiveView
 from streams.errors import GraphtideError
-from streams.messages import decode_extraction
+from streams.messages import decode_stored
 from streams.ports import GraphStore
 from streams.retrying import outcome_of
 
@@ -53,7 +53,7 @@ async def build(store: GraphStore, graph: str, version: int, told: Told = _nobod
     """The graph of the live extractions, in one batch, as a snapshot of that version. Cost: the whole graph."""
     changes = []
     async for doc_id, value in store.extractions(graph):
-        extraction = decode_extraction(value).extraction
+        extraction = decode_stored(graph, doc_id, value)
         if extraction is not None:
             changes.append(Change(doc_id, None, extraction))
         if len(changes) % TELL_EVERY == 1:

@@ -142,6 +142,56 @@ async def test_service_refuses_to_start_on_rows_that_do_not_fit_together(data: P
             pass
 
 
+async def test_an_unreadable_extraction_is_named_with_a_remedy_by_verify_and_health(
+    data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The stored extraction of one document is overwritten: verify is Broken, not a caller's mistake, and not ready."""
+    async with opened(data) as application:
+        assert (await application.health()).ready
+        with behind(data) as database:
+            assert database.execute("UPDATE standings SET extraction = X'7b' WHERE doc_id = 'd1'").rowcount == 1
+        for ask in (application.verify("g"), application.document("g", "d1"), application.rebuild("g")):
+            with pytest.raises(Broken, match=r"document 'd1' of graph 'g' is damaged.*restore the data from a backup"):
+                await ask
+        health = await application.health()
+        assert not health.ready
+        assert "restore the data from a backup" in health.parts["graph g"]
+        assert "document 'd1' of graph 'g' is damaged" in caplog.text
+
+
+async def test_rows_that_differ_are_told_by_health_until_a_rebuild(data: Path) -> None:
+    """One wrong weight: not ready after verify, with the command that repairs it; ready after the rebuild."""
+    async with opened(data) as application:
+        with behind(data) as database:
+            assert database.execute(ROWS["the weight of an edge"]).rowcount == 1
+        assert (await application.verify("g")).differences
+        health = await application.health()
+        assert not health.ready and "graphtide rebuild g" in health.parts["graph g"]
+        await application.rebuild("g")
+        health = await application.health()
+        assert health.ready and "graph g" not in health.parts
+
+
+@pytest.mark.parametrize("lost", ["missing", "truncated"])
+async def test_service_refuses_to_start_on_an_empty_database_beside_saved_indexes(data: Path, lost: str) -> None:
+    """The database file is missing, or has no byte left: cause and remedy, at every start, until the indexes go."""
+    lose_database(data, lost)
+    for _ in range(2):
+        with pytest.raises(Broken, match=r"holds no graph.*indexes of g.*restore it from a backup, or remove"):
+            async with opened(data):
+                pass
+    shutil.rmtree(data / "indexes")
+    async with opened(data) as application:
+        assert (await application.health()).ready
+
+
+def lose_database(data: Path, lost: str) -> None:
+    for file in data.glob("graphtide.sqlite*"):
+        file.unlink()
+    if lost == "truncated":
+        (data / "graphtide.sqlite").touch()
+
+
 def truncate(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 

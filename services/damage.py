@@ -1,0 +1,54 @@
+"""Damage of stored graphs that a check has found, for health and log, until a later check finds none.
+
+Invariant: a graph is named here from the check that found damage to the check, or the rebuild, that proves it sound.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from streams.errors import Broken
+
+log = logging.getLogger("graphtide")
+
+
+class Damage:
+    """See the module. False while nothing is damaged."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def components(self) -> Mapping[str, str]:
+        """Return the health components: for each damaged graph what is wrong and how to repair it."""
+        return {f"graph {graph}": message for graph, message in sorted(self._found.items())}
+
+    @contextmanager
+    def noted(self, graph: str) -> Iterator[None]:
+        """Note what a check of the graph raises as Broken, and raise it on."""
+        try:
+            yield
+        except Broken as error:
+            self._note(graph, str(error))
+            raise
+
+    def note_differences(self, graph: str, differences: Sequence[str]) -> None:
+        """Note the differences that a check has found; none prove the graph sound."""
+        if differences:
+            first = f"{len(differences)} differences between stored rows and documents, first: {differences[0]}"
+            self._note(graph, f"damaged: {first}; run `graphtide rebuild {graph}`")
+        else:
+            self.repaired(graph)
+
+    def repaired(self, graph: str) -> None:
+        """The graph is sound."""
+        if self._found.pop(graph, None):
+            log.info("graph %s: the damage found earlier is repaired", graph)
+
+    def _note(self, graph: str, message: str) -> None:
+        self._found[graph] = message
+        log.error("graph %s: %s", graph, message)
