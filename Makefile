@@ -55,6 +55,9 @@ test-secure: env ## Kafka with SASL and TLS, the graph database with TLS, and a 
 test-engines: env ## the chart on Kubernetes' API server, the dashboards in Grafana; two minutes, the first time (Go builds them) twenty
 	@$(BIN)/pytest tests/engines
 
+fuzz-grpc: env ## every call of gRPC with 2,000 generated requests each; the seed is printed, GRAPHTIDE_FUZZ_SEED repeats it
+	@GRAPHTIDE_FUZZ_EXAMPLES=2000 $(BIN)/pytest -n0 -s -q --timeout 3600 tests/e2e/test_grpc_fuzz.py
+
 bench: env ## measure the service on real documents and write the README's table
 	@$(BIN)/python -m tests.bench.service
 

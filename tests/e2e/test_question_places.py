@@ -1,0 +1,40 @@
+"""Places for questions, shared among callers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra.settings import Settings
+from services.access.credentials import CALLER, Caller
+from services.access.policy import Action, Principal
+from services.application import Ask
+from services.runtime import Limits
+from services.wiring import open_application
+from streams.errors import Overloaded
+from streams.messages import DocumentMessage
+
+PLACES = Limits().running_queries
+
+
+async def test_streams_of_one_caller_leave_places_to_the_others(tmp_path: Path) -> None:
+    """Half of the places are one caller's at most, and a stream that is closed gives its place back."""
+    greedy, other = (Caller(Principal(name, ("*",), frozenset(Action))) for name in ("greedy", "other"))
+    async with open_application(Settings(data=tmp_path)) as application:
+        token = (await application.publish([DocumentMessage("g", "a", "Ida Moreau founded Halden Station.")])).token
+        ask = Ask("Who?", generate=False)
+        await application.query("g", Ask("Who?", generate=False, after=token))
+        CALLER.set(greedy)
+        streams = [application.stream("g", ask) for _ in range(PLACES // 2)]
+        for stream in streams:
+            await anext(stream)
+        with pytest.raises(Overloaded, match="of greedy are in progress"):
+            await application.query("g", ask)
+        CALLER.set(other)
+        assert (await application.query("g", ask)).passages
+        CALLER.set(greedy)
+        for stream in streams:
+            async for _ in stream:
+                pass
+        assert (await application.query("g", ask)).passages
