@@ -105,6 +105,9 @@ law: env ## the law on real documents: shuffled, thrice, edited, deleted, killed
 image-check: env ## build the image and try it, with Docker or Podman; without them its steps, in a scratch folder
 	@$(BIN)/python -m tests.deploy.image_check
 
+fuzz: env ## requests made from the interface's description, for MINUTES (default 10), from SEED if there is one
+	@$(BIN)/python -m tests.fuzz.http --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+
 soak: env ## hostile and ordinary clients together against one service for MINUTES (default 60), from SEED if there is one
 	@$(BIN)/python -m tests.recovery.soak --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
 

@@ -9,6 +9,7 @@ import logging
 import math
 
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -16,7 +17,7 @@ from starlette.routing import Match
 
 from services.protocol.shapes import dump
 from services.protocol.statuses import Unauthenticated, error_body, retry_after_s, status_of
-from streams.errors import GraphtideError
+from streams.errors import GraphtideError, Invalid
 
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 _log = logging.getLogger("graphtide.http")
@@ -36,6 +37,7 @@ def error_response(error: GraphtideError) -> Response:
 def handle_errors(app: FastAPI) -> None:
     """Let every error of the routes leave in the contract's shape."""
     app.add_exception_handler(GraphtideError, _ours)
+    app.add_exception_handler(RequestValidationError, _parameters)
     app.add_exception_handler(HTTPException, _frameworks)
     app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(Exception, _bug)
@@ -48,6 +50,14 @@ async def _ours(request: Request, error: Exception) -> Response:
     if status.http == 500:
         _log.error("%s %s failed: %s", request.method, request.url.path, error)
     return error_response(error)
+
+
+async def _parameters(_: Request, error: Exception) -> Response:
+    """A parameter that the framework itself refuses, such as a switch that is neither true nor false."""
+    if not isinstance(error, RequestValidationError):
+        raise error
+    first = error.errors()[0]
+    return error_response(Invalid(str(first["loc"][-1])[:200], first["msg"].replace("Input should be", "must be")))
 
 
 async def _frameworks(request: Request, error: Exception) -> Response:

@@ -26,7 +26,12 @@ _ERRORS = errors(400, 404, 422, 429, 503)
 LettersOf = Annotated[str, Path(description=f"a graph's name; {NO_GRAPH}: records whose key names none")]
 LetterId = Annotated[str, Path(alias="letter", description="a dead letter's id", examples=["0-12"])]
 After = Annotated[str, Query(description="the `next` of the page in front")]
-Limit = Annotated[str, Query(description="how many at most, 1 to 500", json_schema_extra={"type": "integer"})]
+Limit = Annotated[
+    str,
+    Query(
+        description="how many at most, 1 to 500", json_schema_extra={"type": "integer", "minimum": 1, "maximum": 500}
+    ),
+]
 Settled = Annotated[bool, Query(description="those that are dealt with, too")]
 
 

@@ -182,6 +182,12 @@ async def test_query_names_the_field_when_it_is_wrong(
     refused(await http.post("/v1/graphs/notes/query", json=body), 422, field)
 
 
+async def test_parameter_is_named_when_the_framework_refuses_it(http: httpx.AsyncClient) -> None:
+    """In the shape of every other error, not in the framework's."""
+    path = "/v1/graphs/notes/dead-letters?settled=maybe"
+    assert "boolean" in refused(await http.get(path), 422, "settled")
+
+
 async def chunked(chunks: int) -> AsyncIterator[bytes]:
     """A body that does not say how long it is: 64 KiB at a time."""
     for _ in range(chunks):

@@ -1,0 +1,16 @@
+"""The HTTP interface against its own description, with requests that schemathesis makes of it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from tests.fuzz.http import fuzz
+
+
+def test_service_answers_as_it_describes(tmp_path: Path) -> None:
+    """A minute of requests, right and wrong: no 500 and no answer that the description does not have."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    code, report = fuzz(tmp_path, seed, seconds=45)
+    assert code == 0, report
