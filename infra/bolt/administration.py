@@ -93,12 +93,18 @@ def prepare(address: BoltAddress, dialect: Dialect) -> None:
         client.execute(cypher.PUT_SCHEMA, {"version": SCHEMA_VERSION})
 
 
+def execute(address: BoltAddress, statement: str) -> None:
+    """Run one statement of DDL, outside any transaction."""
+    with as_ours(), closing(Administration(address)) as client:
+        client.execute(statement)
+
+
 def stored_schema(address: BoltAddress) -> int:
     """Return the number of the database's schema; 0 for one that has none. Raises Broken for a newer one."""
     with as_ours(), closing(Administration(address)) as client:
         found = list(client.execute_and_fetch(cypher.READ_SCHEMA))
         _is_made(found)
-        return int(found[0]["version"]) if found else 0
+        return int(found[0]["version"] or 0) if found else 0
 
 
 def _place_revisions(client: Administration) -> None:
@@ -125,6 +131,10 @@ def _is_there(error: Exception, dialect: Dialect) -> bool:
 
 def _is_made(found: list[dict[str, Any]]) -> bool:
     """Whether the schema was made to its end: its version is written last."""
+    if found and found[0].get("restoring"):
+        raise Broken("a restore into the graph database was not finished: run graphtide restore again, with --force")
+    if found and found[0]["version"] is None:
+        return False
     if found and found[0]["version"] > SCHEMA_VERSION:
         raise Broken(
             f"the graph database has schema {found[0]['version']}, which a newer version of Graphtide wrote; "

@@ -542,7 +542,9 @@ SPENT_ON_DOCUMENT = f"MATCH (x:DocumentSpending {{key: $document}}) RETURN ''{_S
 
 # -- administration: sent by gqlalchemy, once, outside any transaction -------------------------------------------------
 
-READ_SCHEMA = "MATCH (s:Schema {name: 'graphtide'}) RETURN s.version AS version"
+READ_SCHEMA = "MATCH (s:Schema {name: 'graphtide'}) RETURN s.version AS version, s.restoring AS restoring"
+BEGIN_RESTORE = "MERGE (s:Schema {name: 'graphtide'}) SET s.restoring = true"
+END_RESTORE = "MATCH (s:Schema {name: 'graphtide'}) SET s.version = $version REMOVE s.restoring"
 PUT_SCHEMA = "MERGE (s:Schema {name: 'graphtide'}) SET s.version = $version"
 STORAGE_INFO = "SHOW STORAGE INFO"
 PING = "RETURN 1 AS one"
@@ -620,6 +622,66 @@ def schema(dialect: Dialect) -> tuple[str, ...]:
         *(f"CREATE INDEX ON :{label}({name})" for label, name in (*UNIQUE, *INDEXED)),
         *(f"CREATE EDGE INDEX ON :{type_}({name})" for type_, name in INDEXED_RELATIONSHIPS),
     )
+
+
+# -- the whole database: for backup and restore, which read and write every node and relationship ----------------------
+
+
+def hold_all() -> tuple[str, str]:
+    """Take the write lock of every watermark, then of every head: no commit happens until the transaction ends."""
+    return (
+        "MATCH (w:Watermark) WITH w ORDER BY w.partition SET w.lock = true REMOVE w.lock"
+        " RETURN w.partition AS partition, w.next_offset AS next_offset",
+        "MATCH (g:Graph) WITH g ORDER BY g.name SET g.lock = true REMOVE g.lock RETURN g.name AS name",
+    )
+
+
+def every_node() -> str:
+    """All nodes but the schema and what models said before, except of the memo tables whose keys begin with $kept."""
+    return (
+        "MATCH (n) WHERE NOT n:Schema AND (NOT n:Memo OR n.key STARTS WITH $kept)"
+        " RETURN id(n) AS id, labels(n) AS labels, properties(n) AS properties"
+    )
+
+
+def every_relationship() -> str:
+    return "MATCH (a)-[r]->(b) RETURN id(a) AS a, id(b) AS b, type(r) AS type, properties(r) AS properties"
+
+
+def restored_index(dialect: Dialect, drop: bool) -> str:
+    """The index by which relationships find the nodes that are being restored."""
+    if dialect is Dialect.MEMGRAPH:
+        return f"{'DROP' if drop else 'CREATE'} INDEX ON :Restored(restored)"
+    if drop:
+        return "DROP INDEX restored IF EXISTS"
+    return "CREATE INDEX restored IF NOT EXISTS FOR (n:Restored) ON (n.restored)"
+
+
+def restore_nodes(label: str) -> str:
+    """$rows of {id, properties} as nodes of a label of ours, marked until the restore is done."""
+    return f"UNWIND $rows AS row CREATE (n:{label}:Restored) SET n = row.properties, n.restored = row.id"
+
+
+def restore_relationships(type_: str) -> str:
+    """$rows of {a, b, properties}, `a` and `b` being ids of restored nodes; says how many found both."""
+    return (
+        "UNWIND $rows AS row MATCH (a:Restored {restored: row.a}) MATCH (b:Restored {restored: row.b})"
+        f" CREATE (a)-[r:{type_}]->(b) SET r = row.properties RETURN count(*) AS made"
+    )
+
+
+def end_restore() -> str:
+    """Take the marks from at most $limit nodes; says how many there were."""
+    return "MATCH (n:Restored) WITH n LIMIT $limit REMOVE n:Restored, n.restored RETURN count(*) AS found"
+
+
+def clear_all() -> str:
+    """Delete at most $limit nodes, the schema's apart; says how many there were."""
+    return "MATCH (n) WHERE NOT n:Schema WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS found"
+
+
+def any_node() -> str:
+    return "MATCH (n) WHERE NOT n:Schema WITH n LIMIT 1 RETURN count(*) AS found"
 
 
 def statements() -> dict[str, str]:

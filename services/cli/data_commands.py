@@ -62,9 +62,14 @@ def backup(directory: Target, data: Data = None, config: Config = None, as_json:
 
     with _failures(), _steps(as_json) as steps:
         settings = _settings(data, config)
-        from infra.sqlite.backup import backup as write
+        if settings.bolt:
+            from infra.bolt.backup import backup as dump
 
-        manifest = write(settings.data, directory, steps)
+            manifest = asyncio.run(dump(_address(settings), directory, steps))
+        else:
+            from infra.sqlite.backup import backup as write
+
+            manifest = write(settings.data, directory, steps)
     result(_shown(directory, manifest), as_json, show.fields)
 
 
@@ -80,9 +85,14 @@ def restore(
 
     with _failures(), _steps(as_json) as steps:
         settings = _settings(data, config)
-        from infra.sqlite.backup import restore as put
+        if settings.bolt:
+            from infra.bolt.backup import restore as load
 
-        manifest = put(directory, settings.data, force=force, on_progress=steps)
+            manifest = asyncio.run(load(_address(settings), directory, force=force, on_progress=steps))
+        else:
+            from infra.sqlite.backup import restore as put
+
+            manifest = put(directory, settings.data, force=force, on_progress=steps)
     result(_shown(directory, manifest), as_json, show.fields)
 
 
@@ -163,7 +173,9 @@ def _settings(data: Path | None, config: Path | None) -> Settings:
 def _shown(directory: Path, manifest: BackupManifest) -> Json:
     graphs = {name: asdict(state) for name, state in manifest.graphs.items()}
     size_bytes = sum(file.size_bytes for file in manifest.files.values())
-    said = {"backup": str(directory), "kind": manifest.kind, "schema": manifest.schema, "graphs": graphs}
+    said: Json = {"backup": str(directory), "kind": manifest.kind, "schema": manifest.schema, "graphs": graphs}
+    if manifest.watermarks:
+        said["watermarks"] = dict(manifest.watermarks)
     return {**said, "size_bytes": size_bytes, "created_at": manifest.created_at, "graphtide": manifest.graphtide}
 
 

@@ -1,0 +1,153 @@
+"""Backup and restore of a graph database: one cut beside a writer, the same digests, and consumption from it on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from neo4j import GraphDatabase
+
+from graph.digest import digest
+from infra.bolt import BoltAddress, BoltBackend
+from infra.bolt.backup import NODES, backup, restore
+from streams.consolidate import ConsolidateSettings, ConsolidateStage
+from streams.errors import Broken
+from streams.memory import MemoryLog, now_ms
+from streams.messages import DocumentMessage
+from streams.ports import Record
+from tests.support.backends import BoltParts
+from tests.support.neo4j_server import GraphServer, clear
+from tests.support.old_data import RECORDINGS
+from tests.support.stages import Seen, extract_stage, running
+
+GRAPH = "g"
+
+
+def _record(number: int) -> Record:
+    text = f"Person {number % 7} met Person {number % 5} in Lisbon. Meeting {number}."
+    one = DocumentMessage(GRAPH, f"d{number % 20}", text)
+    return Record(one.key, one.encode())
+
+
+async def _nobody(_: object) -> None:
+    """Nobody follows."""
+
+
+@asynccontextmanager
+async def _stages(address: BoltAddress, log: MemoryLog) -> AsyncIterator[BoltParts]:
+    backend = await BoltBackend.open(address, log)
+    try:
+        parts = BoltParts(backend, log)
+        settings = ConsolidateSettings(batch_size=2, outbox=parts.store.outbox)
+        consolidate = ConsolidateStage(log, parts.store, _nobody, Seen(), settings)
+        async with running(extract_stage(parts).run), running(consolidate.run):
+            yield parts
+    finally:
+        await backend.close()
+
+
+async def _settled(parts: BoltParts) -> None:
+    async with asyncio.timeout(300):
+        while await parts.ledger.pending(GRAPH):  # noqa: ASYNC110 -- storage sets no event
+            await asyncio.sleep(0.02)
+
+
+async def _digests(address: BoltAddress) -> Mapping[str, tuple[int, str]]:
+    backend = await BoltBackend.open(address, MemoryLog(1, now_ms))
+    try:
+        found = {}
+        for graph in await backend.store.graphs():
+            rows = await backend.store.snapshot(graph)
+            found[graph] = (rows.version, digest(rows))
+        return found
+    finally:
+        await backend.close()
+
+
+class _Untrimmed(MemoryLog):
+    """A log that keeps what was consumed, as Kafka does until retention ends."""
+
+    async def trim(self, topic: str, before: object) -> None:
+        """Nothing goes."""
+
+
+async def test_backup_beside_a_writer_is_one_cut_and_the_log_brings_it_up_to_date(
+    graph_server: GraphServer, tmp_path: Path
+) -> None:
+    """Restored, its digests are those of the manifest; from its watermark on the log leads to the same graph."""
+    clear(graph_server.address)
+    log = _Untrimmed(1, now_ms)
+    async with _stages(graph_server.address, log) as parts:
+        await parts.ledger.accept([_record(number) for number in range(15)])
+        while not await parts.store.graphs():  # noqa: ASYNC110 -- likewise
+            await asyncio.sleep(0.02)
+        more = asyncio.create_task(parts.ledger.accept([_record(number) for number in range(15, 40)]))
+        manifest = await backup(graph_server.address, tmp_path / "backup")
+        await more
+        await _settled(parts)
+        rows = await parts.store.snapshot(GRAPH)
+        final = digest(rows)
+    assert manifest.graphs[GRAPH].version < rows.version, "the backup was made beside the writer"
+    restored = await restore(graph_server.address, tmp_path / "backup", force=True)
+    assert restored == manifest
+    wanted = {graph: (state.version, state.digest) for graph, state in manifest.graphs.items()}
+    assert await _digests(graph_server.address) == wanted
+    async with _stages(graph_server.address, log) as parts:
+        async with asyncio.timeout(300):
+            while digest(await parts.store.snapshot(GRAPH)) != final:  # noqa: ASYNC110 -- likewise
+                await asyncio.sleep(0.1)
+    clear(graph_server.address)
+
+
+async def test_restored_graph_database_equals_the_one_that_was_backed_up(
+    graph_server: GraphServer, tmp_path: Path
+) -> None:
+    """Recorded data: digests, extractions, ledger and watermarks; a database with data in it needs force."""
+    address, old = graph_server.address, RECORDINGS[-1]
+    old.load(address)
+    before = await _digests(address)
+    manifest = await backup(address, tmp_path / "backup")
+    with pytest.raises(Broken, match="--force"):
+        await restore(address, tmp_path / "backup")
+    clear(address)
+    await restore(address, tmp_path / "backup")
+    assert await _digests(address) == before
+    assert {graph: list(found) for graph, found in before.items()} == old.expected["cluster"]
+    again = await backup(address, tmp_path / "again")
+    assert (again.graphs, again.watermarks) == (manifest.graphs, manifest.watermarks)
+    backend = await BoltBackend.open(address, MemoryLog(1, now_ms))
+    assert {doc_id async for doc_id, _ in backend.store.extractions("fixture")} >= {"ada", "facts"}
+    latest = await backend.ledger.latest("fixture", "broken")
+    assert latest is not None and latest.state == "failed"
+    await backend.close()
+    clear(address)
+
+
+async def test_unfinished_restore_is_refused_by_every_process(graph_server: GraphServer, tmp_path: Path) -> None:
+    """A restore that stopped half-way leaves a mark; the message names the command; repeated, it succeeds."""
+    address = graph_server.address
+    RECORDINGS[-1].load(address)
+    await _digests(address)
+    await backup(address, tmp_path / "backup")
+
+    def stop(about: str, done: int, _total: int) -> None:
+        if about == "relationships" and done:
+            raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        await restore(address, tmp_path / "backup", force=True, on_progress=stop)
+    with pytest.raises(Broken, match="graphtide restore again, with --force"):
+        await _digests(address)
+    await restore(address, tmp_path / "backup", force=True)
+    assert {graph: list(found) for graph, found in (await _digests(address)).items()} == RECORDINGS[-1].expected[
+        "cluster"
+    ]
+    with GraphDatabase.driver(address.uri, auth=(address.user, address.password)) as driver, driver.session() as one:
+        assert one.run("MATCH (n:Restored) RETURN count(*) AS left").single(strict=True)["left"] == 0
+    (tmp_path / "backup" / NODES).write_bytes(b"")
+    with pytest.raises(Broken, match="manifest"):
+        await restore(address, tmp_path / "backup", force=True)
+    clear(address)
