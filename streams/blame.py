@@ -33,7 +33,7 @@ async def raise_if_stopped(store: GraphStore, one: Delivered, error: Exception) 
     *_, differences, _ = await recounting.recount_stored(store, graph, None)
     if differences:
         raise GraphStopped(
-            graph,
             f"the stored rows of graph {graph!r} differ from what its documents say ({differences[0][:200]}):"
             f" its documents wait; rebuild it with: graphtide rebuild --graph {graph}",
+            graph,
         ) from error

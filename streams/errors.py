@@ -51,7 +51,7 @@ class Fenced(Broken):
 class GraphStopped(Broken):
     """The stored rows of ``graph`` cannot be restored or continued; no record is to blame for it."""
 
-    def __init__(self, graph: str, message: str) -> None:
+    def __init__(self, message: str, graph: str = "") -> None:
         super().__init__(message)
         self.graph = graph
 

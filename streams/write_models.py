@@ -83,7 +83,7 @@ class WriteModels:
 
 def _stopped(graph: str, error: Exception) -> GraphStopped:
     return GraphStopped(
-        graph,
         f"graph {graph!r} cannot be restored from its stored rows ({type(error).__name__}: {error!s:.200}):"
         f" its documents wait; rebuild it with: graphtide rebuild --graph {graph}",
+        graph,
     )

@@ -142,7 +142,7 @@ def check_next(delta: GraphDelta, version: int) -> None:
     """Raise GraphStopped when the delta, or the rebuilt graph, is not the next version."""
     if delta.version != version + 1:
         raise GraphStopped(
-            delta.graph, f"graph {delta.graph!r} is at version {version}; a delta to {delta.version} cannot follow"
+            f"graph {delta.graph!r} is at version {version}; a delta to {delta.version} cannot follow", delta.graph
         )
 
 
