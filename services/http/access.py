@@ -7,13 +7,15 @@ looked up, for a caller that may not.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.access.credentials import Caller, credentials_sent
-from services.access.gate import Gate
+from services.access.gate import Gate, network_of
+from services.access.places import FairPlaces
 from services.access.policy import ANYONE, EVERY_GRAPH, STRANGER, Action
 from services.http.errors import error_response
 from streams.errors import QueryError
@@ -48,12 +50,54 @@ def caller_of(request: Request) -> Caller:
     return caller
 
 
+SEAT_KEY = "graphtide.seat"
+"""Where the scope of a request names its place, for those who wait."""
+
+BODIES_A_PLACE = 4
+"""Requests whose bodies are still arriving, for each request that may be in progress."""
+
+
+class Seat:
+    """The place of one request, which it leaves while its body arrives."""
+
+    def __init__(
+        self, place: Callable[[], AbstractContextManager[None]], body: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._place = place
+        self._body = body
+        self._held = ExitStack()
+
+    def take(self) -> None:
+        """Take a place. Raises Overloaded."""
+        self._held.enter_context(self._place())
+
+    def leave(self) -> None:
+        """Give the place back, if there is one."""
+        self._held.close()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Hold no place but one of those for arriving bodies. Raises Overloaded at the beginning and at the end."""
+        self.leave()
+        with self._body():
+            yield
+        self.take()
+
+
+def seat_of(request: Request) -> AbstractContextManager[None]:
+    """The block in which a request waits for its body."""
+    seat: Seat | None = request.scope.get(SEAT_KEY)
+    return nullcontext() if seat is None else seat.waiting()
+
+
 class Access:
     """ASGI middleware around the routes, inside of what observes them: authenticates, counts, gives a place."""
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, max_in_flight: int) -> None:
         self._app = app
         self._gate = gate
+        self._places = FairPlaces(max_in_flight)
+        self._bodies = FairPlaces(BODIES_A_PLACE * max_in_flight, "bodies")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -67,12 +111,25 @@ class Access:
         try:
             caller = scope[CALLER_KEY] = gate.identify(scope["headers"], _peer(scope))
             gate.charge(caller)
-            place = gate.place(caller)
+            seat = scope[SEAT_KEY] = self._seat(scope, caller)
+            seat.take()
         except QueryError as error:
             await error_response(error)(scope, receive, send)
             return
-        with place:
+        try:
             await self._app(scope, receive, send)
+        finally:
+            seat.leave()
+
+    def _seat(self, scope: Scope, caller: Caller) -> Seat:
+        """The place of a request: one of all, and one of the caller's; without credentials the address has a share."""
+
+        @contextmanager
+        def place() -> Iterator[None]:
+            with self._places.hold("") if scope["path"].startswith("/v1/") else nullcontext(), self._gate.place(caller):
+                yield
+
+        return Seat(place, lambda: self._bodies.hold(caller.who.name or network_of(_peer(scope))))
 
     def _guest(self, scope: Scope) -> Caller:
         """Who calls an open path: one who is known if it says so and is right, else a stranger. Never a refusal."""

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from services.http.access import caller_of
+from services.http.access import caller_of, seat_of
 from services.protocol.statuses import Malformed, SlowBody, TooLarge, UnsupportedContent
 
 T = TypeVar("T")
@@ -61,8 +61,10 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float, check: C
     if int(length) > max_bytes:
         raise _too_large(max_bytes)
     try:
-        async with asyncio.timeout(timeout_s):
-            return await _collect(request, max_bytes, check)
+        with seat_of(request):
+            async with asyncio.timeout(timeout_s):
+                body = await _collect(request, max_bytes, check)
+        return body
     except TimeoutError as error:
         raise SlowBody(f"the body was not complete after {timeout_s:g} seconds; send it again") from error
 

@@ -1,4 +1,4 @@
-"""What is known of every request: counts, latencies, one log line; and how many may be in progress at once.
+"""What is known of every request: counts, latencies and one log line.
 
 A request to the API begins a span, or goes on with the caller's (`traceparent`), and its answer names the trace. The
 invariants: labels are bounded (route templates, known methods, statuses), and neither bodies nor headers are logged.
@@ -13,9 +13,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.http.access import CALLER_KEY
-from services.http.errors import error_response
-from services.protocol.limits import Limits
-from streams.errors import Overloaded
 from streams.tracing import SILENCE, TRACE_HEADERS, Headers, Kind, Span, received, trace_id
 
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -28,10 +25,9 @@ _access = logging.getLogger("graphtide.access")
 class Observation:
     """ASGI middleware around the routes."""
 
-    def __init__(self, app: ASGIApp, registry: CollectorRegistry, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
         labels = ("method", "route", "status")
         self._app = app
-        self._max_in_flight = limits.max_in_flight
         self._requests = Counter("graphtide_http_requests", "HTTP requests", labels, registry=registry)
         self._seconds = Histogram(
             "graphtide_http_request_seconds", "Time to answer", labels[:2], registry=registry, buckets=_BUCKETS_S
@@ -57,7 +53,7 @@ class Observation:
         asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         with _begun(scope) as span:
             try:
-                await self._admit(asked, receive, watched)
+                await self._app(asked, receive, watched)
             finally:
                 self._count_running(-1)
                 self._note({**asked, "method": scope["method"]}, status, time.perf_counter() - started)
@@ -66,13 +62,6 @@ class Observation:
     def _count_running(self, change: int) -> None:
         self._running += change
         self._in_flight.set(self._running)
-
-    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._running > self._max_in_flight and scope["path"].startswith("/v1/"):
-            full = Overloaded(f"{self._max_in_flight} requests are in progress already; try again", retry_after_s=1.0)
-            await error_response(full)(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "unmatched")

@@ -238,3 +238,37 @@ async def test_body_is_given_up_when_it_does_not_begin() -> None:
             async with connected(url) as (reader, writer), asyncio.timeout(60):
                 writer.write(head.encode())
                 assert await status(reader) == 408
+
+
+async def test_bodies_that_do_not_arrive_hold_no_place() -> None:
+    """Twice as many as there are places, begun and not begun, while other requests are served."""
+    application = InMemoryApplication()
+    limits = Limits(max_in_flight=2)
+    begun = CHUNKED.encode() + BODY[:8]
+    async with http_service(create_app(application, limits)) as url, contextlib.AsyncExitStack() as held:
+        for head in (CHUNKED.encode(), begun) * 2:
+            _, waiting = await held.enter_async_context(connected(url))
+            waiting.write(head)
+            await waiting.drain()
+        async with connected(url) as (reader, writer):
+            for request in (b"GET /v1/graphs HTTP/1.1\r\nhost: a\r\n\r\n",) * 20:
+                writer.write(request)
+                assert await status(reader) == 200
+
+
+async def test_arriving_bodies_of_one_address_leave_room_and_are_bounded() -> None:
+    """429 for one body too many, which is not read."""
+    async with (
+        http_service(create_app(InMemoryApplication(), Limits(max_in_flight=1))) as url,
+        contextlib.AsyncExitStack() as held,
+    ):
+        answers = []
+        for _ in range(3):
+            reader, writer = await held.enter_async_context(connected(url))
+            writer.write(CHUNKED.encode())
+            answers.append(asyncio.create_task(status(reader)))
+        done, waiting = await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+        assert [task.result() for task in done] == [429]
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting)
