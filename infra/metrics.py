@@ -164,6 +164,11 @@ class Metrics:
             self._stages.labels(stage)
             self._stopped.labels(stage).set(0)
 
+    @property
+    def seen(self) -> frozenset[str]:
+        """The labels of the graphs that this process has seen."""
+        return frozenset(self._seen)
+
     def _graph(self, graph: str) -> str:
         """Return the graph's label; at first sight begin its counters at 0."""
         name = self.names.label(graph)
@@ -177,6 +182,7 @@ class Metrics:
             for state in ENDS:
                 self._revisions.labels(name, state)
         if "consolidate" in self._runs:
+            self._forwarded.labels(name)
             for kind in CHANGES:
                 for change in ("written", "removed"):
                     self._changes.labels(name, kind, change)
@@ -198,7 +204,7 @@ class Metrics:
         self._stages.labels(stage).observe(seconds)
 
     def forwarded(self, graph: str) -> None:
-        self._forwarded.labels(self.names.label(graph)).inc()
+        self._forwarded.labels(self._graph(graph)).inc()
 
     def retried(self, stage: str) -> None:
         self._retries.labels(stage).inc()

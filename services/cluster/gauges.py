@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -35,10 +35,11 @@ class FollowerGauges(Collector):
 
 
 class PartitionGauges(Collector):
-    """Which partitions of `extractions` are held here, and which of them do not go on."""
+    """Which partitions of `extractions` are held here, and which of them do not go on; of the graphs, likewise."""
 
-    def __init__(self, stage: ConsolidateStage) -> None:
+    def __init__(self, stage: ConsolidateStage, graphs: Callable[[], Iterable[str]] = tuple) -> None:
         self._stage = stage
+        self._graphs = graphs
 
     def collect(self) -> Iterator[Metric]:
         """See Collector."""
@@ -51,8 +52,9 @@ class PartitionGauges(Collector):
         stopped = GaugeMetricFamily(
             "graphtide_graph_stopped", "1 for a graph whose stored rows cannot be used", labels=["graph"]
         )
-        for graph in self._stage.stopped:
-            stopped.add_metric([graph], 1)
+        broken = frozenset(self._stage.stopped)
+        for graph in sorted(broken.union(self._graphs())):
+            stopped.add_metric([graph], int(graph in broken))
         yield held
         yield stuck
         yield stopped

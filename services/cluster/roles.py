@@ -103,7 +103,7 @@ async def consolidator(tools: Tools) -> AsyncIterator[Worker]:
     chosen = ConsolidateSettings(write_models=settings.write_models, announce=wholly, outbox=backing.outbox)
     metrics = Metrics(tools.registry, ("consolidate",))
     stage = ConsolidateStage(backing.log, backing.store, None, metrics, chosen)
-    tools.registry.register(PartitionGauges(stage))
+    tools.registry.register(PartitionGauges(stage, lambda: metrics.seen))
     runs: dict[str, Callable[[], Awaitable[None]]] = {
         "consolidate": stage.run,
         "communities-check": lambda: check_now_and_then(stage),

@@ -37,6 +37,7 @@ def test_counters_of_a_graph_begin_at_zero_when_it_is_seen() -> None:
         assert f'graphtide_revisions_total{{graph="g",state="{state}"}} 0.0' in shown
     assert 'graphtide_graph_changes_total{change="removed",graph="g",kind="same-as"} 0.0' in shown
     assert 'graphtide_kernel_work_total{graph="g",kind="triangles"} 0.0' in shown
+    assert 'graphtide_records_forwarded_total{graph="g"} 0.0' in shown
     metrics.ended("g", State.FAILED)
     assert 'graphtide_revisions_total{graph="g",state="failed"} 1.0' in lines(registry)
 
