@@ -61,6 +61,9 @@ fuzz-grpc: env ## every call of gRPC with 2,000 generated requests each; the see
 bench: env ## measure the service on real documents and write the README's table
 	@$(BIN)/python -m tests.bench.service
 
+bench-hostile-work: env ## how /healthz answers beside heavy requests, and a small document beside a large one; ten minutes
+	@$(BIN)/python -m tests.bench.hostile_work
+
 bench-core: env ## measure the core's kernels, ratios in one run
 	@$(BIN)/python -m tests.bench.core
 

@@ -139,6 +139,7 @@ class Settings(BaseSettings):
     max_batch_bytes: int = Field(default=64 << 20, ge=1024)
     max_facts: int = Field(default=5000, ge=0)
     max_entities: int = Field(default=5000, ge=0)
+    max_statements: int = Field(default=250_000, ge=1)
     max_name_chars: int = Field(default=512, ge=1)
     max_description_chars: int = Field(default=8192, ge=1)
     max_metadata_bytes: int = Field(default=64 << 10, ge=2)

@@ -29,7 +29,7 @@ from infra.models.summary_memo import MemoisedSummarizer
 from infra.models.tally import Tally
 from infra.settings import Settings
 from streams.errors import Broken
-from streams.extraction import Models
+from streams.extraction import Caps, Models
 from streams.models import Embedder, Extractor, Generator, Rater
 from streams.reports import Reporter
 from streams.spending import NANO, Budget
@@ -95,6 +95,8 @@ class ModelSet:
     """Where they remember what they said; None for models that are opened for one question."""
     asking: WorkPool = field(default_factory=WorkPool)
     """Where questions and look-ups work."""
+    caps: Caps = field(default_factory=Caps)
+    """Of one document."""
 
     def gates(self) -> Mapping[str, Gate]:
         """What lets calls through to the endpoints there are, by what they are for."""
@@ -152,6 +154,7 @@ def _budget(tokens: int, cost: float) -> Budget:
 
 def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, stack: AsyncExitStack) -> ModelSet:
     """The models; what they hold is closed with the stack. No call is made."""
+    caps = Caps(found=chosen.settings.max_statements)
     reading_pool, asking_pool = WorkPool(), WorkPool(ASKING_THREADS, ASKING_THREADS_PER_GRAPH, ASKING_MAX_WAITING)
     for pool in (reading_pool, asking_pool):
         stack.callback(pool.close)
@@ -163,7 +166,7 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
     if chat is None:
         reading = Models(chosen.chunker(), OfflineExtractor(reading_pool), remembered, pool=reading_pool)
         answers = ExtractiveGenerator(HashingEmbedder(pool=asking_pool), pool=asking_pool)
-        return ModelSet(reading, answers, embedder, None, asking=asking_pool)
+        return ModelSet(reading, answers, embedder, None, asking=asking_pool, caps=caps)
 
     from infra.models.openai_answers import OpenAIGenerator
     from infra.models.openai_extraction import OpenAIExtractor
@@ -188,7 +191,7 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
     generator = OpenAIGenerator(chat, chosen.answers, chosen.answer_parts)
     summaries = summarizer if chosen.settings.entity_summaries else None
     rater = OpenAIRater(cheaper or chat)
-    return ModelSet(reading, generator, embedder, chat, reporter, rater, summaries, asking=asking_pool)
+    return ModelSet(reading, generator, embedder, chat, reporter, rater, summaries, asking=asking_pool, caps=caps)
 
 
 def _embedder(settings: Settings, accounts: Accounts, stack: AsyncExitStack, pool: WorkPool) -> Embedder:

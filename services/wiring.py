@@ -45,7 +45,7 @@ from services.tracing import traced
 from services.upkeep import EmbeddedUpkeep
 from streams.consolidate import ConsolidateStage
 from streams.errors import Broken
-from streams.extract import ExtractStage
+from streams.extract import ExtractSettings, ExtractStage
 from streams.followers import Views
 from streams.lagging import look
 from streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
@@ -163,7 +163,7 @@ def _runtime(
         backend.store,
         views,
         progress,
-        ExtractStage(backend.log, backend.ledger, models.reading, metrics),
+        ExtractStage(backend.log, backend.ledger, models.reading, metrics, ExtractSettings(caps=models.caps)),
         consolidate,
         notes,
         purger.run,

@@ -41,7 +41,7 @@ from services.upkeep import ClusterUpkeep
 from streams.announcing import wholly
 from streams.consolidate import ConsolidateSettings, ConsolidateStage
 from streams.delta_follower import DeltaFollower
-from streams.extract import ExtractStage
+from streams.extract import ExtractSettings, ExtractStage
 from streams.followers import Views
 from streams.lagging import look
 from streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
@@ -89,7 +89,8 @@ async def extractor(tools: Tools) -> AsyncIterator[Worker]:
     """Reads `documents`, writes `extractions`."""
     backing = tools.backing
     metrics = Metrics(tools.registry, ("extract",))
-    stage = ExtractStage(backing.log, backing.ledger, tools.models.reading, metrics, bindings=backing.store.bindings)
+    settings, bindings = ExtractSettings(caps=tools.models.caps), backing.store.bindings
+    stage = ExtractStage(backing.log, backing.ledger, tools.models.reading, metrics, settings, bindings)
     notes: dict[str, str] = {}
     lag = _looking(tools, metrics, [(DOCUMENTS, "extract")], notes)
     async with _tasks({"extract": lambda: backing.extraction(stage), "lag": lag}, notes):

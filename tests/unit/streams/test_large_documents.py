@@ -1,0 +1,58 @@
+"""Large documents: what is rejected before it is read, and how they share a partition with small ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from infra.models.chunking import SemanticChunker
+from infra.models.hashing_embeddings import HashingEmbedder
+from infra.models.offline_extraction import OfflineExtractor
+from streams import consolidate, extraction
+from streams.consolidate import Inbox
+from streams.errors import Rejected
+from streams.extraction import Caps, Models, extract
+from streams.messages import DocumentMessage, GivenEntity, GivenFact
+from streams.ports import Delivered, Position, Record
+
+
+def models() -> Models:
+    return Models(SemanticChunker(), OfflineExtractor(), HashingEmbedder(64))
+
+
+async def test_more_facts_than_the_passages_may_state_are_rejected_before_the_text_is_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three facts where two may be stated: the limits are named, and no name was searched for."""
+    monkeypatch.setattr(extraction, "places_of", None)
+    facts = tuple(GivenFact(f"a{n}", "knows", f"b{n}") for n in range(3))
+    with pytest.raises(Rejected, match=r"states 3 .* 2 are taken at most \(2 per passage, 9 per document\)"):
+        await extract(DocumentMessage("g", "d", "Nobody.", facts=facts), 1, models(), Caps(5, 2, 9))
+
+
+async def test_entities_that_all_passages_name_are_rejected_by_the_bound_of_the_document() -> None:
+    """Two entities in each of many passages: the document's bound counts every passage that names them."""
+    text = "Ada met Bob. " * 2_000
+    document = DocumentMessage("g", "d", text, entities=(GivenEntity("Ada"), GivenEntity("Bob")))
+    with pytest.raises(Rejected, match="50 per document"):
+        await extract(document, 1, models(), Caps(found=50))
+
+
+async def test_found_entities_and_relations_are_bounded_per_document() -> None:
+    """The same for what the extractor finds."""
+    document = DocumentMessage("g", "d", "Ada Lovelace met Charles Babbage in London. " * 500)
+    with pytest.raises(Rejected, match="20 per document"):
+        await extract(document, 1, models(), Caps(found=20))
+
+
+async def test_a_batch_ends_before_a_large_record_and_keeps_the_order_of_the_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Small, small, large, small, large, large, small: no batch holds records on both sides of a large one."""
+    monkeypatch.setattr(consolidate, "BATCH_BYTES", 100)
+    inbox = Inbox(expected=0)
+    for offset, size in enumerate((10, 10, 200, 10, 200, 200, 10)):
+        inbox.take(Delivered(Position(0, offset), 0, Record("g", b"x" * size)))
+    batches = []
+    while inbox.records:
+        batches.append([one.position.offset for one in await inbox.next(64)])
+    assert batches == [[0, 1], [2], [3], [4], [5], [6]]
