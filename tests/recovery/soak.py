@@ -39,6 +39,7 @@ PATIENCE_S = 240.0
 """For one request of an ordinary client to be answered, and for the lag to go back to 0."""
 STEPS_A_CHECK = 60
 HEALTH_S = 0.25
+PROBE_S = 120.0
 ATTACKERS = 3
 MOST_MORE_BYTES = 640 << 20
 """What the process may hold beside what it began with while hostile clients send bodies up to the limits (I9)."""
@@ -57,6 +58,8 @@ class Figures:
     health_ms: list[float] = field(default_factory=list)
     checks: int = 0
     accepted: int = 0
+    silences: int = 0
+    """Probes that got no answer within PROBE_S."""
 
     def health(self, share: float) -> float:
         """A quantile of the time that /healthz took, in milliseconds."""
@@ -77,7 +80,7 @@ class Soak:
     def client(self, name: str) -> httpx.AsyncClient:
         """A client with that credential; "" for none."""
         headers = {"authorization": f"Bearer {self.keys[name]}"} if name else {}
-        return httpx.AsyncClient(base_url=self.service.url, headers=headers, timeout=120)
+        return httpx.AsyncClient(base_url=self.service.url, headers=headers, timeout=PROBE_S)
 
 
 @dataclass
@@ -180,11 +183,13 @@ async def probe(soak: Soak, over: asyncio.Event) -> None:
         while not over.is_set():
             assert soak.service.process.poll() is None, "the service ended"
             started = time.monotonic()
-            with suppress(httpx.TransportError):
+            try:
                 assert (await stranger.get("/healthz")).status_code == httpx.codes.OK
-            soak.figures.health_ms.append((time.monotonic() - started) * 1000)
-            if number % 40 == 0:
-                await _check_isolated(stranger, hostile)
+                soak.figures.health_ms.append((time.monotonic() - started) * 1000)
+                if number % 40 == 0:
+                    await _check_isolated(stranger, hostile)
+            except httpx.TransportError:
+                soak.figures.silences += 1
             number += 1
             await asyncio.sleep(HEALTH_S)
 
@@ -306,7 +311,7 @@ def told(one: Soak) -> str:
         f"attacks: {listed(figures.attacks)}\n"
         f"ended by an error of the connection: {listed(figures.refused_attacks)}\n"
         f"/healthz {len(figures.health_ms)} times: p50 {figures.health(0.5):.0f}, p99 {figures.health(0.99):.0f}, "
-        f"worst {figures.health(1):.0f} ms"
+        f"worst {figures.health(1):.0f} ms, {figures.silences} probes without an answer within {PROBE_S:g} s"
     )
 
 
