@@ -111,6 +111,9 @@ image-check: env ## build the image and try it, with Docker or Podman; without t
 fuzz: env ## requests made from the interface's description, for MINUTES (default 10), from SEED if there is one
 	@$(BIN)/python -m tests.fuzz.http --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
+bench-hostile: env ## how long /healthz takes while hostile clients are at work, by CASE if there is one; five minutes
+	@$(BIN)/python -m tests.bench.hostile $(CASE)
+
 soak: env ## hostile and ordinary clients together against one service for MINUTES (default 60), from SEED if there is one
 	@$(BIN)/python -m tests.recovery.soak --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
 
