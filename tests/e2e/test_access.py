@@ -141,7 +141,7 @@ async def test_route_answers_as_the_policy_says_when_credentials_differ(house: H
     key, other = house.keys.add("right", SECRET, action.value), house.keys.add("elsewhere", "other", action.value)
     lesser, bearer = house.keys.add("lesser", "*", others), token(graphs=[SECRET], actions=[action.value])
     every = house.keys.add("everywhere", "*", action.value)
-    async with httpx.AsyncClient(base_url=house.url) as http:
+    async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
         for name, headers in bad_credentials(house.keys).items():
             response = await requested(http, route, SECRET, headers)
             assert (response.status_code, response.json()["error"]["code"]) == (401, "unauthenticated"), name
@@ -159,7 +159,7 @@ async def test_route_answers_as_the_policy_says_when_credentials_differ(house: H
 async def test_refusal_is_the_same_when_the_graph_is_not_there(house: House, route: tuple[str, str]) -> None:
     """Whoever may not, cannot find out by asking: the answers differ in nothing but the name that was asked for."""
     key = house.keys.add("elsewhere", "other", "read write admin metrics")
-    async with httpx.AsyncClient(base_url=house.url) as http:
+    async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
         for headers in ({}, {"x-api-key": key}):
             there = await requested(http, route, SECRET, headers)
             nowhere = await requested(http, route, "ghost", headers)
@@ -245,7 +245,7 @@ async def test_stream_stops_when_a_later_document_is_for_another_graph(house: Ho
 async def test_listing_shows_what_the_key_may_read_when_there_is_more(house: House) -> None:
     """Over HTTP and over gRPC."""
     key = house.keys.add("reader", "no*", "read")
-    async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}) as http:
+    async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}, timeout=120) as http:
         assert [each["graph"] for each in (await http.get("/v1/graphs")).json()["graphs"]] == ["notes"]
     async with grpc.aio.insecure_channel(house.grpc) as channel:
         listing = channel.unary_unary(
@@ -258,7 +258,7 @@ async def test_listing_shows_what_the_key_may_read_when_there_is_more(house: Hou
 async def test_probes_answer_when_nobody_is_known(house: House) -> None:
     """Health needs no credential and says no names; the description is open; reflection needs a credential."""
     house.application.ready = False
-    async with httpx.AsyncClient(base_url=house.url) as http:
+    async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
         assert (await http.get("/healthz")).status_code == 200
         unready = await http.get("/readyz")
         assert (unready.status_code, unready.json()) == (503, {"ready": False, "parts": {"store": "see its log"}})
@@ -296,7 +296,7 @@ async def test_probes_answer_when_nobody_is_known(house: House) -> None:
 )
 async def test_hostile_header_is_refused_like_any_other(house: House, headers: list[tuple[bytes, bytes]]) -> None:
     """401, no 500, and the service goes on."""
-    async with httpx.AsyncClient(base_url=house.url) as http:
+    async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
         response = await http.get("/v1/graphs", headers=headers)
         assert response.status_code == 401, response.text
         assert (await http.get("/healthz")).status_code == 200
@@ -316,7 +316,7 @@ async def test_endless_head_is_refused_before_it_fills_the_memory(house: House, 
             sent += 4096
     assert sent < 32 << 20
     writer.close()
-    async with httpx.AsyncClient(base_url=house.url) as http:
+    async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
         key = house.keys.add("writer", "*", "write")
         for _ in range(2):
             body = {"text": "a" * 1_000_000}
@@ -327,7 +327,7 @@ async def test_endless_head_is_refused_before_it_fills_the_memory(house: House, 
 async def test_key_stops_working_when_it_is_taken_out_of_the_file(house: House) -> None:
     """Without a restart; a file that is damaged leaves the last good one in force."""
     key = house.keys.add("leaver", "*", "read")
-    async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}) as http:
+    async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}, timeout=120) as http:
         assert (await http.get("/v1/graphs")).status_code == 200
         house.keys.path.write_text("[[key]]\nname = 3\n")
         assert (await http.get("/v1/graphs")).status_code == 200
@@ -341,7 +341,7 @@ async def test_key_is_held_to_its_limits_and_another_is_not(house: House) -> Non
     """429 with Retry-After, 413, and neither touches the other key."""
     slow = house.keys.add("slow", "*", "read write", requests_per_second=0.01, burst=2, max_body_bytes=200)
     free = house.keys.add("free", "*", "read write")
-    async with httpx.AsyncClient(base_url=house.url) as http:
+    async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
         path = "/v1/graphs/notes/documents/big"
         large = {"text": "x" * 500}
         assert (await http.put(path, json=large, headers={"x-api-key": slow})).status_code == 413
@@ -365,7 +365,7 @@ async def test_tries_are_limited_and_a_good_key_is_not_when_they_come_from_one_a
     good = keys.add("good", "*", "read")
     guard = gate(keys, tmp_path, Fairness(tries_per_minute=3))
     app = create_app(InMemoryApplication(), None, None, guard)
-    async with http_service(app) as url, httpx.AsyncClient(base_url=url) as http:
+    async with http_service(app) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
         tried = [await http.get("/v1/graphs", headers={"x-api-key": "x"}) for _ in range(5)]
         assert [each.status_code for each in tried] == [401, 401, 401, 429, 429]
         assert int(tried[-1].headers["retry-after"]) >= 1
@@ -374,7 +374,7 @@ async def test_tries_are_limited_and_a_good_key_is_not_when_they_come_from_one_a
 
 async def test_metrics_need_a_key_unless_the_settings_say_otherwise(house: House) -> None:
     """`metrics_open` is the switch; the names of graphs are in them."""
-    async with httpx.AsyncClient(base_url=house.url) as http:
+    async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
         assert (await http.get("/metrics")).status_code == 401
         house.gate.metrics_open = True
         assert (await http.get("/metrics")).status_code == 200
@@ -387,7 +387,7 @@ async def test_address_of_a_model_endpoint_is_told_to_those_who_see_details_only
     """Over HTTP and gRPC, in the body and in the status; the words around it are told to everybody."""
     key = house.keys.add("asker", "*", actions)
     house.application.fail_with = Retryable("the embedding endpoint http://models:9/v1 cannot be reached", 3)
-    async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}) as http:
+    async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}, timeout=120) as http:
         said = [(await http.post("/v1/graphs/notes/query", json={"question": "Who?"})).text]
     async with grpc.aio.insecure_channel(house.grpc) as channel:
         asked = pb.QueryRequest(graph="notes", question="Who?")

@@ -108,17 +108,17 @@ def test_service_speaks_tls_to_those_with_a_certificate_only(tmp_path: Path) -> 
             refused = graphtide("graphs", "--url", running.url, ca_file=str(ca.file), **more)
             assert (refused.returncode, "Traceback" in refused.stderr) == (4, False)
         with pytest.raises(httpx.HTTPError):
-            httpx.get(running.url.replace("https", "http") + "/healthz")
+            httpx.get(running.url.replace("https", "http") + "/healthz", timeout=120)
         parts = (ca.file.read_bytes(), client_key.read_bytes(), client.read_bytes())
         check = health_pb2.HealthCheckRequest()
         with grpc.secure_channel(running.grpc, grpc.ssl_channel_credentials(*parts)) as channel:
-            assert health_pb2_grpc.HealthStub(channel).Check(check, timeout=20).status == 1
+            assert health_pb2_grpc.HealthStub(channel).Check(check, timeout=120).status == 1
         for channel in (
             grpc.insecure_channel(running.grpc),
             grpc.secure_channel(running.grpc, grpc.ssl_channel_credentials(parts[0])),
         ):
             with channel, pytest.raises(grpc.RpcError):
-                health_pb2_grpc.HealthStub(channel).Check(check, timeout=20)
+                health_pb2_grpc.HealthStub(channel).Check(check, timeout=120)
 
 
 def test_tls_is_refused_when_its_files_do_not_fit(tmp_path: Path) -> None:

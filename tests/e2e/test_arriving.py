@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,7 +46,7 @@ async def faces() -> AsyncIterator[Faces]:
     application = arriving.application()
     async with (
         http_service(create_app(application)) as url,
-        httpx.AsyncClient(base_url=url) as http,
+        httpx.AsyncClient(base_url=url, timeout=120) as http,
         grpc_service(application) as channel,
     ):
         yield Faces(arriving, http, channel)
@@ -116,7 +115,7 @@ def alone(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(url, timeout=20).status_code == 200
+        return httpx.get(url, timeout=120).status_code == 200
     except httpx.TransportError:
         return False
 
@@ -127,8 +126,8 @@ def test_replica_answers_probes_while_its_servers_are_away(tmp_path: Path) -> No
     url = f"http://127.0.0.1:{port}"
     with alone(tmp_path, "serve", "--port", str(port), "--grpc-port", str(calls)) as process:
         until(lambda: answers(f"{url}/healthz"))
-        until(lambda: "waiting for the graph database and Kafka" in httpx.get(f"{url}/readyz", timeout=20).text)
-        asked = httpx.post(f"{url}/v1/graphs/g/query", json=ASKED, timeout=20)
+        until(lambda: "waiting for the graph database and Kafka" in httpx.get(f"{url}/readyz", timeout=120).text)
+        asked = httpx.post(f"{url}/v1/graphs/g/query", json=ASKED, timeout=120)
         assert (asked.status_code, asked.headers["retry-after"]) == (503, "2")
         assert unavailable(calls) == (health_pb2.HealthCheckResponse.NOT_SERVING, grpc.StatusCode.UNAVAILABLE)
         ends_soon(process)
@@ -141,7 +140,7 @@ def test_query_worker_answers_probes_while_its_servers_are_away(tmp_path: Path) 
     with alone(tmp_path, *arguments) as process:
         until(lambda: answers(f"http://127.0.0.1:{port}/metrics"))
         ready = f"http://127.0.0.1:{port}/readyz"
-        until(lambda: "waiting for the graph database and Kafka" in httpx.get(ready, timeout=20).text)
+        until(lambda: "waiting for the graph database and Kafka" in httpx.get(ready, timeout=120).text)
         assert unavailable(calls) == (health_pb2.HealthCheckResponse.NOT_SERVING, grpc.StatusCode.UNAVAILABLE)
         ends_soon(process)
 
@@ -149,15 +148,13 @@ def test_query_worker_answers_probes_while_its_servers_are_away(tmp_path: Path) 
 def unavailable(port: int) -> tuple[int, grpc.StatusCode]:
     """What health says, and how a call ends."""
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        status = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20).status
+        status = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=120).status
         with pytest.raises(grpc.RpcError) as refused:
-            GraphtideStub(channel).Stats(pb.GraphRef(graph="g"), timeout=20)  # type: ignore[no-untyped-call]
+            GraphtideStub(channel).Stats(pb.GraphRef(graph="g"), timeout=120)  # type: ignore[no-untyped-call]
     return status, refused.value.code()
 
 
 def ends_soon(process: subprocess.Popen[bytes]) -> None:
-    """Long before it would have given up waiting."""
-    started = time.monotonic()
+    """By the signal, not by giving up its servers, which is a failure."""
     process.send_signal(signal.SIGTERM)
-    process.wait(timeout=30)
-    assert time.monotonic() - started < 30
+    assert process.wait(timeout=120) == 0

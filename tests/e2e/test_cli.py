@@ -220,7 +220,7 @@ async def test_command_says_what_is_wrong_when_it_fails(
     url: str, tmp_path: Path, arguments: list[str], code: int, said: str
 ) -> None:
     """One clear sentence on standard error, nothing on standard output, and the documented exit code."""
-    async with httpx.AsyncClient(base_url=url) as http:
+    async with httpx.AsyncClient(base_url=url, timeout=120) as http:
         await http.put("/v1/graphs/default/documents/a", json={"text": "one"})
     ended = await graphtide(*arguments, url=url, folder=tmp_path)
     assert (ended.code, ended.out) == (code, "")
@@ -281,7 +281,7 @@ async def test_serve_ends_cleanly_when_told_to(tmp_path: Path, stop: signal.Sign
     """It says where it listens as one line of JSON, keeps what it accepted, and exits with 0."""
     for text, graphs in ((b"Marie Curie discovered polonium.", []), (b"She was born in Warsaw.", ["default"])):
         process, said = await _serving(tmp_path)
-        async with httpx.AsyncClient(base_url=said["http"]) as http:
+        async with httpx.AsyncClient(base_url=said["http"], timeout=120) as http:
             assert [each["graph"] for each in (await http.get("/v1/graphs")).json()["graphs"]] == graphs
             assert "process_cpu_seconds_total" in (await http.get("/metrics")).text
         ended = await graphtide("publish", "-", "--wait", url=said["http"], stdin=text)

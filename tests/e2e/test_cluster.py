@@ -295,7 +295,7 @@ def test_replica_says_how_far_it_is_while_it_loads_and_a_gateway_asks_another(
         assert live.cluster.await_ready("late").is_ready()
         with grpc.insecure_channel(f"127.0.0.1:{late}") as channel:
             check = health_pb2.HealthCheckRequest()
-            assert health_pb2_grpc.HealthStub(channel).Check(check, timeout=20).status == 1
+            assert health_pb2_grpc.HealthStub(channel).Check(check, timeout=120).status == 1
     assert live.cluster.stop("gateway-2") == live.cluster.stop("late") == 0
 
 

@@ -198,7 +198,10 @@ async def test_gateway_raises_what_the_replica_raised(cluster: Cluster) -> None:
 async def test_gateway_serves_http(cluster: Cluster) -> None:
     """The HTTP face over a gateway: publish, ask, look up, and the errors' statuses."""
     remote = await cluster.gateway(await cluster.replica("one"))
-    async with http_service(create_app(remote)) as url, httpx.AsyncClient(base_url=f"{url}/v1/graphs/g") as client:
+    async with (
+        http_service(create_app(remote)) as url,
+        httpx.AsyncClient(base_url=f"{url}/v1/graphs/g", timeout=120) as client,
+    ):
         body = [{"id": doc_id, "text": text} for doc_id, text in TEXTS.items()]
         published = await client.post("/documents", json=body)
         assert published.status_code == 202 and published.json()["accepted"] == 3

@@ -205,7 +205,7 @@ def test_running_service_tells_of_its_parts_and_its_clock(tmp_path: Path) -> Non
         Client(running.url, lambda _: None, connection=Connection()) as client,
     ):
         assert list(running_findings(client, 30.0)) == []
-        httpx.put(f"{running.url}/v1/graphs/notes/documents/a", json={"text": "Ada met Bob."})
+        httpx.put(f"{running.url}/v1/graphs/notes/documents/a", json={"text": "Ada met Bob."}, timeout=120)
         while not (found := [each for each in running_findings(client, 30.0) if "127.0.0.1:9" in each.what]):
             pass
         assert {each.about for each in found} <= {"embedding endpoint", "extract"}

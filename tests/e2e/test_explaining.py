@@ -44,7 +44,7 @@ async def test_entity_names_its_labels_merges_and_relations_until_their_document
     async with (
         open_application(Settings(data=tmp_path), CollectorRegistry()) as application,
         http_service(create_app(application)) as url,
-        httpx.AsyncClient(base_url=f"{url}/v1/graphs/g") as client,
+        httpx.AsyncClient(base_url=f"{url}/v1/graphs/g", timeout=120) as client,
     ):
         for doc_id, fact in zip(("a", "b"), FACTS, strict=True):
             body = {"text": f"{fact['subject']} {fact['predicate']} {fact['object']}.", "facts": [fact]}

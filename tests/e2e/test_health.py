@@ -62,7 +62,7 @@ async def test_disk_is_named_when_it_is_nearly_full(tmp_path: Path) -> None:
 async def test_head_is_answered_like_get_without_a_body() -> None:
     """Every route that has GET; where there is none it is 405, and Allow says so."""
     app = create_app(InMemoryApplication())
-    async with http_service(app) as url, httpx.AsyncClient(base_url=url) as http:
+    async with http_service(app) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
         for path in ("/healthz", "/readyz", "/metrics", "/v1/graphs", "/docs"):
             head, get = await http.head(path), await http.get(path)
             assert (head.status_code, head.content) == (200, b"")
@@ -80,7 +80,7 @@ async def test_draining_process_is_not_ready_and_still_serves() -> None:
     gate.draining = True
     assert await readiness(application, gate) == Health(False, {"service": "draining"})
     app = create_app(application, None, None, gate)
-    async with http_service(app) as url, httpx.AsyncClient(base_url=url) as http:
+    async with http_service(app) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
         assert (await http.get("/readyz")).status_code == 503
         assert (await http.get("/v1/graphs")).status_code == 200
 
@@ -93,11 +93,11 @@ def test_service_says_it_drains_before_it_ends(tmp_path: Path) -> None:
             assert health.Check(health_pb2.HealthCheckRequest()).status == health_pb2.HealthCheckResponse.SERVING
             running.process.send_signal(signal.SIGTERM)
             deadline = time.monotonic() + 30
-            while httpx.get(f"{running.url}/readyz").status_code == 200:
+            while httpx.get(f"{running.url}/readyz", timeout=120).status_code == 200:
                 assert time.monotonic() < deadline
-            assert httpx.get(f"{running.url}/readyz").json()["parts"] == {"service": "draining"}
+            assert httpx.get(f"{running.url}/readyz", timeout=120).json()["parts"] == {"service": "draining"}
             assert health.Check(health_pb2.HealthCheckRequest()).status == health_pb2.HealthCheckResponse.NOT_SERVING
-            assert httpx.get(f"{running.url}/v1/graphs").status_code == 200
+            assert httpx.get(f"{running.url}/v1/graphs", timeout=120).status_code == 200
         assert running.stop() == 0
 
 
@@ -124,7 +124,7 @@ def test_service_stays_ready_while_an_endpoint_is_away_and_names_it(tmp_path: Pa
 async def test_docs_page_lists_every_route_and_loads_nothing() -> None:
     """No script, no style and no picture from anywhere; what the description holds is text."""
     app = create_app(InMemoryApplication())
-    async with http_service(app) as url, httpx.AsyncClient(base_url=url) as http:
+    async with http_service(app) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
         shown, described = await http.get("/docs"), (await http.get("/openapi.json")).json()
     assert "default-src 'none'" in shown.headers["content-security-policy"]
     for path in described["paths"]:

@@ -295,7 +295,7 @@ async def test_path_is_not_found_when_there_is_no_route(http: httpx.AsyncClient)
 async def test_request_is_refused_when_too_many_are_in_progress(application: InMemoryApplication) -> None:
     """429 with Retry-After beyond the limit, while those in progress are served to the end."""
     app = create_app(application, replace(LIMITS, max_in_flight=1))
-    async with http_service(app) as url, httpx.AsyncClient(base_url=url) as http:
+    async with http_service(app) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
         await http.put(DOCUMENT, json={"text": "one two"})
         application.gate = asyncio.Event()
         ask, accept = {"question": "one"}, {"accept": "text/event-stream"}
@@ -360,6 +360,6 @@ async def test_body_that_is_slow_is_not_cut_by_the_patience_with_heads(
         await asyncio.sleep(0.9)
         yield b'"Ada met Bob."}'
 
-    async with http_service(create_app(application)) as url, httpx.AsyncClient(base_url=url) as client:
+    async with http_service(create_app(application)) as url, httpx.AsyncClient(base_url=url, timeout=120) as client:
         answered = await client.put(DOCUMENT, content=slowly(), headers=AS_JSON)
     assert answered.status_code == 202

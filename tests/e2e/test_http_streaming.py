@@ -26,7 +26,7 @@ async def test_stream_ends_with_an_error_event_when_it_fails_in_the_middle() -> 
     """What was sent stands, and the last event has the body of the error."""
     application = InMemoryApplication()
     application.fail_after_context = Retryable("the chat endpoint at http://models:9 is away", 1)
-    async with http_service(create_app(application)) as url, httpx.AsyncClient(base_url=url) as http:
+    async with http_service(create_app(application)) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
         await publish(http)
         response = await http.post(PATH, json=ASK, headers=EVENTS)
     events = response.text.strip().split("\n\n")
@@ -40,7 +40,7 @@ async def test_stream_is_closed_when_the_client_leaves() -> None:
     """The application's stream is closed though it had more to say, and the service goes on."""
     application = InMemoryApplication()
     application.gate = asyncio.Event()
-    async with http_service(create_app(application)) as url, httpx.AsyncClient(base_url=url) as http:
+    async with http_service(create_app(application)) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
         await publish(http)
         async with http.stream("POST", PATH, json=ASK, headers=EVENTS) as response:
             assert await anext(response.aiter_lines()) == "event: context"
@@ -56,7 +56,7 @@ async def test_stream_is_finished_when_the_service_is_asked_to_end() -> None:
     """A graceful end lets an answer in progress come to its own end."""
     application = InMemoryApplication()
     application.gate = asyncio.Event()
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=120) as http:
         async with http_service(create_app(application)) as url:
             http.base_url = httpx.URL(url)
             await publish(http)

@@ -52,7 +52,7 @@ _LINES = {"content-type": "application/x-ndjson"}
 def settle(running: Service, key: str) -> None:
     """Until no document is under way."""
     deadline = time.monotonic() + 60
-    with httpx.Client(base_url=running.url, headers={"x-api-key": key}) as http:
+    with httpx.Client(base_url=running.url, headers={"x-api-key": key}, timeout=120) as http:
         while http.get("/v1/graphs/notes/stats").json().get("lag", 1):
             assert time.monotonic() < deadline, "the documents never reached an end"
 

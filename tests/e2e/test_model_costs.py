@@ -270,7 +270,7 @@ def test_crash_pays_for_no_finished_call_again_and_counts_the_unfinished_as_expe
         running = start_service(tmp_path, environment)
         try:
             body = {"text": "\n\n".join(paragraphs)}
-            httpx.put(f"{running.url}/v1/graphs/g/documents/a", json=body).raise_for_status()
+            httpx.put(f"{running.url}/v1/graphs/g/documents/a", json=body, timeout=120).raise_for_status()
             for _ in range(4):
                 server.arrived.get(timeout=60)
             wait_until(lambda: rows(tmp_path, "SELECT count(*) FROM extraction_memo") == [(3,)])
@@ -281,7 +281,7 @@ def test_crash_pays_for_no_finished_call_again_and_counts_the_unfinished_as_expe
         (guess,) = rows(tmp_path, "SELECT prompt_tokens, completion_tokens FROM spending_open")
         running = start_service(tmp_path, environment)
         try:
-            with httpx.Client(base_url=running.url) as client:
+            with httpx.Client(base_url=running.url, timeout=120) as client:
                 wait_until(lambda: client.get("/v1/graphs/g/documents/a").json()["state"] == "applied")
                 spent = client.get("/v1/graphs/g/stats").json()["spending"]["extract"]
         finally:

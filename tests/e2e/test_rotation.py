@@ -33,7 +33,7 @@ class House:
     def connection(self, face: str, client: Path, **more: ssl.TLSVersion) -> ssl.SSLSocket:
         """A new connection whose handshake both sides have finished, or an error."""
         host, _, port = face.rpartition(":")
-        raw = socket.create_connection((host, int(port)), timeout=20)
+        raw = socket.create_connection((host, int(port)), timeout=120)
         return self.context(client, **more).wrap_socket(raw, server_hostname=host)
 
     def context(self, client: Path, maximum_version: ssl.TLSVersion | None = None) -> ssl.SSLContext:
@@ -50,14 +50,18 @@ class House:
 
     def ready(self, key: str) -> dict[str, str]:
         headers = {"x-api-key": key}
-        answered = httpx.get(f"{self.running.url}/readyz", verify=self.context(self.client), headers=headers)
+        answered = httpx.get(
+            f"{self.running.url}/readyz", verify=self.context(self.client), headers=headers, timeout=120
+        )
         assert answered.status_code == 200
         parts: dict[str, str] = answered.json()["parts"]
         return parts
 
     def stale(self, key: str) -> list[str]:
         headers = {"x-api-key": key}
-        answered = httpx.get(f"{self.running.url}/metrics", verify=self.context(self.client), headers=headers)
+        answered = httpx.get(
+            f"{self.running.url}/metrics", verify=self.context(self.client), headers=headers, timeout=120
+        )
         lines = [line for line in answered.text.splitlines() if line.startswith("graphtide_guard_stale")]
         return [line.partition('"')[2].partition('"')[0] for line in lines if line.endswith(" 1.0")]
 
@@ -90,7 +94,7 @@ def test_new_connections_see_the_new_certificate_and_open_ones_go_on(house: Hous
     before = {face: house.shown(face) for face in house.faces()}
     assert len(set(before.values())) == 1
     certificate, key, _ = house.ca.issue("second")
-    with httpx.Client(base_url=house.running.url, verify=house.context(house.client)) as kept:
+    with httpx.Client(base_url=house.running.url, verify=house.context(house.client), timeout=120) as kept:
         assert kept.get("/healthz").status_code == 200
         house.secret.hold(tls_crt=certificate, tls_key=key, ca_crt=house.ca.file)
         after = {face: house.shown(face) for face in house.faces()}
@@ -135,7 +139,7 @@ def greeted(
 ) -> ssl.SSLSession | None:
     """The session of a connection on which the service said anything; None when it broke off without a word."""
     host, _, port = face.rpartition(":")
-    raw = socket.create_connection((host, int(port)), timeout=20)
+    raw = socket.create_connection((host, int(port)), timeout=120)
     try:
         with context.wrap_socket(raw, server_hostname=host, session=session) as connection:
             if connection.selected_alpn_protocol() == "h2":

@@ -21,7 +21,7 @@ def test_service_saves_its_indexes_at_sigterm(tmp_path: Path) -> None:
     with service(tmp_path / "data") as one:
         for number in range(5):
             body = {"text": f"Ada Lovelace met Charles Babbage {number} in London.", "facts": []}
-            put = httpx.put(f"{one.url}/v1/graphs/g/documents/d{number}", json=body)
+            put = httpx.put(f"{one.url}/v1/graphs/g/documents/d{number}", json=body, timeout=120)
         asked = {"question": "Who met Babbage?", "generate": False, "after": put.raise_for_status().json()["token"]}
         answer = httpx.post(f"{one.url}/v1/graphs/g/query", json=asked, timeout=60).raise_for_status().json()
         assert one.stop() == 0

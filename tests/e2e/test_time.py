@@ -32,7 +32,7 @@ async def test_office_passes_on_and_back_as_documents_come_and_go(tmp_path: Path
     async with (
         open_application(Settings(data=tmp_path), CollectorRegistry()) as application,
         http_service(create_app(application)) as url,
-        httpx.AsyncClient(base_url=f"{url}/v1/graphs/g", timeout=30) as client,
+        httpx.AsyncClient(base_url=f"{url}/v1/graphs/g", timeout=120) as client,
     ):
         token = ""
         for doc_id in ("autumn", "spring"):  # the later one first: dates decide, not arrival
@@ -58,7 +58,7 @@ async def test_facts_brought_along_say_when_they_held(tmp_path: Path) -> None:
     async with (
         open_application(Settings(data=tmp_path), CollectorRegistry()) as application,
         http_service(create_app(application)) as url,
-        httpx.AsyncClient(base_url=f"{url}/v1/graphs/g", timeout=30) as client,
+        httpx.AsyncClient(base_url=f"{url}/v1/graphs/g", timeout=120) as client,
     ):
         put = await client.put("/documents/a", json={"text": "Ada lives in London.", "facts": [fact]})
         token = put.json()["token"]

@@ -72,7 +72,7 @@ def said(spans: list[Seen], name: str, trace: str = TRACE) -> Mapping[str, objec
 
 
 def url(service_url: str) -> httpx.Client:
-    return httpx.Client(base_url=service_url, headers={"traceparent": TRACEPARENT}, timeout=30)
+    return httpx.Client(base_url=service_url, headers={"traceparent": TRACEPARENT}, timeout=120)
 
 
 def models(llm: LlmServer, embeddings: OpenAIServer) -> dict[str, str]:
@@ -137,7 +137,7 @@ def test_question_is_one_trace_with_its_steps(tmp_path: Path, collector: Collect
     with LlmServer() as llm, OpenAIServer() as embeddings:
         ours = {"GRAPHTIDE_OTLP_ENDPOINT": collector.endpoint}
         with service(tmp_path / "data", models(llm, embeddings) | ours) as running, url(running.url) as http:
-            token = httpx.put(running.url + DOCUMENT, json={"text": TEXT}).json()["token"]
+            token = httpx.put(running.url + DOCUMENT, json={"text": TEXT}, timeout=120).json()["token"]
             body = {"question": f"Who met {MARK}?", "mode": "local", "after": token}
             accept = {"accept": "text/event-stream"} if streamed else {}
             answer = http.post("/v1/graphs/g/query", json=body, headers=accept)
@@ -178,7 +178,7 @@ async def test_trace_goes_through_every_process_of_a_cluster(tmp_path: Path, col
         watched_roles(tmp_path) as cluster,
         grpc_service(cluster.replica) as channel,
         http_service(create_app(RemoteApplication(lambda: channel))) as at,
-        httpx.AsyncClient(base_url=at, headers={"traceparent": TRACEPARENT}, timeout=30) as http,
+        httpx.AsyncClient(base_url=at, headers={"traceparent": TRACEPARENT}, timeout=120) as http,
     ):
         token = (await http.put(DOCUMENT, json={"text": TEXT})).json()["token"]
         other = f"00-{'2' * 32}-{CALLER}-01"
@@ -233,7 +233,7 @@ async def test_batch_is_linked_to_the_trace_of_each_document(tmp_path: Path, col
     async with (
         open_application(settings) as application,
         http_service(create_app(application)) as at,
-        httpx.AsyncClient(base_url=at, timeout=30) as http,
+        httpx.AsyncClient(base_url=at, timeout=120) as http,
     ):
         first = await http.put(
             "/v1/graphs/g/documents/first", json={"text": TEXT}, headers={"traceparent": TRACEPARENT}
@@ -330,7 +330,7 @@ async def test_share_bounds_what_begins_here_and_not_what_a_caller_began(tmp_pat
     async with (
         open_application(settings) as application,
         http_service(create_app(application)) as at,
-        httpx.AsyncClient(base_url=at, timeout=30) as http,
+        httpx.AsyncClient(base_url=at, timeout=120) as http,
     ):
         for sent in ({}, {"traceparent": "nonsense"}, {"traceparent": f"00-{'3' * 32}-{CALLER}-00"}):
             answer = await http.put(DOCUMENT, json={"text": TEXT}, headers=sent)

@@ -81,7 +81,7 @@ def test_first_letter_of_the_first_document_raises_its_alert(tools: Programs, tm
             targets = [("serve", httpx.URL(one.url).netloc.decode())]
             with running(tmp_path, targets, RULES) as prometheus:
                 prometheus.wait_for("count_over_time(up[1m]) >= 2")
-                httpx.put(f"{one.url}/v1/graphs/new/documents/a", json={"text": POISON}).raise_for_status()
+                httpx.put(f"{one.url}/v1/graphs/new/documents/a", json={"text": POISON}, timeout=120).raise_for_status()
                 prometheus.wait_for('ALERTS{alertname="GraphtideDeadLetters",alertstate="firing",graph="new"}')
 
 

@@ -30,7 +30,7 @@ def fuzz(folder: Path, seed: int, seconds: int) -> tuple[int, str]:
     """Run schemathesis for `seconds` against a service with its data in `folder`; return its exit code and report."""
     with service(folder / "data", {"GRAPHTIDE_LOG_LEVEL": "ERROR"}, folder / "log") as running:
         given = {"text": "Marie Curie discovered polonium in 1898."}
-        httpx.put(f"{running.url}/v1/graphs/notes/documents/curie", json=given).raise_for_status()
+        httpx.put(f"{running.url}/v1/graphs/notes/documents/curie", json=given, timeout=120).raise_for_status()
         command = [sys.executable, "-m", "schemathesis.cli", "run", f"{running.url}/openapi.json"]
         command += ["--seed", str(seed), "--max-time", str(seconds), "--no-color", "--continue-on-failure"]
         command += ["--generation-database", "none", "--suppress-health-check", "all", "--request-timeout", "60"]

@@ -112,7 +112,7 @@ class LocalKafka:
         if self._process is not None:
             self._process.terminate()
             try:
-                self._process.wait(timeout=30)
+                self._process.wait(timeout=150)
             except subprocess.TimeoutExpired:
                 self.kill()
         self._process = None
@@ -120,7 +120,7 @@ class LocalKafka:
     def kill(self) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.wait(timeout=30)
+            self._process.wait(timeout=150)
         self._process = None
 
     def restart(self) -> None:

@@ -115,10 +115,10 @@ class LocalNeo4j:
             return
         self._process.send_signal(how)
         try:
-            self._process.wait(timeout=30)
+            self._process.wait(timeout=150)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(timeout=30)
+            self._process.wait(timeout=150)
         if self._process.stdin is not None:
             self._process.stdin.close()
         self._process = None

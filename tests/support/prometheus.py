@@ -70,7 +70,7 @@ class Prometheus:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._client = httpx.Client(base_url=url, timeout=30)
+        self._client = httpx.Client(base_url=url, timeout=120)
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         """The samples of an instant query. Raises ValueError with what Prometheus says is wrong."""
@@ -123,7 +123,7 @@ def running(folder: Path, targets: Sequence[tuple[str, str]], rules: Path) -> It
     finally:
         one.close()
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=120)
 
 
 def _wait_until_ready(port: int, process: subprocess.Popen[bytes]) -> None:
