@@ -361,6 +361,7 @@ READ_VERDICTS = (
     "MATCH (v:Verdict {graph: $graph}) RETURN v.a_name AS a_name, v.a_type AS a_type,"
     " v.b_name AS b_name, v.b_type AS b_type, v.same AS same"
 )
+DELETE_VERDICTS = "UNWIND $keys AS key MATCH (v:Verdict {key: key}) DELETE v"
 PUT_REPORTS = (
     "UNWIND $rows AS row MERGE (r:Report {key: row.key})"
     " SET r.graph = $graph, r.community = row.community, r.level = row.level, r.fingerprint = row.fingerprint,"
@@ -425,6 +426,7 @@ CONCLUDE = (
     " MERGE (t:Total {key: total}) ON CREATE SET t.graph = graph, t.state = state, t.revisions = 0"
     " SET t.lock = true REMOVE t.lock SET t.revisions = t.revisions + ended"
 )
+FORGET_REASONS = "UNWIND $keys AS key MATCH (r:Revision {document: key}) SET r.reason = ''"
 READ_TOTALS = "MATCH (t:Total {graph: $graph}) RETURN t.state AS state, t.revisions AS revisions"
 BEGIN_ATTEMPT = (
     "MATCH (r:Revision {key: $key}) SET r.lock = true REMOVE r.lock SET r.attempts = r.attempts + 1"

@@ -93,6 +93,11 @@ class BoltLedger:
             first.setdefault(at, {"key": at, "state": one.state.value, "reason": one.reason, "total": total})
         await tx.each(cypher.CONCLUDE, [first[at] for at in sorted(first)], now_ms=self._clock_ms())
 
+    async def forget_reasons(self, documents: Sequence[tuple[str, str]]) -> None:
+        """Take the reasons from all revisions of these documents, (graph, doc_id) each."""
+        keys = [key(graph, doc_id) for graph, doc_id in documents]
+        await self._database.ask_each_key(cypher.FORGET_REASONS, keys)
+
     async def latest(self, graph: str, doc_id: str) -> LedgerEntry | None:
         """See Ledger.latest. Cost: the revisions of the document."""
         found = await self._database.ask(cypher.LATEST, document=key(graph, doc_id))

@@ -144,6 +144,10 @@ class BoltStore:
         found = await self._database.read(lambda tx: tx.run(cypher.READ_VERDICTS, graph=graph))
         return {((one["a_name"], one["a_type"]), (one["b_name"], one["b_type"])): one["same"] for one in found}
 
+    async def forget_verdicts(self, graph: str, pairs: Sequence[PairKey]) -> None:
+        """Delete these verdicts, each a pair of (name, type)."""
+        await self._database.ask_each_key(cypher.DELETE_VERDICTS, [digest_key(graph, *a, *b) for a, b in pairs])
+
     async def snapshot(self, graph: str) -> GraphDelta:
         """See GraphStore.snapshot. Rows come in the order of their keys.
 

@@ -97,22 +97,58 @@ def restore(
 
 
 def purge(
+    check: Annotated[
+        bool, typer.Option("--check", help="Cluster: count what the topics still hold, and delete nothing.")
+    ] = False,
+    config: Config = None,
     url: Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="Where the service is.")] = URL,
     as_json: AsJson = False,
 ) -> None:
     """Delete from the files what deleted documents left there: text, names, vectors, in all graphs.
 
-    The running service does it, and holds its writers meanwhile: the database file is written anew.
+    The running service does it, and holds its writers meanwhile: the database file is written anew. With the settings
+    of a cluster, its graph database is purged, and what the topics still hold of deleted documents is counted.
     """
     from services.cli import show
     from services.cli.client import Client
     from services.cli.connection import CONNECTION
     from services.cli.terminal import tell
 
+    settings = _settings(None, config)
+    if settings.bolt:
+        with _failures():
+            result(asyncio.run(_purge_cluster(settings, check)), as_json, show.fields)
+        return
+    if check:
+        raise CommandError("--check is for a cluster; a purge of a data folder leaves nothing to check", USAGE)
     with Client(url, tell, timeout_s=3600.0, connection=CONNECTION) as client, progress(as_json) as bar:
         bar("Purging", 0)
         body = client.post("/v1/purge")
     result(body, as_json, show.fields)
+
+
+async def _purge_cluster(settings: Settings, check: bool) -> Json:
+    from infra.bolt import BoltBackend
+    from infra.kafka.address import kafka_address
+    from infra.kafka.log import KafkaLog, KafkaTuning
+    from services.cluster.purging import purge_graphs, purge_reasons, topic_traces
+
+    if not settings.kafka:
+        raise CommandError("GRAPHTIDE_BOLT is set, GRAPHTIDE_KAFKA is not: set it, too, so that topics are read", USAGE)
+    broker = KafkaLog(kafka_address(settings), KafkaTuning())
+    try:
+        backend = await BoltBackend.open(_address(settings), broker)
+        try:
+            removed: Json = {}
+            if not check:
+                removed = dict(await purge_graphs(backend))
+                removed["reasons"] = await purge_reasons(backend, broker)
+            traces = await topic_traces(backend.store, broker)
+        finally:
+            await backend.close()
+    finally:
+        await broker.close()
+    return {"removed": removed, "topics": {topic: asdict(one) for topic, one in traces.items()}}
 
 
 def _migrate_folder(folder: Path, check: bool) -> Json:

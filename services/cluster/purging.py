@@ -1,0 +1,142 @@
+"""Erasure in a cluster: what deleted documents left in the graph database, and what the topics still hold of them.
+
+Rows of a deleted document are deleted by the commit that applies its deletion. What is left are memos, verdicts,
+reports, and reasons in the ledger; they are deleted here. Kafka deletes by retention alone, so its records are counted,
+with the time by which they will be gone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from graph.vector_index import ExactIndex
+from graph.view import Indexes, LiveView
+from infra.bolt import BoltBackend
+from infra.models.memo_keys import scope_of
+from services.purging import purge_reports
+from streams.errors import Rejected
+from streams.followers import dimensions
+from streams.messages import (
+    DEAD_LETTERS,
+    DELTAS,
+    DOCUMENTS,
+    EXTRACTIONS,
+    decode_dead_letter,
+    extraction_of,
+    split_document_key,
+)
+from streams.ports import Delivered, GraphStore, Log
+from streams.reading import read_up_to_end
+from streams.topics import BY_NAME, FOR_EVER
+
+MEMO_TABLES = ("embeddings", "extractions", "reports")
+PAGE = 500
+NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicTraces:
+    """What a topic holds of deleted documents. `gone_by` is when retention has deleted it (UTC), or "never"."""
+
+    records: int
+    gone_by: str
+
+
+async def purge_graphs(backend: BoltBackend) -> dict[str, int]:
+    """Delete from the graph database what no live document needs; how much of each kind. Cost: every graph once."""
+    removed = {"memo_entries": 0, "verdicts": 0, "reports": 0}
+    for graph in await backend.store.graphs():
+        for table in MEMO_TABLES:
+            removed["memo_entries"] += await backend.vectors(table).purge(scope_of(graph))
+        rows = await backend.store.snapshot(graph)
+        live = {(row.name, row.type) for row in rows.labels}
+        verdicts = await backend.store.verdicts(graph)
+        dead = [pair for pair in verdicts if not {pair[0], pair[1]} <= live]
+        await backend.store.forget_verdicts(graph, dead)
+        removed["verdicts"] += len(dead)
+        size = dimensions(rows)
+        view = LiveView(graph, Indexes(ExactIndex(size), ExactIndex(size), ExactIndex(size)))
+        view.apply(rows)
+        removed["reports"] += await purge_reports(backend.store, view)
+    return removed
+
+
+async def purge_reasons(backend: BoltBackend, log: Log) -> int:
+    """Take the reason, which may quote the text, from failed revisions of deleted documents; of how many documents."""
+    found: dict[str, set[str]] = defaultdict(set)
+    async with aclosing(read_up_to_end(log, DEAD_LETTERS, {})) as records:
+        async for one in records:
+            if (named := _document_of(DEAD_LETTERS, one)) is not None:
+                found[named[0]].add(named[1])
+    deleted = [
+        (graph, doc_id) for graph, some in found.items() for doc_id in await _deleted(backend.store, graph, some)
+    ]
+    await backend.ledger.forget_reasons(deleted)
+    return len(deleted)
+
+
+async def topic_traces(store: GraphStore, log: Log) -> Mapping[str, TopicTraces]:
+    """Count the records that hold text of deleted documents; of `deltas`, all records of their graphs.
+
+    Cost: time, every topic; memory, the ids of documents.
+    """
+    graphs: set[str] = set()
+    found = {}
+    for topic in (DOCUMENTS, EXTRACTIONS, DEAD_LETTERS):
+        newest: dict[tuple[str, str], tuple[int, int]] = {}
+        async with aclosing(read_up_to_end(log, topic, {})) as records:
+            async for one in records:
+                if (named := _document_of(topic, one)) is not None:
+                    count, _ = newest.get(named, (0, 0))
+                    newest[named] = count + 1, one.timestamp_ms
+        dead = set()
+        for graph in {graph for graph, _ in newest}:
+            ids = {doc_id for name, doc_id in newest if name == graph}
+            dead |= {(graph, doc_id) for doc_id in await _deleted(store, graph, ids)}
+        graphs |= {graph for graph, _ in dead}
+        found[topic] = _traces(topic, [newest[one] for one in dead])
+    async with aclosing(read_up_to_end(log, DELTAS, {})) as records:
+        deltas = [(1, one.timestamp_ms) async for one in records if one.record.key in graphs]
+    found[DELTAS] = _traces(DELTAS, deltas)
+    return found
+
+
+def _traces(topic: str, records: list[tuple[int, int]]) -> TopicTraces:
+    count = sum(number for number, _ in records)
+    retention_ms = BY_NAME[topic].retention_ms
+    if not count:
+        return TopicTraces(0, "")
+    if retention_ms == FOR_EVER:
+        return TopicTraces(count, NEVER)
+    last_ms = max(at for _, at in records) + retention_ms
+    return TopicTraces(count, datetime.fromtimestamp(last_ms / 1000, UTC).isoformat(timespec="seconds"))
+
+
+def _document_of(topic: str, one: Delivered) -> tuple[str, str] | None:
+    """(graph, doc_id) that a record with content is about; None for a tombstone and for what names no document."""
+    value = one.record.value
+    if value is None:
+        return None
+    try:
+        if topic == DEAD_LETTERS:
+            letter = decode_dead_letter(value)
+            return (letter.graph, letter.doc_id) if letter.graph and letter.original else None
+        if topic == EXTRACTIONS:
+            named = extraction_of(value)
+            return None if named is None or b'"deleted":true' in value[:2000] else named[:2]
+        return split_document_key(one.record.key)
+    except Rejected:
+        return None
+
+
+async def _deleted(store: GraphStore, graph: str, doc_ids: set[str]) -> list[str]:
+    ids = sorted(doc_ids)
+    dead: list[str] = []
+    for at in range(0, len(ids), PAGE):
+        standings = await store.standings(graph, ids[at : at + PAGE])
+        dead += [doc_id for doc_id, one in standings.items() if one.extraction is None]
+    return dead

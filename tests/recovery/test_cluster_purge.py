@@ -1,0 +1,111 @@
+"""Purging a cluster: no property of the graph database holds a canary afterwards, and the topics' rest is counted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from random import Random
+
+from neo4j import GraphDatabase
+
+from graph.digest import digest
+from graph.records import DocumentInfo
+from infra.bolt import BoltAddress, BoltBackend, cypher
+from infra.bolt.store import _verdict_rows
+from infra.models.chunking import SemanticChunker
+from infra.models.hashing_embeddings import HashingEmbedder
+from infra.models.memo import MemoisedEmbedder
+from infra.models.offline_extraction import OfflineExtractor
+from services.cluster.purging import NEVER, purge_graphs, purge_reasons, topic_traces
+from streams.consolidate import ConsolidateSettings, ConsolidateStage
+from streams.extract import ExtractStage
+from streams.extraction import Models
+from streams.memory import MemoryLog, now_ms
+from streams.messages import DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS, DocumentMessage, document_key
+from streams.ports import Record, ReportRow
+from tests.support.backends import BoltParts
+from tests.support.canaries import Canary, canary
+from tests.support.neo4j_server import GraphServer, clear
+from tests.support.stages import Seen, running
+
+GRAPH = "canaries"
+
+
+class _Untrimmed(MemoryLog):
+    """A log that keeps what was consumed, as Kafka does until retention ends."""
+
+    async def trim(self, topic: str, before: object) -> None:
+        """Nothing goes."""
+
+
+def _record(doc_id: str, said: dict[str, Canary]) -> Record:
+    text = f"{said['name'].word} met Maria Rossi in Lisbon. {said['text'].word} was there."
+    one = DocumentMessage(GRAPH, doc_id, text, DocumentInfo(said["title"].word))
+    return Record(one.key, one.encode())
+
+
+def _everything(address: BoltAddress) -> str:
+    """Every property of every node and relationship, as JSON."""
+    with GraphDatabase.driver(address.uri, auth=(address.user, address.password)) as driver, driver.session() as one:
+        nodes = [row["p"] for row in one.run("MATCH (n) RETURN properties(n) AS p")]
+        ties = [row["p"] for row in one.run("MATCH ()-[r]->() RETURN properties(r) AS p")]
+    return json.dumps(nodes + ties, ensure_ascii=False).casefold()
+
+
+async def test_purge_of_a_cluster_leaves_no_property_of_deleted_documents(graph_server: GraphServer) -> None:
+    """Rows, memos, verdicts, reports, reasons; records of the topics are counted, with the end of their retention."""
+    address, rng = graph_server.address, Random(7)
+    said = {kind: canary(rng, kind) for kind in ("name", "text", "title", "verdict", "report")}
+    clear(address)
+    log = _Untrimmed(1, now_ms)
+    backend = await BoltBackend.open(address, log)
+    parts = BoltParts(backend, log)
+    models = Models(
+        SemanticChunker(), OfflineExtractor(), MemoisedEmbedder(HashingEmbedder(), backend.vectors("embeddings"))
+    )
+    consolidate = ConsolidateStage(log, parts.store, _nobody, Seen(), ConsolidateSettings(outbox=parts.store.outbox))
+    extract = ExtractStage(log, parts.ledger, models, Seen())
+    kept = DocumentMessage(GRAPH, "kept", "Maria Rossi lives in Lisbon.")
+    try:
+        async with running(extract.run), running(consolidate.run):
+            broken = Record(document_key(GRAPH, "gone"), said["text"].word.encode())
+            await parts.ledger.accept([Record(kept.key, kept.encode()), broken, _record("gone", said)])
+            await _settled(parts)
+            names = (said["verdict"].word, "person"), ("maria rossi", "person")
+            await _commit_verdict(parts, names)
+            report = ReportRow(1, 0, "none", 1, said["report"].word, said["report"].word, ())
+            await parts.store.save_reports(GRAPH, [report], ())
+            held = _everything(address)
+            assert all(one.word.casefold() in held for one in said.values()), "nothing would be found anyway"
+            await parts.ledger.accept([Record(document_key(GRAPH, "gone"), None)])
+            await _settled(parts)
+        before = digest(await parts.store.snapshot(GRAPH))
+        removed = await purge_graphs(backend)
+        assert await purge_reasons(backend, log) == 1
+        assert removed["verdicts"] == 1 and removed["reports"] == 1 and removed["memo_entries"] > 0
+        held = _everything(address)
+        assert [one.kind for one in said.values() if one.word.casefold() in held] == []
+        assert "maria rossi" in held and digest(await parts.store.snapshot(GRAPH)) == before
+        traces = await topic_traces(parts.store, log)
+        assert {topic: bool(one.records) for topic, one in traces.items()} == dict.fromkeys(
+            (DOCUMENTS, EXTRACTIONS, DEAD_LETTERS, DELTAS), True
+        )
+        assert traces[DEAD_LETTERS].gone_by == NEVER and traces[DOCUMENTS].gone_by.endswith("+00:00")
+    finally:
+        await backend.close()
+        clear(address)
+
+
+async def _nobody(_: object) -> None:
+    """Nobody follows."""
+
+
+async def _settled(parts: BoltParts) -> None:
+    async with asyncio.timeout(300):
+        while await parts.ledger.pending(GRAPH):  # noqa: ASYNC110 -- storage sets no event
+            await asyncio.sleep(0.02)
+
+
+async def _commit_verdict(parts: BoltParts, pair: tuple[tuple[str, str], tuple[str, str]]) -> None:
+    rows = _verdict_rows(GRAPH, {pair: False})
+    await parts.store._database.write(lambda tx: tx.each(cypher.PUT_VERDICTS, rows, graph=GRAPH))
