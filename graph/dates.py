@@ -1,20 +1,33 @@
 """ISO 8601 dates of any precision, as the spans of time that they name.
 
-Not a calendar, and no check of what a user may write. Invariant: a span is counted in whole microseconds since the
-year 1 in UTC, so two spans compare whatever their precision and time zones; a date without a zone is taken as UTC.
+One grammar for the dates that are accepted and for those that are read: a year, a month, a day, or a day and a time of
+day with or without an offset from UTC. So whatever is accepted can be read. Invariant: a span is counted in whole
+microseconds since the year 1 in UTC, so two spans compare whatever their precision and time zones; a date without a
+zone is taken as UTC.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, time, timedelta
 
-_ISO = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ]([\d:]+)(?:[.,](\d+))?(?:Z|[+-][\d:.,]+)?)?)?)?", re.ASCII)
-
+GRAMMAR = (
+    r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}(:?[0-9]{2}(:?[0-9]{2}([.,][0-9]{1,9})?)?)?"
+    r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?)?)?"
+)
+"""The form of a date, for people and for schemas; a date of this form may still name no day, as 2023-02-29."""
+_ISO = re.compile(
+    r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9}))?)?)?"
+    r"(?:Z|([+-])(\d\d)(?::?(\d\d))?)?)?)?)?",
+    re.ASCII,
+)
 _MICROSECOND = timedelta(microseconds=1)
 _DAY = timedelta(days=1) // _MICROSECOND
-_PRECISIONS = {2: 3600 * 10**6, 4: 60 * 10**6, 6: 10**6}  # by digits of the time of day
+_HOUR = 3600 * 10**6
+_MINUTE = 60 * 10**6
+_SECOND = 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +39,34 @@ class Span:
 
 
 def span(text: str) -> Span | None:
-    """The time that an ISO date names: "2024" a year, "2024-05-31T12:30+02:00" a minute. None for anything else."""
+    """Return the time that a date names: "2024" a year, "2024-05-31T12:30+02:00" a minute. None for anything else."""
     found = _ISO.fullmatch(text)
     if found is None:
         return None
-    year, month, day, time, fraction = found.groups()
+    year, month, day, hour, *rest = found.groups()
     try:
-        if time is None:
-            first = date(int(year), int(month or 1), int(day or 1))
+        first = date(int(year), int(month or 1), int(day or 1))
+        if hour is None:
             return Span(_days(first), _days(first) + _length(first, month, day) * _DAY)
-        moment = datetime.fromisoformat(text)
+        return _moment(first, hour, rest)
     except ValueError:
         return None
-    offset = moment.utcoffset() or timedelta()
-    start = (moment.replace(tzinfo=UTC) - datetime.min.replace(tzinfo=UTC) - offset) // _MICROSECOND
-    digits = len(time.replace(":", ""))
-    return Span(start, start + (10 ** max(0, 6 - len(fraction)) if fraction else _PRECISIONS[digits]))
+
+
+def _moment(day: date, hour: str, rest: Sequence[str | None]) -> Span:
+    """Return the time of a day; its length is what the text leaves open. Raises ValueError when there is none."""
+    minute, second, fraction, sign, offset_hours, offset_minutes = rest
+    clock = time(int(hour), int(minute or 0), int(second or 0))
+    offset = time(int(offset_hours or 0), int(offset_minutes or 0))
+    shift = _of_day(offset) * (-1 if sign == "-" else 1)
+    start = _days(day) + _of_day(clock) + int((fraction or "")[:6].ljust(6, "0")) - shift
+    if fraction:
+        return Span(start, start + 10 ** max(0, 6 - len(fraction)))
+    return Span(start, start + (_SECOND if second else _MINUTE if minute else _HOUR))
+
+
+def _of_day(clock: time) -> int:
+    return clock.hour * _HOUR + clock.minute * _MINUTE + clock.second * _SECOND
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import math
 import re
 import unicodedata
@@ -40,6 +41,7 @@ SCHEMA = 1
 MOST_ID_CHARS = 512
 MOST_WEIGHT = 1_000_000.0
 MOST_METADATA_DEPTH = 32
+log = logging.getLogger("graphtide.streams")
 _GRAPH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")  # it names a folder, too: no separator, no dot in front
 FACT_FIELDS = (6, 8)
 """Of an extraction's fact. The last two are when it held; records from before there were times have none."""
@@ -383,9 +385,18 @@ def _info_in(body: dict[str, Any]) -> DocumentInfo:
     return DocumentInfo(
         _string(body.get("title") or ""),
         _string(body.get("source") or ""),
-        _string(body.get("occurred_at") or ""),
+        _date(_string(body.get("occurred_at") or "")),
         metadata_pairs(metadata),
     )
+
+
+def _date(value: str) -> str:
+    """Keep a date as it is stored, so that rebuilt equals incremental; one that cannot be read counts as no date."""
+    if value and span(value) is None:
+        log.warning(
+            "occurred_at %.40r is not an ISO date: it counts as no date; publish the document with another", value
+        )
+    return value
 
 
 def metadata_pairs(metadata: dict[str, Any]) -> tuple[tuple[str, str], ...]:

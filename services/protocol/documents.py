@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from graph.dates import GRAMMAR, span
 from graph.records import DocumentInfo
 from services.protocol.envelope import ID_SCHEMA, document_id
 from services.protocol.fields import (
@@ -39,28 +39,15 @@ _BLANKS = b" \t\r\n"
 _NOT_BLANK = re.compile(rb"\S")
 _MAX_PARSED_FOR_AN_ERROR = 1 << 20
 
-_DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}([T ][0-9:.,+Z-]+)?)?)?")
-
 
 def check_date(value: str) -> str:
     """An ISO date (2024, 2024-05 or 2024-05-31) or date and time; the empty string means: not known."""
-    if value and not _is_date(value):
+    if value and span(value) is None:
         raise PydanticCustomError("date", "is not an ISO date; write 2024-05-31 or 2024-05-31T12:00:00Z")
     return value
 
 
-def _is_date(value: str) -> bool:
-    if _DATE.fullmatch(value) is None:
-        return False
-    whole = value + "0000-01-01"[len(value) :]
-    try:
-        _ = date.fromisoformat(whole) if len(whole) == 10 else datetime.fromisoformat(whole)
-    except ValueError:
-        return False
-    return True
-
-
-IsoDate = Annotated[str, AfterValidator(check_date), Field(json_schema_extra={"pattern": f"^({_DATE.pattern})?$"})]
+IsoDate = Annotated[str, AfterValidator(check_date), Field(json_schema_extra={"pattern": f"^({GRAMMAR})?$"})]
 
 
 class FactBody(StrictModel):
