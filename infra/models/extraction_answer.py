@@ -7,15 +7,14 @@ name and type, relations by what they state and when; at most ``MOST_ENTITIES`` 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from infra.models.replies import number_of
-from infra.models.schemas import Schema, sendable
+from infra.models.replies import number_of, parsed, well_formed
+from infra.models.schemas import Schema
 from infra.models.spans import Quotable
 from streams.models import Found, FoundEntity, FoundRelation
 
@@ -109,7 +108,7 @@ def _states(one: FoundRelation) -> tuple[object, ...]:
 
 def _body(answer: str) -> Item:
     try:
-        body = json.loads(_braced(answer))
+        body = parsed(_braced(answer))
     except (ValueError, RecursionError) as error:
         raise Malformed(f"it is not JSON ({type(error).__name__}: {str(error)[:120]})") from None
     if not isinstance(body, dict):
@@ -214,7 +213,7 @@ class _Reader:
 
 def _line(text: str) -> str:
     """One line of valid UTF-8 without control characters."""
-    return " ".join(sendable(text).translate(_CONTROLS).split())
+    return " ".join(well_formed(text).translate(_CONTROLS).split())
 
 
 def _short(value: object, most: int) -> str:

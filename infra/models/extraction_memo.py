@@ -15,6 +15,7 @@ from hashlib import sha256
 
 from infra.models.memo import VectorStore
 from infra.models.memo_keys import scoped
+from infra.models.replies import parsed
 from infra.models.tally import Tally
 from streams.models import Extractor, Found, FoundEntity, FoundRelation
 
@@ -89,8 +90,8 @@ def _encoded(found: Found) -> bytes:
 def _decoded(value: bytes) -> Found | None:
     """None for what this version did not write."""
     try:
-        entities, relations, *headings = json.loads(value)
+        entities, relations, *headings = parsed(value)
         stated = tuple(FoundEntity(*row) for row in entities), tuple(FoundRelation(*row) for row in relations)
         return Found(*stated, *(headings[0][0] if headings else ()))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None

@@ -27,7 +27,7 @@ from infra.models.accounting import Accounts, Entry, Tokens
 from infra.models.endpoint_errors import EndpointErrors, costs_nothing
 from infra.models.expectations import Expectations
 from infra.models.limits import Call, Gate, Limits
-from infra.models.replies import MOST_TOKENS
+from infra.models.replies import MOST_TOKENS, Pieces, well_formed
 from infra.models.schemas import Schema, sendable
 from streams.errors import Retryable
 from streams.spending import Stage, payer
@@ -208,7 +208,7 @@ class OpenAIChat:
         try:
             completion = cast(ChatCompletion, answer)
             choice = completion.choices[0]
-            text, refusal = choice.message.content or "", choice.message.refusal or ""
+            text, refusal = well_formed(choice.message.content or ""), well_formed(choice.message.refusal or "")
             finish = choice.finish_reason or "stop"
             spent = completion.usage
             counted = (sent_tokens, count_tokens(text))
@@ -237,6 +237,7 @@ class OpenAIChat:
     async def _streamed(self, body: Body, paid: _Paid, dialect: _Dialect) -> AsyncIterator[str | Reply]:
         body = body | {"stream": True} | ({"stream_options": {"include_usage": True}} if dialect.usage else {})
         pieces: list[str] = []
+        arriving = Pieces()
         finish, tokens = "", (0, 0)
         try:
             async with asyncio.timeout(self._endpoint.timeout_s):
@@ -244,9 +245,9 @@ class OpenAIChat:
             async with cast(openai.AsyncStream[ChatCompletionChunk], started) as parts:
                 async for part in parts:
                     piece, finish, tokens = _read(part, finish, tokens)
-                    if piece:
-                        pieces.append(piece)
-                        yield piece
+                    if whole := arriving.take(piece):
+                        pieces.append(whole)
+                        yield whole
         except TimeoutError:
             raise self._errors.late() from None
         except (ValueError, TypeError, AttributeError, IndexError, OverflowError) as error:
@@ -255,6 +256,9 @@ class OpenAIChat:
             raise self._refused(error, dialect, paid) from None
         if not finish:
             raise Retryable(f"{self.where} broke off in the middle of its answer")
+        if rest := arriving.end():
+            pieces.append(rest)
+            yield rest
         text = "".join(pieces)
         counted = (paid.entry.spent.prompt_tokens, count_tokens(text))
         yield Reply(text, finish, *(tokens if any(tokens) else counted))

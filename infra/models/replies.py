@@ -1,4 +1,8 @@
-"""The JSON object that a model's reply should be. What is believed of it is for its reader to say."""
+"""The text and the JSON of models' replies: well-formed Unicode, whatever an endpoint sends.
+
+What is believed of a reply is for its reader to say. Half a surrogate pair is valid in JSON but not in UTF-8, so no
+database and no socket takes it: it is replaced here, where replies and what was remembered of them are read.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,54 @@ MOST_TOKENS = 10_000_000
 def object_of(text: str) -> dict[str, Any]:
     """The object in `text`; an empty one where it is anything else, cut off, or nested beyond reading."""
     try:
-        body = json.loads(text)
+        body = parsed(text)
     except (ValueError, RecursionError):
         return {}
     return body if isinstance(body, dict) else {}
+
+
+def parsed(text: str | bytes) -> Any:
+    """Return the JSON value of a text, its strings well-formed. Raises ValueError or RecursionError."""
+    return _cleaned(json.loads(text))
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, list):
+        return [_cleaned(one) for one in value]
+    if isinstance(value, dict):
+        return {well_formed(name): _cleaned(one) for name, one in value.items()}
+    return value
+
+
+def well_formed(text: str) -> str:
+    """Return valid Unicode: two halves of a surrogate pair become their character, a lone half a question mark."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        paired = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return paired.encode("utf-8", "replace").decode()
+    return text
+
+
+class Pieces:
+    """The pieces of a streamed text, each made well-formed: a pair that two pieces share is kept together."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def take(self, piece: str) -> str:
+        """Return what is complete of the text so far and was not returned yet."""
+        text = self._half + piece
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return well_formed(text.removesuffix(self._half))
+
+    def end(self) -> str:
+        """Return the rest: a half that stayed alone, replaced."""
+        return well_formed(self._half)
 
 
 def number_of(value: object, least: float, most: float) -> float | None:

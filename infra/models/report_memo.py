@@ -15,6 +15,7 @@ from graph.reporting import Report, Subject
 from graph.shelf import ReportFinding
 from infra.models.memo import VectorStore
 from infra.models.memo_keys import scoped
+from infra.models.replies import parsed
 from streams.reports import Reporter
 
 _FORMAT = "report-1"
@@ -52,8 +53,8 @@ class MemoisedReporter:
 def _decoded(value: bytes) -> Report | None:
     """None for what this version did not write."""
     try:
-        title, summary, rows, rating = json.loads(value)
+        title, summary, rows, rating = parsed(value)
         findings = tuple(ReportFinding(text, tuple(chunks), tuple(relations)) for text, chunks, relations in rows)
         return Report(title, summary, findings, rating)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None

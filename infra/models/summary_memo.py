@@ -14,6 +14,7 @@ from hashlib import sha256
 from graph.describing import Profile, Sentence
 from infra.models.memo import VectorStore
 from infra.models.memo_keys import scoped
+from infra.models.replies import parsed
 from streams.summaries import Summarizer
 
 _FORMAT = "summary-1"
@@ -46,7 +47,7 @@ class MemoisedSummarizer:
 def _decoded(value: bytes, count: int) -> tuple[Sentence, ...] | None:
     """None for what this version did not write."""
     try:
-        found = tuple(Sentence(str(text), tuple(map(int, of))) for text, of in json.loads(value))
-    except (ValueError, TypeError):
+        found = tuple(Sentence(str(text), tuple(map(int, of))) for text, of in parsed(value))
+    except (ValueError, TypeError, RecursionError):
         return None
     return found if all(0 <= at < count for one in found for at in one.of) else None

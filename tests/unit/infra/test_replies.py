@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from infra.models.replies import object_of
+from infra.models.extraction_answer import read
+from infra.models.extraction_memo import MemoisedExtractor
+from infra.models.memo import MemoryVectorStore
+from infra.models.offline_extraction import OfflineExtractor
+from infra.models.openai_answers import OpenAIGenerator
+from infra.models.openai_chat import ChatEndpoint, Message, OpenAIChat
+from infra.models.openai_reports import SCHEMA
+from infra.models.replies import Pieces, object_of
+from streams.models import ContextPassage
+from tests.support.llm_server import LlmServer
 
 
 @pytest.mark.parametrize("text", ["", "no", "[1]", "null", '{"a": 1', '{"a":' * 100_000, "[" * 100_000, '{"a": 1} yes'])
@@ -16,3 +27,69 @@ def test_reply_that_is_no_object_is_an_empty_one(text: str) -> None:
 def test_reply_that_is_an_object_is_given_as_it_is() -> None:
     """With blanks around it, as models leave them."""
     assert object_of('\n {"a": [1, null]} ') == {"a": [1, None]}
+
+
+LONE, REPLACED = "\\ud83d", "?"
+PAIR = "\\ud83d\\ude00"
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        (LONE, REPLACED),
+        (PAIR, "\U0001f600"),
+        (LONE * 2, REPLACED * 2),
+        ("\\ude00\\ud83d", REPLACED * 2),
+        ("\u00e9", "\u00e9"),
+    ],
+)
+def test_half_a_surrogate_pair_is_replaced_wherever_it_is(said: str, read: str) -> None:
+    """In keys, in strings and in lists: what is read can be stored and sent."""
+    body = object_of(f'{{"a{said}": ["{said}", {{"b": "x{said}y"}}]}}')
+    assert body == {f"a{read}": [read, {"b": f"x{read}y"}]}
+
+
+@pytest.mark.parametrize("pieces", [["a\ud83d", "\ude00b"], ["a\ud83d", "", "\ude00", "b"], ["a", "\ud83d\ude00b"]])
+def test_streamed_pair_is_kept_together(pieces: list[str]) -> None:
+    """However a stream is cut, the text is the same."""
+    arriving = Pieces()
+    given = [arriving.take(piece) for piece in pieces]
+    assert "".join(given) + arriving.end() == "a\U0001f600b"
+
+
+def test_streamed_half_that_stays_alone_is_replaced() -> None:
+    """Between other characters, and as the last of all."""
+    arriving = Pieces()
+    assert arriving.take("\ud83d") + arriving.take("x\ude00") + arriving.take("\ud83d") + arriving.end() == "?x??"
+
+
+def test_extraction_with_half_a_pair_can_be_stored() -> None:
+    """Every string of it is valid UTF-8."""
+    entity = {"name": "Ana LONE", "type": "person", "description": "LONE", "evidence": "Ana"}
+    answer = json.dumps({"title": "LONE", "description": "LONE", "entities": [entity], "relations": []})
+    found = read(answer.replace("LONE", LONE), "Ana works.").found
+    assert [one.name for one in found.entities] == [f"Ana {REPLACED}"]
+    repr(found).encode()
+
+
+async def test_memo_that_holds_half_a_pair_is_read_without_it() -> None:
+    """Memos were written before replies were cleaned: what they hold can be stored, too."""
+    store = MemoryVectorStore()
+    memo = MemoisedExtractor(OfflineExtractor(), store)
+    held = f'[[["Ana {LONE}", "person", "{LONE}"]], [], [["{LONE}", "{LONE}"]]]'
+    await store.put_many({memo.key("t", "Ana works."): held.encode()})
+    found = await memo.extract("Ana works.", title="t")
+    assert found.title == REPLACED and found.entities[0].name == f"Ana {REPLACED}"
+
+
+async def test_model_whose_every_reply_has_half_a_pair_is_read() -> None:
+    """Whole and streamed: no text of a reply, a refusal or an answer holds one."""
+    with LlmServer(says=lambda _: "Lake \ud83d is deep [1]. \ud83d") as server:
+        chat = OpenAIChat(ChatEndpoint(server.base_url, "m"))
+        reply = await chat.complete([Message("user", "Say.")], SCHEMA)
+        reply.text.encode()
+        passages = [ContextPassage("Lake Vigdis is deep.", chunk_id="c")]
+        pieces = [one async for one in OpenAIGenerator(chat).stream("How deep is it?", passages)]
+        await chat.close()
+    texts = [one if isinstance(one, str) else one.text for one in pieces]
+    assert all(text.encode() for text in texts) and texts[-1].count(REPLACED) == 2
