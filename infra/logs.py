@@ -29,7 +29,7 @@ FIELDS = ("graph", "doc_id", "revision", "method", "path", "route", "status", "m
 
 _SHORTEST_SECRET = 6
 _CREDENTIALS = re.compile(
-    r"(?i)\bbearer\s+[\w.~+/=-]+|\bgt_[a-z2-7]{16}_[\w-]+|\beyJ[\w-]{4,}\.[\w-]+\.[\w-]*|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
+    r"(?i)\bbearer\s+[\w.~+/=-]+|\bgt_[a-z2-7]{16}_[\w-]+|\beyJ[\w-]{4,}+(?:\.[\w-]++){0,2}+\.?|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
 )
 _QUOTING = (ValueError, LookupError)
 

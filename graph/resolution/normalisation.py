@@ -20,10 +20,11 @@ _DASHES = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2e
 _PUNCTUATION = {**_APOSTROPHES, **_QUOTES, **_DASHES, ord("_"): " "}
 
 _DOUBLED_APOSTROPHE = re.compile(r"''+")
-_SPACE_AROUND_DASH = re.compile(r"\s*-(?:\s*-)*\s*")
-_SPACE_BEFORE = re.compile(r"\s+([,;:.!?)\]])")
-_SPACE_AFTER = re.compile(r"([(\[])\s+")
 _SPACES = re.compile(r"\s+")
+# The following three are applied after _SPACES, so a run of blanks is one space.
+_SPACE_AROUND_DASH = re.compile(r" ?-(?: ?-)*+ ?")
+_SPACE_BEFORE = re.compile(r" ([,;:.!?)\]])")
+_SPACE_AFTER = re.compile(r"([(\[]) ")
 _MAX_PASSES = 8  # one pass settles ordinary names, two all that tests have found
 
 

@@ -37,11 +37,12 @@ _PAPERS = re.compile(
     r"records?|editions?|accounts?|stories|publications?|posts?|emails?|memos?|transcripts?)\b"
 )
 _CORPUS = re.compile(
-    r"\b(across|throughout|in|of|over|from|through) "
-    r"(all |the whole |the entire |all of |all the |the |this |these |our )*"
-    r"(corpus|dataset|data ?set|collection|documents|articles|reports|texts|archive|knowledge base|graph|sources|notes)"
-    r"\b"
+    r"\b(?:across|throughout|in|of|over|from|through) "
+    r"(?:(?:across|throughout|in|of|over|from|through|all of|all the|all|the whole|the entire|the|this|these|our) )*+"
+    r"((?:corpus|dataset|data ?set|collection|documents|articles|reports|texts|archive|knowledge base|graph|sources|"
+    r"notes)\b)?"
 )
+"""Take a run of prepositions and determiners whole, whatever follows it, so that no search starts inside one again."""
 _THEMES = re.compile(
     r"\b((main|major|key|common|central|recurring|dominant|overall|general|broad|principal|most important|biggest|top) "
     r"(\w+ )?(themes?|topics?|subjects?|trends?|patterns?|ideas?|findings?|insights?|areas?|concerns?|challenges?|"
@@ -54,11 +55,13 @@ _RELATES = re.compile(
     r"path (from|between)|to do with|know each other|bridges?|leads? from|common (link|ground)|share|shared|"
     r"come together|via)\b"
 )
-_BETWEEN = re.compile(r"\bbetween\b.+\band\b")
-_BOTH = re.compile(
-    r"\b(both|either|or|(older|younger|earlier|later|first|more|less|larger|smaller|longer|shorter|taller|higher|lower|"
-    r"farther|same)\b.*\b(than|or|and|as))\b"
+_BETWEEN = re.compile(r"\bbetween\b.")
+_AND = re.compile(r"\band\b")
+_BOTH = re.compile(r"\b(both|either|or)\b")
+_COMPARATIVE = re.compile(
+    r"\b(older|younger|earlier|later|first|more|less|larger|smaller|longer|shorter|taller|higher|lower|farther|same)\b"
 )
+_COMPARED = re.compile(r"\b(than|or|and|as)\b")
 _STEP = re.compile(
     r"\b(whose|who (?!is\b|was\b|are\b|were\b|did\b)|that (?!is\b)|which (?!is\b|was\b)|where the|of the|by the|"
     r"in the|from the|to the|with the|for the|when the|after the|before the)\b|\b\w+['\u2019]s\b"
@@ -99,13 +102,14 @@ def _kind(question: str, named: list[Named]) -> tuple[str, str]:
     """What kind of question it is, and why."""
     text = " ".join(question.lower().split())
     things = [one.said for one in named]
-    if _COMPARES.search(text) and _PAPERS.search(text) and not _CORPUS.search(text):
+    corpus = _corpus_phrase(text)
+    if _COMPARES.search(text) and _PAPERS.search(text) and not corpus:
         return DOCUMENTS, "it asks how documents compare"
     if about_everything(question):
         return THEME, "it asks about everything and names nothing"
-    corpus, themes = _CORPUS.search(text), _THEMES.search(text)
-    if (corpus and themes) or (not things and (themes or corpus) and not _INNER.search(text)):
-        said = " and ".join(f"\u201c{one[0]}\u201d" for one in (corpus, themes) if one)
+    theme = _phrase(_THEMES, text)
+    if (corpus and theme) or (not things and (theme or corpus) and not _INNER.search(text)):
+        said = " and ".join(f"\u201c{one}\u201d" for one in (corpus, theme) if one)
         return THEME, f"it says {said}"
     return _of_things(question, text, things)
 
@@ -114,14 +118,30 @@ def _of_things(question: str, text: str, things: list[str]) -> tuple[str, str]:
     """The same for a question that is about something: how many things, and how they hang together."""
     others = _CAPITALISED.findall(question)
     several = things if len(things) > 1 else others
-    if len(several) > 1 and (_RELATES.search(text) or _BETWEEN.search(text)):
+    if len(several) > 1 and (_RELATES.search(text) or _followed(_BETWEEN, _AND, text)):
         return RELATION, f"it asks how {_listed(several)} are related"
-    if len(several) > 1 and _BOTH.search(text):
+    if len(several) > 1 and (_BOTH.search(text) or _followed(_COMPARATIVE, _COMPARED, text)):
         return SEVERAL, f"it needs something about each of {_listed(several)}"
     steps = len(_STEP.findall(text)) + 2 * bool(_INNER.search(text))
     if steps >= _STEPS:
         return SEVERAL, f"its answer takes steps: {len(words(question))} words with {steps} turns to something else"
     return FACT, f"it asks one thing{f' about {_listed(things[:1])}' if things else ''}"
+
+
+def _phrase(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return found[0] if found else ""
+
+
+def _corpus_phrase(text: str) -> str:
+    """Return the phrase that names the whole corpus, "" without one."""
+    return next((found[0] for found in _CORPUS.finditer(text) if found[1]), "")
+
+
+def _followed(first: re.Pattern[str], second: re.Pattern[str], text: str) -> bool:
+    """Tell whether a match of `second` follows one of `first`: two searches, where one pattern would be quadratic."""
+    found = first.search(text)
+    return found is not None and second.search(text, found.end()) is not None
 
 
 def _listed(names: list[str]) -> str:

@@ -15,13 +15,14 @@ from infra.models.offline.text import sentences_of
 UNSUPPORTED = "[unsupported]"
 """Stands behind a sentence for which the answer names no passage."""
 
-_ONE = r"\[\s*\d{1,6}(?:\s*[,;]\s*\d{1,6})*\s*\]"
-_CITED = re.compile(rf"[ \t]*{_ONE}(?:[ \t]*{_ONE})*")
-_LEADING = re.compile(rf"(?:\s*{_ONE})+[.!?]?")
+# Possessive quantifiers, and no start inside a run of blanks: hostile replies cannot make these backtrack.
+_ONE = r"\[\s*+\d{1,6}+(?:\s*+[,;]\s*+\d{1,6}+)*+\s*+\]"
+_CITED = re.compile(rf"(?<![ \t])[ \t]*+{_ONE}(?:[ \t]*+{_ONE})*+")
+_LEADING = re.compile(rf"(?:\s*+{_ONE})++[.!?]?")
 _NUMBER = re.compile(r"\d+")
 _LETTER = re.compile(r"[^\W\d_]")
-_UNDER_WAY = re.compile(r"\[[\d\s,;]*$")
-_OPEN_END = re.compile(r"(?:[\s.!?\u2026\"'\u201d\u2019)*_]|\[[\d\s,;]*\]?)*$")
+_UNDER_WAY = re.compile(r"\[[\d\s,;]*+\Z")
+_OPEN_END = re.compile(r"(?:[\s.!?\u2026\"'\u201d\u2019)*_]|\[[\d\s,;]*+\]?+)++")
 """What may turn out to be a citation, or the end of a sentence that its mark has to stand behind."""
 
 
@@ -41,13 +42,12 @@ class CheckedAnswer:
         return tuple(self._cited)
 
     def take(self, piece: str) -> str:
-        """What may go out now. Cost: linear in the sentence under way."""
+        """What may go out now. Cost: linear in the piece and the sentence under way."""
         self._sentence += piece
-        out = ""
-        while len(ends := _ends(_UNDER_WAY.sub("", self._sentence))) > 1:
-            out += self._finish(ends[0])
-        open_end = _OPEN_END.search(self._sentence)
-        return out + self._give(open_end.start() if open_end else len(self._sentence))
+        ends = _ends(_UNDER_WAY.sub("", self._sentence))
+        starts = (0, *ends)
+        out = "".join(self._finish(end - start) for start, end in zip(starts, ends[:-1], strict=False))
+        return out + self._give(_open_end(self._sentence))
 
     def end(self) -> str:
         """The rest."""
@@ -105,6 +105,14 @@ def renumbered(text: str, numbers: Sequence[int]) -> str:
         return " " + "".join(f"[{number}]" for number in named) if named else ""
 
     return _CITED.sub(other, text)
+
+
+def _open_end(text: str) -> int:
+    """Return where the open end of a text begins (see `_OPEN_END`): its last run, if that reaches the end."""
+    start = len(text)
+    for run in _OPEN_END.finditer(text):
+        start = run.start() if run.end() == len(text) else len(text)
+    return start
 
 
 def _ends(text: str) -> list[int]:

@@ -101,7 +101,7 @@ class ExtractiveGenerator:
     ) -> AsyncIterator[str | Generated]:
         """The answer word by word, then the whole."""
         whole = await self.answer(question, context, parts)
-        for piece in re.findall(r"\s*\S+", whole.text):
+        for piece in re.findall(r"(?<!\s)\s*+\S++", whole.text):
             yield piece
         yield whole
 

@@ -3,8 +3,6 @@
 Not a fuzzy search: words must be the same, letter by letter. The invariant: what is found is a slice of the text.
 """
 
-import re
-
 _ALIKE = str.maketrans(
     {
         "\u2018": "'",
@@ -29,7 +27,8 @@ class Quotable:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._plain = _plain(text)
+        self._words: str | None = None
+        self._places: list[int] = []
 
     def find(self, quotation: str) -> str | None:
         """The text's own words for ``quotation``, or None when it does not say them. Blank: None. Linear."""
@@ -38,8 +37,18 @@ class Quotable:
             return None
         if quotation in self._text:
             return quotation.strip()
-        found = re.search(r"\s+".join(map(re.escape, words)), self._plain)
-        return None if found is None else self._text[found.start() : found.end()]
+        sought = " ".join(words)
+        start = self._with_single_blanks().find(sought)
+        return None if start < 0 else self._text[self._places[start] : self._places[start + len(sought) - 1] + 1]
+
+    def _with_single_blanks(self) -> str:
+        """Return the text with each run of blanks as one space; `_places` has the position of each character in it."""
+        if self._words is None:
+            plain = _plain(self._text)
+            kept = [at for at, one in enumerate(plain) if not (one.isspace() and at and plain[at - 1].isspace())]
+            self._places = kept
+            self._words = "".join(" " if plain[at].isspace() else plain[at] for at in kept)
+        return self._words
 
 
 def _plain(text: str) -> str:

@@ -17,7 +17,7 @@ from services.cli.exits import USAGE, CommandError
 
 SUFFIXES = (".txt", ".md", ".jsonl")
 
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]++(\S.*+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,8 @@ def _document(text: str, doc_id: str, markdown: bool, source: str | None = None)
         body["source"] = doc_id
     heading = _HEADING.search(text) if markdown else None
     if heading:
-        body["title"] = heading.group(1)
+        title: str = heading[1]
+        body["title"] = title.rstrip(" \t").rstrip("#").rstrip(" \t") or title
     return Source(doc_id, doc_id, _line(body))
 
 

@@ -1,0 +1,92 @@
+"""Functions that read text from outside take work in proportion to it, whatever the text is.
+
+Work is counted as lines of Python that run, so a busy machine changes nothing. What a pattern does in one such line is
+held to the same growth by tests/unit/test_patterns.py.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from graph.resolution import normalise
+from infra.models import extraction_answer
+from infra.models.citations import CheckedAnswer, cited_sentences, renumbered
+from infra.models.spans import Quotable
+
+SIZES = (400, 800, 1_600)
+MOST_GROWTH = 2.5
+
+HOSTILE = {
+    "open brackets": "[ ",
+    "blanks": " ",
+    "numbers": "[1] ",
+    "unfinished numbers": "[1, ",
+    "ends": ". ",
+    "ends and brackets": ". [1] [",
+    "capitals": "A. ",
+    "breaks": "\n\n",
+    "quotes": "\" '",
+}
+
+
+def lines_run(work: Callable[[], object]) -> int:
+    """Count the lines of Python that a call runs."""
+    count = 0
+
+    def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def grows_linearly(work: Callable[[str], object], part: str) -> None:
+    """Assert it for texts that repeat a part."""
+    counts = [lines_run(partial(work, part * (size // len(part)) + "x")) for size in SIZES]
+    growth = [more / max(fewer, 20) for fewer, more in pairwise(counts)]
+    assert max(growth) <= MOST_GROWTH, (part, counts)
+
+
+def _checked_in_pieces(text: str) -> None:
+    answer = CheckedAnswer(3)
+    for start in range(0, len(text), 100):
+        answer.take(text[start : start + 100])
+    answer.end()
+
+
+def _quoted(text: str) -> None:
+    Quotable(text).find(text.replace(" ", "  ") + "y")
+
+
+FUNCTIONS: dict[str, Callable[[str], object]] = {
+    "cited_sentences": cited_sentences,
+    "renumbered": lambda text: renumbered(text, (1, 2)),
+    "normalise": normalise,
+    "quotation": _quoted,
+    "extraction": lambda text: extraction_answer.read(
+        json.dumps({"entities": [], "relations": [], "title": text}), text
+    ),
+    "checked answer": lambda text: CheckedAnswer(3).take(text),
+}
+
+
+@pytest.mark.parametrize("part", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_function_takes_work_in_proportion_to_any_text(function: Callable[[str], object], part: str) -> None:
+    """Twice the text is at most twice the lines run, and a little."""
+    grows_linearly(function, part)

@@ -1,0 +1,114 @@
+"""Every regular expression of the code takes steps in proportion to the text, whatever the text is.
+
+`re` holds the interpreter's lock for as long as a search takes, so one ambiguous pattern and one crafted text stop the
+whole process. Steps are counted, not timed: a busy machine changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.backtracking import Search, TooManySteps
+from tests.support.pattern_scan import Found, attacks, other_engines, patterns
+
+ROOT = Path(__file__).parents[2]
+MOST_STEPS = 400_000
+MOST_GROWTH = 2.5
+"""Steps of a doubled text over those of the text: 2 when linear, 4 when quadratic."""
+FIRST, LAST = 24, 1536
+"""Characters of the shortest and longest texts. A bounded repetition looks quadratic until its bound is passed."""
+MADE_AT_RUN_TIME: dict[str, str] = {}
+"""Patterns that no scan can evaluate, and why each is safe."""
+
+FOUND = patterns(ROOT)
+
+
+@pytest.fixture(autouse=True)
+def deep() -> Iterator[None]:
+    """The matcher recurses with the text."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(200_000)
+    yield
+    sys.setrecursionlimit(before)
+
+
+def growth(found: re.Pattern[str], method: str, attack: tuple[str, str, str], last: int = LAST) -> float:
+    """Return how much more steps a text of double length takes; infinity beyond all bounds."""
+    search, (head, pump, tail) = Search(found, MOST_STEPS), attack
+
+    def steps(size: int) -> int:
+        search.scan(head + pump * max(1, size // len(pump)) + tail, method)
+        return search.steps
+
+    size = max(FIRST, 2 * len(pump))
+    try:
+        fewer, more = steps(size), steps(2 * size)
+        while more > MOST_GROWTH * fewer and 2 * size < last:
+            size *= 2
+            fewer, more = more, steps(2 * size)
+    except TooManySteps:
+        return float("inf")
+    return more / max(1, fewer)
+
+
+def first_excess(pattern: re.Pattern[str], methods: frozenset[str]) -> tuple[float, str, tuple[str, str, str]] | None:
+    """Return the first attack that grows too much: its growth, method and text."""
+    each = {"findall": "finditer", "sub": "finditer", "subn": "finditer", "split": "finditer"}
+    tried = {each.get(method, method) for method in methods}
+    ways = ((method, attack) for method in sorted(tried) for attack in attacks(Search(pattern, MOST_STEPS)))
+    grown = ((growth(pattern, method, attack), method, attack) for method, attack in ways)
+    return next((one for one in grown if one[0] > MOST_GROWTH), None)
+
+
+@pytest.mark.parametrize("found", [one for one in FOUND if one.pattern], ids=lambda one: one.where)
+def test_pattern_takes_steps_in_proportion_to_any_text(found: Found) -> None:
+    """Doubling a text that was made to slow the pattern down at most doubles the steps."""
+    assert found.pattern is not None
+    excess = first_excess(found.pattern, found.methods)
+    assert excess is None, f"{found.where} {found.source}: growth, method and text are {excess}"
+
+
+def test_scan_sees_every_engine_and_every_pattern() -> None:
+    """No pattern hides behind an alias, another engine, or a text that is put together at run time without a reason."""
+    assert other_engines(ROOT) == []
+    assert {one.where for one in FOUND if one.pattern is None} == set(MADE_AT_RUN_TIME)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "method"),
+    [
+        (r"\b(in|of) (all |all the |the )*(corpus|graph)\b", "search"),
+        (r"(?:[\s.)]|\[[\d\s,;]*\]?)*$", "search"),
+        (r"\s*-(?:\s*-)*\s*", "sub"),
+        (r"\s+([,;])", "sub"),
+        (r"\bbetween\b.+\band\b", "search"),
+        (r"^#[ \t]+(.+?)[ \t]*#*[ \t]*$", "search"),
+        (r"(a|b|ab)*c", "fullmatch"),
+        (r"(a+)+$", "match"),
+    ],
+)
+def test_attack_is_found_for_patterns_known_to_be_slow(pattern: str, method: str) -> None:
+    """Exponential and quadratic patterns, most of them once in use here."""
+    assert first_excess(re.compile(pattern), frozenset({method})) is not None
+
+
+@pytest.mark.parametrize("found", [one for one in FOUND if one.pattern], ids=lambda one: one.where)
+def test_counted_search_finds_what_re_finds(found: Found) -> None:
+    """The counter takes the same way through a pattern as `re` does, so its spans are the same."""
+    assert found.pattern is not None
+    search = Search(found.pattern, 10 * MOST_STEPS)
+    is_bytes = isinstance(found.pattern.pattern, bytes)
+    for head, pump, tail in attacks(search)[::7]:
+        text = head + pump * 3 + tail
+        if is_bytes and not text.isascii():
+            continue
+        given: Any = text.encode() if is_bytes else text
+        for method in ("search", "match", "fullmatch"):
+            span = getattr(found.pattern, method)(given)
+            assert search.scan(text, method) == ([span.span()] if span else []), (method, text)
