@@ -7,21 +7,24 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 from infra.sqlite.connection import SCHEMA_VERSION
 from infra.sqlite.folder import DATABASE
+from tests.support.kafka_server import KafkaServer
+from tests.support.neo4j_server import GraphServer, clear
 from tests.support.old_data import RECORDINGS
 from tests.support.processes import service
 
 OLD = RECORDINGS[-1]
 
 
-def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, code: int = 0, settings: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
     command = [sys.executable, "-c", "from services.cli import main; main()", *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env={**environment, **(settings or {})}, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     return done
@@ -63,3 +66,24 @@ def test_backup_and_restore_say_what_they_hold(tmp_path: Path) -> None:
     assert restored == made
     assert "--force" in run("restore", str(tmp_path / "backup"), "--data", str(tmp_path / "new"), code=1).stderr
     assert "digest" in run("restore", str(tmp_path / "backup"), "--data", str(tmp_path / "new"), "--force").stdout
+
+
+def test_cluster_is_migrated_backed_up_purged_and_restored(
+    kafka: KafkaServer, graph_server: GraphServer, tmp_path: Path
+) -> None:
+    """With the cluster's settings each command works on the graph database; the topics are counted."""
+    address = graph_server.address
+    login = {"GRAPHTIDE_BOLT_USER": address.user, "GRAPHTIDE_BOLT_PASSWORD": address.password}
+    settings = {"GRAPHTIDE_KAFKA": kafka.address, "GRAPHTIDE_BOLT": address.uri, **login}
+    run("topics", "apply", "--partitions", "1", settings={"GRAPHTIDE_KAFKA": kafka.address})
+    OLD.load(address)
+    assert json.loads(run("migrate", "--json", settings=settings).stdout)["migrated"]
+    made = json.loads(run("backup", str(tmp_path / "backup"), "--json", settings=settings).stdout)
+    wanted = {graph: {"version": at, "digest": said} for graph, (at, said) in OLD.expected["cluster"].items()}
+    assert made["graphs"] == wanted and made["watermarks"]
+    purged = json.loads(run("purge", "--json", settings=settings).stdout)
+    assert set(purged["topics"]) == {"documents", "extractions", "deltas", "documents.dlq"}
+    assert json.loads(run("purge", "--check", "--json", settings=settings).stdout)["removed"] == {}
+    assert "--force" in run("restore", str(tmp_path / "backup"), code=1, settings=settings).stderr
+    assert json.loads(run("restore", str(tmp_path / "backup"), "--force", "--json", settings=settings).stdout) == made
+    clear(address)
