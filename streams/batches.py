@@ -15,6 +15,7 @@ from graph.records import Change
 from streams.errors import Rejected
 from streams.messages import DeadLetter, ExtractionMessage, decode_extraction, decode_stored, extraction_of
 from streams.ports import Delivered, GraphCommit, Outcome, Standing, State
+from streams.revisions import compared_with
 from streams.tracing import Headers
 
 log = logging.getLogger("graphtide.streams")
@@ -75,13 +76,16 @@ class Batch:
         standings: dict[str, Standing] = {}
         for doc_id, message in sorted(messages.items()):
             standing = held.get(doc_id)
-            if standing is not None and message.revision <= standing.revision:
-                if message.revision < standing.revision:
+            revision = message.revision
+            if standing is not None:
+                revision = compared_with(standing.revision, message.revision, message.accepted_ms)
+            if standing is not None and revision <= standing.revision:
+                if revision < standing.revision:
                     self.outcomes.append(_outcome(message, State.SUPERSEDED))
                 continue
             old = decode_stored(graph, doc_id, standing.extraction) if standing and standing.extraction else None
             deleted = message.extraction is None
-            standings[doc_id] = Standing(message.revision, None if deleted else self.values[graph, doc_id])
+            standings[doc_id] = Standing(revision, None if deleted else self.values[graph, doc_id])
             self.outcomes.append(_outcome(message, State.DELETED if deleted else State.APPLIED))
             if old is not None or not deleted:
                 changes.append(Change(doc_id, old, message.extraction))
@@ -103,12 +107,16 @@ def sort_out(delivered: Sequence[Delivered]) -> Batch:
         newest = batch.newest[message.graph]
         other = newest.get(message.doc_id)
         if other is not None and other.revision != message.revision:
-            older = min(message, other, key=lambda one: one.revision)
-            batch.outcomes.append(_outcome(older, State.SUPERSEDED))
-        if other is None or message.revision > other.revision:
+            batch.outcomes.append(_outcome(other if _is_newer(message, other) else message, State.SUPERSEDED))
+        if other is None or _is_newer(message, other):
             newest[message.doc_id] = message
             batch.values[message.graph, message.doc_id] = value
     return batch
+
+
+def _is_newer(message: ExtractionMessage, other: ExtractionMessage) -> bool:
+    ours = compared_with(other.revision, message.revision, message.accepted_ms)
+    return ours > compared_with(message.revision, other.revision, other.accepted_ms)
 
 
 def _outcome(message: ExtractionMessage, state: State) -> Outcome:

@@ -24,6 +24,10 @@ PARTITION_BITS = 12
 MAX_PARTITIONS = 1 << PARTITION_BITS
 
 
+FIRST_NUMBER = 1 << 40
+"""Numbers below this one are offsets: of the embedded log, or of a version that numbered so."""
+
+
 @dataclass(frozen=True, slots=True)
 class UnnumberedRevision:
     """A record of a batch before its number is known.
@@ -65,6 +69,15 @@ def number(time: int, partition: int) -> int:
 def estimate(accepted_ms: int, partition: int) -> int:
     """The number that a record accepted then will probably get; for sorting until it is assigned."""
     return number(accepted_ms - EPOCH_MS, partition)
+
+
+def compared_with(other: int, revision: int, accepted_ms: int) -> int:
+    """The revision as it compares with another one of the document.
+
+    An extraction worker of an earlier version numbers by offset, also while newer workers run: what it took counts by
+    its acceptance then.
+    """
+    return estimate(accepted_ms, 0) if revision < FIRST_NUMBER <= other else revision
 
 
 def unnumbered(delivered: Sequence[Delivered]) -> Iterator[UnnumberedRevision]:

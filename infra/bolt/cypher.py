@@ -439,9 +439,12 @@ SPARE_ATTEMPT = (
 _ENTRY = (
     " RETURN r.graph AS graph, r.doc_id AS doc_id, r.partition AS partition, r.position AS position, r.state AS state,"
     " r.reason AS reason, r.attempts AS attempts, r.accepted_ms AS accepted_ms, r.ended_ms AS ended_ms,"
-    " CASE WHEN r.key IS NULL THEN 0 ELSE r.revision END AS revision"
+    " CASE WHEN r.key IS NULL THEN 0 ELSE coalesce(r.revision, r.position) END AS revision"
 )
-LATEST = f"MATCH (r:Revision {{document: $document}}) WITH r ORDER BY r.revision DESC, r.position DESC LIMIT 1{_ENTRY}"
+LATEST = (
+    "MATCH (r:Revision {document: $document})"
+    f" WITH r ORDER BY coalesce(r.revision, r.position) DESC, r.position DESC LIMIT 1{_ENTRY}"
+)
 UNFINISHED = (
     f"MATCH (r:Revision) WHERE r.waiting_since < $before_ms{_ENTRY}"
     " ORDER BY accepted_ms, partition, position LIMIT $limit"

@@ -51,8 +51,9 @@ FORCED = 5
 def extraction_app(address: KafkaAddress, group: str, session_timeout_s: float, folder: Path = SCRATCH) -> faust.App:
     """An application of the consumer group, to be given an agent by `hand_over_to`. Nothing is connected yet.
 
-    Faust makes its own data folder, `folder`, when it starts, although it keeps nothing there.
+    Faust makes its own data folder, `folder`, when it starts, although it keeps nothing there; not the ones above it.
     """
+    folder.parent.mkdir(parents=True, exist_ok=True)
     return faust.App(
         address.group(group),
         broker=[f"kafka://{host}" for host in address.bootstrap.split(",")],

@@ -1,7 +1,8 @@
 """A seeded random walk of a cluster of real processes, against a model that knows only which documents are live.
 
-Publish, edit, delete, kill -9 of any process, death at a named point, SIGTERM, more workers and fewer, a frozen writer,
-question, rebuild, recount: in any order, on two graphs. `make walk MINUTES=30` walks for long and prints what it did.
+Publish, edit, delete, by HTTP and by other producers with partitioners of their own, added partitions, kill -9 of any
+process, death at a named point, SIGTERM, more workers and fewer, a frozen writer, question, rebuild, recount: in any
+order, on two graphs. `make walk MINUTES=30` walks for long and prints what it did.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from pathlib import Path
 from tests.recovery.walk import DOCUMENTS, expected_digest, random_body
 from tests.support import failpoints
 from tests.support.cluster import Cluster, Ended
-from tests.support.disturbing import ROLES, disturbed, start
+from tests.support.disturbing import PARTITIONS, ROLES, disturbed, start
 from tests.support.extractions import NAMES
 from tests.support.invariants import FRONT, Course
 from tests.support.kafka_server import GivenKafka, LocalKafka
 from tests.support.neo4j_server import GivenServer, LocalNeo4j
+from tests.support.other_producers import DEFAULT, MURMUR2, OtherProducer
 
 SESSION_S = 3.0
 """How long a process of the tests' clusters may be silent (`kafka_session_timeout_s`)."""
@@ -41,6 +43,7 @@ POINTS = {
     ),
 }
 SECOND = "-2"
+MOST_PARTITIONS = 12
 
 
 @dataclass
@@ -53,12 +56,19 @@ class Walk:
     taken: Counter[str] = field(default_factory=Counter)
     deaths: int = 0
     frozen: list[tuple[str, float]] = field(default_factory=list)
+    partitions: int = PARTITIONS
+    producers: list[OtherProducer] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.producers += [OtherProducer(self.cluster.kafka, one) for one in (DEFAULT, MURMUR2)]
 
     def step(self) -> None:
         """Something happens."""
         kinds: tuple[tuple[Callable[[], None], int], ...] = (
             (self.publish, 60),
             (self.delete, 12),
+            (self.publish_otherwise, 15),
+            (self.add_partitions, 1),
             (self.ask, 8),
             (self.kill, 4),
             (self.die_at_a_point, 5),
@@ -84,6 +94,23 @@ class Walk:
         course = self.course
         if course.live:
             course.delete(self.rng.choice(sorted(course.live)))
+
+    def publish_otherwise(self) -> None:
+        """Documents and deletions by librdkafka: its own partitioner, murmur2, or a partition of the test's choice."""
+        course, producer = self.course, self.rng.choice(self.producers)
+        for _ in range(self.rng.randint(1, 4)):
+            doc_id = f"d{self.rng.randrange(DOCUMENTS)}"
+            body = None if self.rng.random() < 0.2 else random_body(self.rng)
+            chosen = self.rng.randrange(PARTITIONS) if self.rng.random() < 0.3 else -1
+            course.put_by(producer, doc_id, body, chosen)
+
+    def add_partitions(self) -> None:
+        """One or two more of each topic, while everything goes on; producers from before keep what they know."""
+        if self.partitions < MOST_PARTITIONS:
+            self.partitions += self.rng.randint(1, 2)
+            added = self.cluster.run("topics", "apply", "--partitions", str(self.partitions))
+            assert added.returncode == 0, added.stderr
+            self.producers.append(OtherProducer(self.cluster.kafka, self.rng.choice((DEFAULT, MURMUR2))))
 
     def ask(self) -> None:
         """A question after everything so far: passages are cut from live texts, and a document reads as published."""

@@ -14,11 +14,11 @@ import pytest
 from streams.messages import EXTRACTIONS, decode_extraction
 from tests.recovery.walk import expected_digest, random_body
 from tests.support.cluster import Cluster, until
-from tests.support.disturbing import PARTITIONS, ROLES, disturbed, letters, records
+from tests.support.disturbing import PARTITIONS, ROLES, disturbed, letters, records, start
 from tests.support.invariants import Course
 from tests.support.kafka_server import KafkaServer
 from tests.support.neo4j_server import GraphServer
-from tests.support.other_producers import OtherProducer
+from tests.support.other_producers import DEFAULT, MURMUR2, OtherProducer
 
 DOCUMENTS = 12
 pytestmark = pytest.mark.timeout(600)
@@ -33,10 +33,7 @@ def cluster(kafka: KafkaServer, graph_server: GraphServer) -> Iterator[Cluster]:
 def published(course: Course, producer: OtherProducer, rng: random.Random) -> None:
     """Documents of another producer, known to the model."""
     for number in range(DOCUMENTS):
-        body = random_body(rng)
-        producer.put(course.graph, f"d{number}", body)
-        course.live[f"d{number}"] = body
-        course.accepted += 1
+        course.put_by(producer, f"d{number}", random_body(rng))
 
 
 def test_edits_through_the_gateway_replace_what_another_partitioner_published(cluster: Cluster) -> None:
@@ -64,12 +61,36 @@ def test_edits_replace_documents_whose_key_moved_when_partitions_were_added(clus
     added = cluster.run("topics", "apply", "--partitions", str(3 * PARTITIONS))
     assert added.returncode == 0, added.stderr
     fresh = OtherProducer(cluster.kafka)
-    for number in range(0, DOCUMENTS):
-        body = random_body(rng)
-        (fresh if number % 2 else stale).put(course.graph, f"d{number}", body)
-        course.live[f"d{number}"] = body
-    course.accepted += DOCUMENTS
+    for number in range(DOCUMENTS):
+        course.put_by(fresh if number % 2 else stale, f"d{number}", random_body(rng))
     course.check()
+
+
+@pytest.mark.parametrize("seed", [14, 15])
+def test_graph_is_that_of_the_last_edits_whatever_producers_and_partitions_do(cluster: Cluster, seed: int) -> None:
+    """Random edits and deletions by two partitioners, chosen partitions and the gateway; partitions added; kill -9."""
+    print(f"seed {seed}")
+    rng, course = random.Random(seed), Course(cluster, f"random-{seed}")
+    producers = [OtherProducer(cluster.kafka, one) for one in (DEFAULT, MURMUR2)]
+    partitions = PARTITIONS
+    for _ in range(60):
+        doc_id, body = f"d{rng.randrange(8)}", None if rng.random() < 0.2 else random_body(rng)
+        if body is not None and rng.random() < 0.3:
+            course.put(doc_id, body)
+        else:
+            chosen = rng.randrange(PARTITIONS) if rng.random() < 0.4 else -1
+            course.put_by(rng.choice(producers), doc_id, body, chosen)
+        if rng.random() < 0.05:
+            partitions += rng.randint(1, 3)
+            added = cluster.run("topics", "apply", "--partitions", str(partitions))
+            assert added.returncode == 0, added.stderr
+            producers.append(OtherProducer(cluster.kafka, rng.choice((DEFAULT, MURMUR2))))
+        if rng.random() < 0.05:
+            role = rng.choice(("extract", "consolidate"))
+            cluster.kill(role)
+            start(cluster, role)
+    course.check()
+    assert letters(cluster, course.graph) == []
 
 
 def test_a_graph_has_one_writer_when_its_records_come_through_two_partitions(cluster: Cluster) -> None:

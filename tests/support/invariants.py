@@ -15,13 +15,17 @@ from typing import Any
 import httpx
 from neo4j import GraphDatabase
 
+from streams.messages import DOCUMENTS
 from tests.recovery.walk import expected_digest
 from tests.support.cluster import Cluster
+from tests.support.other_producers import OtherProducer, unread
 from tests.support.processes import check_bounded
 
 FRONT = "front"
 PATIENCE_S = 150.0
 AGAIN = (429, 503, 504)
+RESOLUTION_MS = 3
+"""How far apart two revisions must be that came through different partitions."""
 Body = dict[str, Any]
 Stands = Mapping[int, tuple[int, int]]
 
@@ -41,6 +45,7 @@ class Course:
     version: int = 0
     watermarks: Stands = field(default_factory=dict)
     on_silence: Callable[[], None] = field(default=lambda: None)
+    has_other_producers: bool = False
 
     def request(self, method: str, path: str, body: object = None) -> httpx.Response:
         """One request under the graph's URL, sent until the front, whichever it is now, answers it."""
@@ -75,11 +80,29 @@ class Course:
         self.live.pop(doc_id, None)
         self.accepted += answer.status_code == 202
 
+    def put_by(self, producer: OtherProducer, doc_id: str, body: Body | None, partition: int = -1) -> None:
+        """Have another producer publish a document, None to delete it.
+
+        It is appended again as long as the broker's clock does not tell it from the revision before: the order of two
+        revisions of one millisecond is defined (docs/cluster.md), and not what is tested here.
+        """
+        self.has_other_producers = True
+        before_ms = int(time.time() * 1000)
+        while producer.put(self.graph, doc_id, body, partition) <= before_ms + RESOLUTION_MS:
+            self.accepted += 1
+        self.accepted += 1
+        self.live.pop(doc_id, None)
+        if body is not None:
+            self.live[doc_id] = body
+
     def settle(self) -> None:
         """Return when everything that was accepted has its end and is queryable.
 
-        Keys choose partitions, so a token of one document says nothing of others: what has no end is counted, too.
+        Keys choose partitions, so a token of one document says nothing of others: what has no end is counted, too. What
+        other producers published is in no ledger before extraction has read it.
         """
+        if self.has_other_producers:
+            self._await_extraction()
         token = self.put("last", {"text": "The last one.", "facts": []})
         asked = {"question": "?", "after": token, "generate": False, "mode": "vector", "top_k": 1}
         assert self.request("POST", "/query", asked).status_code == 200
@@ -89,6 +112,13 @@ class Course:
             self.on_silence()
             time.sleep(0.1)
         assert self.request("POST", "/query", asked).status_code == 200
+
+    def _await_extraction(self) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while left := unread(self.cluster.kafka, DOCUMENTS, "extract"):
+            assert time.monotonic() < deadline, f"I8: {left} records of documents are not read"
+            self.on_silence()
+            time.sleep(0.1)
 
     def check(self) -> Body:
         """Settle, and hold everything against the model. Returns the stats."""

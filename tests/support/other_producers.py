@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterable
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from infra.kafka.address import KafkaAddress
 from streams.messages import DOCUMENTS, document_key
@@ -32,11 +31,13 @@ class OtherProducer:
             }
         )
         self._failed: list[str] = []
+        self._appended_ms = 0
 
-    def put(self, graph: str, doc_id: str, body: object | None, partition: int = -1) -> None:
-        """Append a document to `documents`, None to delete it; returns once the broker has it."""
+    def put(self, graph: str, doc_id: str, body: object | None, partition: int = -1) -> int:
+        """Append a document to `documents`, None to delete it; returns the broker's append time in milliseconds."""
         value = None if body is None else json.dumps(body).encode()
         self.append(DOCUMENTS, [(document_key(graph, doc_id), value)], partition)
+        return self._appended_ms
 
     def append(self, topic: str, records: Iterable[tuple[str, bytes | None]], partition: int = -1) -> None:
         """Append in order; -1 leaves the partition to the partitioner."""
@@ -51,11 +52,21 @@ class OtherProducer:
         assert self._producer.flush(FLUSH_S) == 0, "the broker did not acknowledge"
         assert not self._failed, self._failed
 
-    def _note(self, error: KafkaError | None, _: Message) -> None:
+    def _note(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._failed.append(str(error))
+        self._appended_ms = message.timestamp()[1]
 
 
-def partition_of(key: str, partitions: int) -> int:
-    """The partition that librdkafka's default partitioner chooses."""
-    return zlib.crc32(key.encode()) % partitions
+def unread(address: KafkaAddress, topic: str, group: str) -> int:
+    """How many records of the topic the group has not committed."""
+    options = {"bootstrap.servers": address.bootstrap, "group.id": address.group(group), "enable.auto.commit": False}
+    consumer = Consumer(options)
+    try:
+        name = address.topic(topic)
+        held = consumer.list_topics(name, FLUSH_S).topics[name].partitions
+        committed = consumer.committed([TopicPartition(name, number) for number in held], FLUSH_S)
+        ends = [consumer.get_watermark_offsets(one, FLUSH_S)[1] for one in committed]
+        return sum(max(0, end - max(0, one.offset)) for end, one in zip(ends, committed, strict=True))
+    finally:
+        consumer.close()

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from streams.batches import Batch, sort_out
 from streams.errors import Broken
 from streams.memory import MemoryBackend
-from streams.messages import DOCUMENTS
-from streams.ports import Delivered, Position, Record
+from streams.messages import DOCUMENTS, ExtractionMessage
+from streams.ports import Delivered, Position, Record, Standing
 from streams.revisions import EPOCH_MS, MAX_PARTITIONS, estimate, number
 from tests.support.backends import Clock
 
@@ -120,6 +121,23 @@ def test_numbers_are_greater_than_offsets_and_fit_a_double() -> None:
     assert estimate(IN_2093_MS, MAX_PARTITIONS - 1).bit_length() == DOUBLE_BITS
     with pytest.raises(Broken, match="4096"):
         number(1, MAX_PARTITIONS)
+
+
+def test_batch_orders_what_workers_of_both_versions_numbered_by_acceptance() -> None:
+    """In a rolling upgrade an old worker numbers an edit by its offset: it is newer than what was accepted before."""
+    before, after = EPOCH_MS + 10_000_000_000, EPOCH_MS + 10_000_005_000
+    by_number = ExtractionMessage("g", "a", estimate(before, 3), None, before)
+    by_offset = ExtractionMessage("g", "a", 7, None, after)
+    late = ExtractionMessage("g", "a", 6, None, before - 1)
+    for order in ((by_number, by_offset, late), (late, by_offset, by_number)):
+        messages = [Delivered(Position(0, i), 0, Record("g", one.encode())) for i, one in enumerate(order)]
+        batch = sort_out(messages)
+        assert batch.newest["g"]["a"] == by_offset
+    held = {"a": Standing(by_number.revision, b"")}
+    _, standings = Batch().step("g", {"a": late}, held)
+    assert standings == {}
+    _, standings = Batch().step("g", {"a": by_offset}, {"a": Standing(by_number.revision, None)})
+    assert standings["a"].revision == estimate(after, 0)
 
 
 async def test_newest_revision_of_a_document_is_the_one_accepted_last_before_it_has_a_number() -> None:
