@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.kafka_server import kafka
 from tests.support.neo4j_server import graph_server
@@ -23,6 +24,9 @@ ADAPTERS = frozenset({"kafka", "bolt"})
 """Parameters that choose an adapter whose server is started when the test asks for it."""
 
 prefer_memory()
+# Hypothesis would fail an example that takes 200 ms, and a strategy that is slow: on a busy machine any may be.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
