@@ -7,12 +7,13 @@ WORKDIR /src
 # The packages first: they change seldom, and their layer is kept. hnswlib has no wheel and is compiled here.
 COPY requirements-image.lock pyproject.toml setup.py README.md LICENSE MANIFEST.in ./
 RUN /opt/graphtide/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements-image.lock
+COPY src src
 COPY graph graph
 COPY streams streams
 COPY infra infra
 COPY services services
 RUN /opt/graphtide/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps . \
- && cd / && /opt/graphtide/bin/python -c "import graph; from pathlib import Path; assert list(Path(graph.__file__).parent.glob('_*.so')), 'the kernels were not compiled'" \
+ && cd / && /opt/graphtide/bin/python -c "import graphtide.graph as graph; from pathlib import Path; assert list(Path(graph.__file__).parent.glob('_*.so')), 'the kernels were not compiled'" \
  && rm -rf /opt/graphtide/lib/python3.11/site-packages/pip /opt/graphtide/bin/pip* \
  && find /opt/graphtide/lib -type d -name tests -prune -exec rm -rf {} +
 

@@ -25,11 +25,11 @@ $(VENV)/.locked: requirements.lock
 $(VENV)/.built: $(VENV)/.locked pyproject.toml setup.py $(KERNELS)
 	@echo "Building the kernels …"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@$(BIN)/python -c 'import importlib.util as i, pathlib as p; missing = [s.stem for s in sorted(p.Path("graph/kernels").glob("*.cpp")) if not i.find_spec("graph._" + s.stem)]; missing and print("Not compiled:", *missing, "(is there a C++ compiler?). Everything works in Python too, slower. Later: make clean env")'
+	@$(BIN)/python -c 'import importlib.util as i, pathlib as p; missing = [s.stem for s in sorted(p.Path("graph/kernels").glob("*.cpp")) if not i.find_spec("graphtide.graph._" + s.stem)]; missing and print("Not compiled:", *missing, "(is there a C++ compiler?). Everything works in Python too, slower. Later: make clean env")'
 	@touch $@
 
 run: env ## start the service, stream the sample in, ask questions, stay up
-	@$(BIN)/python -m services.demo
+	@$(BIN)/python -m graphtide.services.demo
 
 test: test-fast ## all checks and all tests, the fast ones first
 	@$(MAKE) --no-print-directory test-servers
@@ -89,7 +89,7 @@ bench-llm-quick: env ## the same with 200 documents, and nothing written
 	@$(BIN)/python -m tests.bench.llm --documents 200
 
 try-llm: env ## a few documents and questions with the endpoint that GRAPHTIDE_LLM_* names: calls, tokens, cost, time
-	@$(BIN)/python -m services.trial
+	@$(BIN)/python -m graphtide.services.demo.try_llm
 
 bench-bolt: env ## commits and snapshots on Neo4j beside SQLite; what a commit asks as the graph grows, for docs/scaling.md
 	@$(BIN)/python -m tests.bench.bolt_store

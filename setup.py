@@ -10,9 +10,11 @@ from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
 from pybind11.setup_helpers import build_ext as BuildExt  # noqa: N812 -- it is a class
 from setuptools import Extension, setup
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(
+    0, str(Path(__file__).parent / "src" / "graphtide" / "infra")
+)  # read alone: the package itself needs numpy
 
-from infra.kernels import digest, stamp
+from kernel_digest import digest, stamp
 
 ParallelCompile("GRAPHTIDE_BUILD_JOBS", default=2).install()
 
@@ -35,24 +37,24 @@ class StampedBuild(BuildExt):
     def copy_extensions_to_source(self) -> None:
         """The stamps go where the extensions go, when they are built in place."""
         super().copy_extensions_to_source()
-        beside = Path(self.get_finalized_command("build_py").get_package_dir("graph"))
+        beside = Path(self.get_finalized_command("build_py").get_package_dir("graphtide.graph"))
         for ext in self.extensions:
             source = Path(ext.sources[0])
-            built = stamp(source, Path(self.build_lib) / "graph")
+            built = stamp(source, Path(self.build_lib) / "graphtide" / "graph")
             if built.exists():
                 stamp(source, beside).write_text(built.read_text())
 
 
 kernels = [
     Pybind11Extension(
-        f"graph._{source.stem}",
+        f"graphtide.graph._{source.stem}",
         [str(source)],
         cxx_std=17,
         extra_compile_args=["-O3", "-g0"],
-        depends=[str(header) for header in sorted(Path("graph/kernels").rglob("*.hpp"))],
+        depends=[str(header) for header in sorted(Path("src/graphtide/graph/kernels").rglob("*.hpp"))],
         optional=True,
     )
-    for source in sorted(Path("graph/kernels").glob("*.cpp"))
+    for source in sorted(Path("src/graphtide/graph/kernels").glob("*.cpp"))
 ]
 
 setup(ext_modules=kernels, cmdclass={"build_ext": StampedBuild})

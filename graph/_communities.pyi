@@ -1,6 +1,7 @@
 """Types of the compiled community kernel (graph/kernels/communities.cpp).
 
-Same methods and same results as ``graph.communities.arrays.PureKernel``. The GIL is released while edges change, while
+Same methods and same results as ``graph.communities.array_adapter.PureKernel``. The GIL is released while edges
+change, while
 a hierarchy is found and while one is loaded. RuntimeError if another thread is inside: one owner.
 """
 

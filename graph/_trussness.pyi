@@ -1,4 +1,4 @@
-"""Compiled kernel of graph.trussness (graph/kernels/trussness.cpp)."""
+"""Compiled kernel of graphtide.graph.trussness (graph/kernels/trussness.cpp)."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -11,8 +11,8 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
-from graph.identity import entity_id
-from graph.records import GraphDelta
+from graphtide.graph.identity import entity_id
+from graphtide.graph.records import GraphDelta
 
 
 def digest(rows: GraphDelta) -> str:

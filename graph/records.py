@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from graph.communities import CommunityChange, Hierarchy
+    from graphtide.graph.communities import CommunityChange, Hierarchy
 
 Vector = NDArray[np.float16]
 """A stored embedding, shape (d,). float16 is exact in int64 fixed point at scale 2^24, so sums have an inverse."""

@@ -14,13 +14,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from graph import pagerank
-from graph.communities import CommunityChange, Hierarchy, MirroredHierarchy
-from graph.contents import Contents
-from graph.identity import entity_id
-from graph.indexes import Indexed, Indexes, follow, stale
-from graph.locking import ReadersWriterLock
-from graph.records import (
+from graphtide.graph import pagerank
+from graphtide.graph.communities import CommunityChange, Hierarchy, MirroredHierarchy
+from graphtide.graph.identity import entity_id
+from graphtide.graph.records import (
     ChunkRow,
     DocumentRow,
     EdgeRow,
@@ -34,11 +31,14 @@ from graph.records import (
     StatementRow,
     Vector,
 )
-from graph.relatedness import Learner
-from graph.shelf import ReportShelf
-from graph.summaries import SummaryShelf
-from graph.tables import Chunk, Edge, Entity, Label, Statement, walk_chunk, walk_entity
-from graph.validity.predicates import DEFAULT, SingleValued
+from graphtide.graph.relatedness import Learner
+from graphtide.graph.reports.cache import ReportShelf
+from graphtide.graph.reports.entity_summaries import SummaryShelf
+from graphtide.graph.reports.fingerprint import Contents
+from graphtide.graph.rwlock import ReadersWriterLock
+from graphtide.graph.validity.predicates import DEFAULT, SingleValued
+from graphtide.graph.view_indexes import Indexed, Indexes, follow, stale
+from graphtide.graph.view_tables import Chunk, Edge, Entity, Label, Statement, walk_chunk, walk_entity
 
 __all__ = ["Edge", "Indexed", "Indexes", "LiveView", "walk_chunk", "walk_entity"]
 

@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from infra.private_files import PRIVATE_FILE, PRIVATE_FOLDER
-from streams.errors import Broken
+from graphtide.infra.private_files import PRIVATE_FILE, PRIVATE_FOLDER
+from graphtide.streams.errors import Broken
 
 MANIFEST = "manifest.json"
 FORMAT = 1

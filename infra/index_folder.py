@@ -10,10 +10,10 @@ import logging
 import shutil
 from pathlib import Path
 
-from graph.vector_index import VectorIndex
-from graph.view import Indexed, Indexes
-from infra.hnsw import HnswIndex, HnswParameters, IndexDamaged, IndexNotSaved
-from infra.hnsw.snapshot import MANIFEST, Snapshot
+from graphtide.graph.vector_index import VectorIndex
+from graphtide.graph.view import Indexed, Indexes
+from graphtide.infra.hnsw import HnswIndex, HnswParameters, IndexDamaged, IndexNotSaved
+from graphtide.infra.hnsw.snapshot import MANIFEST, Snapshot
 
 log = logging.getLogger("graphtide.index")
 

@@ -8,29 +8,14 @@ is called stale; an extension without a digest is called unknown.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from streams.errors import Broken
+from graphtide.infra.kernel_digest import digest, stamp
+from graphtide.streams.errors import Broken
 
 FOLDER = Path(__file__).resolve().parents[1] / "graph"
-STAMP = ".sources"
 CURE = "make env (or: python setup.py build_ext --inplace)"
-
-
-def digest(source: Path) -> str:
-    """The digest of a kernel's source and of all headers, by content and name."""
-    total = hashlib.sha256()
-    for file in (source, *sorted(source.parent.rglob("*.hpp"))):
-        content = file.read_bytes()
-        total.update(f"{file.relative_to(source.parent)} {len(content)}\n".encode() + content)
-    return total.hexdigest()
-
-
-def stamp(source: Path, folder: Path) -> Path:
-    """Where the digest of what was compiled from `source` into `folder` is written."""
-    return folder / f"_{source.stem}{STAMP}"
 
 
 def states(folder: Path = FOLDER) -> Mapping[str, str]:

@@ -1,7 +1,8 @@
 """The application port: all that HTTP, gRPC and the CLI can ask of Graphtide, once, in plain types.
 
-Not a protocol and not an implementation: `services/http` and `services/rpc` translate it to their wire formats,
-`services/local.py` implements it on the views of a process. Every method raises only `streams.errors`
+Not a protocol and not an implementation: `services/api/http` and `services/api/grpc` translate it to their wire
+formats,
+`services/local_application.py` implements it on the views of a process. Every method raises only `streams.errors`
 (NotFound, Invalid, Overloaded, DeadlineExceeded to the caller; Retryable when a model endpoint is away).
 """
 
@@ -11,11 +12,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from graph.retrieval.request import Edge as SubgraphEdge
-from graph.retrieval.request import Filters, Part
-from graph.retrieval.request import Node as SubgraphNode
-from streams.messages import DocumentMessage
-from streams.ports import ReportFinding, State
+from graphtide.graph.retrieval.types import Edge as SubgraphEdge
+from graphtide.graph.retrieval.types import Filters, Part
+from graphtide.graph.retrieval.types import Node as SubgraphNode
+from graphtide.streams.messages import DocumentMessage
+from graphtide.streams.ports import ReportFinding, State
 
 __all__ = [
     "Answer",

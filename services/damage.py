@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from streams.errors import Broken
+from graphtide.streams.errors import Broken
 
 log = logging.getLogger("graphtide")
 

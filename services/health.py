@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from services.access.gate import Gate
-from services.application import Health
-from streams.errors import GraphtideError
+from graphtide.services.access.gate import Gate
+from graphtide.services.application import Health
+from graphtide.streams.errors import GraphtideError
 
 if TYPE_CHECKING:
-    from services.model_wiring import ModelSet
+    from graphtide.services.model_wiring import ModelSet
 
 Warming = Callable[[Callable[[], str]], None]
 """Takes what says in plain words how far a start has come."""

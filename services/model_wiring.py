@@ -13,31 +13,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra.models.accounting import Accounts, Price, Rules
-from infra.models.chunking import SemanticChunker
-from infra.models.extraction_memo import MemoisedExtractor
-from infra.models.graph_prompts import ANSWER, ANSWER_PART, ENTITY, EXTRACTION, REPORT, ByGraph, prompts_by_graph
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.limits import Gate, Limits
-from infra.models.memo import MemoisedEmbedder, VectorStore
-from infra.models.offline_answers import ExtractiveGenerator
-from infra.models.offline_extraction import OfflineExtractor
-from infra.models.offline_reports import ExtractiveReporter
-from infra.models.prompts import Prompt
-from infra.models.report_memo import MemoisedReporter
-from infra.models.summary_memo import MemoisedSummarizer
-from infra.models.tally import Tally
-from infra.settings import Settings
-from streams.errors import Broken
-from streams.extraction import Caps, Models
-from streams.models import Embedder, Extractor, Generator, Rater
-from streams.reports import Reporter
-from streams.spending import NANO, Budget
-from streams.summaries import Summarizer
-from streams.work_pool import WorkPool
+from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, VectorStore
+from graphtide.infra.models.cache.extractions import MemoisedExtractor
+from graphtide.infra.models.cache.reports import MemoisedReporter
+from graphtide.infra.models.cache.summaries import MemoisedSummarizer
+from graphtide.infra.models.limits.rate_limiter import Gate, Limits
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.generator import ExtractiveGenerator
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.infra.models.local.reporter import ExtractiveReporter
+from graphtide.infra.models.prompts.graph_prompts import (
+    ANSWER,
+    ANSWER_PART,
+    ENTITY,
+    EXTRACTION,
+    REPORT,
+    ByGraph,
+    prompts_by_graph,
+)
+from graphtide.infra.models.prompts.templates import Prompt
+from graphtide.infra.models.usage.accounting import Accounts, Price, Rules
+from graphtide.infra.models.usage.counters import Tally
+from graphtide.infra.settings import Settings
+from graphtide.streams.errors import Broken
+from graphtide.streams.extract.pipeline import Caps, Models
+from graphtide.streams.model_ports import Embedder, Extractor, Generator, Rater
+from graphtide.streams.summarize.report_writer import Reporter
+from graphtide.streams.summarize.summary_writer import Summarizer
+from graphtide.streams.usage import NANO, Budget
+from graphtide.streams.work_pool import WorkPool
 
 if TYPE_CHECKING:
-    from infra.models.openai_chat import OpenAIChat
+    from graphtide.infra.models.openai.chat import OpenAIChat
 
 log = logging.getLogger("graphtide")
 
@@ -80,7 +88,8 @@ class Memos:
 class ModelSet:
     """What reads documents, answers questions, writes and rates reports, and the endpoint behind (None: there is none).
 
-    Without a rater, reports are rated by the question's neighbourhood (`graph/retrieval/global_dynamic.py`); without a
+    Without a rater, reports are rated by the question's neighbourhood (`graph/retrieval/global_search/dynamic.py`);
+    without a
     summarizer, what is said of an entity is cut where it is too much.
     """
 
@@ -168,11 +177,11 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
         answers = ExtractiveGenerator(HashingEmbedder(pool=asking_pool), pool=asking_pool)
         return ModelSet(reading, answers, embedder, None, asking=asking_pool, caps=caps)
 
-    from infra.models.openai_answers import OpenAIGenerator
-    from infra.models.openai_extraction import OpenAIExtractor
-    from infra.models.openai_ratings import OpenAIRater
-    from infra.models.openai_reports import OpenAIReporter
-    from infra.models.openai_summaries import OpenAISummarizer
+    from graphtide.infra.models.openai.extractor import OpenAIExtractor
+    from graphtide.infra.models.openai.generator import OpenAIGenerator
+    from graphtide.infra.models.openai.rater import OpenAIRater
+    from graphtide.infra.models.openai.reporter import OpenAIReporter
+    from graphtide.infra.models.openai.summarizer import OpenAISummarizer
 
     def extractor(prompt: Prompt) -> Extractor:
         asked = OpenAIExtractor(chat, tally, prompt, glean=chosen.settings.llm_gleaning)
@@ -198,7 +207,7 @@ def _embedder(settings: Settings, accounts: Accounts, stack: AsyncExitStack, poo
     if not settings.embedding_base_url:
         log.warning("no embedding endpoint is configured: hashing embeddings stand in, for trying out")
         return HashingEmbedder(pool=pool)
-    from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
+    from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
 
     endpoint = EmbeddingEndpoint(
         settings.embedding_base_url,
@@ -221,7 +230,7 @@ def _chat(settings: Settings, accounts: Accounts, stack: AsyncExitStack, model: 
     """A model of the endpoint, one for all that it does so that all of it keeps to its limits; None without one."""
     if not settings.llm_base_url or not model:
         return None
-    from infra.models.openai_chat import ChatEndpoint, OpenAIChat
+    from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
 
     endpoint = ChatEndpoint(
         settings.llm_base_url,

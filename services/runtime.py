@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from infra.metrics import Metrics
-from infra.models.accounting import Accounts
-from services.health import Dependency
-from services.upkeep import Upkeep
-from streams.errors import NotFound
-from streams.followers import Views
-from streams.models import Embedder, Generator, Rater
-from streams.ports import GraphStore, Ledger, Log
-from streams.progress import Progress
-from streams.reports import Shelves
-from streams.work_pool import WorkPool
+from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.observability.metrics.stages import Metrics
+from graphtide.services.health import Dependency
+from graphtide.services.maintenance import Upkeep
+from graphtide.streams.errors import NotFound
+from graphtide.streams.follow.progress import Progress
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.model_ports import Embedder, Generator, Rater
+from graphtide.streams.ports import GraphStore, Ledger, Log
+from graphtide.streams.summarize.report_writer import Shelves
+from graphtide.streams.work_pool import WorkPool
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 
 from prometheus_client import CollectorRegistry
 
-from infra.settings import Settings
-from streams.errors import Broken
-from streams.tracing import installed
+from graphtide.infra.settings import Settings
+from graphtide.streams.errors import Broken
+from graphtide.streams.tracing import installed
 
 
 @asynccontextmanager
@@ -26,8 +26,8 @@ async def traced(settings: Settings, process: str, registry: CollectorRegistry |
         yield
         return
     try:
-        from infra.trace_outlet import Fates
-        from infra.tracing import OtlpTracer
+        from graphtide.infra.observability.span_exporter import Fates
+        from graphtide.infra.observability.tracing import OtlpTracer
     except ImportError as error:
         raise Broken(
             f"GRAPHTIDE_OTLP_ENDPOINT is set, and {error.name} is not installed: pip install 'graphtide[tracing]'"

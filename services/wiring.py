@@ -13,21 +13,25 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from graph.records import GraphDelta
-from infra.endpoint_gauges import EndpointGauges
-from infra.index_folder import IndexFolder
-from infra.kernels import refuse_stale
-from infra.metrics import Metrics
-from infra.models.accounting import Accounts
-from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
-from infra.models.tally import Tally
-from infra.private_files import make_private_file
-from infra.settings import Settings
-from infra.single_valued import load_single_valued
-from infra.sqlite import SqliteBackend, SqliteSpending, SqliteVectorStore
-from infra.view_gauges import ViewGauges
-from services.application import Application
-from services.background import (
+from graphtide.graph.records import GraphDelta
+from graphtide.infra.functional_predicates import load_single_valued
+from graphtide.infra.index_folder import IndexFolder
+from graphtide.infra.kernels import refuse_stale
+from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
+from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.counters import Tally
+from graphtide.infra.observability.metrics.endpoints import EndpointGauges
+from graphtide.infra.observability.metrics.stages import Metrics
+from graphtide.infra.observability.metrics.views import ViewGauges
+from graphtide.infra.private_files import make_private_file
+from graphtide.infra.settings import Settings
+from graphtide.infra.sqlite import SqliteBackend, SqliteSpending, SqliteVectorStore
+from graphtide.services.application import Application
+from graphtide.services.health import Dependency, Warming, disk, endpoints, silent, storage
+from graphtide.services.local_application import LocalApplication
+from graphtide.services.maintenance import EmbeddedUpkeep
+from graphtide.services.model_wiring import Memos, ModelSet, open_models, plan
+from graphtide.services.process.background_tasks import (
     check_now_and_then,
     judge_now_and_then,
     look_now_and_then,
@@ -36,24 +40,20 @@ from services.background import (
     start,
     stop,
 )
-from services.health import Dependency, Warming, disk, endpoints, silent, storage
-from services.local import LocalApplication
-from services.model_wiring import Memos, ModelSet, open_models, plan
-from services.purging import EmbeddedPurge
-from services.runtime import Runtime
-from services.tracing import traced
-from services.upkeep import EmbeddedUpkeep
-from streams.consolidate import ConsolidateStage
-from streams.errors import Broken
-from streams.extract import ExtractSettings, ExtractStage
-from streams.followers import Views
-from streams.lagging import look
-from streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
-from streams.ports import State
-from streams.progress import Progress
-from streams.reports import Due, ReportWriter, Shelves
-from streams.summaries import SummaryWriter
-from streams.summarize import SummarizeStage
+from graphtide.services.purge import EmbeddedPurge
+from graphtide.services.runtime import Runtime
+from graphtide.services.tracing import traced
+from graphtide.streams.consolidate.stage import ConsolidateStage
+from graphtide.streams.errors import Broken
+from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
+from graphtide.streams.follow.lag import look
+from graphtide.streams.follow.progress import Progress
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
+from graphtide.streams.ports import State
+from graphtide.streams.summarize.report_writer import Due, ReportWriter, Shelves
+from graphtide.streams.summarize.stage import SummarizeStage
+from graphtide.streams.summarize.summary_writer import SummaryWriter
 
 log = logging.getLogger("graphtide")
 
@@ -74,7 +74,7 @@ async def open_application(
     settings do not go together, or when the data folder is in use, damaged, or made with another embedding model.
     """
     if settings.kafka or settings.bolt:
-        from services.cluster.wiring import open_replica
+        from graphtide.services.cluster.wiring import open_replica
 
         async with open_replica(settings, registry, warming) as replica:
             yield replica
@@ -120,7 +120,7 @@ async def open_application(
         if settings.purge_at:
             stages["purge"] = lambda: purge_nightly(upkeep.purge, settings.purge_at)
         if models.chat is not None and settings.llm_judge:
-            from infra.models.openai_judge import OpenAIJudge
+            from graphtide.infra.models.openai.judge import OpenAIJudge
 
             judge = OpenAIJudge(models.chat)
             stages["pair-judge"] = lambda: judge_now_and_then(upkeep.consolidate, judge)

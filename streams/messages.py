@@ -3,7 +3,7 @@
 - `documents` (key `graph|doc_id`): a `DocumentMessage`; a null value is a deletion.
 - `extractions` (key `graph`): an `ExtractionMessage`: what one revision contributes, or that it was deleted.
 - `deltas` (key `graph`): which version a graph reached, and which entities changed; in a cluster the delta behind it
-  (`streams/announcing.py`).
+  (`streams/follow/delta_records.py`).
 - `documents.dlq`: a `DeadLetter`.
 
 Embeddings travel as one base64 block of float16 rows beside the JSON fields that refer to them by order.
@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from graph.dates import span
-from graph.records import DocumentInfo, Extraction, Fact, Mention, Unit, Vector
-from streams.errors import Broken, Rejected
+from graphtide.graph.dates import span
+from graphtide.graph.records import DocumentInfo, Extraction, Fact, Mention, Unit, Vector
+from graphtide.streams.errors import Broken, Rejected
 
 DOCUMENTS = "documents"
 EXTRACTIONS = "extractions"

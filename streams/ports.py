@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from graph.records import GraphDelta
-from graph.resolution import PairKey
-from graph.shelf import ReportFinding as ReportFinding  # noqa: PLC0414 - handed on: adapters know rows from here
-from graph.shelf import ReportRow as ReportRow  # noqa: PLC0414 - likewise
+from graphtide.graph.records import GraphDelta
+from graphtide.graph.reports.cache import ReportFinding as ReportFinding  # noqa: PLC0414 - re-exported for adapters
+from graphtide.graph.reports.cache import ReportRow as ReportRow  # noqa: PLC0414 - likewise
+from graphtide.graph.resolution import PairKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from streams.errors import Broken
-from streams.ports import Delivered, Position
+from graphtide.streams.errors import Broken
+from graphtide.streams.ports import Delivered, Position
 
 EPOCH_MS = 1_704_067_200_000
 """2024-01-01T00:00:00Z."""

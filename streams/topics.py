@@ -3,14 +3,14 @@
 Backends of one process make topics as they are named; on a cluster `graphtide topics apply` makes what stands here and
 nothing else ever does. Adding partitions moves keys to other ones, and is safe at any time: the revisions of a document
 are ordered by their numbers (`streams/revisions.py`), and a graph stays with the partition of `extractions` that it is
-bound to (`streams/forwarding.py`); new graphs use the new partitions.
+bound to (`streams/consolidate/forwarding.py`); new graphs use the new partitions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streams.messages import DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS
+from graphtide.streams.messages import DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS
 
 DAY_MS = 24 * 3600 * 1000
 MIB = 1 << 20

@@ -1,6 +1,7 @@
 """Spans: what is told of a document's way, or a question's, and how records carry it from process to process.
 
-Not a tracer: one is installed where a process is put together (`infra/tracing.py` has the one of OpenTelemetry), and
+Not a tracer: one is installed where a process is put together (`infra/observability/tracing.py` has the one of
+OpenTelemetry), and
 until then everything here does nothing. It is reached like a logger, because a call of a model knows nothing of who is
 behind it.
 

@@ -1,7 +1,7 @@
 """CPU-bound work outside the event loop: few threads, taken in turns among graphs.
 
 Invariants: at most `threads` pieces of work run at a time, `per_graph` of them for one graph, also when their callers
-were cancelled; graphs take turns (`streams/turns.py`); more than `max_waiting` waiting pieces are refused.
+were cancelled; graphs take turns (`streams/fair_queue.py`); more than `max_waiting` waiting pieces are refused.
 
 Threads share the interpreter lock with the event loop, so a piece of work must not hold it in one long call of C code.
 """
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from streams.errors import Overloaded
-from streams.spending import payer
-from streams.turns import Turns
+from graphtide.streams.errors import Overloaded
+from graphtide.streams.fair_queue import Turns
+from graphtide.streams.usage import payer
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ fixed. Only siblings merge, so no coarser partition changes, and each merge is a
 still rises.
 """
 
-from graph.communities.levels import Levels
-from graph.communities.moving import RESOLUTION, ROUNDS, gather, transfer
+from graphtide.graph.communities.levels import Levels
+from graphtide.graph.communities.local_moving import RESOLUTION, ROUNDS, gather, transfer
 
 
 def merge(state: Levels, h: int) -> bool:

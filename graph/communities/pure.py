@@ -7,12 +7,12 @@ equals its recount.
 
 from collections.abc import Iterable
 
-from graph.communities.dividing import divide
-from graph.communities.levels import NEW, Level, Levels
-from graph.communities.merging import merge
-from graph.communities.moving import DEPTH, propagate
-from graph.communities.naming import settle_names
-from graph.communities.splitting import split
+from graphtide.graph.communities.connectivity import split
+from graphtide.graph.communities.id_matching import settle_names
+from graphtide.graph.communities.levels import NEW, Level, Levels
+from graphtide.graph.communities.local_moving import DEPTH, propagate
+from graphtide.graph.communities.merging import merge
+from graphtide.graph.communities.refinement import divide
 
 PASSES = 4  # cap on moves, splits and merges at one level
 CYCLES = 3  # cap on passes over all levels when everything is examined

@@ -1,7 +1,7 @@
 """The write model of one graph: takes changes of documents, keeps everything derived current, says what changed.
 
 It holds labels, statements, their clusters, the topology and the kernels (trussness, communities); it holds no text,
-no provenance and no index, which live in `graph.view`. It is not durable: it is restored from a snapshot.
+no provenance and no index, which live in `graphtide.graph.view`. It is not durable: it is restored from a snapshot.
 
 Invariant (the one law): after any sequence of `apply`, the rows that the deltas add up to are those of one `apply`
 of all live extractions to an empty consolidator, but for inner ints and communities.
@@ -15,17 +15,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from graph import communities, trussness
-from graph.communities.guard import DriftGuard, Partition
-from graph.consolidation.effort import Effort, effort_of
-from graph.consolidation.entities import Entities, Placed
-from graph.consolidation.netting import LabelKey, Net, Seen, UnitPlan, as_vector, plan_units
-from graph.consolidation.rows import document_rows, entity_row, label_row, statement_row
-from graph.consolidation.state import Label, Statement, Tables
-from graph.consolidation.topology import EdgeKey, edge_pairs, placement
-from graph.records import Change, EdgeRow, Gone, GraphDelta, SameAsRow
-from graph.resolution import ClusterChange, LabelView, PairKey, Resolver, SameAs
-from graph.vector_sum import VectorSum
+from graphtide.graph import communities, trussness
+from graphtide.graph.communities.drift import DriftGuard, Partition
+from graphtide.graph.consolidation.entities import Entities, Placed
+from graphtide.graph.consolidation.kernel_work import Effort, effort_of
+from graphtide.graph.consolidation.rows import document_rows, entity_row, label_row, statement_row
+from graphtide.graph.consolidation.signed_counts import LabelKey, Net, Seen, UnitPlan, as_vector, plan_units
+from graphtide.graph.consolidation.state import Label, Statement, Tables
+from graphtide.graph.consolidation.topology import EdgeKey, edge_pairs, placement
+from graphtide.graph.records import Change, EdgeRow, Gone, GraphDelta, SameAsRow
+from graphtide.graph.resolution import ClusterChange, LabelView, PairKey, Resolver, SameAs
+from graphtide.graph.vector_sum import VectorSum
 
 
 @dataclass(slots=True)
@@ -132,7 +132,7 @@ class Consolidator:
     def drift_check(self) -> DriftCheck | None:
         """When enough of the graph changed since the last check: what a fresh Leiden run is to be compared with.
 
-        The check itself (`graph.communities.guard.leiden`) works on this copy, in any thread. Cost: the edges.
+        The check itself (`graph.communities.drift.leiden`) works on this copy, in any thread. Cost: the edges.
         """
         if not self._guard.due(self._communities.total_weight):
             return None

@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from graph.consolidation.state import Numbers, Tables
-from graph.consolidation.topology import Topology, placement
-from graph.resolution import ClusterChange
+from graphtide.graph.consolidation.state import Numbers, Tables
+from graphtide.graph.consolidation.topology import Topology, placement
+from graphtide.graph.resolution import ClusterChange
 
 
 @dataclass(slots=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.consolidation.netting import UnitPlan, label_keys, predicate_key, repeats
-from graph.consolidation.state import Label, Tables
-from graph.identity import chunk_id
-from graph.records import (
+from graphtide.graph.consolidation.signed_counts import UnitPlan, label_keys, predicate_key, repeats
+from graphtide.graph.consolidation.state import Label, Tables
+from graphtide.graph.identity import chunk_id
+from graphtide.graph.records import (
     Change,
     ChunkRow,
     DocumentRow,
@@ -28,7 +28,7 @@ from graph.records import (
     Unit,
     Vector,
 )
-from graph.vector_sum import mean_of_means
+from graphtide.graph.vector_sum import mean_of_means
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from graph.consolidation.netting import LabelKey, Triple
-from graph.vector_sum import VectorSum
+from graphtide.graph.consolidation.signed_counts import LabelKey, Triple
+from graphtide.graph.vector_sum import VectorSum
 
 StatementKey = tuple[int, str, int]
 """Subject label, predicate, object label."""

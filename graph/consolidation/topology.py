@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from graph.consolidation.state import Placement
+from graphtide.graph.consolidation.state import Placement
 
 EdgeKey = tuple[int, int]
 

@@ -210,7 +210,7 @@ class Kernel {
 }  // namespace
 
 PYBIND11_MODULE(_communities, module) {
-    module.doc() = "Compiled twin of graph.communities.arrays.PureKernel.";
+    module.doc() = "Compiled twin of graphtide.graph.communities.array_adapter.PureKernel.";
     py::class_<Kernel>(module, "Kernel")
         .def(py::init<>())
         .def("update", &Kernel::update)

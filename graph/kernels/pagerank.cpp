@@ -122,7 +122,7 @@ class Kernel {
 }  // namespace
 
 PYBIND11_MODULE(_pagerank, module) {
-    module.doc() = "Compiled kernel of graph.pagerank.";
+    module.doc() = "Compiled kernel of graphtide.graph.pagerank.";
     py::class_<Kernel>(module, "Kernel")
         .def(py::init<>())
         .def("update", &Kernel::update, py::arg("edges").noconvert(), py::arg("weights").noconvert())

@@ -13,11 +13,11 @@ see `docs/core.md`.
 Source: Zeng et al. 2026 (DA-RAG), section 3.
 """
 
-from graph.layers.chunks import ChunkLayer, entities_in, working_entities
-from graph.layers.contract import Layer, Link, Neighbour
-from graph.layers.headings import Heading, heading
-from graph.layers.knowledge import KnowledgeLayer
-from graph.layers.similarity import SimilarityLayer
+from graphtide.graph.layers.chunks import ChunkLayer, entities_in, working_entities
+from graphtide.graph.layers.headings import Heading, heading
+from graphtide.graph.layers.knowledge import KnowledgeLayer
+from graphtide.graph.layers.similarity import SimilarityLayer
+from graphtide.graph.layers.types import Layer, Link, Neighbour
 
 __all__ = [
     "ChunkLayer",

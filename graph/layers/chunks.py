@@ -21,8 +21,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from itertools import product
 
-from graph.layers.contract import Link, Neighbour, common, linked, ranked
-from graph.view import LiveView
+from graphtide.graph.layers.types import Link, Neighbour, common, linked, ranked
+from graphtide.graph.view import LiveView
 
 SPREAD = 256
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from graph.describing import sentences
-from graph.tables import Chunk
-from graph.view import LiveView
+from graphtide.graph.entity_descriptions import sentences
+from graphtide.graph.view import LiveView
+from graphtide.graph.view_tables import Chunk
 
 TITLE_CHARS = 80
 LINE_CHARS = 200

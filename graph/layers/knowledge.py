@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from graph.layers.contract import Link, Neighbour, common, linked, ranked
-from graph.view import LiveView
+from graphtide.graph.layers.types import Link, Neighbour, common, linked, ranked
+from graphtide.graph.view import LiveView
 
 
 class KnowledgeLayer:

@@ -16,9 +16,9 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from graph.layers.contract import Link, Neighbour, linked, ranked
-from graph.vector_index import PADDING, Ids, Vectors, similarities
-from graph.view import LiveView
+from graphtide.graph.layers.types import Link, Neighbour, linked, ranked
+from graphtide.graph.vector_index import PADDING, Ids, Vectors, similarities
+from graphtide.graph.view import LiveView
 
 NEAREST = 5
 REACH = 64

@@ -7,13 +7,13 @@ It chooses no seeds and holds no names: nodes are small ints given by the caller
 
 from typing import Literal
 
-from graph.pagerank.pure import PureWalkGraph
-from graph.pagerank.types import WalkGraph
+from graphtide.graph.pagerank.pure import PureWalkGraph
+from graphtide.graph.pagerank.types import WalkGraph
 
 __all__ = ["WalkGraph", "build"]
 
 try:
-    from graph.pagerank.compiled import CompiledWalkGraph
+    from graphtide.graph.pagerank.compiled import CompiledWalkGraph
 except ImportError:
     COMPILED_AVAILABLE = False
 else:
@@ -29,5 +29,5 @@ def build(*, implementation: Literal["auto", "compiled", "pure"] = "auto") -> Wa
     if implementation == "pure" or (implementation == "auto" and not COMPILED_AVAILABLE):
         return PureWalkGraph()
     if not COMPILED_AVAILABLE:
-        raise ImportError("the extension graph._pagerank was not built")
+        raise ImportError("the extension graphtide.graph._pagerank was not built")
     return CompiledWalkGraph()

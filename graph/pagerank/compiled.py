@@ -3,8 +3,8 @@
 Importing this module fails with ImportError where the extension was not built; graph.pagerank.build then uses pure.py.
 """
 
-from graph._pagerank import Kernel
-from graph.pagerank.types import Nodes, Scores, checked_restart, checked_update
+from graphtide.graph._pagerank import Kernel
+from graphtide.graph.pagerank.types import Nodes, Scores, checked_restart, checked_update
 
 
 class CompiledWalkGraph:

@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from graph.pagerank.types import WEIGHT_UNIT, Nodes, Restart, Scores, checked_restart, checked_update
+from graphtide.graph.pagerank.types import WEIGHT_UNIT, Nodes, Restart, Scores, checked_restart, checked_update
 
 BYTES_AN_EDGE = 2 * 104  # two dictionary entries, each with a boxed weight and its share of the table's slack
 BYTES_A_NODE = 300

@@ -14,8 +14,8 @@ fixed, and only the last layer is learned, in closed form by ridge regression, f
 subtracted. Heads and layers of attention ("Edge Transformer") are described without a formula, and are not here.
 """
 
-from graph.relatedness.features import Encoded, encode, pair_features
-from graph.relatedness.learner import Learner
-from graph.relatedness.statistics import Weights
+from graphtide.graph.relatedness.features import Encoded, encode, pair_features
+from graphtide.graph.relatedness.model import Learner
+from graphtide.graph.relatedness.statistics import Weights
 
 __all__ = ["Encoded", "Learner", "Weights", "encode", "pair_features"]

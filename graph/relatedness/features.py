@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.vector_index import Vectors, unit_rows
+from graphtide.graph.vector_index import Vectors, unit_rows
 
 SCALE = 1 << 10
 HIDDEN = 32

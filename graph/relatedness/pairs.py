@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from graph.records import Vector
-from graph.relatedness.features import Encoded
+from graphtide.graph.records import Vector
+from graphtide.graph.relatedness.features import Encoded
 
 BUCKETS = 1 << 12
 TOGETHER = 16  # an entity of more passages says little of what belongs together, and would make each change dear

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.relatedness.features import FEATURES, SCALE, Encoded, pair_features
+from graphtide.graph.relatedness.features import FEATURES, SCALE, Encoded, pair_features
 
 RIDGE = 1e-2
 TEMPERATURE = 8.0

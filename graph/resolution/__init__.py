@@ -5,9 +5,9 @@ Read in this order: `normalisation` (a name becomes a label), `signature` (what 
 `resolver` (the state that is kept current).
 """
 
-from graph.resolution.judgement import LabelKey, LabelView, PairKey
-from graph.resolution.normalisation import normalise
-from graph.resolution.resolver import ClusterChange, Resolver, SameAs
+from graphtide.graph.resolution.normalisation import normalise
+from graphtide.graph.resolution.pair_scoring import LabelKey, LabelView, PairKey
+from graphtide.graph.resolution.resolver import ClusterChange, Resolver, SameAs
 
 __all__ = [
     "ClusterChange",

@@ -19,10 +19,10 @@ from hashlib import shake_256
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.resolution import guards
-from graph.resolution import lexicon as lx
-from graph.resolution.signature import Signature
-from graph.resolution.similarity import Quantised, acronyms
+from graphtide.graph.resolution import cannot_link as guards
+from graphtide.graph.resolution import lexicon as lx
+from graphtide.graph.resolution.label_features import Signature
+from graphtide.graph.resolution.similarity import Quantised, acronyms
 
 SHORT, FULL, EQUAL = 1, 2, 3
 MAX_BLOCK = 24

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from graph.resolution.judgement import LabelKey
+from graphtide.graph.resolution.pair_scoring import LabelKey
 
 MAX_MEANINGS = 8
 """A label that could abbreviate more labels than this is ambiguous without looking further."""

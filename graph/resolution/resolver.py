@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graph.resolution import clusters
-from graph.resolution.blocking import Blocks, Key, Keys, lexical_keys, vector_keys
-from graph.resolution.clusters import Link
-from graph.resolution.guards import conflict
-from graph.resolution.judgement import (
+from graphtide.graph.resolution import clusters
+from graphtide.graph.resolution.blocking import Blocks, Key, Keys, lexical_keys, vector_keys
+from graphtide.graph.resolution.cannot_link import conflict
+from graphtide.graph.resolution.clusters import Link
+from graphtide.graph.resolution.pair_scoring import (
     Borderline,
     LabelKey,
     LabelView,

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.resolution import guards
-from graph.resolution import lexicon as lx
-from graph.resolution.signature import Signature, acronym_of
+from graphtide.graph.resolution import cannot_link as guards
+from graphtide.graph.resolution import lexicon as lx
+from graphtide.graph.resolution.label_features import Signature, acronym_of
 
 STEP = 1 << 11  # products of coordinates at this scale sum to less than 2**24: exact in float32, in any order
 LONGEST = 12  # words; a longer label is a sentence, and the same only as itself

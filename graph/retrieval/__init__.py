@@ -27,20 +27,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from graph.retrieval.auto import choose, explained
-from graph.retrieval.bridge import retrieve_bridge
-from graph.retrieval.darag import retrieve_da_rag
-from graph.retrieval.dynagrag import retrieve_dynagrag
-from graph.retrieval.global_dynamic import retrieve_global_dynamic
-from graph.retrieval.global_static import retrieve_global
-from graph.retrieval.local import retrieve_local
-from graph.retrieval.nakg import retrieve_nakg
-from graph.retrieval.passages import retrieve_passages
-from graph.retrieval.pipeline import retrieve_pipeline
-from graph.retrieval.request import Filters, Part, Passage, Question, Retrieved, Subgraph, Synthesis, Trace
-from graph.retrieval.times import dated
-from graph.retrieval.vector import retrieve_vector
-from graph.view import LiveView
+from graphtide.graph.retrieval.darag import retrieve_da_rag
+from graphtide.graph.retrieval.dynagrag import retrieve_dynagrag
+from graphtide.graph.retrieval.global_search.dynamic import retrieve_global_dynamic
+from graphtide.graph.retrieval.global_search.static import retrieve_global
+from graphtide.graph.retrieval.modes.auto import choose, explained
+from graphtide.graph.retrieval.modes.bridge import retrieve_bridge
+from graphtide.graph.retrieval.modes.local import retrieve_local
+from graphtide.graph.retrieval.modes.passages import retrieve_passages
+from graphtide.graph.retrieval.modes.pipeline import retrieve_pipeline
+from graphtide.graph.retrieval.modes.vector import retrieve_vector
+from graphtide.graph.retrieval.nakg import retrieve_nakg
+from graphtide.graph.retrieval.temporal import dated
+from graphtide.graph.retrieval.types import Filters, Part, Passage, Question, Retrieved, Subgraph, Synthesis, Trace
+from graphtide.graph.view import LiveView
 
 Method = Callable[[LiveView, Question], Retrieved]
 

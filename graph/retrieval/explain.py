@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from graph.retrieval.candidates import Pool, best_first, bridge_strength, entities_of
-from graph.retrieval.evidence import Scores, Weighting, nearness, parts, reach
-from graph.retrieval.request import Scored, Step
-from graph.retrieval.seeds import PASSAGES, Hit, Seeds
-from graph.view import LiveView, walk_entity
+from graphtide.graph.retrieval.scoring.candidates import Pool, best_first, bridge_strength, entities_of
+from graphtide.graph.retrieval.scoring.pair_scoring import Scores, Weighting, nearness, parts, reach
+from graphtide.graph.retrieval.seeds import PASSAGES, Hit, Seeds
+from graphtide.graph.retrieval.types import Scored, Step
+from graphtide.graph.view import LiveView, walk_entity
 
 SHOWN = 10
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from graph.dates import DateRange
-from graph.records import DocumentInfo
-from graph.retrieval.request import Filters
-from graph.validity.reading import Validity
-from graph.view import LiveView
+from graphtide.graph.dates import DateRange
+from graphtide.graph.records import DocumentInfo
+from graphtide.graph.retrieval.types import Filters
+from graphtide.graph.validity.intervals import Validity
+from graphtide.graph.view import LiveView
 
 Admits = Callable[[int], bool]
 

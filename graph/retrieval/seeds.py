@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graph.identity import relation_id
-from graph.retrieval.filters import Admits
-from graph.retrieval.request import QuestionVector
-from graph.vector_index import PADDING, VectorIndex
-from graph.view import LiveView, walk_chunk, walk_entity
+from graphtide.graph.identity import relation_id
+from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.types import QuestionVector
+from graphtide.graph.vector_index import PADDING, VectorIndex
+from graphtide.graph.view import LiveView, walk_chunk, walk_entity
 
 TIES = 16  # fetched beyond k: equal vectors come by number from an index, and are to be cut by name
 

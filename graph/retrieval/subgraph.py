@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from graph.identity import relation_id
-from graph.retrieval.candidates import entities_of
-from graph.retrieval.request import Edge, Node, Subgraph
-from graph.view import LiveView, walk_entity
+from graphtide.graph.identity import relation_id
+from graphtide.graph.retrieval.scoring.candidates import entities_of
+from graphtide.graph.retrieval.types import Edge, Node, Subgraph
+from graphtide.graph.view import LiveView, walk_entity
 
 MAX_NODES = 40
 MAX_EDGES = 60

@@ -8,13 +8,13 @@ It is not a query for a truss community, and it holds no names: nodes are small 
 
 from typing import Literal
 
-from graph.trussness.pure import PureTrussness
-from graph.trussness.types import NO_EDGES, EdgeArray, Trussness, TrussnessChange
+from graphtide.graph.trussness.pure import PureTrussness
+from graphtide.graph.trussness.types import NO_EDGES, EdgeArray, Trussness, TrussnessChange
 
 __all__ = ["NO_EDGES", "EdgeArray", "Trussness", "TrussnessChange", "build"]
 
 try:
-    from graph.trussness.compiled import CompiledTrussness
+    from graphtide.graph.trussness.compiled import CompiledTrussness
 except ImportError:
     COMPILED_AVAILABLE = False
 else:
@@ -31,5 +31,5 @@ def build(edges: EdgeArray, *, implementation: Literal["auto", "compiled", "pure
     if implementation == "pure" or (implementation == "auto" and not COMPILED_AVAILABLE):
         return PureTrussness(edges)
     if not COMPILED_AVAILABLE:
-        raise ImportError("the extension graph._trussness was not built")
+        raise ImportError("the extension graphtide.graph._trussness was not built")
     return CompiledTrussness(edges)

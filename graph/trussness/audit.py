@@ -7,7 +7,7 @@ edge at its own level, and each edge closes enough triangles at its level. It ch
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from graph.trussness.state import NONE, State
+from graphtide.graph.trussness.state import NONE, State
 
 
 def check_all(state: State) -> Iterator[str]:

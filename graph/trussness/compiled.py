@@ -6,8 +6,8 @@ Importing this module fails with ImportError where the extension was not built; 
 import numpy as np
 from numpy.typing import NDArray
 
-from graph._trussness import Kernel
-from graph.trussness.types import EdgeArray, TrussnessChange
+from graphtide.graph._trussness import Kernel
+from graphtide.graph.trussness.types import EdgeArray, TrussnessChange
 
 
 class CompiledTrussness:

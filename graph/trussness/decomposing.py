@@ -3,7 +3,7 @@
 The twin of graph/kernels/truss/decompose.hpp: the order of peeling is the order that updates then maintain.
 """
 
-from graph.trussness.state import State
+from graphtide.graph.trussness.state import State
 
 
 def decompose(state: State, edges: list[tuple[int, int]]) -> None:

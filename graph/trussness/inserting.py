@@ -7,8 +7,8 @@ order.
 
 from dataclasses import dataclass, field
 
-from graph.trussness.raising import raise_violating
-from graph.trussness.state import State
+from graphtide.graph.trussness.raising import raise_violating
+from graphtide.graph.trussness.state import State
 
 
 @dataclass(slots=True)

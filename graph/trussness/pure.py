@@ -9,18 +9,18 @@ from sys import getsizeof
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.trussness.audit import check_all, check_edges
-from graph.trussness.decomposing import decompose
-from graph.trussness.inserting import insert
-from graph.trussness.removing import remove
-from graph.trussness.state import State
-from graph.trussness.types import EdgeArray, TrussnessChange
+from graphtide.graph.trussness.audit import check_all, check_edges
+from graphtide.graph.trussness.decomposing import decompose
+from graphtide.graph.trussness.inserting import insert
+from graphtide.graph.trussness.removing import remove
+from graphtide.graph.trussness.state import State
+from graphtide.graph.trussness.types import EdgeArray, TrussnessChange
 
 Pair = tuple[int, int]
 
 
 class PureTrussness:
-    """Trussness kept in Python lists and dicts. The contract is that of graph.trussness.types.Trussness."""
+    """Trussness kept in Python lists and dicts. The contract is that of graphtide.graph.trussness.types.Trussness."""
 
     name = "pure"
 

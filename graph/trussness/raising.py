@@ -9,7 +9,7 @@ alive.
 from enum import Enum
 from heapq import heappop, heappush
 
-from graph.trussness.state import State
+from graphtide.graph.trussness.state import State
 
 
 class _Standing(Enum):

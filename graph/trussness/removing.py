@@ -5,7 +5,7 @@ until nothing sinks gives the exact values (Sariyuce et al. 2018), and the end o
 the order.
 """
 
-from graph.trussness.state import State
+from graphtide.graph.trussness.state import State
 
 
 def remove(state: State, edges: list[int]) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graph.dates import Span
+from graphtide.graph.dates import Span
 
 
 @dataclass(frozen=True, slots=True)

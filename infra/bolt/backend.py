@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from infra.bolt.address import BoltAddress
-from infra.bolt.administration import prepare
-from infra.bolt.database import BoltDatabase, again_and_again
-from infra.bolt.ledger import BoltLedger
-from infra.bolt.memo import CAPACITY, BoltVectorStore
-from infra.bolt.store import BoltStore
-from streams.errors import GraphtideError
-from streams.memory import now_ms
-from streams.ports import Log
+from graphtide.infra.bolt.address import BoltAddress
+from graphtide.infra.bolt.database import BoltDatabase, again_and_again
+from graphtide.infra.bolt.ledger import BoltLedger
+from graphtide.infra.bolt.memo import CAPACITY, BoltVectorStore
+from graphtide.infra.bolt.schema import prepare
+from graphtide.infra.bolt.store import BoltStore
+from graphtide.streams.errors import GraphtideError
+from graphtide.streams.memory import now_ms
+from graphtide.streams.ports import Log
 
 
 class BoltBackend:

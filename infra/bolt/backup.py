@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from graph.digest import digest
-from infra.backup_folder import (
+from graphtide.graph.digest import digest
+from graphtide.infra.backup_folder import (
     BackupManifest,
     GraphState,
     Progress,
@@ -32,12 +32,12 @@ from infra.backup_folder import (
     silent,
     writing,
 )
-from infra.bolt import cypher, snapshot
-from infra.bolt.address import BoltAddress
-from infra.bolt.administration import SCHEMA_VERSION, execute, prepare, stored_schema
-from infra.bolt.codec import key
-from infra.bolt.database import BlockingTransaction, BoltDatabase
-from streams.errors import Broken
+from graphtide.infra.bolt import cypher, snapshot
+from graphtide.infra.bolt.address import BoltAddress
+from graphtide.infra.bolt.codec import key
+from graphtide.infra.bolt.database import BlockingTransaction, BoltDatabase
+from graphtide.infra.bolt.schema import SCHEMA_VERSION, execute, prepare, stored_schema
+from graphtide.streams.errors import Broken
 
 KIND = "graph database"
 NODES, TIES = "nodes.jsonl.gz", "relationships.jsonl.gz"

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from graph.records import Vector
+from graphtide.graph.records import Vector
 
 SCOPE_MARK = "/"
 """Between a graph's name and the rest of a key: no name holds it, so no two graphs meet in a key."""

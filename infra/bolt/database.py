@@ -20,10 +20,10 @@ from typing import Any, TypeVar
 from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncTransaction, Driver, GraphDatabase, TrustCustomCAs
 from neo4j import Transaction as BlockingDriverTransaction
 
-from infra.bolt.address import BoltAddress
-from infra.bolt.cypher import Dialect
-from infra.bolt.failures import DRIVER_ERRORS, as_ours, failure, is_closed_transport, is_unresolved
-from streams.errors import Broken, Retryable
+from graphtide.infra.bolt.address import BoltAddress
+from graphtide.infra.bolt.cypher import Dialect
+from graphtide.infra.bolt.errors import DRIVER_ERRORS, as_ours, failure, is_closed_transport, is_unresolved
+from graphtide.streams.errors import Broken, Retryable
 
 T = TypeVar("T")
 Row = Mapping[str, Any]

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from infra.bolt import cypher
-from infra.bolt.codec import in_order, key
-from infra.bolt.database import BoltDatabase, Row, Transaction
-from streams.errors import Broken
-from streams.memory.ledger import check_ends, other_history
-from streams.messages import DOCUMENTS, split_document_key
-from streams.ports import Delivered, LedgerEntry, Log, Outcome, Position, Record, State
-from streams.revisions import MAX_PARTITIONS, estimate, unnumbered
+from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt.codec import in_order, key
+from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction
+from graphtide.streams.errors import Broken
+from graphtide.streams.memory.ledger import check_ends, other_history
+from graphtide.streams.messages import DOCUMENTS, split_document_key
+from graphtide.streams.ports import Delivered, LedgerEntry, Log, Outcome, Position, Record, State
+from graphtide.streams.revisions import MAX_PARTITIONS, estimate, unnumbered
 
 
 class BoltLedger:

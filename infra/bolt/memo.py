@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from infra.bolt import cypher
-from infra.bolt.codec import SCOPE_MARK, from_bytes, in_order, key, to_bytes
-from infra.bolt.database import BoltDatabase, Transaction
-from infra.models.memo_keys import KEY_BYTES
+from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt.codec import SCOPE_MARK, from_bytes, in_order, key, to_bytes
+from graphtide.infra.bolt.database import BoltDatabase, Transaction
+from graphtide.infra.models.cache.keys import KEY_BYTES
 
 CAPACITY = 500_000
 
 
 class BoltVectorStore:
-    """See infra.models.memo.VectorStore. At most `capacity` rows, in `table`, which is a name of the code's own."""
+    """See infra.models.cache.embeddings.VectorStore. At most `capacity` rows, in `table`, which is a name of the code's own."""
 
     def __init__(self, database: BoltDatabase, table: str, capacity: int = CAPACITY) -> None:
         self._database = database

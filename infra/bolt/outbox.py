@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from infra.bolt import cypher
-from infra.bolt.codec import from_bytes, from_json, in_order, to_bytes
-from infra.bolt.database import BoltDatabase, Transaction
-from streams.ports import Record
+from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt.codec import from_bytes, from_json, in_order, to_bytes
+from graphtide.infra.bolt.database import BoltDatabase, Transaction
+from graphtide.streams.ports import Record
 
 LAST = (1 << 63) - 1
 

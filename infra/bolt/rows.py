@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from graph.communities import CommunityChange, Hierarchy
-from graph.records import ChunkRow, DocumentRow, EntityRow, Gone, GraphDelta, LabelRow, StatementRow
-from infra.bolt import cypher
-from infra.bolt.codec import from_bytes, from_json, key
-from infra.bolt.cypher import NodeTable, PairTable, PassageTable
-from infra.bolt.database import Transaction, portions
+from graphtide.graph.communities import CommunityChange, Hierarchy
+from graphtide.graph.records import ChunkRow, DocumentRow, EntityRow, Gone, GraphDelta, LabelRow, StatementRow
+from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt.codec import from_bytes, from_json, key
+from graphtide.infra.bolt.cypher import NodeTable, PairTable, PassageTable
+from graphtide.infra.bolt.database import Transaction, portions
 
 Row = Mapping[str, Any]
 

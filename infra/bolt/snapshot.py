@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from graph.communities import Hierarchy
-from graph.records import (
+from graphtide.graph.communities import Hierarchy
+from graphtide.graph.records import (
     ChunkRow,
     DocumentInfo,
     DocumentRow,
@@ -22,10 +22,10 @@ from graph.records import (
     SameAsRow,
     StatementRow,
 )
-from infra.bolt import cypher
-from infra.bolt.codec import to_bytes, to_vector
-from infra.bolt.database import BlockingTransaction
-from infra.bolt.rows import SUM_HEADER_BYTES
+from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt.codec import to_bytes, to_vector
+from graphtide.infra.bolt.database import BlockingTransaction
+from graphtide.infra.bolt.rows import SUM_HEADER_BYTES
 
 KINDS: dict[str, tuple[str, Callable[[Sequence[Any]], Any]]] = {
     "documents": (cypher.DOCUMENT.read, lambda row: _document(*row)),

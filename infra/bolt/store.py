@@ -13,19 +13,20 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from graph.records import GraphDelta
-from graph.resolution import PairKey
-from infra.bolt import cypher, heads, rows, snapshot
-from infra.bolt.codec import digest_key, from_bytes, from_json, key, to_bytes
-from infra.bolt.cypher import Dialect
-from infra.bolt.database import BlockingTransaction, BoltDatabase, Row, Transaction, portions
-from infra.bolt.heads import Builds, Head
-from infra.bolt.ledger import BoltLedger
-from infra.bolt.outbox import BoltOutbox, put_notices
-from streams.errors import GraphtideError, Retryable
-from streams.memory.ledger import check_ends
-from streams.memory.store import check_next, check_replacement, check_watermark
-from streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, Standing, Watermark
+from graphtide.graph.records import GraphDelta
+from graphtide.graph.resolution import PairKey
+from graphtide.infra.bolt import cypher, rows, snapshot
+from graphtide.infra.bolt import generations as heads
+from graphtide.infra.bolt.codec import digest_key, from_bytes, from_json, key, to_bytes
+from graphtide.infra.bolt.cypher import Dialect
+from graphtide.infra.bolt.database import BlockingTransaction, BoltDatabase, Row, Transaction, portions
+from graphtide.infra.bolt.generations import Builds, Head
+from graphtide.infra.bolt.ledger import BoltLedger
+from graphtide.infra.bolt.outbox import BoltOutbox, put_notices
+from graphtide.streams.errors import GraphtideError, Retryable
+from graphtide.streams.memory.ledger import check_ends
+from graphtide.streams.memory.store import check_next, check_replacement, check_watermark
+from graphtide.streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, Standing, Watermark
 
 NOBODY = Watermark(0, 0)
 PAGE_ROWS = 64

@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing
 from typing import Any
 
-from graph.communities import Hierarchy
-from graph.records import GraphDelta
-from infra.bolt import cypher
-from infra.bolt import snapshot as bolt_rows
-from infra.bolt.address import BoltAddress
-from infra.bolt.administration import Administration
-from infra.bolt.failures import as_ours
-from infra.export.sources import COMMUNITIES, portions
-from streams.errors import NotFound, Retryable
+from graphtide.graph.communities import Hierarchy
+from graphtide.graph.records import GraphDelta
+from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt import snapshot as bolt_rows
+from graphtide.infra.bolt.address import BoltAddress
+from graphtide.infra.bolt.errors import as_ours
+from graphtide.infra.bolt.schema import Administration
+from graphtide.infra.export.sources import COMMUNITIES, portions
+from graphtide.streams.errors import NotFound, Retryable
 
 
 class BoltSource:

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from graph.communities import Hierarchy
-from graph.records import DocumentInfo, GraphDelta
+from graphtide.graph.communities import Hierarchy
+from graphtide.graph.records import DocumentInfo, GraphDelta
 
 Value = str | int | float
 

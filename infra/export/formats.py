@@ -14,7 +14,7 @@ from itertools import islice
 from typing import IO, Protocol, TypeVar
 from xml.sax.saxutils import escape, quoteattr
 
-from infra.export.elements import BROKEN, LABELS, TEXTS, WHOLE, Edge, Node, Value
+from graphtide.infra.export.elements import BROKEN, LABELS, TEXTS, WHOLE, Edge, Node, Value
 
 BATCH = 200
 """Elements of one statement of Cypher: few enough for a parser, enough to be quick."""

@@ -11,13 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from graph.records import GraphDelta
-from infra.sqlite import graphs
-from infra.sqlite import snapshot as sqlite_rows
-from infra.sqlite.connection import open_reader
-from infra.sqlite.failures import failure
-from infra.sqlite.folder import DATABASE
-from streams.errors import NotFound
+from graphtide.graph.records import GraphDelta
+from graphtide.infra.sqlite import graphs
+from graphtide.infra.sqlite import snapshot as sqlite_rows
+from graphtide.infra.sqlite.connection import open_reader
+from graphtide.infra.sqlite.errors import failure
+from graphtide.infra.sqlite.folder_lock import DATABASE
+from graphtide.streams.errors import NotFound
 
 PORTION_ROWS = 1_000
 COMMUNITIES = "communities"

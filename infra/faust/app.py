@@ -29,7 +29,7 @@ import faust
 from faust.auth import SASLCredentials, SSLCredentials
 from faust.types import EventT
 
-from infra.kafka.address import CLIENT_ID, METADATA_AGE_S, KafkaAddress
+from graphtide.infra.kafka.address import CLIENT_ID, METADATA_AGE_S, KafkaAddress
 
 log = logging.getLogger("graphtide.kafka")
 

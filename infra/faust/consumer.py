@@ -18,10 +18,10 @@ from typing import Any
 import faust
 from faust.types import TP, EventT
 
-from infra.faust.app import hand_over_to, start, stop
-from infra.kafka.failures import DRIVER_ERRORS, failure
-from streams.errors import Broken, Retryable
-from streams.ports import Delivered, Position, Record
+from graphtide.infra.faust.app import hand_over_to, start, stop
+from graphtide.infra.kafka.errors import DRIVER_ERRORS, failure
+from graphtide.streams.errors import Broken, Retryable
+from graphtide.streams.ports import Delivered, Position, Record
 
 INBOX = 16
 LOOK_S = 0.5

@@ -6,14 +6,14 @@ import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from infra.faust.app import SCRATCH, extraction_app
-from infra.faust.consumer import FaustConsumer
-from infra.kafka.address import KafkaAddress
-from streams.errors import Broken
-from streams.extract import STAGE, ExtractStage
-from streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS
-from streams.ports import Ledger, Log
-from streams.sweep import Sweeper, SweepSettings
+from graphtide.infra.faust.app import SCRATCH, extraction_app
+from graphtide.infra.faust.consumer import FaustConsumer
+from graphtide.infra.kafka.address import KafkaAddress
+from graphtide.streams.errors import Broken
+from graphtide.streams.extract.stage import STAGE, ExtractStage
+from graphtide.streams.extract.sweeper import Sweeper, SweepSettings
+from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS
+from graphtide.streams.ports import Ledger, Log
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ async def run_extraction(
 ) -> None:
     """Extract until cancelled; then leave the group in order, with no attempt counted for what was not finished.
 
-    To be run under `streams.retrying.supervise`, which starts it over: raises Retryable while the cluster is away or
+    To be run under `streams.retry.supervise`, which starts it over: raises Retryable while the cluster is away or
     when Faust gave up, Broken when a topic is missing. What is done is committed; all else is delivered again.
     """
     settings = settings or WorkerSettings()

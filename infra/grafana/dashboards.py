@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from infra.grafana.panels import DASHBOARDS, Dashboard, Panel
+from graphtide.infra.grafana.panels import DASHBOARDS, Dashboard, Panel
 
 FOLDER = Path(__file__).parent / "dashboards"
 COLUMNS, WIDTH, HEIGHT = 2, 12, 8

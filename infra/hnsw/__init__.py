@@ -1,7 +1,7 @@
 """VectorIndex over hnswlib: index (threads, policy), generation (one graph), rebuild, snapshot (files)."""
 
-from infra.hnsw.index import HnswIndex
-from infra.hnsw.parameters import HnswParameters
-from infra.hnsw.snapshot import IndexDamaged, IndexNotSaved
+from graphtide.infra.hnsw.index import HnswIndex
+from graphtide.infra.hnsw.parameters import HnswParameters
+from graphtide.infra.hnsw.snapshot import IndexDamaged, IndexNotSaved
 
 __all__ = ["HnswIndex", "HnswParameters", "IndexDamaged", "IndexNotSaved"]

@@ -13,7 +13,7 @@ from typing import Any
 import hnswlib
 import numpy as np
 
-from graph.vector_index import (
+from graphtide.graph.vector_index import (
     PADDING,
     Ids,
     IndexStatistics,
@@ -25,7 +25,7 @@ from graph.vector_index import (
     similarities,
     stacked,
 )
-from infra.hnsw.parameters import HnswParameters
+from graphtide.infra.hnsw.parameters import HnswParameters
 
 # Inner product over unit vectors is cosine. hnswlib's own "cosine" scales what it is given, and would not give the
 # same bits back.

@@ -14,12 +14,20 @@ from pathlib import Path
 
 import numpy as np
 
-from graph.locking import ReadersWriterLock
-from graph.vector_index import ExactIndex, Ids, IndexStatistics, SearchResult, Vectors, checked_batch, checked_ids
-from infra.hnsw.generation import HnswGeneration
-from infra.hnsw.parameters import HnswParameters
-from infra.hnsw.rebuild import Rebuild
-from infra.hnsw.snapshot import Snapshot
+from graphtide.graph.rwlock import ReadersWriterLock
+from graphtide.graph.vector_index import (
+    ExactIndex,
+    Ids,
+    IndexStatistics,
+    SearchResult,
+    Vectors,
+    checked_batch,
+    checked_ids,
+)
+from graphtide.infra.hnsw.generation import HnswGeneration
+from graphtide.infra.hnsw.parameters import HnswParameters
+from graphtide.infra.hnsw.rebuild import Rebuild
+from graphtide.infra.hnsw.snapshot import Snapshot
 
 WRITE_SLICE = 16  # vectors added under one hold of the lock: about 2 ms, the longest a search waits for an add
 REPLAY_SLICE = 48  # more than a write slice, so that a rebuild catches up with a writer that never pauses

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from graph.vector_index import Ids, Vectors
+from graphtide.graph.vector_index import Ids, Vectors
 
 
 class Held(Protocol):

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from graph.vector_index import PADDING, ExactIndex, Ids, Vectors
-from infra.hnsw.generation import SPACE, HnswGeneration
-from infra.hnsw.parameters import HnswParameters
-from infra.private_files import make_private_file, make_private_folder
+from graphtide.graph.vector_index import PADDING, ExactIndex, Ids, Vectors
+from graphtide.infra.hnsw.generation import SPACE, HnswGeneration
+from graphtide.infra.hnsw.parameters import HnswParameters
+from graphtide.infra.private_files import make_private_file, make_private_folder
 
 MANIFEST = "manifest.json"
 PROBES = 8

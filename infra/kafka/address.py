@@ -9,8 +9,8 @@ import ssl
 from dataclasses import dataclass, field
 from typing import Any
 
-from infra.settings import Settings
-from streams.errors import Broken
+from graphtide.infra.settings import Settings
+from graphtide.streams.errors import Broken
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")

@@ -27,11 +27,11 @@ from aiokafka.errors import (
 )
 from aiokafka.structs import ConsumerRecord
 
-from infra.kafka.address import METADATA_AGE_S
-from infra.kafka.failures import DRIVER_ERRORS, failure
-from streams.errors import GraphtideError
-from streams.ports import Delivered, Position, Record
-from streams.retrying import outcome_of
+from graphtide.infra.kafka.address import METADATA_AGE_S
+from graphtide.infra.kafka.errors import DRIVER_ERRORS, failure
+from graphtide.streams.errors import GraphtideError
+from graphtide.streams.ports import Delivered, Position, Record
+from graphtide.streams.retry import outcome_of
 
 log = logging.getLogger("graphtide.kafka")
 

@@ -1,7 +1,8 @@
 """The Log port on Apache Kafka.
 
 Producing is idempotent with acks=all; readers see committed records only. Keys choose partitions by murmur2, as Java's
-clients do; nothing depends on other producers doing the same (`streams/revisions.py`, `streams/forwarding.py`).
+clients do; nothing depends on other producers doing the same (`streams/revisions.py`,
+`streams/consolidate/forwarding.py`).
 
 No topic is made here: a missing one is Broken, and the message names the command. How records are handed to the driver,
 and what becomes of a producer that failed, is in `producing.py`.
@@ -18,14 +19,14 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import NoError, for_code
 
-from infra.kafka.address import METADATA_AGE_S, KafkaAddress
-from infra.kafka.consumer import KafkaConsumer, stop
-from infra.kafka.failures import DRIVER_ERRORS, failure
-from infra.kafka.producing import Producing, Wire
-from infra.kafka.refusals import unreached
-from streams.errors import Broken, Rejected
-from streams.ports import Position, Record
-from streams.topics import BY_NAME, LARGEST_BYTES
+from graphtide.infra.kafka.address import METADATA_AGE_S, KafkaAddress
+from graphtide.infra.kafka.connection_diagnosis import unreached
+from graphtide.infra.kafka.consumer import KafkaConsumer, stop
+from graphtide.infra.kafka.errors import DRIVER_ERRORS, failure
+from graphtide.infra.kafka.producer import Producing, Wire
+from graphtide.streams.errors import Broken, Rejected
+from graphtide.streams.ports import Position, Record
+from graphtide.streams.topics import BY_NAME, LARGEST_BYTES
 
 T = TypeVar("T")
 

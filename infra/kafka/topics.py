@@ -15,10 +15,10 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import for_code
 
-from infra.kafka.address import KafkaAddress
-from infra.kafka.failures import DRIVER_ERRORS, failure
-from infra.kafka.refusals import unreached
-from streams.topics import TOPICS, Topic
+from graphtide.infra.kafka.address import KafkaAddress
+from graphtide.infra.kafka.connection_diagnosis import unreached
+from graphtide.infra.kafka.errors import DRIVER_ERRORS, failure
+from graphtide.streams.topics import TOPICS, Topic
 
 REPLICAS = 3
 SETTLE_S = 30.0

@@ -1,12 +1,12 @@
 """Everything the embedded runtime keeps, in one SQLite file (WAL, synchronous=FULL) that one process holds."""
 
-from infra.sqlite.backend import SqliteBackend
-from infra.sqlite.database import Database
-from infra.sqlite.ledger import SqliteLedger
-from infra.sqlite.log import SqliteLog
-from infra.sqlite.memo import SqliteVectorStore
-from infra.sqlite.spending import SqliteSpending
-from infra.sqlite.store import SqliteGraphStore
+from graphtide.infra.sqlite.backend import SqliteBackend
+from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.ledger import SqliteLedger
+from graphtide.infra.sqlite.log import SqliteLog
+from graphtide.infra.sqlite.memo import SqliteVectorStore
+from graphtide.infra.sqlite.store import SqliteGraphStore
+from graphtide.infra.sqlite.usage import SqliteSpending
 
 __all__ = [
     "Database",

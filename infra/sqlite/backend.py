@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from infra.sqlite.database import Database
-from infra.sqlite.ledger import SqliteLedger
-from infra.sqlite.log import SqliteLog, ends
-from infra.sqlite.store import SqliteGraphStore
-from streams.errors import GraphtideError
-from streams.memory import now_ms
+from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.ledger import SqliteLedger
+from graphtide.infra.sqlite.log import SqliteLog, ends
+from graphtide.infra.sqlite.store import SqliteGraphStore
+from graphtide.streams.errors import GraphtideError
+from graphtide.streams.memory import now_ms
 
 
 class SqliteBackend:

@@ -14,8 +14,8 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-from graph.digest import digest
-from infra.backup_folder import (
+from graphtide.graph.digest import digest
+from graphtide.infra.backup_folder import (
     BackupManifest,
     GraphState,
     Progress,
@@ -27,12 +27,12 @@ from infra.backup_folder import (
     to_disk,
     writing,
 )
-from infra.private_files import PRIVATE_FILE
-from infra.sqlite import snapshot
-from infra.sqlite.connection import SCHEMA_VERSION, schema_version
-from infra.sqlite.failures import failure
-from infra.sqlite.folder import DATABASE, FolderLock
-from streams.errors import Broken
+from graphtide.infra.private_files import PRIVATE_FILE
+from graphtide.infra.sqlite import snapshot
+from graphtide.infra.sqlite.connection import SCHEMA_VERSION, schema_version
+from graphtide.infra.sqlite.errors import failure
+from graphtide.infra.sqlite.folder_lock import DATABASE, FolderLock
+from graphtide.streams.errors import Broken
 
 KIND = "data folder"
 INDEXES = "indexes"

@@ -11,8 +11,8 @@ from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 
-from infra.private_files import make_private_file
-from streams.errors import Broken
+from graphtide.infra.private_files import make_private_file
+from graphtide.streams.errors import Broken
 
 log = logging.getLogger("graphtide")
 
@@ -55,7 +55,7 @@ def open_writer(path: Path, max_pages: int | None = None) -> sqlite3.Connection:
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit = {WAL_SIZE_LIMIT_BYTES}")
         if not _has_schema(connection):
-            schema = files("infra.sqlite").joinpath("schema.sql").read_text()
+            schema = files("graphtide.infra.sqlite").joinpath("schema.sql").read_text()
             connection.executescript(f"BEGIN; {schema}; PRAGMA application_id = {APPLICATION_ID}; COMMIT;")
         else:
             _upgrade(connection)

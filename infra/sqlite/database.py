@@ -21,10 +21,10 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from infra.sqlite.connection import open_reader, open_writer
-from infra.sqlite.failures import failure, unencodable
-from infra.sqlite.folder import DATABASE, FolderLock
-from streams.errors import Broken, GraphtideError
+from graphtide.infra.sqlite.connection import open_reader, open_writer
+from graphtide.infra.sqlite.errors import failure, unencodable
+from graphtide.infra.sqlite.folder_lock import DATABASE, FolderLock
+from graphtide.streams.errors import Broken, GraphtideError
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]

@@ -9,14 +9,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 
-from infra.sqlite import graphs
-from infra.sqlite.database import Database
-from infra.sqlite.log import PARTITION, SqliteLog, check_partition
-from infra.sqlite.many import insert
-from streams.errors import Broken
-from streams.memory.ledger import check_ends
-from streams.messages import DOCUMENTS, split_document_key
-from streams.ports import Delivered, LedgerEntry, Outcome, Position, Record, State
+from graphtide.infra.sqlite import graphs
+from graphtide.infra.sqlite.bulk import insert
+from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.log import PARTITION, SqliteLog, check_partition
+from graphtide.streams.errors import Broken
+from graphtide.streams.memory.ledger import check_ends
+from graphtide.streams.messages import DOCUMENTS, split_document_key
+from graphtide.streams.ports import Delivered, LedgerEntry, Outcome, Position, Record, State
 
 _ENTRY = (
     "name, doc_id, revision, state, reason, attempts, accepted_ms, ended_ms FROM revisions JOIN graphs USING (graph)"

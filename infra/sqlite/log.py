@@ -14,11 +14,11 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from infra.sqlite.database import Database
-from infra.sqlite.many import insert
-from streams.errors import Broken, Rejected
-from streams.memory.arrivals import Arrivals
-from streams.ports import Delivered, Position, Record
+from graphtide.infra.sqlite.bulk import insert
+from graphtide.infra.sqlite.database import Database
+from graphtide.streams.errors import Broken, Rejected
+from graphtide.streams.memory.arrivals import Arrivals
+from graphtide.streams.ports import Delivered, Position, Record
 
 PARTITION = 0
 TOPIC_SHIFT = 48

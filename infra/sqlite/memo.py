@@ -15,16 +15,16 @@ import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from infra.models.memo_keys import KEY_BYTES
-from infra.sqlite.database import Database
-from infra.sqlite.failures import failure
-from infra.sqlite.many import insert, portions
+from graphtide.infra.models.cache.keys import KEY_BYTES
+from graphtide.infra.sqlite.bulk import insert, portions
+from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.errors import failure
 
 CAPACITY = 500_000
 
 
 class SqliteVectorStore:
-    """See infra.models.memo.VectorStore. At most `capacity` rows, in `table`, which is a name of the code's own."""
+    """See infra.models.cache.embeddings.VectorStore. At most `capacity` rows, in `table`, which is a name of the code's own."""
 
     def __init__(self, database: Database, capacity: int = CAPACITY, table: str = "memo") -> None:
         self._database = database

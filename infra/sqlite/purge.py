@@ -12,11 +12,11 @@ import sqlite3
 import time
 from collections.abc import Iterator
 
-from infra.sqlite.database import Database
-from infra.sqlite.graphs import KEY_SHIFT
-from infra.sqlite.log import TOPIC_SHIFT
-from streams.errors import Rejected, Retryable
-from streams.messages import DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS, decode_dead_letter
+from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.graphs import KEY_SHIFT
+from graphtide.infra.sqlite.log import TOPIC_SHIFT
+from graphtide.streams.errors import Rejected, Retryable
+from graphtide.streams.messages import DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS, decode_dead_letter
 
 CONSUMED = {DOCUMENTS: "extract", EXTRACTIONS: "consolidate", DELTAS: "summarize"}
 """The one group that reads each topic in the embedded runtime: what it has committed is not read again."""

@@ -11,10 +11,10 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from graph.communities import CommunityChange, Hierarchy
-from graph.records import DocumentRow, EvidenceRow, Gone, GraphDelta, MentionRow, StatementRow
-from infra.sqlite.graphs import KEY_SHIFT
-from infra.sqlite.many import delete, insert
+from graphtide.graph.communities import CommunityChange, Hierarchy
+from graphtide.graph.records import DocumentRow, EvidenceRow, Gone, GraphDelta, MentionRow, StatementRow
+from graphtide.infra.sqlite.bulk import delete, insert
+from graphtide.infra.sqlite.graphs import KEY_SHIFT
 
 SUM_HEADER_BYTES = 13
 """What graph/vector_sum.py puts before the vector of a compact sum."""

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from graph.communities import Hierarchy
-from graph.records import (
+from graphtide.graph.communities import Hierarchy
+from graphtide.graph.records import (
     ChunkRow,
     DocumentInfo,
     DocumentRow,
@@ -32,9 +32,9 @@ from graph.records import (
     StatementRow,
     Vector,
 )
-from infra.sqlite import graphs
-from infra.sqlite.graphs import KEY_SHIFT
-from infra.sqlite.rows import BY_KEY, SUM_HEADER_BYTES
+from graphtide.infra.sqlite import graphs
+from graphtide.infra.sqlite.graphs import KEY_SHIFT
+from graphtide.infra.sqlite.rows import BY_KEY, SUM_HEADER_BYTES
 
 BLOCK_ROWS = 512
 

@@ -9,17 +9,17 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Mapping, Sequence
 
-from graph.records import GraphDelta
-from graph.resolution import PairKey
-from infra.sqlite import graphs, rows, snapshot
-from infra.sqlite.database import Database
-from infra.sqlite.ledger import SqliteLedger
-from infra.sqlite.log import PARTITION, SqliteLog
-from infra.sqlite.many import delete, insert, portions
-from streams.memory.ledger import check_ends
-from streams.memory.store import check_next, check_replacement, check_watermark
-from streams.messages import DELTAS
-from streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, Standing, Watermark
+from graphtide.graph.records import GraphDelta
+from graphtide.graph.resolution import PairKey
+from graphtide.infra.sqlite import graphs, rows, snapshot
+from graphtide.infra.sqlite.bulk import delete, insert, portions
+from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.ledger import SqliteLedger
+from graphtide.infra.sqlite.log import PARTITION, SqliteLog
+from graphtide.streams.memory.ledger import check_ends
+from graphtide.streams.memory.store import check_next, check_replacement, check_watermark
+from graphtide.streams.messages import DELTAS
+from graphtide.streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, Standing, Watermark
 
 NOBODY = Watermark(0, 0)
 PAGE_ROWS = 64

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from services.access.policy import ANYONE, Principal
-from services.protocol.statuses import Unauthenticated
+from graphtide.services.access.policy import ANYONE, Principal
+from graphtide.services.api.schema.errors import Unauthenticated
 
 AUTHORIZATION = "authorization"
 API_KEY = "x-api-key"

@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from services.access.buckets import Buckets
-from services.access.credentials import CALLER, Caller, Credential, Header, credential_in
-from services.access.keys import KeyRing, looks_like_key
-from services.access.places import FairPlaces
-from services.access.policy import ANYONE, Action, Principal, refusal
-from services.access.tokens import TokenVerifier
-from services.access.watched_file import WatchedFile
-from services.protocol.disclosure import ADDRESSES_SHOWN
-from services.protocol.statuses import Unauthenticated
-from streams.errors import Overloaded
+from graphtide.services.access.credentials import CALLER, Caller, Credential, Header, credential_in
+from graphtide.services.access.keys import KeyRing, looks_like_key
+from graphtide.services.access.places import FairPlaces
+from graphtide.services.access.policy import ANYONE, Action, Principal, refusal
+from graphtide.services.access.reloading import WatchedFile
+from graphtide.services.access.token_bucket import Buckets
+from graphtide.services.access.tokens import TokenVerifier
+from graphtide.services.api.schema.disclosure import ADDRESSES_SHOWN
+from graphtide.services.api.schema.errors import Unauthenticated
+from graphtide.streams.errors import Overloaded
 
 _WRONG = "the credential is not valid"
 _log = logging.getLogger("graphtide.access")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from services.access.gate import Gate
+from graphtide.services.access.gate import Gate
 
 
 class GuardGauges(Collector):

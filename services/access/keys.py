@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from services.access.policy import Action, Allowance, Principal, Quota
-from streams.errors import Broken
+from graphtide.services.access.policy import Action, Allowance, Principal, Quota
+from graphtide.streams.errors import Broken
 
 PREFIX = "gt_"
 GRAPH_PATTERN = re.compile(r"[A-Za-z0-9_.*?-]{1,128}")

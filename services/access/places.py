@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from streams.errors import Overloaded
+from graphtide.streams.errors import Overloaded
 
 RETRY_AFTER_S = 1.0
 

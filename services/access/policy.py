@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
-from services.protocol.statuses import Forbidden, Unauthenticated
-from streams.errors import QueryError
+from graphtide.services.api.schema.errors import Forbidden, Unauthenticated
+from graphtide.streams.errors import QueryError
 
 EVERY_GRAPH = "*"
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from services.protocol.statuses import SlowReader
+from graphtide.services.api.schema.errors import SlowReader
 
 
 class SendBudget:

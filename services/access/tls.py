@@ -14,9 +14,9 @@ from pathlib import Path
 
 import grpc
 
-from infra.settings import Settings
-from services.access.watched_file import Watched, read_bytes
-from streams.errors import Broken
+from graphtide.infra.settings import Settings
+from graphtide.services.access.reloading import Watched, read_bytes
+from graphtide.streams.errors import Broken
 
 
 @dataclass(frozen=True, slots=True)

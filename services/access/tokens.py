@@ -18,11 +18,11 @@ from typing import Any
 import jwt
 from jwt.algorithms import get_default_algorithms
 
-from services.access.keys import KEY_NAME, actions_of, graphs_of, quota_of
-from services.access.policy import Allowance, Principal
-from services.access.watched_file import WatchedFile
-from services.protocol.statuses import Unauthenticated
-from streams.errors import Broken
+from graphtide.services.access.keys import KEY_NAME, actions_of, graphs_of, quota_of
+from graphtide.services.access.policy import Allowance, Principal
+from graphtide.services.access.reloading import WatchedFile
+from graphtide.services.api.schema.errors import Unauthenticated
+from graphtide.streams.errors import Broken
 
 _PUBLIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _SHARED = ("HS256", "HS384", "HS512")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 def main() -> None:
-    """Run the command line and exit with one of the codes of `services/cli/exits.py`."""
-    from services.cli.commands import run
+    """Run the command line and exit with one of the codes of `services/cli/exit_codes.py`."""
+    from graphtide.services.cli.commands.documents import run
 
     run()

@@ -1,5 +1,5 @@
-"""`python -m services.cli` is `graphtide`, where the console script is not installed."""
+"""`python -m graphtide.services.cli` is `graphtide`, where the console script is not installed."""
 
-from services.cli import main
+from graphtide.services.cli import main
 
 main()

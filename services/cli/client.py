@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 import httpx
 
-from services.cli.connection import Connection
-from services.cli.exits import FAILED, NOT_FOUND, UNREACHABLE, USAGE, CommandError
+from graphtide.services.cli.connection import Connection
+from graphtide.services.cli.exit_codes import FAILED, NOT_FOUND, UNREACHABLE, USAGE, CommandError
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 MAX_TRIES = 8

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from services.cli.exits import USAGE, CommandError
+from graphtide.services.cli.exit_codes import USAGE, CommandError
 
 SUFFIXES = (".txt", ".md", ".jsonl")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from services.cli.client import Json
+    from graphtide.services.cli.client import Json
 
 Advance = Callable[[int], None]
 

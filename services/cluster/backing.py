@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from hashlib import sha256
 
-from infra.models.memo import VectorStore
-from infra.models.rate_share import Fellows
-from streams.errors import Broken
-from streams.extract import ExtractStage
-from streams.ports import GraphStore, Ledger, Log, Outbox
-from streams.spending import Spending
+from graphtide.infra.models.cache.embeddings import VectorStore
+from graphtide.infra.models.limits.shared_rate import Fellows
+from graphtide.streams.errors import Broken
+from graphtide.streams.extract.stage import ExtractStage
+from graphtide.streams.ports import GraphStore, Ledger, Log, Outbox
+from graphtide.streams.usage import Spending
 
 
 @dataclass(frozen=True, slots=True)

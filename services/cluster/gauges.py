@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from streams.consolidate import ConsolidateStage
-from streams.delta_follower import DeltaFollower
+from graphtide.streams.consolidate.stage import ConsolidateStage
+from graphtide.streams.follow.delta_follower import DeltaFollower
 
 
 class FollowerGauges(Collector):

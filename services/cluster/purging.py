@@ -13,14 +13,15 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from graph.vector_index import ExactIndex
-from graph.view import Indexes, LiveView
-from infra.bolt import BoltBackend
-from infra.models.memo_keys import scope_of
-from services.purging import purge_reports
-from streams.errors import Rejected
-from streams.followers import dimensions
-from streams.messages import (
+from graphtide.graph.vector_index import ExactIndex
+from graphtide.graph.view import Indexes, LiveView
+from graphtide.infra.bolt import BoltBackend
+from graphtide.infra.models.cache.keys import scope_of
+from graphtide.services.purge import purge_reports
+from graphtide.streams.errors import Rejected
+from graphtide.streams.follow.view_registry import dimensions
+from graphtide.streams.log_scan import read_up_to_end
+from graphtide.streams.messages import (
     DEAD_LETTERS,
     DELTAS,
     DOCUMENTS,
@@ -29,9 +30,8 @@ from streams.messages import (
     extraction_of,
     split_document_key,
 )
-from streams.ports import Delivered, GraphStore, Log
-from streams.reading import read_up_to_end
-from streams.topics import BY_NAME, FOR_EVER
+from graphtide.streams.ports import Delivered, GraphStore, Log
+from graphtide.streams.topics import BY_NAME, FOR_EVER
 
 MEMO_TABLES = ("embeddings", "extractions", "reports")
 PAGE = 500

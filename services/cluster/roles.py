@@ -13,15 +13,21 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from infra.index_folder import IndexFolder
-from infra.metrics import Metrics
-from infra.models.accounting import Accounts
-from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
-from infra.settings import Settings
-from infra.single_valued import load_single_valued
-from infra.view_gauges import ViewGauges
-from services.application import Application, Health
-from services.background import (
+from graphtide.infra.functional_predicates import load_single_valued
+from graphtide.infra.index_folder import IndexFolder
+from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
+from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.observability.metrics.stages import Metrics
+from graphtide.infra.observability.metrics.views import ViewGauges
+from graphtide.infra.settings import Settings
+from graphtide.services.application import Application, Health
+from graphtide.services.cluster.backing import Backing
+from graphtide.services.cluster.gauges import FollowerGauges, PartitionGauges
+from graphtide.services.health import Dependency, Warming, answering, endpoints, silent, with_dependencies
+from graphtide.services.local_application import LocalApplication
+from graphtide.services.maintenance import ClusterUpkeep
+from graphtide.services.model_wiring import ModelSet
+from graphtide.services.process.background_tasks import (
     LOOK_EVERY_S,
     check_now_and_then,
     judge_now_and_then,
@@ -31,25 +37,19 @@ from services.background import (
     start,
     stop,
 )
-from services.cluster.backing import Backing
-from services.cluster.gauges import FollowerGauges, PartitionGauges
-from services.health import Dependency, Warming, answering, endpoints, silent, with_dependencies
-from services.local import LocalApplication
-from services.model_wiring import ModelSet
-from services.runtime import Runtime
-from services.upkeep import ClusterUpkeep
-from streams.announcing import wholly
-from streams.consolidate import ConsolidateSettings, ConsolidateStage
-from streams.delta_follower import DeltaFollower
-from streams.extract import ExtractSettings, ExtractStage
-from streams.followers import Views
-from streams.lagging import look
-from streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
-from streams.progress import Progress
-from streams.reports import Due, ReportWriter, Shelves
-from streams.summaries import SummaryWriter
-from streams.summarize import Pace, SummarizeStage
-from streams.wishes import Wishes
+from graphtide.services.runtime import Runtime
+from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
+from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
+from graphtide.streams.follow.delta_follower import DeltaFollower
+from graphtide.streams.follow.delta_records import wholly
+from graphtide.streams.follow.lag import look
+from graphtide.streams.follow.progress import Progress
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
+from graphtide.streams.summarize.report_requests import Wishes
+from graphtide.streams.summarize.report_writer import Due, ReportWriter, Shelves
+from graphtide.streams.summarize.stage import Pace, SummarizeStage
+from graphtide.streams.summarize.summary_writer import SummaryWriter
 
 QUESTIONS_REMEMBERED = 2_000
 REVISIONS_LOOK_S = 0.1
@@ -112,7 +112,7 @@ async def consolidator(tools: Tools) -> AsyncIterator[Worker]:
     notes: dict[str, str] = {}
     runs["lag"] = _looking(tools, metrics, [(EXTRACTIONS, "consolidate")], notes)
     if tools.models.chat is not None and settings.llm_judge:
-        from infra.models.openai_judge import OpenAIJudge
+        from graphtide.infra.models.openai.judge import OpenAIJudge
 
         judge = OpenAIJudge(tools.models.chat)
         runs["pair-judge"] = lambda: judge_now_and_then(stage, judge)

@@ -14,26 +14,26 @@ from typing import TypeVar
 
 from prometheus_client import CollectorRegistry
 
-from infra.bolt.address import BoltAddress
-from infra.endpoint_gauges import EndpointGauges
-from infra.kafka.address import kafka_address
-from infra.kernels import refuse_stale
-from infra.models.accounting import Accounts
-from infra.models.rate_share import RateShare
-from infra.models.tally import Tally
-from infra.settings import Settings
-from services.application import Application
-from services.background import start, stop
-from services.cluster.backing import Backing, check_model
-from services.cluster.checking import check_cluster
-from services.cluster.roles import ROLES, Tools, Worker, replica
-from services.health import Warming, silent
-from services.model_wiring import Memos, open_models, plan
-from services.tracing import traced
-from streams.errors import Broken, Retryable
-from streams.extract import ExtractStage
-from streams.messages import DOCUMENTS
-from streams.retrying import Backoff
+from graphtide.infra.bolt.address import BoltAddress
+from graphtide.infra.kafka.address import kafka_address
+from graphtide.infra.kernels import refuse_stale
+from graphtide.infra.models.limits.shared_rate import RateShare
+from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.counters import Tally
+from graphtide.infra.observability.metrics.endpoints import EndpointGauges
+from graphtide.infra.settings import Settings
+from graphtide.services.application import Application
+from graphtide.services.cluster.backing import Backing, check_model
+from graphtide.services.cluster.roles import ROLES, Tools, Worker, replica
+from graphtide.services.cluster.settings_check import check_cluster
+from graphtide.services.health import Warming, silent
+from graphtide.services.model_wiring import Memos, open_models, plan
+from graphtide.services.process.background_tasks import start, stop
+from graphtide.services.tracing import traced
+from graphtide.streams.errors import Broken, Retryable
+from graphtide.streams.extract.stage import ExtractStage
+from graphtide.streams.messages import DOCUMENTS
+from graphtide.streams.retry import Backoff
 
 log = logging.getLogger("graphtide")
 
@@ -67,7 +67,7 @@ async def open_worker(
     Raises Broken when the settings do not go together, Retryable while a server is away.
     """
     if role == "gateway":
-        from services.cluster.remote import RemoteApplication
+        from graphtide.services.cluster.remote_application import RemoteApplication
 
         if not settings.query:
             raise Broken(
@@ -136,9 +136,9 @@ async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
 
     Processes of a cluster start in any order, their servers among them, so it waits a while.
     """
-    from infra.bolt import BoltBackend, BoltSpending
-    from infra.faust.worker import WorkerSettings, run_extraction
-    from infra.kafka.log import KafkaLog, KafkaTuning
+    from graphtide.infra.bolt import BoltBackend, BoltSpending
+    from graphtide.infra.faust.worker import WorkerSettings, run_extraction
+    from graphtide.infra.kafka.log import KafkaLog, KafkaTuning
 
     address = kafka_address(settings)
     broker = KafkaLog(address, KafkaTuning(session_timeout_s=settings.kafka_session_timeout_s))

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from infra.settings import Settings
-from services.doctor import Finding
-from services.protocol.envelope import NO_GRAPH
-from streams.errors import Broken, GraphtideError
+from graphtide.infra.settings import Settings
+from graphtide.services.api.schema.envelope import NO_GRAPH
+from graphtide.services.doctor import Finding
+from graphtide.streams.errors import Broken, GraphtideError
 
 if TYPE_CHECKING:
-    from infra.kafka.topics import TopicState
+    from graphtide.infra.kafka.topics import TopicState
 
 PATIENCE_S = 15.0
 _INSTALL = "pip install 'graphtide[cluster]'"
@@ -56,8 +56,8 @@ async def _kafka(settings: Settings) -> AsyncIterator[Finding]:
 
 
 async def _topics(settings: Settings) -> Sequence[TopicState]:
-    from infra.kafka.address import kafka_address
-    from infra.kafka.topics import compare
+    from graphtide.infra.kafka.address import kafka_address
+    from graphtide.infra.kafka.topics import compare
 
     async with asyncio.timeout(PATIENCE_S):
         return await compare(kafka_address(settings))
@@ -79,9 +79,9 @@ async def _letters(settings: Settings) -> AsyncIterator[Finding]:
 
 
 async def _waiting(settings: Settings) -> Mapping[str, int]:
-    from infra.kafka.address import kafka_address
-    from infra.kafka.log import KafkaLog
-    from streams.letter_desk import waiting
+    from graphtide.infra.kafka.address import kafka_address
+    from graphtide.infra.kafka.log import KafkaLog
+    from graphtide.streams.dead_letters.queue import waiting
 
     log = KafkaLog(kafka_address(settings))
     try:
@@ -103,8 +103,8 @@ async def _bolt(settings: Settings) -> AsyncIterator[Finding]:
 
 async def _asked(settings: Settings) -> None:
     """Connect, and have the database of the settings answer."""
-    from infra.bolt.database import BoltDatabase
-    from services.cluster.wiring import bolt_address
+    from graphtide.infra.bolt.database import BoltDatabase
+    from graphtide.services.cluster.wiring import bolt_address
 
     async with asyncio.timeout(PATIENCE_S):
         database = await BoltDatabase.connect(bolt_address(settings))

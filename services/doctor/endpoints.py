@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from infra.models.accounting import Accounts
-from infra.models.openai_chat import ChatEndpoint, Message, OpenAIChat
-from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
-from infra.models.schemas import Schema
-from infra.settings import Settings
-from services.doctor import Finding
-from streams.errors import GraphtideError
+from graphtide.infra.models.openai.chat import ChatEndpoint, Message, OpenAIChat
+from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
+from graphtide.infra.models.replies.schemas import Schema
+from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.settings import Settings
+from graphtide.services.doctor import Finding
+from graphtide.streams.errors import GraphtideError
 
 PATIENCE_S = 20.0
 _SCHEMA = Schema("probe", {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]})

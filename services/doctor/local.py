@@ -10,15 +10,15 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from infra import kernels
-from infra.settings import Settings, unknown_variables
-from services.access.exposure import gate_of, is_loopback
-from services.access.tls import certificates
-from services.cluster.checking import check_cluster
-from services.doctor import Finding
-from services.health import LEAST_FREE_BYTES
-from services.model_wiring import plan
-from streams.errors import Broken
+from graphtide.infra import kernels
+from graphtide.infra.settings import Settings, unknown_variables
+from graphtide.services.access.bind_policy import gate_of, is_loopback
+from graphtide.services.access.tls import certificates
+from graphtide.services.cluster.settings_check import check_cluster
+from graphtide.services.doctor import Finding
+from graphtide.services.health import LEAST_FREE_BYTES
+from graphtide.services.model_wiring import plan
+from graphtide.streams.errors import Broken
 
 _START = "the service does not start like this"
 

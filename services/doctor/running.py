@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from services.cli.client import Client, graph_path
-from services.cli.exits import CommandError
-from services.doctor import Finding
+from graphtide.services.cli.client import Client, graph_path
+from graphtide.services.cli.exit_codes import CommandError
+from graphtide.services.doctor import Finding
 
 WELL_SAID = frozenset({"running", "well", "open"})
 _BUDGET = "wait until tomorrow (UTC), or raise the budget (GRAPHTIDE_BUDGET_TOKENS_PER_DAY, _COST_PER_DAY)"

@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from streams.memory.ledger import MemoryLedger
-from streams.memory.log import MemoryLog
-from streams.memory.outbox import MemoryOutbox
-from streams.memory.store import MemoryGraphStore
+from graphtide.streams.memory.ledger import MemoryLedger
+from graphtide.streams.memory.log import MemoryLog
+from graphtide.streams.memory.outbox import MemoryOutbox
+from graphtide.streams.memory.store import MemoryGraphStore
 
 __all__ = ["MemoryBackend", "MemoryGraphStore", "MemoryLedger", "MemoryLog", "MemoryOutbox", "now_ms"]
 

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from streams.errors import Broken
-from streams.memory.log import MemoryLog
-from streams.messages import DOCUMENTS, document_key, split_document_key
-from streams.ports import Delivered, LedgerEntry, Outcome, Position, Record, State
-from streams.revisions import PartitionClock, estimate, number, unnumbered
+from graphtide.streams.errors import Broken
+from graphtide.streams.memory.log import MemoryLog
+from graphtide.streams.messages import DOCUMENTS, document_key, split_document_key
+from graphtide.streams.ports import Delivered, LedgerEntry, Outcome, Position, Record, State
+from graphtide.streams.revisions import PartitionClock, estimate, number, unnumbered
 
 
 class MemoryLedger:

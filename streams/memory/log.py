@@ -8,9 +8,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 
-from streams.errors import Broken, Rejected
-from streams.memory.arrivals import Arrivals
-from streams.ports import Delivered, Position, Record
+from graphtide.streams.errors import Broken, Rejected
+from graphtide.streams.memory.arrivals import Arrivals
+from graphtide.streams.ports import Delivered, Position, Record
 
 
 class _Partition:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import islice
 
-from streams.ports import Record
+from graphtide.streams.ports import Record
 
 
 class MemoryOutbox:

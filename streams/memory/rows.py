@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
-from graph.records import (
+from graphtide.graph.records import (
     ChunkRow,
     DocumentRow,
     EdgeRow,
@@ -24,7 +24,7 @@ from graph.records import (
     SameAsRow,
     StatementRow,
 )
-from streams.memory.tree import Tree
+from graphtide.streams.memory.tree import Tree
 
 
 class _OfChunk(Protocol):

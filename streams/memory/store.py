@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
-from graph.records import GraphDelta
-from graph.resolution import PairKey
-from streams.errors import Broken, Fenced, GraphStopped
-from streams.memory.ledger import MemoryLedger, check_ends
-from streams.memory.log import MemoryLog
-from streams.memory.outbox import MemoryOutbox
-from streams.memory.rows import Rows
-from streams.messages import DELTAS
-from streams.ports import Commit, ReportRow, Standing, Watermark
+from graphtide.graph.records import GraphDelta
+from graphtide.graph.resolution import PairKey
+from graphtide.streams.errors import Broken, Fenced, GraphStopped
+from graphtide.streams.memory.ledger import MemoryLedger, check_ends
+from graphtide.streams.memory.log import MemoryLog
+from graphtide.streams.memory.outbox import MemoryOutbox
+from graphtide.streams.memory.rows import Rows
+from graphtide.streams.messages import DELTAS
+from graphtide.streams.ports import Commit, ReportRow, Standing, Watermark
 
 NOTHING = Watermark(0, 0)
 """A partition that nobody has claimed."""

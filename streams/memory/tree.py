@@ -5,7 +5,7 @@ Invariant: `next_id` is above every community id ever seen, so that none is give
 
 from __future__ import annotations
 
-from graph.communities import CommunityChange, Hierarchy
+from graphtide.graph.communities import CommunityChange, Hierarchy
 
 
 class Tree:
@@ -39,7 +39,7 @@ class Tree:
             self._places.pop(community, None)
 
     def hierarchy(self) -> Hierarchy | None:
-        """What `graph.communities.build` takes as its snapshot; None while there never was a change."""
+        """What `graphtide.graph.communities.build` takes as its snapshot; None while there never was a change."""
         if not self._known:
             return None
         tree = [(community, *self._places[community]) for community in sorted(self._places)]

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from graph.retrieval.auto import DOCUMENTS, FACT, RELATION, SEVERAL, THEME, choose
-from graph.view import LiveView
+from graphtide.graph.retrieval.modes.auto import DOCUMENTS, FACT, RELATION, SEVERAL, THEME, choose
+from graphtide.graph.view import LiveView
 
 KINDS = (FACT, SEVERAL, RELATION, THEME, DOCUMENTS)
 QUESTIONS = Path(__file__).with_name("auto_questions.jsonl")

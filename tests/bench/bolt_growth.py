@@ -22,12 +22,12 @@ from typing import Any
 
 from neo4j import AsyncTransaction
 
-from graph.consolidation import Consolidator
-from graph.records import Change, GraphDelta
-from infra.bolt import BoltBackend, cypher, database
-from streams.memory import MemoryLog, now_ms
-from streams.messages import DocumentMessage, ExtractionMessage, GivenFact
-from streams.ports import Commit, GraphCommit, Outcome, Record, Standing, State, Watermark
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.records import Change, GraphDelta
+from graphtide.infra.bolt import BoltBackend, cypher, database
+from graphtide.streams.memory import MemoryLog, now_ms
+from graphtide.streams.messages import DocumentMessage, ExtractionMessage, GivenFact
+from graphtide.streams.ports import Commit, GraphCommit, Outcome, Record, Standing, State, Watermark
 from tests.bench.cluster_documents import bodies
 from tests.bench.cluster_table import Row, cpu_s, write
 from tests.support.commits import extracted

@@ -17,14 +17,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from graph.consolidation import Consolidator
-from graph.digest import digest
-from graph.records import Change
-from infra.bolt import BoltBackend
-from infra.sqlite import SqliteBackend
-from streams.memory import MemoryLog, now_ms
-from streams.messages import ExtractionMessage
-from streams.ports import Commit, GraphCommit, GraphStore, Outcome, Record, Standing, State, Watermark
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.digest import digest
+from graphtide.graph.records import Change
+from graphtide.infra.bolt import BoltBackend
+from graphtide.infra.sqlite import SqliteBackend
+from graphtide.streams.memory import MemoryLog, now_ms
+from graphtide.streams.messages import ExtractionMessage
+from graphtide.streams.ports import Commit, GraphCommit, GraphStore, Outcome, Record, Standing, State, Watermark
 from tests.support.bench_data import corpus
 from tests.support.commits import GRAPH, brought, extracted
 from tests.support.neo4j_server import LocalNeo4j

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import httpx
 
-from infra.kafka.log import KafkaLog
-from streams.messages import DOCUMENTS, EXTRACTIONS
+from graphtide.infra.kafka.log import KafkaLog
+from graphtide.streams.messages import DOCUMENTS, EXTRACTIONS
 from tests.bench.cluster_documents import Body, bodies, name
 from tests.bench.cluster_table import Row, cpu_s, in_ms, per_second, quantiles, write
 from tests.support.bench_data import ROOT

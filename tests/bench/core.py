@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 import networkit
 import numpy as np
 
-from graph.vector_index import ExactIndex, Vectors
-from infra.hnsw import HnswIndex
+from graphtide.graph.vector_index import ExactIndex, Vectors
+from graphtide.infra.hnsw import HnswIndex
 from tests.bench import core_growth, core_index, core_layers, core_resolution, core_trussness
 from tests.bench.core_ingestion import ingest
 from tests.bench.core_trussness import Row

@@ -16,10 +16,10 @@ from itertools import islice
 import networkit
 import numpy as np
 
-from graph.communities import Communities, build
-from graph.communities.contract import Int32, Int64
-from graph.communities.guard import DriftGuard, leiden
-from graph.communities.live import Implementation
+from graphtide.graph.communities import Communities, build
+from graphtide.graph.communities.drift import DriftGuard, leiden
+from graphtide.graph.communities.facade import Implementation
+from graphtide.graph.communities.types import Int32, Int64
 from tests.bench.document_stream import documents
 from tests.support.bench_data import bench_data
 

@@ -12,12 +12,12 @@ from itertools import islice
 
 import numpy as np
 
-from graph.communities import Communities
-from graph.communities import build as build_communities
-from graph.communities.contract import Int32
-from graph.communities.guard import DriftGuard, leiden
-from graph.trussness import NO_EDGES, Trussness
-from graph.trussness import build as build_trussness
+from graphtide.graph.communities import Communities
+from graphtide.graph.communities import build as build_communities
+from graphtide.graph.communities.drift import DriftGuard, leiden
+from graphtide.graph.communities.types import Int32
+from graphtide.graph.trussness import NO_EDGES, Trussness
+from graphtide.graph.trussness import build as build_trussness
 from tests.bench.core_communities import DOCUMENT, Costs, disconnected, ones, real_graph, reference, split
 from tests.bench.core_trussness import Row
 from tests.bench.document_stream import documents

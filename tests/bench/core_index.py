@@ -17,9 +17,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from graph.vector_index import ExactIndex, Ids, Vectors, unit_rows
-from infra.hnsw import HnswIndex, HnswParameters
-from infra.hnsw.generation import HnswGeneration
+from graphtide.graph.vector_index import ExactIndex, Ids, Vectors, unit_rows
+from graphtide.infra.hnsw import HnswIndex, HnswParameters
+from graphtide.infra.hnsw.generation import HnswGeneration
 
 DOCUMENT = 20
 QUERIES = 500

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from graph.consolidation import Consolidator
-from graph.digest import digest
-from graph.records import Change
-from graph.vector_index import ExactIndex, Vectors
-from graph.view import LiveView
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.digest import digest
+from graphtide.graph.records import Change
+from graphtide.graph.vector_index import ExactIndex, Vectors
+from graphtide.graph.view import LiveView
 from tests.bench.core_communities import disconnected, reference
 from tests.bench.core_index import recall
 from tests.bench.core_trussness import Row

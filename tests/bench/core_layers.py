@@ -21,13 +21,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from graph.layers import ChunkLayer, KnowledgeLayer, SimilarityLayer, entities_in, working_entities
-from graph.layers.chunks import SPREAD
-from graph.layers.similarity import NEAREST, REACH
-from graph.records import ChunkRow, EdgeRow, EntityRow, GraphDelta, LabelRow, MentionRow, Vector
-from graph.vector_index import ExactIndex, Ids, VectorIndex, Vectors
-from graph.view import Edge, Indexes, LiveView
-from infra.hnsw import HnswIndex
+from graphtide.graph.layers import ChunkLayer, KnowledgeLayer, SimilarityLayer, entities_in, working_entities
+from graphtide.graph.layers.chunks import SPREAD
+from graphtide.graph.layers.similarity import NEAREST, REACH
+from graphtide.graph.records import ChunkRow, EdgeRow, EntityRow, GraphDelta, LabelRow, MentionRow, Vector
+from graphtide.graph.vector_index import ExactIndex, Ids, VectorIndex, Vectors
+from graphtide.graph.view import Edge, Indexes, LiveView
+from graphtide.infra.hnsw import HnswIndex
 from tests.bench.core_trussness import Row
 
 FAMOUS = 3

@@ -28,9 +28,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.resolution import LabelView, Resolver, normalise
-from graph.resolution.blocking import fits, lexical_keys, vector_keys
-from graph.resolution.judgement import Profile, Proposal, profile, propose
+from graphtide.graph.resolution import LabelView, Resolver, normalise
+from graphtide.graph.resolution.blocking import fits, lexical_keys, vector_keys
+from graphtide.graph.resolution.pair_scoring import Profile, Proposal, profile, propose
 
 _PAIRS = Path(__file__).with_name("entity_pairs.jsonl")
 _ROOT = Path(__file__).resolve().parents[2]

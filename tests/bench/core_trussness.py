@@ -21,8 +21,8 @@ import networkit
 import numpy as np
 from numpy.typing import NDArray
 
-from graph._trussness import BareAdjacency
-from graph.trussness import NO_EDGES, EdgeArray, Trussness, build
+from graphtide.graph._trussness import BareAdjacency
+from graphtide.graph.trussness import NO_EDGES, EdgeArray, Trussness, build
 from tests.bench.document_stream import documents
 
 EDGES_PER_DOCUMENT = 16

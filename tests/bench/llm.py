@@ -22,11 +22,11 @@ from typing import Any
 
 import httpx
 
-from graph.digest import digest
-from infra.models.chunking import SemanticChunker
-from infra.sqlite import SqliteBackend
-from services.cli.estimating import estimate_all
-from services.cli.sources import find_documents
+from graphtide.graph.digest import digest
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.sqlite import SqliteBackend
+from graphtide.services.cli.commands.estimate import estimate_all
+from graphtide.services.cli.sources import find_documents
 from tests.support.bench_data import ROOT, Passage, bench_data, corpus
 from tests.support.llm_server import LlmServer
 from tests.support.processes import Service, service

@@ -17,18 +17,25 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from graph.consolidation import Consolidator
-from graph.records import Change, DocumentInfo, Extraction, Fact, GraphDelta, Unit
-from graph.vector_index import ExactIndex, Vectors
-from graph.view import Indexes, LiveView
-from infra.hnsw import HnswIndex
-from infra.sqlite import SqliteBackend
-from streams.announcing import notice
-from streams.deltas import decode, encode
-from streams.extraction import Caps, Models, extract
-from streams.messages import DocumentMessage, ExtractionMessage, GivenEntity, GivenFact, decode_extraction, unit_key
-from streams.models import Found, Passage
-from streams.ports import Commit, GraphCommit, Record, Standing, Watermark
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.records import Change, DocumentInfo, Extraction, Fact, GraphDelta, Unit
+from graphtide.graph.vector_index import ExactIndex, Vectors
+from graphtide.graph.view import Indexes, LiveView
+from graphtide.infra.hnsw import HnswIndex
+from graphtide.infra.sqlite import SqliteBackend
+from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.follow.delta_codec import decode, encode
+from graphtide.streams.follow.delta_records import notice
+from graphtide.streams.messages import (
+    DocumentMessage,
+    ExtractionMessage,
+    GivenEntity,
+    GivenFact,
+    decode_extraction,
+    unit_key,
+)
+from graphtide.streams.model_ports import Found, Passage
+from graphtide.streams.ports import Commit, GraphCommit, Record, Standing, Watermark
 from tests.bench.core_resolution import find_data, load_vectors
 from tests.support import bench_data
 

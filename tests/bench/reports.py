@@ -27,31 +27,31 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from graph.consolidation import Consolidator
-from graph.records import Change, Extraction
-from graph.reporting import Report, Subject, extractive
-from graph.retrieval import Question
-from graph.tokens import count_tokens
-from graph.vector_index import ExactIndex
-from graph.view import Indexes, LiveView
-from infra.models.chunking import SemanticChunker
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.offline_extraction import OfflineExtractor
-from infra.models.openai_answers import OpenAIGenerator
-from infra.models.openai_chat import ChatEndpoint, OpenAIChat
-from infra.models.openai_ratings import OpenAIRater
-from infra.models.openai_reports import shown
-from services.retrieving import found
-from services.synthesis import written
-from streams.announcing import notice
-from streams.extraction import Caps, Models, extract
-from streams.memory.ledger import MemoryLedger
-from streams.memory.log import MemoryLog
-from streams.memory.store import MemoryGraphStore
-from streams.messages import unit_key
-from streams.models import Rater
-from streams.reports import Due, ReportWriter, Shelves
-from streams.work_pool import WorkPool
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.records import Change, Extraction
+from graphtide.graph.reports.subject import Report, Subject, extractive
+from graphtide.graph.retrieval import Question
+from graphtide.graph.token_count import count_tokens
+from graphtide.graph.vector_index import ExactIndex
+from graphtide.graph.view import Indexes, LiveView
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
+from graphtide.infra.models.openai.generator import OpenAIGenerator
+from graphtide.infra.models.openai.rater import OpenAIRater
+from graphtide.infra.models.openai.reporter import shown
+from graphtide.services.query.generate import written
+from graphtide.services.query.retrieve import found
+from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.follow.delta_records import notice
+from graphtide.streams.memory.ledger import MemoryLedger
+from graphtide.streams.memory.log import MemoryLog
+from graphtide.streams.memory.store import MemoryGraphStore
+from graphtide.streams.messages import unit_key
+from graphtide.streams.model_ports import Rater
+from graphtide.streams.summarize.report_writer import Due, ReportWriter, Shelves
+from graphtide.streams.work_pool import WorkPool
 from tests.bench.retrieval_graph import message_of
 from tests.support.bench_data import Passage, bench_data, corpus
 from tests.support.llm_server import LlmServer, Seen

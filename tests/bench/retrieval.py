@@ -23,11 +23,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graph.records import Extraction
-from graph.retrieval import MODES, Retrieved
-from graph.vector_index import ExactIndex
-from graph.view import LiveView
-from infra.hnsw import HnswIndex
+from graphtide.graph.records import Extraction
+from graphtide.graph.retrieval import MODES, Retrieved
+from graphtide.graph.vector_index import ExactIndex
+from graphtide.graph.view import LiveView
+from graphtide.infra.hnsw import HnswIndex
 from tests.bench.retrieval_ablations import VARIANTS, mode
 from tests.bench.retrieval_asking import (
     DEPTHS,

@@ -11,15 +11,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from graph.retrieval import Passage, Question, Retrieved, Subgraph, candidates, paired, retrieve
-from graph.retrieval.candidates import Pool, bridge_strength, entities_of
-from graph.retrieval.darag import retrieve_da_rag
-from graph.retrieval.darag.working import COURSE, Course
-from graph.retrieval.dynagrag import Dynagrag, Traversal, retrieve_dynagrag
-from graph.retrieval.evidence import WEIGHTING, Scores, Weighting, inclusion
-from graph.retrieval.seeds import Seeds, find_seeds, restart
-from graph.retrieval.walk import walk
-from graph.view import LiveView
+from graphtide.graph.retrieval import Passage, Question, Retrieved, Subgraph, retrieve
+from graphtide.graph.retrieval.darag import retrieve_da_rag
+from graphtide.graph.retrieval.darag.coarse_to_fine import COURSE, Course
+from graphtide.graph.retrieval.dynagrag import Dynagrag, Traversal, retrieve_dynagrag
+from graphtide.graph.retrieval.scoring import candidates
+from graphtide.graph.retrieval.scoring import pair_reranking as paired
+from graphtide.graph.retrieval.scoring.candidates import Pool, bridge_strength, entities_of
+from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING, Scores, Weighting, inclusion
+from graphtide.graph.retrieval.search.ppr import walk
+from graphtide.graph.retrieval.seeds import Seeds, find_seeds, restart
+from graphtide.graph.view import LiveView
 from tests.bench.retrieval_asking import Method
 
 Extra = Callable[[LiveView, Seeds, Pool], Scores]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.retrieval import Question, Retrieved
-from graph.tokens import count_tokens
-from graph.view import LiveView
+from graphtide.graph.retrieval import Question, Retrieved
+from graphtide.graph.token_count import count_tokens
+from graphtide.graph.view import LiveView
 from tests.support.bench_data import MultiHop, recall
 
 DEPTHS = (2, 5, 10, 20)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from rank_bm25 import BM25Okapi  # type: ignore[import-untyped]
 
-from graph.retrieval import Passage, Question, Retrieved, Subgraph
-from graph.retrieval.candidates import NEAR
-from graph.retrieval.seeds import find_seeds, restart
-from graph.retrieval.walk import walk
-from graph.view import LiveView
+from graphtide.graph.retrieval import Passage, Question, Retrieved, Subgraph
+from graphtide.graph.retrieval.scoring.candidates import NEAR
+from graphtide.graph.retrieval.search.ppr import walk
+from graphtide.graph.retrieval.seeds import find_seeds, restart
+from graphtide.graph.view import LiveView
 from tests.bench.retrieval_asking import Method
 from tests.support.bench_data import Passage as Document
 from tests.support.bench_data import lexical_words

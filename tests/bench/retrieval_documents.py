@@ -14,19 +14,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from graph.relatedness import encode
-from graph.relatedness.pairs import TOGETHER
-from graph.relatedness.statistics import UNTRAINED, Examples, Weights, fitted
-from graph.retrieval import Question
-from graph.retrieval.candidates import NEAR, entities_of
-from graph.retrieval.dynagrag import Dynagrag
-from graph.retrieval.dynagrag.choosing import Choice, choose
-from graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs
-from graph.retrieval.dynagrag.embedding import cosines, gather, total_embeddings
-from graph.retrieval.nakg import Related, related_documents
-from graph.retrieval.seeds import find_seeds
-from graph.vector_index import ExactIndex
-from graph.view import LiveView
+from graphtide.graph.relatedness import encode
+from graphtide.graph.relatedness.pairs import TOGETHER
+from graphtide.graph.relatedness.statistics import UNTRAINED, Examples, Weights, fitted
+from graphtide.graph.retrieval import Question
+from graphtide.graph.retrieval.dynagrag import Dynagrag
+from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs
+from graphtide.graph.retrieval.dynagrag.embedding import cosines, gather, total_embeddings
+from graphtide.graph.retrieval.dynagrag.selection import Choice, choose
+from graphtide.graph.retrieval.nakg import Related, related_documents
+from graphtide.graph.retrieval.scoring.candidates import NEAR, entities_of
+from graphtide.graph.retrieval.seeds import find_seeds
+from graphtide.graph.vector_index import ExactIndex
+from graphtide.graph.view import LiveView
 from tests.bench.retrieval_graph import DIMENSIONS, Shipped, build, copies, extractions
 from tests.support.bench_data import MultiHop, corpus, questions, recall
 

@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.consolidation import Consolidator
-from graph.records import Change, DocumentInfo, Extraction, Fact, Mention, Unit, Vector
-from graph.vector_index import VectorIndex
-from graph.view import Indexes, LiveView
-from infra.models.chunking import SemanticChunker
-from infra.models.offline_extraction import OfflineExtractor
-from streams.extraction import Caps, Models, extract
-from streams.messages import DocumentMessage, GivenEntity, GivenFact, unit_key
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.records import Change, DocumentInfo, Extraction, Fact, Mention, Unit, Vector
+from graphtide.graph.vector_index import VectorIndex
+from graphtide.graph.view import Indexes, LiveView
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact, unit_key
 from tests.support.bench_data import Passage, embedder_script
 
 DIMENSIONS = 384

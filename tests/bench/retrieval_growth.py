@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from graph.vector_index import ExactIndex, SearchResult, Vectors
-from graph.view import LiveView
+from graphtide.graph.vector_index import ExactIndex, SearchResult, Vectors
+from graphtide.graph.view import LiveView
 from tests.bench.retrieval_asking import Asked, Method, latencies_ms
 
 ROUNDS = 3

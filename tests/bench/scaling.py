@@ -22,16 +22,16 @@ from pathlib import Path
 
 import numpy as np
 
-from graph.consolidation import Consolidator
-from graph.records import Change
-from graph.view import Indexes, LiveView
-from infra.hnsw import HnswIndex
-from infra.models.chunking import SemanticChunker
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.offline_extraction import OfflineExtractor
-from streams.deltas import decode, encode
-from streams.extraction import Caps, Models, extract
-from streams.messages import DocumentMessage, ExtractionMessage, GivenFact
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.records import Change
+from graphtide.graph.view import Indexes, LiveView
+from graphtide.infra.hnsw import HnswIndex
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.follow.delta_codec import decode, encode
+from graphtide.streams.messages import DocumentMessage, ExtractionMessage, GivenFact
 from tests.bench.cluster_documents import bodies
 from tests.bench.cluster_table import Row, in_ms, resident_bytes, write
 from tests.bench.scaling_plan import plan_rows

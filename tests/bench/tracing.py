@@ -15,11 +15,11 @@ import time
 from pathlib import Path
 from statistics import median
 
-from infra.settings import Settings
-from services.application import Ask
-from services.wiring import open_application
-from streams.messages import DocumentMessage
-from streams.tracing import Kind, carried, carried_on, received, span, told
+from graphtide.infra.settings import Settings
+from graphtide.services.application import Ask
+from graphtide.services.wiring import open_application
+from graphtide.streams.messages import DocumentMessage
+from graphtide.streams.tracing import Kind, carried, carried_on, received, span, told
 from tests.support.collector import Collector
 
 CALLS = 20_000

@@ -18,17 +18,17 @@ import networkx as nx
 import pytest
 from neo4j import GraphDatabase
 
-from graph.communities import Hierarchy
-from graph.digest import differences, digest
-from graph.records import GraphDelta
-from infra.bolt import BoltBackend
-from infra.bolt.database import Transaction, driver_options
-from infra.settings import Settings
-from infra.sqlite import SqliteBackend
-from services.cli.exits import FAILED, NOT_FOUND, CommandError
-from services.cli.exporting import Export, export
-from streams.memory import MemoryLog, now_ms
-from streams.ports import Commit, GraphCommit, GraphStore
+from graphtide.graph.communities import Hierarchy
+from graphtide.graph.digest import differences, digest
+from graphtide.graph.records import GraphDelta
+from graphtide.infra.bolt import BoltBackend
+from graphtide.infra.bolt.database import Transaction, driver_options
+from graphtide.infra.settings import Settings
+from graphtide.infra.sqlite import SqliteBackend
+from graphtide.services.cli.commands.export import Export, export
+from graphtide.services.cli.exit_codes import FAILED, NOT_FOUND, CommandError
+from graphtide.streams.memory import MemoryLog, now_ms
+from graphtide.streams.ports import Commit, GraphCommit, GraphStore
 from tests.support.commits import GRAPH, HOSTILE_NAMES, hostile, sample, write_to
 from tests.support.neo4j_server import GraphServer, clear
 from tests.support.records import plain
@@ -447,7 +447,7 @@ async def test_export_refuses_what_is_not_there_and_a_graph_that_moves(
 
 def test_graphml_is_well_formed_when_texts_are_hostile() -> None:
     """A parser reads back every text, with U+FFFD in the place of what XML cannot hold."""
-    from infra.export import FORMATS, Node
+    from graphtide.infra.export import FORMATS, Node
 
     texts = [*HOSTILE_NAMES, "\ud800", "]]>", "\r", "&#0;"]
     nodes = [Node(f"document-{i} {text}", "Document", {"title": text}) for i, text in enumerate(texts)]
@@ -466,7 +466,7 @@ def test_graphml_is_well_formed_when_texts_are_hostile() -> None:
 
 def test_data_folder_stays_readable_while_it_is_exported(tmp_path: Path) -> None:
     """What an export opens cannot write: the service's file is safe from it."""
-    from infra.sqlite.connection import open_reader
+    from graphtide.infra.sqlite.connection import open_reader
 
     sqlite3.connect(tmp_path / "x").execute("CREATE TABLE t (a)").connection.close()
     reader = open_reader(tmp_path / "x")

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from neo4j import GraphDatabase
 
-from infra.bolt.administration import prepare
-from infra.bolt.cypher import Dialect
-from streams.errors import Retryable
+from graphtide.infra.bolt.cypher import Dialect
+from graphtide.infra.bolt.schema import prepare
+from graphtide.streams.errors import Retryable
 from tests.support.neo4j_server import GraphServer, is_memgraph
 
 PROCESSES = 6

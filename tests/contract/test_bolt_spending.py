@@ -9,13 +9,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from infra.bolt import BoltBackend, BoltSpending
-from infra.bolt.administration import SCHEMA_VERSION, prepare
-from infra.bolt.cypher import PUT_SCHEMA, READ_SCHEMA
-from infra.bolt.spending import DEAD_AFTER_MS
-from streams.errors import Exhausted
-from streams.memory import MemoryLog
-from streams.spending import Budget, Charge, Spent, Stage
+from graphtide.infra.bolt import BoltBackend, BoltSpending
+from graphtide.infra.bolt.cypher import PUT_SCHEMA, READ_SCHEMA
+from graphtide.infra.bolt.schema import SCHEMA_VERSION, prepare
+from graphtide.infra.bolt.usage import DEAD_AFTER_MS
+from graphtide.streams.errors import Exhausted
+from graphtide.streams.memory import MemoryLog
+from graphtide.streams.usage import Budget, Charge, Spent, Stage
 from tests.support.backends import Clock
 from tests.support.books_child import BUDGET, DAY, EXPECTED
 from tests.support.neo4j_server import GraphServer, clear

@@ -9,17 +9,28 @@ from random import Random
 
 import pytest
 
-from graph.records import GraphDelta
-from infra.bolt import BoltAddress, BoltBackend, BoltVectorStore, heads
-from infra.bolt import store as store_module
-from infra.bolt.cypher import NODE_TABLES
-from infra.bolt.database import Transaction
-from infra.bolt.heads import DEAD_AFTER_MS
-from streams.errors import Broken, Fenced, Retryable
-from streams.memory import MemoryLog
-from streams.memory.rows import Rows
-from streams.messages import DOCUMENTS
-from streams.ports import Commit, Delivered, GraphCommit, Outcome, Position, Record, Standing, State, Watermark
+from graphtide.graph.records import GraphDelta
+from graphtide.infra.bolt import BoltAddress, BoltBackend, BoltVectorStore
+from graphtide.infra.bolt import generations as heads
+from graphtide.infra.bolt import store as store_module
+from graphtide.infra.bolt.cypher import NODE_TABLES
+from graphtide.infra.bolt.database import Transaction
+from graphtide.infra.bolt.generations import DEAD_AFTER_MS
+from graphtide.streams.errors import Broken, Fenced, Retryable
+from graphtide.streams.memory import MemoryLog
+from graphtide.streams.memory.rows import Rows
+from graphtide.streams.messages import DOCUMENTS
+from graphtide.streams.ports import (
+    Commit,
+    Delivered,
+    GraphCommit,
+    Outcome,
+    Position,
+    Record,
+    Standing,
+    State,
+    Watermark,
+)
 from tests.support.backends import Clock
 from tests.support.neo4j_server import GraphServer, clear
 from tests.support.ports import free_port
@@ -161,7 +172,7 @@ async def test_commit_is_retryable_when_the_database_stays_away(
     wire: Proxy, graph_server: GraphServer, backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a bounded number of attempts; nothing has changed, and the same commit goes through when it is back."""
-    monkeypatch.setattr("infra.bolt.database.FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr("graphtide.infra.bolt.database.FIRST_WAIT_S", 0.001)
     remote = await BoltBackend.open(through(wire, graph_server), backend.log, backend.clock_ms)
     held = await remote.store.claim(0)
     commit = Commit(0, held, 1, (GraphCommit(Walk(Random(1)).delta(), {}),), ())
@@ -289,8 +300,8 @@ async def test_rebuild_in_many_transactions_becomes_visible_in_one_step(
     backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever reads meanwhile sees the old graph or the new one; afterwards nothing of the old one is left."""
-    monkeypatch.setattr("infra.bolt.heads.BUILD_ROWS", 3)
-    monkeypatch.setattr("infra.bolt.heads.SWEEP_NODES", 4)
+    monkeypatch.setattr("graphtide.infra.bolt.generations.BUILD_ROWS", 3)
+    monkeypatch.setattr("graphtide.infra.bolt.generations.SWEEP_NODES", 4)
     walk = Walk(Random(12))
     _, fold = await filled(backend, walk, 6)
     old, rebuilt = plain(fold.snapshot()), replace(_other(13, 20), version=9)

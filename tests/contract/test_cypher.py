@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from neo4j import Driver, GraphDatabase
 
-from infra.bolt import cypher
-from infra.bolt.administration import prepare
-from infra.bolt.cypher import FEW_NODES, Dialect, statements
-from infra.bolt.database import driver_options
+from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt.cypher import FEW_NODES, Dialect, statements
+from graphtide.infra.bolt.database import driver_options
+from graphtide.infra.bolt.schema import prepare
 from tests.support.neo4j_server import GraphServer, clear, is_memgraph
 
 ROOT = Path(__file__).parents[2]

@@ -18,9 +18,9 @@ from aiokafka.admin import AIOKafkaAdminClient
 from faust.transport.consumer import Consumer
 from faust.types import TP
 
-from infra.faust.app import extraction_app, start, stop
-from streams.messages import DOCUMENTS
-from streams.ports import Record
+from graphtide.infra.faust.app import extraction_app, start, stop
+from graphtide.streams.messages import DOCUMENTS
+from graphtide.streams.ports import Record
 from tests.support.extraction_cluster import Cluster, cluster
 from tests.support.kafka_server import KafkaServer
 from tests.support.logs import PATIENCE_S

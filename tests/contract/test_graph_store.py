@@ -10,16 +10,26 @@ from random import Random
 import numpy as np
 import pytest
 
-from graph import communities
-from graph.communities import Hierarchy
-from graph.records import DocumentInfo, DocumentRow, EdgeRow, GraphDelta
-from graph.summaries import ENTITY, number_of
-from infra.sqlite import SqliteBackend
-from streams.errors import Broken, Fenced, Rejected
-from streams.memory import MemoryBackend
-from streams.memory.rows import Rows
-from streams.messages import DELTAS
-from streams.ports import Commit, GraphCommit, Outcome, Record, ReportFinding, ReportRow, Standing, State, Watermark
+from graphtide.graph import communities
+from graphtide.graph.communities import Hierarchy
+from graphtide.graph.records import DocumentInfo, DocumentRow, EdgeRow, GraphDelta
+from graphtide.graph.reports.entity_summaries import ENTITY, number_of
+from graphtide.infra.sqlite import SqliteBackend
+from graphtide.streams.errors import Broken, Fenced, Rejected
+from graphtide.streams.memory import MemoryBackend
+from graphtide.streams.memory.rows import Rows
+from graphtide.streams.messages import DELTAS
+from graphtide.streams.ports import (
+    Commit,
+    GraphCommit,
+    Outcome,
+    Record,
+    ReportFinding,
+    ReportRow,
+    Standing,
+    State,
+    Watermark,
+)
 from tests.support.backends import WITH_SERVERS, Backend, Clock, accepted, opened_for
 from tests.support.records import Walk, plain
 

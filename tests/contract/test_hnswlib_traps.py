@@ -12,7 +12,7 @@ import hnswlib
 import numpy as np
 import pytest
 
-from graph.vector_index import Vectors, unit_rows
+from graphtide.graph.vector_index import Vectors, unit_rows
 
 DIMENSIONS = 16
 

@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from streams.errors import Broken, Rejected
-from streams.messages import DOCUMENTS
-from streams.ports import Delivered, Outcome, Position, Record, State
+from graphtide.streams.errors import Broken, Rejected
+from graphtide.streams.messages import DOCUMENTS
+from graphtide.streams.ports import Delivered, Outcome, Position, Record, State
 from tests.support.backends import WITH_SERVERS, Backend, Clock, accepted, opened_for
 
 ENDS = [state for state in State if state is not State.ACCEPTED]

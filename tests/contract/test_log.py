@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from streams.errors import Rejected
-from streams.ports import Consumer, Position, Record
+from graphtide.streams.errors import Rejected
+from graphtide.streams.ports import Consumer, Position, Record
 from tests.support.backends import Clock
 from tests.support.logs import PATIENCE_S, OpenLog, nothing, opened_log, taken
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from infra.bolt import BoltBackend
-from infra.models.memo import MemoryVectorStore, VectorStore
-from infra.models.memo_keys import KEY_BYTES, scope_of, scoped
-from infra.sqlite import Database, SqliteVectorStore
-from streams.memory import MemoryLog
-from streams.spending import Payer, paid_by
+from graphtide.infra.bolt import BoltBackend
+from graphtide.infra.models.cache.embeddings import MemoryVectorStore, VectorStore
+from graphtide.infra.models.cache.keys import KEY_BYTES, scope_of, scoped
+from graphtide.infra.sqlite import Database, SqliteVectorStore
+from graphtide.streams.memory import MemoryLog
+from graphtide.streams.usage import Payer, paid_by
 from tests.support.backends import WITH_SERVERS, Clock
 from tests.support.neo4j_server import GraphServer, clear
 

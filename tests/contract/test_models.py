@@ -9,18 +9,27 @@ from contextlib import asynccontextmanager
 import numpy as np
 import pytest
 
-from graph.tokens import count_tokens
-from infra.models.chunking import SemanticChunker
-from infra.models.extraction_memo import MemoisedExtractor
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
-from infra.models.offline_answers import ExtractiveGenerator
-from infra.models.offline_extraction import OfflineExtractor
-from infra.models.openai_answers import OpenAIGenerator
-from infra.models.openai_chat import ChatEndpoint, OpenAIChat
-from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
-from infra.models.openai_extraction import OpenAIExtractor
-from streams.models import Chunker, ContextPart, ContextPassage, Embedder, Extractor, Generated, Generator, citable
+from graphtide.graph.token_count import count_tokens
+from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
+from graphtide.infra.models.cache.extractions import MemoisedExtractor
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.generator import ExtractiveGenerator
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
+from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
+from graphtide.infra.models.openai.extractor import OpenAIExtractor
+from graphtide.infra.models.openai.generator import OpenAIGenerator
+from graphtide.streams.model_ports import (
+    Chunker,
+    ContextPart,
+    ContextPassage,
+    Embedder,
+    Extractor,
+    Generated,
+    Generator,
+    citable,
+)
 from tests.support.llm_server import LlmServer
 from tests.support.openai_server import OpenAIServer
 

@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 from neo4j import GraphDatabase
 
-from graph.digest import digest
-from infra.bolt import BoltBackend
-from infra.bolt.administration import SCHEMA_VERSION as BOLT_SCHEMA
-from infra.settings import Settings
-from infra.sqlite.connection import SCHEMA_VERSION
-from infra.sqlite.folder import DATABASE
-from services.application import Application, Ask
-from services.wiring import open_application
-from streams.announcing import Part, heard, together
-from streams.errors import Broken, Rejected
-from streams.memory import MemoryLog, now_ms
-from streams.messages import (
+from graphtide.graph.digest import digest
+from graphtide.infra.bolt import BoltBackend
+from graphtide.infra.bolt.schema import SCHEMA_VERSION as BOLT_SCHEMA
+from graphtide.infra.settings import Settings
+from graphtide.infra.sqlite.connection import SCHEMA_VERSION
+from graphtide.infra.sqlite.folder_lock import DATABASE
+from graphtide.services.application import Application, Ask
+from graphtide.services.wiring import open_application
+from graphtide.streams.errors import Broken, Rejected
+from graphtide.streams.follow.delta_records import Part, heard, together
+from graphtide.streams.memory import MemoryLog, now_ms
+from graphtide.streams.messages import (
     DEAD_LETTERS,
     DELTAS,
     DOCUMENTS,
@@ -33,7 +33,7 @@ from streams.messages import (
     decode_document,
     decode_extraction,
 )
-from streams.ports import Delivered, Position, Record
+from graphtide.streams.ports import Delivered, Position, Record
 from tests.support.neo4j_server import GraphServer, clear, is_memgraph
 from tests.support.old_data import RECORDINGS, OldData
 from tests.support.records import plain

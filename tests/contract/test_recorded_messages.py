@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graph.communities import CommunityChange
-from graph.records import (
+from graphtide.graph.communities import CommunityChange
+from graphtide.graph.records import (
     ChunkRow,
     DocumentInfo,
     DocumentRow,
@@ -31,11 +31,20 @@ from graph.records import (
     StatementRow,
     Unit,
 )
-from streams.announcing import Part, heard, together
-from streams.deltas import decode
-from streams.errors import Rejected
-from streams.freshness import accepted, accepted_in
-from streams.messages import (
+from graphtide.streams.consolidate.maintenance_requests import (
+    REPLY,
+    REQUEST,
+    Kind,
+    Reply,
+    Request,
+    reply_in,
+    request_in,
+)
+from graphtide.streams.errors import Rejected
+from graphtide.streams.follow.delta_codec import decode
+from graphtide.streams.follow.delta_records import Part, heard, together
+from graphtide.streams.follow.freshness import accepted, accepted_in
+from graphtide.streams.messages import (
     DeadLetter,
     DeltaNotice,
     DocumentMessage,
@@ -48,8 +57,7 @@ from streams.messages import (
     decode_notice,
     metadata_pairs,
 )
-from streams.ports import Delivered, Position, Record
-from streams.upkeep import REPLY, REQUEST, Kind, Reply, Request, reply_in, request_in
+from graphtide.streams.ports import Delivered, Position, Record
 from tests.support.records import plain
 
 DOCUMENT = (

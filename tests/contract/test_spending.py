@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from infra.bolt import BoltBackend, BoltSpending
-from infra.sqlite import Database, SqliteSpending
-from streams.errors import Exhausted
-from streams.memory import MemoryLog, now_ms
-from streams.memory.spending import MemorySpending
-from streams.spending import Budget, Charge, Spending, Spent, Stage
+from graphtide.infra.bolt import BoltBackend, BoltSpending
+from graphtide.infra.sqlite import Database, SqliteSpending
+from graphtide.streams.errors import Exhausted
+from graphtide.streams.memory import MemoryLog, now_ms
+from graphtide.streams.memory.usage import MemorySpending
+from graphtide.streams.usage import Budget, Charge, Spending, Spent, Stage
 from tests.support.neo4j_server import GraphServer, clear
 
 DAY = "2026-11-21"

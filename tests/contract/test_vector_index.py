@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from graph.vector_index import PADDING, ExactIndex, Ids, VectorIndex, Vectors
-from infra.hnsw import HnswIndex, HnswParameters
+from graphtide.graph.vector_index import PADDING, ExactIndex, Ids, VectorIndex, Vectors
+from graphtide.infra.hnsw import HnswIndex, HnswParameters
 
 DIMENSIONS = 24
 ALWAYS_A_GRAPH = HnswParameters(exact_below=0)

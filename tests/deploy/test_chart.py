@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from infra.settings import Settings
+from graphtide.infra.settings import Settings
 from tests.support import go_tools
 
 CHART = Path(__file__).parents[2] / "helm"
@@ -316,7 +316,7 @@ def test_autoscaled_workloads_leave_their_replicas_to_the_scaler() -> None:
 
 def test_keda_scales_by_the_lag_of_the_consumer_group_that_extraction_has() -> None:
     """The scaler watches the topic and the group by the names that the code has, and replaces the other scaler."""
-    from streams.messages import DOCUMENTS
+    from graphtide.streams.messages import DOCUMENTS
 
     scaled = [one for one in manifests("external") if one["kind"] == "ScaledObject"]
     (trigger,) = scaled[0]["spec"]["triggers"]

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from infra.settings import Settings
+from graphtide.infra.settings import Settings
 from tests.support import go_tools
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +67,7 @@ def test_environment_is_accepted_by_the_settings(monkeypatch: pytest.MonkeyPatch
 def test_commands_are_those_of_the_command_line() -> None:
     """Whatever a service runs, `graphtide … --help` knows."""
     for one in OURS:
-        command = [sys.executable, "-m", "services.cli", *services()[one]["command"], "--help"]
+        command = [sys.executable, "-m", "graphtide.services.cli", *services()[one]["command"], "--help"]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 

@@ -23,16 +23,16 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from services.access.gate import Fairness, Gate
-from services.access.policy import Action
-from services.http.access import OPEN
-from services.http.access import action_of as http_action
-from services.http.app import create_app
-from services.protocol import graphtide_pb2 as pb
-from services.rpc.access import action_of as rpc_action
-from services.rpc.server import SERVICE, create_server
-from streams.errors import Retryable
-from streams.messages import DocumentMessage
+from graphtide.services.access.gate import Fairness, Gate
+from graphtide.services.access.policy import Action
+from graphtide.services.api.grpc.access import action_of as rpc_action
+from graphtide.services.api.grpc.server import SERVICE, create_server
+from graphtide.services.api.http.access import OPEN
+from graphtide.services.api.http.access import action_of as http_action
+from graphtide.services.api.http.app import create_app
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.streams.errors import Retryable
+from graphtide.streams.messages import DocumentMessage
 from tests.support.application import InMemoryApplication
 from tests.support.guarded import KeyFile, gate, token
 from tests.support.serving import http_service

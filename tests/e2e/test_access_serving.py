@@ -10,10 +10,10 @@ import httpx
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from infra.settings import Settings
-from services.access.exposure import gate_of
-from services.access.tls import certificates
-from streams.errors import Broken
+from graphtide.infra.settings import Settings
+from graphtide.services.access.bind_policy import gate_of
+from graphtide.services.access.tls import certificates
+from graphtide.streams.errors import Broken
 from tests.support.certificates import authority
 from tests.support.command import graphtide
 from tests.support.processes import service

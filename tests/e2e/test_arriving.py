@@ -16,11 +16,11 @@ import httpx
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from services.arriving import Arriving
-from services.http.app import create_app
-from services.protocol import graphtide_pb2 as pb
-from services.protocol.graphtide_pb2_grpc import GraphtideStub
-from services.rpc.server import SERVICE
+from graphtide.services.api.grpc.server import SERVICE
+from graphtide.services.api.http.app import create_app
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
+from graphtide.services.process.startup_proxy import Arriving
 from tests.support.application import InMemoryApplication
 from tests.support.cluster import GRAPHTIDE, until
 from tests.support.ports import free_port

@@ -15,8 +15,8 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from services.http.app import create_app
-from streams.errors import Overloaded
+from graphtide.services.api.http.app import create_app
+from graphtide.streams.errors import Overloaded
 from tests.support.application import InMemoryApplication
 from tests.support.serving import KINDS, http_service, opened
 
@@ -53,7 +53,7 @@ async def graphtide(*arguments: str, url: str = "", folder: Path | None = None, 
 async def _start(*arguments: str, url: str = "", folder: Path | None = None) -> asyncio.subprocess.Process:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
     environment = {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **({"GRAPHTIDE_URL": url} if url else {})}
-    command, pipe = (sys.executable, "-m", "services.cli", *arguments), asyncio.subprocess.PIPE
+    command, pipe = (sys.executable, "-m", "graphtide.services.cli", *arguments), asyncio.subprocess.PIPE
     return await asyncio.create_subprocess_exec(
         *command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, cwd=folder
     )
@@ -259,14 +259,14 @@ async def test_help_names_every_exit_code_and_imports_nothing_heavy() -> None:
     ended = await graphtide("--help")
     assert (ended.code, "5 verification found differences" in " ".join(ended.out.split())) == (0, True)
     heavy = "{'httpx', 'uvicorn', 'fastapi', 'grpc', 'pydantic', 'numpy'}"
-    code = f"import sys, services.cli.commands; sys.exit(len({heavy} & set(sys.modules)))"
+    code = f"import sys, graphtide.services.cli.commands.documents; sys.exit(len({heavy} & set(sys.modules)))"
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, cwd=ROOT)
     assert await process.wait() == 0
 
 
 async def _serving(folder: Path) -> tuple[asyncio.subprocess.Process, dict[str, str]]:
     """A running `graphtide serve`, and what it says of itself."""
-    pytest.importorskip("services.wiring")
+    pytest.importorskip("graphtide.services.wiring")
     options = ("--port", "0", "--grpc-port", "0", "--data", str(folder / "data"), "--json")
     process = await _start("serve", *options, folder=folder)
     assert process.stdout is not None

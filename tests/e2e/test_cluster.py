@@ -20,7 +20,7 @@ import httpx
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from infra.bolt import cypher
+from graphtide.infra.bolt import cypher
 from tests.support.cluster import Cluster, until
 from tests.support.kafka_server import KafkaServer, fresh
 from tests.support.neo4j_server import GraphServer, clear

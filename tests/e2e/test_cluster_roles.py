@@ -13,28 +13,28 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
-from graph.records import DocumentInfo as Info
-from infra.hnsw import HnswIndex
-from infra.models.accounting import Accounts
-from infra.models.memo import MemoryVectorStore
-from infra.models.tally import Tally
-from infra.settings import Settings
-from services.access.gate import Gate
-from services.application import Answer, Application, Ask, Health, Piece, Verification
-from services.arriving import Arriving
-from services.cluster.backing import Backing, check_model
-from services.cluster.remote import RemoteApplication
-from services.cluster.roles import ROLES, Tools, Worker
-from services.health import Warming
-from services.http.app import create_app
-from services.model_wiring import Memos, open_models, plan
-from services.wiring import open_application
-from streams import recounting
-from streams.errors import Broken, DeadlineExceeded, Invalid, NotFound, Retryable
-from streams.memory import MemoryBackend, MemoryOutbox
-from streams.memory.spending import MemorySpending
-from streams.messages import DocumentMessage, metadata_pairs
-from streams.ports import State
+from graphtide.graph.records import DocumentInfo as Info
+from graphtide.infra.hnsw import HnswIndex
+from graphtide.infra.models.cache.embeddings import MemoryVectorStore
+from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.counters import Tally
+from graphtide.infra.settings import Settings
+from graphtide.services.access.gate import Gate
+from graphtide.services.api.http.app import create_app
+from graphtide.services.application import Answer, Application, Ask, Health, Piece, Verification
+from graphtide.services.cluster.backing import Backing, check_model
+from graphtide.services.cluster.remote_application import RemoteApplication
+from graphtide.services.cluster.roles import ROLES, Tools, Worker
+from graphtide.services.health import Warming
+from graphtide.services.model_wiring import Memos, open_models, plan
+from graphtide.services.process.startup_proxy import Arriving
+from graphtide.services.wiring import open_application
+from graphtide.streams.consolidate import verification as recounting
+from graphtide.streams.errors import Broken, DeadlineExceeded, Invalid, NotFound, Retryable
+from graphtide.streams.memory import MemoryBackend, MemoryOutbox
+from graphtide.streams.memory.usage import MemorySpending
+from graphtide.streams.messages import DocumentMessage, metadata_pairs
+from graphtide.streams.ports import State
 from tests.support.serving import grpc_server, grpc_service, http_service
 
 TEXTS = {
@@ -299,7 +299,7 @@ async def test_role_names_the_broker_and_the_database_and_is_ready_without_them_
     assert well.ready and (well.parts["kafka"], well.parts["graph database"]) == ("well", "well")
     assert any("loading the graphs" in one for one in told) == (role in ("summarize", "query"))
     with monkeypatch.context() as broken:
-        broken.setattr("services.health.PATIENCE_S", 0.05)
+        broken.setattr("graphtide.services.health.PATIENCE_S", 0.05)
         broken.setattr(cluster.backing.log, "end", hangs)
         broken.setattr(cluster.backing.ledger, "unfinished", refuses)
         ill = await worker.health()

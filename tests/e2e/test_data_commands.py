@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from infra.sqlite.connection import SCHEMA_VERSION
-from infra.sqlite.folder import DATABASE
+from graphtide.infra.sqlite.connection import SCHEMA_VERSION
+from graphtide.infra.sqlite.folder_lock import DATABASE
 from tests.support.kafka_server import KafkaServer
 from tests.support.neo4j_server import GraphServer, clear
 from tests.support.old_data import RECORDINGS
@@ -23,7 +23,7 @@ OLD = RECORDINGS[-1]
 
 def run(*arguments: str, code: int = 0, settings: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
-    command = [sys.executable, "-c", "from services.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "from graphtide.services.cli import main; main()", *arguments]
     done = subprocess.run(command, env={**environment, **(settings or {})}, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr

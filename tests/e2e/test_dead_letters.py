@@ -15,20 +15,20 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from infra.settings import Settings
-from services.access.policy import Action
-from services.application import Ask
-from services.cluster.remote import RemoteApplication
-from services.http import models
-from services.http.access import action_of as http_action
-from services.http.app import create_app
-from services.local import LocalApplication
-from services.protocol import graphtide_pb2 as pb
-from services.protocol.graphtide_pb2_grpc import GraphtideStub
-from services.rpc.access import action_of as rpc_action
-from services.wiring import open_application
-from streams.messages import DOCUMENTS
-from streams.ports import Record
+from graphtide.infra.settings import Settings
+from graphtide.services.access.policy import Action
+from graphtide.services.api.grpc.access import action_of as rpc_action
+from graphtide.services.api.http import response_models as models
+from graphtide.services.api.http.access import action_of as http_action
+from graphtide.services.api.http.app import create_app
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
+from graphtide.services.application import Ask
+from graphtide.services.cluster.remote_application import RemoteApplication
+from graphtide.services.local_application import LocalApplication
+from graphtide.services.wiring import open_application
+from graphtide.streams.messages import DOCUMENTS
+from graphtide.streams.ports import Record
 from tests.support.command import graphtide
 from tests.support.serving import grpc_service, http_service
 

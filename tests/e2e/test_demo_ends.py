@@ -19,7 +19,7 @@ def _demo(data: Path, *options: str, **settings: str) -> subprocess.Popen[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
     environment = {**kept, "PYTHONPATH": str(ROOT), "GRAPHTIDE_DATA": str(data), **settings}
     ports = [] if "GRAPHTIDE_PORT" in settings else ["--port", "0"]
-    command = [sys.executable, "-u", "-m", "services.demo", "--grpc-port", "0", *ports, *options]
+    command = [sys.executable, "-u", "-m", "graphtide.services.demo", "--grpc-port", "0", *ports, *options]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
 

@@ -14,19 +14,19 @@ import pytest
 from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
 
-from infra import kernels
-from infra.settings import Settings
-from services.cli.client import Client
-from services.cli.connection import Connection
-from services.cli.doctoring import diagnose
-from services.cluster.wiring import open_worker
-from services.doctor import Finding
-from services.doctor.cluster import cluster_findings
-from services.doctor.endpoints import endpoint_findings
-from services.doctor.local import folder_findings, kernel_findings, port_findings, settings_findings
-from services.doctor.running import graph_findings, running_findings
-from services.wiring import open_application
-from streams.errors import Broken
+from graphtide.infra import kernel_digest, kernels
+from graphtide.infra.settings import Settings
+from graphtide.services.cli.client import Client
+from graphtide.services.cli.commands.doctor import diagnose
+from graphtide.services.cli.connection import Connection
+from graphtide.services.cluster.wiring import open_worker
+from graphtide.services.doctor import Finding
+from graphtide.services.doctor.cluster import cluster_findings
+from graphtide.services.doctor.endpoints import endpoint_findings
+from graphtide.services.doctor.local import folder_findings, kernel_findings, port_findings, settings_findings
+from graphtide.services.doctor.running import graph_findings, running_findings
+from graphtide.services.wiring import open_application
+from graphtide.streams.errors import Broken
 from tests.support.command import graphtide
 from tests.support.endpoints import status
 from tests.support.openai_server import OpenAIServer
@@ -104,7 +104,7 @@ def sources(tmp_path: Path) -> Path:
     shutil.copytree(kernels.FOLDER / "kernels", folder / "kernels")
     for source in (folder / "kernels").glob("*.cpp"):
         (folder / f"_{source.stem}.cpython-311-x86_64-linux-gnu.so").write_bytes(b"")
-        kernels.stamp(source, folder).write_text(kernels.digest(source))
+        kernel_digest.stamp(source, folder).write_text(kernel_digest.digest(source))
     return folder
 
 
@@ -120,7 +120,7 @@ def test_kernel_is_found_stale_when_its_source_or_a_header_changed(sources: Path
     header.write_text(kept)
     source.write_text(source.read_text() + "\n// another\n")
     assert serious(kernel_findings(sources)) == [f"the kernel {source.stem} is older than its sources"]
-    kernels.stamp(source, sources).unlink()
+    kernel_digest.stamp(source, sources).unlink()
     assert [each.serious for each in kernel_findings(sources)] == [False]
     next(sources.glob(f"_{source.stem}.*.so")).unlink()
     assert "is not compiled" in next(iter(kernel_findings(sources))).what

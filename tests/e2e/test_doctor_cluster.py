@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 from pydantic import SecretStr
 
-from infra.bolt.database import MEMGRAPH
-from infra.kafka import topics
-from infra.kafka.address import KafkaAddress
-from infra.kafka.log import KafkaLog
-from infra.settings import BudgetSetting, PriceSetting, Settings
-from services.application import Ask
-from services.cli.client import Client
-from services.doctor import Finding
-from services.doctor.cluster import cluster_findings
-from services.doctor.running import running_findings
-from services.http.app import create_app
-from services.local import LocalApplication
-from services.wiring import open_application
-from streams.dead_letters import bury
-from streams.letter_desk import drop, letters
-from streams.messages import DeadLetter, DocumentMessage
+from graphtide.infra.bolt.database import MEMGRAPH
+from graphtide.infra.kafka import topics
+from graphtide.infra.kafka.address import KafkaAddress
+from graphtide.infra.kafka.log import KafkaLog
+from graphtide.infra.settings import BudgetSetting, PriceSetting, Settings
+from graphtide.services.api.http.app import create_app
+from graphtide.services.application import Ask
+from graphtide.services.cli.client import Client
+from graphtide.services.doctor import Finding
+from graphtide.services.doctor.cluster import cluster_findings
+from graphtide.services.doctor.running import running_findings
+from graphtide.services.local_application import LocalApplication
+from graphtide.services.wiring import open_application
+from graphtide.streams.dead_letters.queue import drop, letters
+from graphtide.streams.dead_letters.writer import bury
+from graphtide.streams.messages import DeadLetter, DocumentMessage
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
 from tests.support.llm_server import LlmServer
 from tests.support.neo4j_server import GraphServer, is_memgraph
@@ -97,7 +97,7 @@ async def test_graph_database_is_found_refusing_the_login_or_without_the_databas
 
 async def test_servers_that_are_not_there_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody listens, or somebody who never answers: both end within the patience."""
-    monkeypatch.setattr("services.doctor.cluster.PATIENCE_S", 0.5)
+    monkeypatch.setattr("graphtide.services.doctor.cluster.PATIENCE_S", 0.5)
     [kafka, bolt] = await found(Settings(kafka="127.0.0.1:9", bolt="bolt://127.0.0.1:9"))
     assert "start the brokers" in kafka.cure and "start the database" in bolt.cure
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and never reads

@@ -9,13 +9,13 @@ import httpx
 from google.protobuf.json_format import MessageToDict
 from prometheus_client import CollectorRegistry
 
-from infra.settings import Settings
-from services.application import Application
-from services.http.app import create_app
-from services.protocol import graphtide_pb2 as pb
-from services.protocol.graphtide_pb2_grpc import GraphtideStub
-from services.rpc.server import create_server
-from services.wiring import open_application
+from graphtide.infra.settings import Settings
+from graphtide.services.api.grpc.server import create_server
+from graphtide.services.api.http.app import create_app
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
+from graphtide.services.application import Application
+from graphtide.services.wiring import open_application
 from tests.support.serving import http_service
 
 FACTS = [

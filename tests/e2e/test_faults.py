@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from infra.sqlite import SqliteBackend
-from streams.messages import DEAD_LETTERS, DOCUMENTS, DeadLetter, decode_dead_letter
-from streams.ports import Record
+from graphtide.infra.sqlite import SqliteBackend
+from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, DeadLetter, decode_dead_letter
+from graphtide.streams.ports import Record
 from tests.support.crashing import Crashing, behind, crashing
 from tests.support.endpoints import status
 from tests.support.openai_server import OpenAIServer

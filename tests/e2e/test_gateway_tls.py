@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.settings import Settings
-from services.cluster.remote import RemoteApplication
-from streams.errors import Retryable
-from streams.messages import DocumentMessage
+from graphtide.infra.settings import Settings
+from graphtide.services.cluster.remote_application import RemoteApplication
+from graphtide.streams.errors import Retryable
+from graphtide.streams.messages import DocumentMessage
 from tests.support.certificates import Authority, Secret, authority
 from tests.support.command import graphtide
 from tests.support.processes import service

@@ -16,12 +16,12 @@ from google.protobuf.struct_pb2 import Struct
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from services.application import Application
-from services.protocol import graphtide_pb2 as pb
-from services.protocol.graphtide_pb2_grpc import GraphtideStub
-from services.protocol.limits import Limits
-from services.rpc.server import SERVICE
-from streams.errors import DeadlineExceeded, GraphtideError, Invalid, Overloaded, Retryable
+from graphtide.services.api.grpc.server import SERVICE
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
+from graphtide.services.api.schema.limits import Limits
+from graphtide.services.application import Application
+from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Invalid, Overloaded, Retryable
 from tests.support.application import InMemoryApplication
 from tests.support.serving import KINDS, grpc_service, opened
 

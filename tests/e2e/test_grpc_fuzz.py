@@ -17,8 +17,8 @@ from google.protobuf.descriptor import MethodDescriptor
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from services.protocol import graphtide_pb2 as pb
-from services.rpc.server import SERVICE
+from graphtide.services.api.grpc.server import SERVICE
+from graphtide.services.api.schema import graphtide_pb2 as pb
 from tests.support.processes import Service, service
 from tests.support.protobuf_requests import requests
 

@@ -12,8 +12,8 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from services.protocol import graphtide_pb2 as pb
-from services.protocol.graphtide_pb2_grpc import GraphtideStub
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
 from tests.support.processes import service
 
 HANG_UPS = 1000

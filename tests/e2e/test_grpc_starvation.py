@@ -12,12 +12,12 @@ import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from services.protocol import graphtide_pb2 as pb
-from services.protocol.graphtide_pb2_grpc import GraphtideStub
-from services.protocol.limits import Limits
-from services.rpc.access import HEALTH_CALLS
-from services.rpc.server import ConnectionLimits
-from streams.messages import DocumentMessage
+from graphtide.services.api.grpc.access import HEALTH_CALLS
+from graphtide.services.api.grpc.server import ConnectionLimits
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
+from graphtide.services.api.schema.limits import Limits
+from graphtide.streams.messages import DocumentMessage
 from tests.support.application import InMemoryApplication
 from tests.support.guarded import KeyFile, gate
 from tests.support.raw_grpc import raw_client

@@ -12,11 +12,11 @@ import httpx
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from services.access.gate import Gate
-from services.application import Health
-from services.health import Dependency, disk, readiness, with_dependencies
-from services.http.app import create_app
-from streams.errors import Broken
+from graphtide.services.access.gate import Gate
+from graphtide.services.api.http.app import create_app
+from graphtide.services.application import Health
+from graphtide.services.health import Dependency, disk, readiness, with_dependencies
+from graphtide.streams.errors import Broken
 from tests.support.application import InMemoryApplication
 from tests.support.openai_server import OpenAIServer
 from tests.support.processes import service
@@ -42,7 +42,7 @@ async def broken() -> str:
 
 async def test_process_is_ready_exactly_when_what_it_needs_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """One it can do without is named only; one that hangs or raises is unwell."""
-    monkeypatch.setattr("services.health.PATIENCE_S", 0.05)
+    monkeypatch.setattr("graphtide.services.health.PATIENCE_S", 0.05)
     stage = Health(True, {"extract": "running"})
     optional = await with_dependencies(stage, [Dependency("a", well), Dependency("b", ill, needed=False)])
     assert optional == Health(True, {"extract": "running", "a": "well", "b": "the cable is out"})

@@ -15,10 +15,10 @@ import pytest
 import pytest_asyncio
 from pydantic import BaseModel
 
-from services.application import Application
-from services.cli.faces import listen
-from services.http import models
-from services.http.app import create_app
+from graphtide.services.api.http import response_models as models
+from graphtide.services.api.http.app import create_app
+from graphtide.services.application import Application
+from graphtide.services.process.servers import listen
 from tests.support.serving import KINDS, http_service, opened
 
 DESCRIBED = "/v1/graphs/{graph}/documents/{id}"

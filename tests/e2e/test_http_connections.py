@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from services.access.gate import Fairness
-from services.http.app import create_app
-from services.http.server import proxy_addresses
-from services.protocol.limits import Limits
-from streams.errors import Broken
+from graphtide.services.access.gate import Fairness
+from graphtide.services.api.http.app import create_app
+from graphtide.services.api.http.server import proxy_addresses
+from graphtide.services.api.schema.limits import Limits
+from graphtide.streams.errors import Broken
 from tests.support.application import InMemoryApplication
 from tests.support.guarded import KeyFile, gate
 from tests.support.processes import service
@@ -118,7 +118,7 @@ async def test_connection_is_closed_when_a_refused_body_does_not_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A body without a credential is not read for ever after its 401; one that ends leaves the connection usable."""
-    monkeypatch.setattr("services.http.heads.LINGER_S", 0.5)
+    monkeypatch.setattr("graphtide.services.api.http.header_limits.LINGER_S", 0.5)
     guard = gate(keys(tmp_path), tmp_path)
     async with http_service(create_app(InMemoryApplication(), gate=guard)) as url:
         async with connected(url) as (reader, writer):
@@ -135,7 +135,7 @@ async def test_connection_is_closed_when_a_refused_body_does_not_end(
 
 async def test_connection_is_closed_when_an_answer_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a stream nor a whole answer is held for a reader that takes nothing of it."""
-    monkeypatch.setattr("services.http.heads.SEND_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("graphtide.services.api.http.header_limits.SEND_TIMEOUT_S", 0.5)
     application = InMemoryApplication()
     ask = b'{"question":"word"}'
     head = "POST /v1/graphs/notes/query HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\naccept: %s\r\n"

@@ -13,10 +13,10 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from services.http import models
-from services.http.app import create_app
-from services.protocol.limits import Limits
-from streams.errors import Broken, DeadlineExceeded, GraphtideError, Overloaded, Retryable
+from graphtide.services.api.http import response_models as models
+from graphtide.services.api.http.app import create_app
+from graphtide.services.api.schema.limits import Limits
+from graphtide.streams.errors import Broken, DeadlineExceeded, GraphtideError, Overloaded, Retryable
 from tests.support.application import InMemoryApplication
 from tests.support.serving import http_service
 
@@ -315,7 +315,7 @@ async def test_connection_that_never_ends_its_head_is_closed(
     http: httpx.AsyncClient, begun: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of whoever says nothing and of whoever says a byte now and then; a second head on the connection likewise."""
-    monkeypatch.setattr("services.http.heads.HEAD_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("graphtide.services.api.http.header_limits.HEAD_TIMEOUT_S", 0.3)
     place = urlsplit(str(http.base_url))
     for first in (b"", b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n"):
         if first and not begun:
@@ -353,7 +353,7 @@ async def test_body_that_is_slow_is_not_cut_by_the_patience_with_heads(
     application: InMemoryApplication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A head that is whole has its answer, however long the body takes within its own limit."""
-    monkeypatch.setattr("services.http.heads.HEAD_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("graphtide.services.api.http.header_limits.HEAD_TIMEOUT_S", 0.3)
 
     async def slowly() -> AsyncIterator[bytes]:
         yield b'{"text": '

@@ -7,8 +7,8 @@ import json
 
 import httpx
 
-from services.http.app import create_app
-from streams.errors import Retryable
+from graphtide.services.api.http.app import create_app
+from graphtide.streams.errors import Retryable
 from tests.support.application import InMemoryApplication
 from tests.support.serving import http_service
 

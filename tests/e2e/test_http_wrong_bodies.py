@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from services.protocol.documents import LineCount
-from services.protocol.limits import Limits
-from services.protocol.statuses import TooLarge
+from graphtide.services.api.schema.documents import LineCount
+from graphtide.services.api.schema.errors import TooLarge
+from graphtide.services.api.schema.limits import Limits
 from tests.support.processes import Service, held, service
 
 AS_JSON, AS_LINES = {"content-type": "application/json"}, {"content-type": "application/x-ndjson"}

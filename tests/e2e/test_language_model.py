@@ -12,15 +12,15 @@ import pytest
 from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
 
-from graph.digest import canonical_lines, digest
-from graph.records import DocumentInfo
-from infra.settings import Settings
-from services.application import Application, Ask, DocumentStatus
-from services.local import LocalApplication
-from services.wiring import open_application
-from streams.errors import Broken, NotFound, Retryable
-from streams.messages import DocumentMessage, GivenEntity, GivenFact
-from streams.ports import State
+from graphtide.graph.digest import canonical_lines, digest
+from graphtide.graph.records import DocumentInfo
+from graphtide.infra.settings import Settings
+from graphtide.services.application import Application, Ask, DocumentStatus
+from graphtide.services.local_application import LocalApplication
+from graphtide.services.wiring import open_application
+from graphtide.streams.errors import Broken, NotFound, Retryable
+from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact
+from graphtide.streams.ports import State
 from tests.support import llm_faults as fake
 from tests.support.bench_data import Passage, bench_data, corpus
 from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status

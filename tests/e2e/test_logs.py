@@ -10,9 +10,9 @@ import grpc
 import httpx
 import pytest
 
-from services.access.keys import new_key
-from services.protocol import graphtide_pb2 as pb
-from services.rpc.server import SERVICE
+from graphtide.services.access.keys import new_key
+from graphtide.services.api.grpc.server import SERVICE
+from graphtide.services.api.schema import graphtide_pb2 as pb
 from tests.support.endpoints import NOT_JSON, status
 from tests.support.guarded import KeyFile, public_pem, rules, token
 from tests.support.llm_faults import FAULTS

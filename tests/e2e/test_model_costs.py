@@ -18,15 +18,15 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from graph.records import DocumentInfo
-from graph.tokens import count_tokens
-from infra.models.expectations import EXTRACTION_RATIO, HEADING_TOKENS
-from infra.settings import BudgetSetting, PriceSetting, Settings
-from services.application import Application, Ask, Usage
-from services.wiring import open_application
-from streams.errors import Broken, Exhausted
-from streams.messages import DocumentMessage
-from streams.ports import State
+from graphtide.graph.records import DocumentInfo
+from graphtide.graph.token_count import count_tokens
+from graphtide.infra.models.usage.expectations import EXTRACTION_RATIO, HEADING_TOKENS
+from graphtide.infra.settings import BudgetSetting, PriceSetting, Settings
+from graphtide.services.application import Application, Ask, Usage
+from graphtide.services.wiring import open_application
+from graphtide.streams.errors import Broken, Exhausted
+from graphtide.streams.messages import DocumentMessage
+from graphtide.streams.ports import State
 from tests.support import llm_faults as fake
 from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status
 from tests.support.llm_server import LlmServer
@@ -325,7 +325,7 @@ async def test_estimate_names_the_calls_and_prompts_that_a_run_then_takes(tmp_pa
     file.write_text("\n".join(map(json.dumps, lines)))
     said = {"GRAPHTIDE_LLM_BASE_URL": server.base_url, "GRAPHTIDE_LLM_MODEL": "m", "GRAPHTIDE_DATA": str(data)}
     said |= {"GRAPHTIDE_PRICES": json.dumps({"m": PRICE.model_dump()})}
-    asked = ("services.cli", "estimate", str(file), "--graph", "g", "--json")
+    asked = ("graphtide.services.cli", "estimate", str(file), "--graph", "g", "--json")
     before = json.loads((await asyncio.to_thread(command, said, *asked)).stdout)
     async with open_application(settings(data, server, llm_tokens_per_minute=0, llm_timeout_s=60)) as application:
         messages = [
@@ -351,7 +351,7 @@ async def test_trial_says_what_an_endpoint_takes_and_costs(refuses: tuple[str, .
     """Five documents, three questions: what came back, calls and tokens by stage, and what is known of schemas."""
     with LlmServer(refuses=refuses) as server:
         said = {"GRAPHTIDE_LLM_BASE_URL": server.base_url, "GRAPHTIDE_LLM_MODEL": "m", "GRAPHTIDE_LLM_API_KEY": "sk-x"}
-        ran = await asyncio.to_thread(command, said, "services.trial")
+        ran = await asyncio.to_thread(command, said, "graphtide.services.demo.try_llm")
     assert ran.returncode == 0, ran.stderr
     assert support in ran.stdout and "entities" in ran.stdout and "sk-x" not in ran.stdout + ran.stderr
     lines = {line.split()[0]: line.split()[1:] for line in ran.stdout.splitlines() if line.strip()}
@@ -364,7 +364,7 @@ async def test_trial_says_what_is_wrong_with_an_endpoint(server: LlmServer) -> N
     """One sentence and an exit code; without an endpoint, what to set."""
     server.misbehave(status(401))
     said = {"GRAPHTIDE_LLM_BASE_URL": server.base_url, "GRAPHTIDE_LLM_MODEL": "m"}
-    ran = await asyncio.to_thread(command, said, "services.trial")
+    ran = await asyncio.to_thread(command, said, "graphtide.services.demo.try_llm")
     assert ran.returncode == 1 and "check the base URL, the key and the model" in ran.stderr
-    ran = await asyncio.to_thread(command, {}, "services.trial")
+    ran = await asyncio.to_thread(command, {}, "graphtide.services.demo.try_llm")
     assert ran.returncode == 2 and "GRAPHTIDE_LLM_BASE_URL" in ran.stderr

@@ -7,10 +7,10 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
 
-from infra.settings import Settings
-from services.application import Ask
-from services.wiring import open_application
-from streams.messages import DocumentMessage, GivenFact
+from graphtide.infra.settings import Settings
+from graphtide.services.application import Ask
+from graphtide.services.wiring import open_application
+from graphtide.streams.messages import DocumentMessage, GivenFact
 from tests.support.llm_server import LlmServer
 from tests.support.stages import eventually
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from infra.settings import Settings
-from infra.sqlite import SqliteBackend
-from services.wiring import open_application
-from streams.messages import DocumentMessage
+from graphtide.infra.settings import Settings
+from graphtide.infra.sqlite import SqliteBackend
+from graphtide.services.wiring import open_application
+from graphtide.streams.messages import DocumentMessage
 
 
 @pytest.fixture(autouse=True)

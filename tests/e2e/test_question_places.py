@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from infra.settings import Settings
-from services.access.credentials import CALLER, Caller
-from services.access.policy import Action, Principal
-from services.application import Ask
-from services.runtime import Limits
-from services.wiring import open_application
-from streams.errors import Overloaded
-from streams.messages import DocumentMessage
+from graphtide.infra.settings import Settings
+from graphtide.services.access.credentials import CALLER, Caller
+from graphtide.services.access.policy import Action, Principal
+from graphtide.services.application import Ask
+from graphtide.services.runtime import Limits
+from graphtide.services.wiring import open_application
+from graphtide.streams.errors import Overloaded
+from graphtide.streams.messages import DocumentMessage
 
 PLACES = Limits().running_queries
 

@@ -14,12 +14,12 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
-from infra.settings import Settings
-from services.application import Application
-from services.http.app import create_app
-from services.protocol import graphtide_pb2 as pb
-from services.protocol import graphtide_pb2_grpc
-from services.wiring import open_application
+from graphtide.infra.settings import Settings
+from graphtide.services.api.http.app import create_app
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.services.api.schema import graphtide_pb2_grpc
+from graphtide.services.application import Application
+from graphtide.services.wiring import open_application
 from tests.support.guarded import KeyFile, gate, token
 from tests.support.serving import grpc_service, http_service
 

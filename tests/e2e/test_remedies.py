@@ -14,7 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from services.cli.commands import app
+from graphtide.services.cli.commands.documents import app
 from tests.support.llm_server import LlmServer
 from tests.support.processes import service
 from tests.support.watching import POISON, unreadable

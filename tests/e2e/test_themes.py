@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from graph.records import DocumentInfo
-from infra.settings import Settings
-from services import sample
-from services.application import Application, Ask, Piece
-from services.wiring import open_application
-from streams.errors import NotFound, Retryable
-from streams.messages import DocumentMessage, GivenEntity, GivenFact
+from graphtide.graph.records import DocumentInfo
+from graphtide.infra.settings import Settings
+from graphtide.services.application import Application, Ask, Piece
+from graphtide.services.demo import sample
+from graphtide.services.wiring import open_application
+from graphtide.streams.errors import NotFound, Retryable
+from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact
 from tests.support.llm_server import LlmServer, Seen
 from tests.support.stages import eventually
 

@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 from prometheus_client import CollectorRegistry
 
-from infra.settings import Settings
-from services.http.app import create_app
-from services.wiring import open_application
+from graphtide.infra.settings import Settings
+from graphtide.services.api.http.app import create_app
+from graphtide.services.wiring import open_application
 from tests.support.serving import http_service
 
 QUESTION = "Who is the chief executive of Kittiwake Station?"

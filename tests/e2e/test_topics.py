@@ -15,7 +15,7 @@ NAMES = ["documents", "extractions", "deltas", "documents.dlq"]
 def run(*arguments: str, kafka: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
     return subprocess.run(
-        [sys.executable, "-c", "from services.cli import main; main()", "topics", *arguments],
+        [sys.executable, "-c", "from graphtide.services.cli import main; main()", "topics", *arguments],
         env={**environment, "GRAPHTIDE_KAFKA": kafka},
         capture_output=True,
         text=True,

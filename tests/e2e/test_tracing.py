@@ -14,22 +14,22 @@ import grpc
 import httpx
 import pytest
 
-from infra.settings import Settings
-from services.application import Ask
-from services.cluster.remote import RemoteApplication
-from services.http.app import create_app
-from services.protocol import graphtide_pb2 as pb
-from services.rpc.server import SERVICE
-from services.tracing import traced
-from services.wiring import open_application
-from streams.announcing import wholly
-from streams.consolidate import ConsolidateSettings, ConsolidateStage
-from streams.delta_follower import DeltaFollower
-from streams.followers import Views
-from streams.freshness import accepted_in
-from streams.memory import MemoryBackend, MemoryOutbox
-from streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS, DocumentMessage
-from streams.ports import Record
+from graphtide.infra.settings import Settings
+from graphtide.services.api.grpc.server import SERVICE
+from graphtide.services.api.http.app import create_app
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.services.application import Ask
+from graphtide.services.cluster.remote_application import RemoteApplication
+from graphtide.services.tracing import traced
+from graphtide.services.wiring import open_application
+from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
+from graphtide.streams.follow.delta_follower import DeltaFollower
+from graphtide.streams.follow.delta_records import wholly
+from graphtide.streams.follow.freshness import accepted_in
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.memory import MemoryBackend, MemoryOutbox
+from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS, DocumentMessage
+from graphtide.streams.ports import Record
 from tests.support.collector import Collector, Seen
 from tests.support.extraction_cluster import cluster as broker_of
 from tests.support.kafka_server import KafkaServer, make_topic
@@ -294,21 +294,22 @@ def test_nothing_of_opentelemetry_is_loaded_without_an_endpoint(tmp_path: Path) 
     before, behind_http = map(json.loads, done.stdout.splitlines())
     assert before == []
     assert not [name for name in behind_http if name.startswith(("opentelemetry.sdk", "opentelemetry.exporter"))]
-    assert "infra.tracing" not in behind_http
+    assert "graphtide.infra.observability.tracing" not in behind_http
 
 
 SCRIPT = """
 import asyncio, json, sys
 from pathlib import Path
-from infra.settings import Settings
-from services.application import Ask
-from services.wiring import open_application
-from streams.messages import DocumentMessage
-import services.cluster.wiring, services.cluster.roles, services.cluster.remote, services.rpc.server
+from graphtide.infra.settings import Settings
+from graphtide.services.application import Ask
+from graphtide.services.wiring import open_application
+from graphtide.streams.messages import DocumentMessage
+import graphtide.services.cluster.wiring, graphtide.services.cluster.roles,
+graphtide.services.cluster.remote_application, graphtide.services.api.grpc.server
 
 
 def loaded():
-    return [name for name in sys.modules if name.partition(".")[0] == "opentelemetry" or name == "infra.tracing"]
+    return [name for name in sys.modules if name.partition(".")[0] == "opentelemetry" or name == "infra.observability.tracing"]
 
 
 async def main():
@@ -316,8 +317,8 @@ async def main():
         receipt = await application.publish([DocumentMessage("g", "d", "Marie Curie discovered polonium.")])
         await application.query("g", Ask("Who discovered polonium?", after=receipt.token))
         print(json.dumps(loaded()))
-        import services.http.app
-        services.http.app.create_app(application)
+        import graphtide.services.api.http.app
+        graphtide.services.api.http.app.create_app(application)
         print(json.dumps(loaded()))
 
 asyncio.run(main())

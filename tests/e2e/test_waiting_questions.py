@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from infra.settings import Settings
-from services.application import Ask
-from services.local import LocalApplication
-from services.runtime import Limits
-from services.wiring import open_application
-from streams.messages import DocumentMessage, GivenFact
+from graphtide.infra.settings import Settings
+from graphtide.services.application import Ask
+from graphtide.services.local_application import LocalApplication
+from graphtide.services.runtime import Limits
+from graphtide.services.wiring import open_application
+from graphtide.streams.messages import DocumentMessage, GivenFact
 from tests.support.ports import free_ports
 
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from infra.grafana.dashboards import FOLDER, rendered
-from infra.grafana.panels import DASHBOARDS
+from graphtide.infra.grafana.dashboards import FOLDER, rendered
+from graphtide.infra.grafana.panels import DASHBOARDS
 from tests.support.llm_server import LlmServer
 from tests.support.processes import service
 from tests.support.prometheus import Programs, running
@@ -86,7 +86,7 @@ def test_first_letter_of_the_first_document_raises_its_alert(tools: Programs, tm
 
 
 def test_dashboards_are_what_the_table_of_panels_says() -> None:
-    """The JSON that Grafana reads was written from the table as it is: python -m infra.grafana.dashboards."""
+    """The JSON that Grafana reads was written from the table as it is: python -m graphtide.infra.grafana.dashboards."""
     assert sorted(file.stem for file in FOLDER.glob("*.json")) == sorted(one.name for one in DASHBOARDS)
     for dashboard in DASHBOARDS:
         assert (FOLDER / f"{dashboard.name}.json").read_text() == rendered(dashboard)

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 import networkx as nx
 import numpy as np
 
-from graph.communities import Communities, Hierarchy
-from graph.communities.contract import Int32, Int64
+from graphtide.graph.communities import Communities, Hierarchy
+from graphtide.graph.communities.types import Int32, Int64
 
 
 class EdgeLedger:

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graph.retrieval import Passage, Question, Retrieved
-from graph.retrieval.candidates import NEAR
-from graph.retrieval.dynagrag import Dynagrag, Traversal
-from graph.retrieval.dynagrag.choosing import ENTITIES, PASSAGES, STATEMENTS
-from graph.retrieval.dynagrag.prompt import ENTITIES as SHOWN
-from graph.retrieval.evidence import MIN_SPAN
-from graph.retrieval.request import Subgraph
-from graph.vector_index import VectorIndex
-from graph.view import LiveView
+from graphtide.graph.retrieval import Passage, Question, Retrieved
+from graphtide.graph.retrieval.dynagrag import Dynagrag, Traversal
+from graphtide.graph.retrieval.dynagrag.prompt import ENTITIES as SHOWN
+from graphtide.graph.retrieval.dynagrag.selection import ENTITIES, PASSAGES, STATEMENTS
+from graphtide.graph.retrieval.scoring.candidates import NEAR
+from graphtide.graph.retrieval.scoring.pair_scoring import MIN_SPAN
+from graphtide.graph.retrieval.types import Subgraph
+from graphtide.graph.vector_index import VectorIndex
+from graphtide.graph.view import LiveView
 
 Values = list[float]
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import networkx as nx
 import numpy as np
 
-from graph.retrieval.phse import Guide, TypeWeight
-from graph.retrieval.request import QuestionVector
-from graph.view import LiveView
+from graphtide.graph.retrieval.search.beam_search import Guide, TypeWeight
+from graphtide.graph.retrieval.types import QuestionVector
+from graphtide.graph.view import LiveView
 
 
 def hops_from(view: LiveView, starts: list[int], depth: int) -> dict[int, int]:

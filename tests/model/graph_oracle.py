@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 
 import networkx as nx
 
-from graph.consolidation.netting import label_key, predicate_key
-from graph.identity import chunk_id, entity_id
-from graph.records import Extraction, Unit
-from graph.resolution.judgement import LabelView
-from graph.vector_sum import VectorSum
+from graphtide.graph.consolidation.signed_counts import label_key, predicate_key
+from graphtide.graph.identity import chunk_id, entity_id
+from graphtide.graph.records import Extraction, Unit
+from graphtide.graph.resolution.pair_scoring import LabelView
+from graphtide.graph.vector_sum import VectorSum
 from tests.model.resolution_oracle import NaiveResolver
 
 LabelKey = tuple[str, str]

@@ -11,10 +11,10 @@ from itertools import combinations, product
 
 import numpy as np
 
-from graph.identity import entity_id
-from graph.layers import Link, Neighbour
-from graph.records import GraphDelta
-from graph.vector_index import similarities, unit_rows
+from graphtide.graph.identity import entity_id
+from graphtide.graph.layers import Link, Neighbour
+from graphtide.graph.records import GraphDelta
+from graphtide.graph.vector_index import similarities, unit_rows
 
 
 class Links:

@@ -12,15 +12,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from graph.retrieval import Passage, Question, Retrieved
-from graph.retrieval.candidates import HUB, NEAR
-from graph.retrieval.evidence import MIN_SPAN
-from graph.retrieval.nakg import Nakg
-from graph.retrieval.nakg.clustering import ROUNDING
-from graph.retrieval.nakg.documents import FIRSTS
-from graph.retrieval.request import Subgraph
-from graph.retrieval.seeds import STATEMENTS
-from graph.view import LiveView
+from graphtide.graph.retrieval import Passage, Question, Retrieved
+from graphtide.graph.retrieval.nakg import Nakg
+from graphtide.graph.retrieval.nakg.clustering import ROUNDING
+from graphtide.graph.retrieval.nakg.documents import FIRSTS
+from graphtide.graph.retrieval.scoring.candidates import HUB, NEAR
+from graphtide.graph.retrieval.scoring.pair_scoring import MIN_SPAN
+from graphtide.graph.retrieval.seeds import STATEMENTS
+from graphtide.graph.retrieval.types import Subgraph
+from graphtide.graph.view import LiveView
 from tests.model.dbscan_oracle import slow_dbscan
 from tests.model.relatedness_oracle import slow_features, slow_weights
 

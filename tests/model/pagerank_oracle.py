@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from graph.pagerank.types import Nodes, Scores
+from graphtide.graph.pagerank.types import Nodes, Scores
 
 
 class PowerIteration:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.relatedness import encode
-from graph.relatedness.features import FEATURES, SCALE
-from graph.relatedness.pairs import TOGETHER, passage_key
-from graph.relatedness.statistics import RIDGE
-from graph.view import LiveView
+from graphtide.graph.relatedness import encode
+from graphtide.graph.relatedness.features import FEATURES, SCALE
+from graphtide.graph.relatedness.pairs import TOGETHER, passage_key
+from graphtide.graph.relatedness.statistics import RIDGE
+from graphtide.graph.view import LiveView
 
 Row = list[int]
 

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Mapping
 from itertools import combinations
 
-from graph.resolution import blocking
-from graph.resolution.clusters import MAX_MEANINGS
-from graph.resolution.guards import conflict
-from graph.resolution.judgement import LabelView, PairKey, Profile, Proposal, pair_key, profile, propose
+from graphtide.graph.resolution import blocking
+from graphtide.graph.resolution.cannot_link import conflict
+from graphtide.graph.resolution.clusters import MAX_MEANINGS
+from graphtide.graph.resolution.pair_scoring import LabelView, PairKey, Profile, Proposal, pair_key, profile, propose
 
 Pair = tuple[int, int]
 

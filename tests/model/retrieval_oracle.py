@@ -18,9 +18,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from graph import trussness
-from graph.communities import Hierarchy
-from graph.records import (
+from graphtide.graph import trussness
+from graphtide.graph.communities import Hierarchy
+from graphtide.graph.records import (
     ChunkRow,
     DocumentInfo,
     DocumentRow,
@@ -33,15 +33,15 @@ from graph.records import (
     StatementRow,
     Vector,
 )
-from graph.retrieval import Passage, Question, Retrieved
-from graph.retrieval.candidates import HUB, NEAR, WALKED
-from graph.retrieval.evidence import DECADES, MIN_SPAN, Weighting
-from graph.retrieval.local import DIVERSITY
-from graph.retrieval.request import Subgraph
-from graph.retrieval.seeds import ENTITIES, ENTITY_SHARE, PASSAGE_SHARE, PASSAGES, STATEMENTS
-from graph.retrieval.walk import RESTART
-from graph.vector_index import ExactIndex, VectorIndex
-from graph.view import Indexes, LiveView
+from graphtide.graph.retrieval import Passage, Question, Retrieved
+from graphtide.graph.retrieval.modes.local import DIVERSITY
+from graphtide.graph.retrieval.scoring.candidates import HUB, NEAR, WALKED
+from graphtide.graph.retrieval.scoring.pair_scoring import DECADES, MIN_SPAN, Weighting
+from graphtide.graph.retrieval.search.ppr import RESTART
+from graphtide.graph.retrieval.seeds import ENTITIES, ENTITY_SHARE, PASSAGE_SHARE, PASSAGES, STATEMENTS
+from graphtide.graph.retrieval.types import Subgraph
+from graphtide.graph.vector_index import ExactIndex, VectorIndex
+from graphtide.graph.view import Indexes, LiveView
 
 DIMENSIONS = 16
 

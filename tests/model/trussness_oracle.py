@@ -1,14 +1,14 @@
 """The oracle of dynamic trussness: a set of edges, and networkx.k_truss run from scratch whenever a value is asked for.
 
 It is slow and keeps nothing derived between updates, so there is nothing in it that could go stale. Same interface as
-the implementations (graph.trussness.Trussness); `violations` is empty by construction.
+the implementations (graphtide.graph.trussness.Trussness); `violations` is empty by construction.
 """
 
 import networkx
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.trussness import EdgeArray, TrussnessChange
+from graphtide.graph.trussness import EdgeArray, TrussnessChange
 
 Pair = tuple[int, int]
 

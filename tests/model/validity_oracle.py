@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graph.validity.timeline import Claim
+from graphtide.graph.validity.timeline import Claim
 
 DAY_US = 86_400 * 10**6
 

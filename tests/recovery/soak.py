@@ -26,7 +26,7 @@ from typing import Any
 import grpc.aio
 import httpx
 
-from services.cli import keys
+from graphtide.services.cli import key_editor as keys
 from tests.recovery.walk import expected_digest, random_body
 from tests.support.crashing import stands
 from tests.support.extractions import NAMES

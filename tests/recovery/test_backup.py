@@ -15,13 +15,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from infra.backup_folder import MANIFEST, BackupManifest
-from infra.settings import Settings
-from infra.sqlite.backup import backup, restore
-from infra.sqlite.folder import DATABASE, FolderLock
-from services.application import Ask
-from services.wiring import open_application
-from streams.errors import Broken
+from graphtide.infra.backup_folder import MANIFEST, BackupManifest
+from graphtide.infra.settings import Settings
+from graphtide.infra.sqlite.backup import backup, restore
+from graphtide.infra.sqlite.folder_lock import DATABASE, FolderLock
+from graphtide.services.application import Ask
+from graphtide.services.wiring import open_application
+from graphtide.streams.errors import Broken
 from tests.support.old_data import RECORDINGS
 from tests.support.processes import service
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from neo4j import GraphDatabase
 
-from graph.digest import digest
-from infra.bolt import BoltAddress, BoltBackend
-from infra.bolt.backup import NODES, backup, restore
-from streams.consolidate import ConsolidateSettings, ConsolidateStage
-from streams.errors import Broken
-from streams.memory import MemoryLog, now_ms
-from streams.messages import DocumentMessage
-from streams.ports import Record
+from graphtide.graph.digest import digest
+from graphtide.infra.bolt import BoltAddress, BoltBackend
+from graphtide.infra.bolt.backup import NODES, backup, restore
+from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
+from graphtide.streams.errors import Broken
+from graphtide.streams.memory import MemoryLog, now_ms
+from graphtide.streams.messages import DocumentMessage
+from graphtide.streams.ports import Record
 from tests.support.backends import BoltParts
 from tests.support.neo4j_server import GraphServer, clear
 from tests.support.old_data import RECORDINGS

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streams.messages import (
+from graphtide.streams.messages import (
     DEAD_LETTERS,
     DOCUMENTS,
     EXTRACTIONS,
@@ -20,7 +20,7 @@ from streams.messages import (
     DocumentMessage,
     decode_dead_letter,
 )
-from streams.ports import Record
+from graphtide.streams.ports import Record
 from tests.recovery.walk import random_body
 from tests.support.cluster import Cluster, until
 from tests.support.disturbing import (

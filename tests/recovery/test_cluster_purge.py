@@ -8,21 +8,21 @@ from random import Random
 
 from neo4j import GraphDatabase
 
-from graph.digest import digest
-from graph.records import DocumentInfo
-from infra.bolt import BoltAddress, BoltBackend, cypher
-from infra.bolt.store import _verdict_rows
-from infra.models.chunking import SemanticChunker
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.memo import MemoisedEmbedder
-from infra.models.offline_extraction import OfflineExtractor
-from services.cluster.purging import NEVER, purge_graphs, purge_reasons, topic_traces
-from streams.consolidate import ConsolidateSettings, ConsolidateStage
-from streams.extract import ExtractStage
-from streams.extraction import Models
-from streams.memory import MemoryLog, now_ms
-from streams.messages import DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS, DocumentMessage, document_key
-from streams.ports import Record, ReportRow
+from graphtide.graph.digest import digest
+from graphtide.graph.records import DocumentInfo
+from graphtide.infra.bolt import BoltAddress, BoltBackend, cypher
+from graphtide.infra.bolt.store import _verdict_rows
+from graphtide.infra.models.cache.embeddings import MemoisedEmbedder
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.services.cluster.purging import NEVER, purge_graphs, purge_reasons, topic_traces
+from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
+from graphtide.streams.extract.pipeline import Models
+from graphtide.streams.extract.stage import ExtractStage
+from graphtide.streams.memory import MemoryLog, now_ms
+from graphtide.streams.messages import DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS, DocumentMessage, document_key
+from graphtide.streams.ports import Record, ReportRow
 from tests.support.backends import BoltParts
 from tests.support.canaries import Canary, canary
 from tests.support.neo4j_server import GraphServer, clear

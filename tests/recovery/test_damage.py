@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infra.settings import Settings
-from services.application import Application, Ask
-from services.local import LocalApplication
-from services.wiring import open_application
-from streams.errors import Broken
-from streams.messages import DocumentMessage, GivenFact
+from graphtide.infra.settings import Settings
+from graphtide.services.application import Application, Ask
+from graphtide.services.local_application import LocalApplication
+from graphtide.services.wiring import open_application
+from graphtide.streams.errors import Broken
+from graphtide.streams.messages import DocumentMessage, GivenFact
 from tests.support.crashing import behind
 from tests.support.extractions import NAMES, PREDICATES
 

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from streams.errors import Broken, Retryable
-from streams.messages import DEAD_LETTERS, DOCUMENTS, DocumentMessage, decode_dead_letter
-from streams.ports import Outcome, Record, State
-from streams.sweep import Sweeper, SweepSettings
+from graphtide.streams.errors import Broken, Retryable
+from graphtide.streams.extract.sweeper import Sweeper, SweepSettings
+from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, DocumentMessage, decode_dead_letter
+from graphtide.streams.ports import Outcome, Record, State
 from tests.support.extraction_cluster import Cluster, cluster
 from tests.support.kafka_server import KafkaServer
 from tests.support.logs import PATIENCE_S
@@ -123,8 +123,8 @@ async def test_sweeper_does_again_what_was_committed_and_never_done(one: Cluster
 
 async def test_worker_says_which_command_makes_its_topics(kafka: KafkaServer, one: Cluster) -> None:
     """A cluster without topics stops it at once."""
-    from infra.faust.worker import run_extraction
-    from infra.kafka.log import KafkaLog
+    from graphtide.infra.faust.worker import run_extraction
+    from graphtide.infra.kafka.log import KafkaLog
     from tests.support.kafka_server import fresh
 
     address = fresh(kafka)

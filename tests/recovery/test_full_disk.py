@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.settings import Settings
-from services.wiring import open_application
-from streams.errors import Broken
+from graphtide.infra.settings import Settings
+from graphtide.services.wiring import open_application
+from graphtide.streams.errors import Broken
 from tests.recovery.full_disk import COURSES
 
 ROOT = Path(__file__).parents[2]

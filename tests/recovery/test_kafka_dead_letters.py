@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from services.application import LetterQuery, LetterStatus
-from services.letters import dropped, listed, retried, shown
-from streams.errors import Invalid, NotFound
-from streams.messages import DOCUMENTS, DocumentMessage, document_key
-from streams.ports import Position, Record, State
+from graphtide.services.application import LetterQuery, LetterStatus
+from graphtide.services.dead_letters import dropped, listed, retried, shown
+from graphtide.streams.errors import Invalid, NotFound
+from graphtide.streams.messages import DOCUMENTS, DocumentMessage, document_key
+from graphtide.streams.ports import Position, Record, State
 from tests.support.extraction_cluster import Cluster, cluster
 from tests.support.kafka_server import KafkaServer
 from tests.support.logs import PATIENCE_S

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from streams.messages import EXTRACTIONS, decode_extraction
+from graphtide.streams.messages import EXTRACTIONS, decode_extraction
 from tests.recovery.walk import expected_digest, random_body
 from tests.support.cluster import Cluster, until
 from tests.support.disturbing import PARTITIONS, ROLES, disturbed, letters, records, start

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from pydantic import SecretStr
 
-from graph.records import DocumentInfo, Vector
-from infra.settings import Settings
-from services.application import Ask, LetterQuery
-from services.local import LocalApplication
-from services.wiring import open_application
-from streams.messages import DocumentMessage, GivenEntity, GivenFact, decode_extraction, document_key
-from streams.ports import Record, State
+from graphtide.graph.records import DocumentInfo, Vector
+from graphtide.infra.settings import Settings
+from graphtide.services.application import Ask, LetterQuery
+from graphtide.services.local_application import LocalApplication
+from graphtide.services.wiring import open_application
+from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact, decode_extraction, document_key
+from graphtide.streams.ports import Record, State
 from tests.support.canaries import Canary, canary, traces
 from tests.support.llm_server import LlmServer
 from tests.support.stages import eventually

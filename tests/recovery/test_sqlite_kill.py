@@ -10,10 +10,10 @@ from random import Random
 
 import pytest
 
-from infra.sqlite import SqliteBackend
-from streams.memory.rows import Rows
-from streams.messages import DELTAS, DOCUMENTS
-from streams.ports import Standing, State
+from graphtide.infra.sqlite import SqliteBackend
+from graphtide.streams.memory.rows import Rows
+from graphtide.streams.messages import DELTAS, DOCUMENTS
+from graphtide.streams.ports import Standing, State
 from tests.support.records import Walk, plain
 from tests.support.storage_child import NOISE, commit_of
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from graph.records import GraphDelta
-from graph.view import LiveView
-from infra.settings import Settings
-from services.application import Application, Ask
-from services.local import LocalApplication
-from services.wiring import open_application
-from streams.followers import Views
-from streams.messages import DocumentMessage, GivenFact
+from graphtide.graph.records import GraphDelta
+from graphtide.graph.view import LiveView
+from graphtide.infra.settings import Settings
+from graphtide.services.application import Application, Ask
+from graphtide.services.local_application import LocalApplication
+from graphtide.services.wiring import open_application
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.messages import DocumentMessage, GivenFact
 from tests.support.extractions import NAMES, PREDICATES
 
 OPERATIONS = 120

@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 from mode.threads import WorkerThread
 
-from infra.faust.app import extraction_app
-from infra.faust.consumer import FaustConsumer
-from infra.faust.worker import WorkerSettings, run_extraction
-from infra.kafka.address import KafkaAddress
-from streams.errors import Retryable
-from streams.messages import DOCUMENTS, EXTRACTIONS, DocumentMessage
-from streams.ports import Record, State
-from streams.retrying import supervise
+from graphtide.infra.faust.app import extraction_app
+from graphtide.infra.faust.consumer import FaustConsumer
+from graphtide.infra.faust.worker import WorkerSettings, run_extraction
+from graphtide.infra.kafka.address import KafkaAddress
+from graphtide.streams.errors import Retryable
+from graphtide.streams.messages import DOCUMENTS, EXTRACTIONS, DocumentMessage
+from graphtide.streams.ports import Record, State
+from graphtide.streams.retry import supervise
 from tests.support.extraction_cluster import SWEEP, Cluster, cluster
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
 from tests.support.logs import PATIENCE_S
@@ -90,7 +90,7 @@ async def test_worker_that_is_stuck_in_a_rebalance_gives_up_and_lets_the_others_
     one: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Faust's revocation never returns: poll says so, close ends it by force, and the partitions go to another."""
-    monkeypatch.setattr("infra.faust.app.STOP_S", 1.0)
+    monkeypatch.setattr("graphtide.infra.faust.app.STOP_S", 1.0)
     hangs = asyncio.Event()
 
     async def hang(*_: object, **__: object) -> None:

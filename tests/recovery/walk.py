@@ -17,12 +17,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from graph.records import Extraction
-from infra.models.chunking import SemanticChunker
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.offline_extraction import OfflineExtractor
-from streams.extraction import Caps, Models, extract
-from streams.messages import DocumentMessage, GivenEntity, GivenFact
+from graphtide.graph.records import Extraction
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact
 from tests.model.graph_oracle import GraphOracle
 from tests.support.crashing import Body, Crashing, crashing
 from tests.support.extractions import NAMES, PREDICATES, TYPES

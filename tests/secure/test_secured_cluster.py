@@ -9,8 +9,8 @@ from pathlib import Path
 
 import httpx
 
-from infra.bolt.address import BoltAddress
-from infra.kafka.address import KafkaAddress
+from graphtide.infra.bolt.address import BoltAddress
+from graphtide.infra.kafka.address import KafkaAddress
 from tests.support.certificates import Authority
 from tests.support.cluster import Cluster
 from tests.support.secured import USER, SecuredKafka

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from infra.bolt import BoltAddress, BoltBackend
-from infra.bolt.database import BoltDatabase
-from infra.kafka import topics
-from infra.kafka.address import KafkaAddress
-from infra.kafka.log import KafkaLog, KafkaTuning
-from streams.errors import Broken, GraphtideError, Retryable
-from streams.memory import MemoryLog, now_ms
-from streams.messages import DOCUMENTS
-from streams.ports import Record
-from streams.reading import read_up_to_end
+from graphtide.infra.bolt import BoltAddress, BoltBackend
+from graphtide.infra.bolt.database import BoltDatabase
+from graphtide.infra.kafka import topics
+from graphtide.infra.kafka.address import KafkaAddress
+from graphtide.infra.kafka.log import KafkaLog, KafkaTuning
+from graphtide.streams.errors import Broken, GraphtideError, Retryable
+from graphtide.streams.log_scan import read_up_to_end
+from graphtide.streams.memory import MemoryLog, now_ms
+from graphtide.streams.messages import DOCUMENTS
+from graphtide.streams.ports import Record
 from tests.support.certificates import Authority, authority
 from tests.support.secured import USER, SecuredKafka
 
@@ -71,7 +71,7 @@ async def test_wrong_password_of_kafka_is_broken_and_named_nowhere(
     secured_kafka: SecuredKafka, mechanism: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The error says that the login is refused; neither it nor any log line, nor a repr, holds the password."""
-    caplog.set_level(logging.WARNING)  # below it no library speaks (infra/logs.py)
+    caplog.set_level(logging.WARNING)  # below it no library speaks (infra/observability/logging_config.py)
     address = replace(sasl(secured_kafka, mechanism), sasl_password=WRONG)
     error = await said(address)
     assert isinstance(error, Broken) and "kafka_sasl_password" in str(error)

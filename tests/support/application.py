@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
-from services.application import (
+from graphtide.services.application import (
     Answer,
     Ask,
     Citation,
@@ -34,9 +34,9 @@ from services.application import (
     Usage,
     Verification,
 )
-from streams.errors import GraphtideError, Invalid, NotFound
-from streams.messages import DocumentMessage
-from streams.ports import State
+from graphtide.streams.errors import GraphtideError, Invalid, NotFound
+from graphtide.streams.messages import DocumentMessage
+from graphtide.streams.ports import State
 
 
 class InMemoryApplication:

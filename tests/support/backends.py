@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from infra.bolt import BoltAddress, BoltBackend, BoltLedger, BoltStore
-from infra.sqlite import SqliteBackend
-from streams.memory import MemoryBackend, MemoryLog
-from streams.messages import DELTAS
-from streams.ports import Commit, Delivered, Record
+from graphtide.infra.bolt import BoltAddress, BoltBackend, BoltLedger, BoltStore
+from graphtide.infra.sqlite import SqliteBackend
+from graphtide.streams.memory import MemoryBackend, MemoryLog
+from graphtide.streams.messages import DELTAS
+from graphtide.streams.ports import Commit, Delivered, Record
 from tests.support.neo4j_server import GraphServer, clear
 
 NAMES = ("memory", "sqlite")

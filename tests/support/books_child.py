@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from infra.bolt import BoltAddress, BoltSpending
-from infra.bolt.database import BoltDatabase
-from streams.spending import Budget, Charge, Spent, Stage
+from graphtide.infra.bolt import BoltAddress, BoltSpending
+from graphtide.infra.bolt.database import BoltDatabase
+from graphtide.streams.usage import Budget, Charge, Spent, Stage
 
 DAY = "2026-11-21"
 EXPECTED = Spent(1, 100, 20, 7)

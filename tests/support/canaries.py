@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 
-from graph.records import Vector
+from graphtide.graph.records import Vector
 
 LEAST_BYTES = 8
 """Shorter forms would be found by chance."""

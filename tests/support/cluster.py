@@ -16,13 +16,13 @@ from typing import IO
 
 import httpx
 
-from infra.kafka.address import KafkaAddress
+from graphtide.infra.kafka.address import KafkaAddress
 from tests.support import failpoints
 from tests.support.neo4j_server import GraphServer
 from tests.support.processes import Held, held
 
 START_S = 120.0
-GRAPHTIDE = [sys.executable, "-c", "from services.cli import main; main()"]
+GRAPHTIDE = [sys.executable, "-c", "from graphtide.services.cli import main; main()"]
 ARMED = [sys.executable, "-m", "tests.support.cluster_failpoints"]
 
 

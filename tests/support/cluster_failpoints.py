@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import sys
 
-import streams.extract
-from infra.bolt.ledger import BoltLedger
-from infra.bolt.store import BoltStore
-from infra.faust.consumer import FaustConsumer
-from infra.kafka.consumer import KafkaConsumer
-from infra.kafka.log import KafkaLog
-from streams.messages import DEAD_LETTERS, DELTAS, EXTRACTIONS
+import graphtide.streams.extract.stage
+from graphtide.infra.bolt.ledger import BoltLedger
+from graphtide.infra.bolt.store import BoltStore
+from graphtide.infra.faust.consumer import FaustConsumer
+from graphtide.infra.kafka.consumer import KafkaConsumer
+from graphtide.infra.kafka.log import KafkaLog
+from graphtide.streams.messages import DEAD_LETTERS, DELTAS, EXTRACTIONS
 from tests.support import failpoints
 from tests.support.failpoints import Point
 
@@ -22,8 +22,8 @@ POINTS = {
     "appended-not-entered": Point(BoltLedger, "_enter", before=True),
     "accepted": Point(BoltLedger, "accept"),
     "attempt-counted": Point(BoltLedger, "begin"),
-    "before-model": Point(streams.extract, "extract", before=True),
-    "after-model": Point(streams.extract, "extract"),
+    "before-model": Point(graphtide.streams.extract.stage, "extract", before=True),
+    "after-model": Point(graphtide.streams.extract.stage, "extract"),
     "extraction-appended": Point(KafkaLog, "append", topic=EXTRACTIONS),
     "before-extract-position": Point(FaustConsumer, "commit", before=True),
     "claimed": Point(BoltStore, "claim"),
@@ -37,7 +37,7 @@ POINTS = {
 }
 
 if __name__ == "__main__":
-    from services.cli import main
+    from graphtide.services.cli import main
 
     failpoints.POINTS.clear()
     failpoints.POINTS.update(POINTS)

@@ -15,7 +15,7 @@ def graphtide(*arguments: str, stdin: str = "", **settings: str) -> subprocess.C
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
     given = {f"GRAPHTIDE_{name.upper()}": value for name, value in settings.items()}
     environment = {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **given}
-    command = [sys.executable, "-m", "services.cli", *arguments]
+    command = [sys.executable, "-m", "graphtide.services.cli", *arguments]
     return subprocess.run(
         command, input=stdin, env=environment, capture_output=True, text=True, check=False, timeout=120
     )

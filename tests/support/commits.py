@@ -6,14 +6,14 @@ import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from importlib.resources import files
 
-from graph.consolidation import Consolidator
-from graph.records import Change, DocumentInfo, Extraction
-from infra.models.chunking import SemanticChunker
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.offline_extraction import OfflineExtractor
-from streams.extraction import Caps, Models, extract
-from streams.messages import DocumentMessage, ExtractionMessage, GivenEntity, GivenFact
-from streams.ports import Commit, GraphCommit, GraphStore, Standing
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.records import Change, DocumentInfo, Extraction
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.messages import DocumentMessage, ExtractionMessage, GivenEntity, GivenFact
+from graphtide.streams.ports import Commit, GraphCommit, GraphStore, Standing
 from tests.support.bench_data import Passage
 from tests.support.hostile import ATTEMPTS
 
@@ -22,7 +22,7 @@ GRAPH = "demo"
 
 def sample() -> list[DocumentMessage]:
     """The documents that the service is shown with, edits of some included."""
-    lines = files("services.sample").joinpath("documents.jsonl").read_text().splitlines()
+    lines = files("graphtide.services.demo.sample").joinpath("documents.jsonl").read_text().splitlines()
     found = []
     for row in map(json.loads, lines):
         if "text" not in row:  # a deletion

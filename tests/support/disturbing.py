@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 from aiokafka.admin import AIOKafkaAdminClient
 
-from infra.kafka.log import KafkaLog
-from streams.messages import DEAD_LETTERS, DeadLetter, decode_dead_letter
-from streams.ports import Delivered, Record
-from streams.reading import read_up_to_end
+from graphtide.infra.kafka.log import KafkaLog
+from graphtide.streams.log_scan import read_up_to_end
+from graphtide.streams.messages import DEAD_LETTERS, DeadLetter, decode_dead_letter
+from graphtide.streams.ports import Delivered, Record
 from tests.support import failpoints
 from tests.support.cluster import Cluster, Ended
 from tests.support.invariants import FRONT

@@ -7,20 +7,20 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from infra.faust.worker import WorkerSettings, run_extraction
-from infra.kafka.address import KafkaAddress
-from infra.kafka.log import KafkaLog
-from infra.models.chunking import SemanticChunker
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.offline_extraction import OfflineExtractor
-from streams.extract import ExtractSettings, ExtractStage
-from streams.extraction import Models
-from streams.memory import MemoryBackend, now_ms
-from streams.memory.ledger import MemoryLedger
-from streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, ExtractionMessage, decode_extraction
-from streams.models import Embedder
-from streams.ports import Delivered, Record
-from streams.sweep import SweepSettings
+from graphtide.infra.faust.worker import WorkerSettings, run_extraction
+from graphtide.infra.kafka.address import KafkaAddress
+from graphtide.infra.kafka.log import KafkaLog
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.streams.extract.pipeline import Models
+from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
+from graphtide.streams.extract.sweeper import SweepSettings
+from graphtide.streams.memory import MemoryBackend, now_ms
+from graphtide.streams.memory.ledger import MemoryLedger
+from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, ExtractionMessage, decode_extraction
+from graphtide.streams.model_ports import Embedder
+from graphtide.streams.ports import Delivered, Record
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
 from tests.support.logs import PATIENCE_S, TUNING, taken
 from tests.support.stages import Seen

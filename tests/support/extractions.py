@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graph.records import DocumentInfo, Extraction, Fact, Mention, Unit, Vector
-from streams.messages import unit_key
+from graphtide.graph.records import DocumentInfo, Extraction, Fact, Mention, Unit, Vector
+from graphtide.streams.messages import unit_key
 
 NAMES = (
     "Ada Lovelace",

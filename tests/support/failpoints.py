@@ -15,13 +15,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import infra.sqlite.ledger
-import streams.extract
-from infra.hnsw.snapshot import Snapshot
-from infra.sqlite.log import SqliteConsumer, SqliteLog
-from infra.sqlite.store import SqliteGraphStore
-from streams.followers import Views
-from streams.messages import DEAD_LETTERS, EXTRACTIONS
+import graphtide.infra.sqlite.ledger
+import graphtide.streams.extract.stage
+from graphtide.infra.hnsw.snapshot import Snapshot
+from graphtide.infra.sqlite.log import SqliteConsumer, SqliteLog
+from graphtide.infra.sqlite.store import SqliteGraphStore
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.messages import DEAD_LETTERS, EXTRACTIONS
 
 VARIABLE = "FAILPOINT"
 Act = Callable[[], None]
@@ -38,10 +38,10 @@ class Point:
 
 
 POINTS = {
-    "accepted": Point(infra.sqlite.ledger.SqliteLedger, "accept"),
-    "attempt-counted": Point(infra.sqlite.ledger.SqliteLedger, "begin"),
-    "before-model": Point(streams.extract, "extract", before=True),
-    "after-model": Point(streams.extract, "extract"),
+    "accepted": Point(graphtide.infra.sqlite.ledger.SqliteLedger, "accept"),
+    "attempt-counted": Point(graphtide.infra.sqlite.ledger.SqliteLedger, "begin"),
+    "before-model": Point(graphtide.streams.extract.stage, "extract", before=True),
+    "after-model": Point(graphtide.streams.extract.stage, "extract"),
     "extraction-appended": Point(SqliteLog, "append", topic=EXTRACTIONS),
     "before-position": Point(SqliteConsumer, "commit", before=True),
     "before-transaction": Point(SqliteGraphStore, "commit", before=True),
@@ -108,7 +108,7 @@ def arm_to_kill(setting: str) -> None:
 
 
 if __name__ == "__main__":
-    from services.cli import main
+    from graphtide.services.cli import main
 
     arm_to_kill(os.environ.pop(VARIABLE))
     sys.argv[0] = "graphtide"

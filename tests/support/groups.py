@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from streams.memory import MemoryLog
-from streams.ports import Consumer, Delivered, Position, Record
+from graphtide.streams.memory import MemoryLog
+from graphtide.streams.ports import Consumer, Delivered, Position, Record
 
 
 @dataclass

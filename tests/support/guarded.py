@@ -10,10 +10,10 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from services.access.exposure import key_file
-from services.access.gate import Fairness, Gate
-from services.access.keys import new_key
-from services.access.tokens import TokenRules, TokenVerifier
+from graphtide.services.access.bind_policy import key_file
+from graphtide.services.access.gate import Fairness, Gate
+from graphtide.services.access.keys import new_key
+from graphtide.services.access.tokens import TokenRules, TokenVerifier
 
 ISSUER, AUDIENCE = "https://issuer.example", "graphtide"
 _SIGNER = rsa.generate_private_key(public_exponent=65537, key_size=2048)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from infra.models.prompts import code_for
+from graphtide.infra.models.prompts.templates import code_for
 from tests.support.llm_server import Seen
 
 MARKS = re.compile(r"^<(?:document|passage)-(\w+)")

@@ -18,8 +18,8 @@ import grpc.aio
 import httpx
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from services.protocol import graphtide_pb2 as pb
-from services.protocol import graphtide_pb2_grpc
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.services.api.schema import graphtide_pb2_grpc
 
 GRAPH = "hostile"
 HOLD_S = 2.0

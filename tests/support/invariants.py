@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 from neo4j import GraphDatabase
 
-from streams.messages import DOCUMENTS
+from graphtide.streams.messages import DOCUMENTS
 from tests.recovery.walk import expected_digest
 from tests.support.cluster import Cluster
 from tests.support.other_producers import OtherProducer, unread

@@ -22,8 +22,8 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError
 
-from infra.kafka.address import KafkaAddress
-from infra.kafka.topics import until_it_has
+from graphtide.infra.kafka.address import KafkaAddress
+from graphtide.infra.kafka.topics import until_it_has
 from tests.support.maven import Unavailable, fetch
 from tests.support.ports import free_ports
 

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from graph.tokens import count_tokens
-from infra.models.offline.text import sentences_of
-from infra.models.offline_answers import ExtractiveGenerator
-from infra.models.offline_extraction import extract
-from streams.models import ContextPart, ContextPassage
+from graphtide.graph.token_count import count_tokens
+from graphtide.infra.models.local.english.text import sentences_of
+from graphtide.infra.models.local.extractor import extract
+from graphtide.infra.models.local.generator import ExtractiveGenerator
+from graphtide.streams.model_ports import ContextPart, ContextPassage
 from tests.support.endpoints import Endpoint, Fault, Replying, status
 from tests.support.llm_faults import FAULTS
 from tests.support.recorded import Json, Recordings

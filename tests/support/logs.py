@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.kafka.log import KafkaLog, KafkaTuning
-from streams.memory import MemoryBackend
-from streams.ports import Consumer, Delivered, Log
+from graphtide.infra.kafka.log import KafkaLog, KafkaTuning
+from graphtide.streams.memory import MemoryBackend
+from graphtide.streams.ports import Consumer, Delivered, Log
 from tests.support.backends import opened
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
 

@@ -27,8 +27,8 @@ import pytest
 from neo4j import GraphDatabase
 from neo4j.exceptions import DriverError, Neo4jError
 
-from infra.bolt.address import BoltAddress
-from infra.bolt.database import MEMGRAPH
+from graphtide.infra.bolt.address import BoltAddress
+from graphtide.infra.bolt.database import MEMGRAPH
 from tests.support.maven import Unavailable, cache_folder, fetch
 from tests.support.ports import free_port
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from neo4j import GraphDatabase, Session
 
-from infra.bolt import BoltAddress
-from streams.ports import Record
+from graphtide.infra.bolt import BoltAddress
+from graphtide.streams.ports import Record
 from tests.support.neo4j_server import clear
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

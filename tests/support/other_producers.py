@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from infra.kafka.address import KafkaAddress
-from streams.messages import DOCUMENTS, document_key
+from graphtide.infra.kafka.address import KafkaAddress
+from graphtide.streams.messages import DOCUMENTS, document_key
 
 DEFAULT, MURMUR2 = "consistent_random", "murmur2_random"
 """librdkafka's own partitioner (CRC32), and that of the Java clients."""

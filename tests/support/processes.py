@@ -98,7 +98,7 @@ def start_service(data: Path, settings: Mapping[str, str] | None = None, log: Pa
     command = [
         sys.executable,
         "-c",
-        "from services.cli import main; main()",
+        "from graphtide.services.cli import main; main()",
         "serve",
         "--json",
         "--port",

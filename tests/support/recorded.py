@@ -1,7 +1,8 @@
 """The recorded extractions of the MuSiQue corpus, found again by the text of a passage or of a part of it.
 
 A recording names what a passage states, not where, so evidence is the sentence in which the names stand. Which part
-of a passage states what is decided as `streams.extraction` does for what a publisher brings along: where both ends
+of a passage states what is decided as `streams.extract.pipeline` does for what a publisher brings along: where both
+ends
 are named, else where one is, else in the first part.
 """
 
@@ -11,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from infra.models.chunking import SemanticChunker
-from infra.models.offline.text import sentences_of
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.english.text import sentences_of
 from tests.support.bench_data import Passage, bench_data, corpus
 
 Json = dict[str, Any]

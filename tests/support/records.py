@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from graph.communities import CommunityChange
-from graph.records import (
+from graphtide.graph.communities import CommunityChange
+from graphtide.graph.records import (
     ChunkRow,
     DocumentInfo,
     DocumentRow,
@@ -29,8 +29,8 @@ from graph.records import (
     StatementRow,
     Vector,
 )
-from graph.vector_sum import VectorSum
-from streams.ports import GraphCommit, Standing
+from graphtide.graph.vector_sum import VectorSum
+from graphtide.streams.ports import GraphCommit, Standing
 
 TEXTS = (
     "",

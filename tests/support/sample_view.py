@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
-from graph.consolidation import Consolidator
-from graph.records import Change, DocumentInfo, Extraction
-from graph.vector_index import ExactIndex
-from graph.view import Indexes, LiveView
-from infra.models.chunking import SemanticChunker
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.offline_extraction import OfflineExtractor
-from services import sample
-from streams.extraction import Caps, Models, extract
-from streams.messages import DocumentMessage
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.records import Change, DocumentInfo, Extraction
+from graphtide.graph.vector_index import ExactIndex
+from graphtide.graph.view import Indexes, LiveView
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.services.demo import sample
+from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.messages import DocumentMessage
 
 
 def sample_view() -> LiveView:

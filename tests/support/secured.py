@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.bolt.address import BoltAddress
+from graphtide.infra.bolt.address import BoltAddress
 from tests.support.certificates import Authority, authority
 from tests.support.kafka_server import LocalKafka
 from tests.support.maven import Unavailable

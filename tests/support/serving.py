@@ -11,13 +11,13 @@ import grpc.aio
 import pytest
 from starlette.types import ASGIApp
 
-from infra.settings import Settings
-from services.access.gate import Gate
-from services.application import Application
-from services.cli.faces import listen
-from services.http.server import http_server
-from services.protocol.limits import Limits
-from services.rpc.server import ConnectionLimits, create_server
+from graphtide.infra.settings import Settings
+from graphtide.services.access.gate import Gate
+from graphtide.services.api.grpc.server import ConnectionLimits, create_server
+from graphtide.services.api.http.server import http_server
+from graphtide.services.api.schema.limits import Limits
+from graphtide.services.application import Application
+from graphtide.services.process.servers import listen
 from tests.support.application import InMemoryApplication
 
 KINDS = ("memory", "embedded")
@@ -29,7 +29,7 @@ async def opened(kind: str, folder: Path) -> AsyncIterator[Application]:
     if kind == "memory":
         yield InMemoryApplication()
         return
-    wiring = pytest.importorskip("services.wiring")
+    wiring = pytest.importorskip("graphtide.services.wiring")
     async with wiring.open_application(Settings(data=folder)) as application:
         yield application
 

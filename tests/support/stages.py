@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.consolidation import Effort
-from graph.records import GraphDelta
-from graph.vector_index import ExactIndex
-from graph.view import Indexed, Indexes
-from infra.models.chunking import SemanticChunker
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.offline_extraction import OfflineExtractor
-from streams.extract import ExtractSettings, ExtractStage
-from streams.extraction import Models
-from streams.messages import DEAD_LETTERS, EXTRACTIONS, DeadLetter, ExtractionMessage, decode_dead_letter
-from streams.messages import decode_extraction as decode
-from streams.models import Embedder
-from streams.ports import Delivered, State
+from graphtide.graph.consolidation import Effort
+from graphtide.graph.records import GraphDelta
+from graphtide.graph.vector_index import ExactIndex
+from graphtide.graph.view import Indexed, Indexes
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.streams.extract.pipeline import Models
+from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
+from graphtide.streams.messages import DEAD_LETTERS, EXTRACTIONS, DeadLetter, ExtractionMessage, decode_dead_letter
+from graphtide.streams.messages import decode_extraction as decode
+from graphtide.streams.model_ports import Embedder
+from graphtide.streams.ports import Delivered, State
 from tests.support.backends import Backend
 
 PATIENCE_S = 120.0

@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 from random import Random
 
-import infra.sqlite.database
-from infra.sqlite import SqliteBackend
-from streams.messages import DOCUMENTS
-from streams.ports import Commit, Outcome, Record, State, Watermark
+import graphtide.infra.sqlite.database
+from graphtide.infra.sqlite import SqliteBackend
+from graphtide.streams.messages import DOCUMENTS
+from graphtide.streams.ports import Commit, Outcome, Record, State, Watermark
 from tests.support.records import Walk
 
 NOISE = "noise"
@@ -74,7 +74,7 @@ async def arm(backend: SqliteBackend, moment: str, count: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     if moment == "settle":
-        infra.sqlite.database._settle = _dying(die)  # type: ignore[assignment]
+        graphtide.infra.sqlite.database._settle = _dying(die)  # type: ignore[assignment]
         return
 
     def trace(connection: sqlite3.Connection) -> None:
@@ -84,7 +84,7 @@ async def arm(backend: SqliteBackend, moment: str, count: int) -> None:
 
 
 def _dying(die: object) -> object:
-    settle = infra.sqlite.database._settle
+    settle = graphtide.infra.sqlite.database._settle
 
     def settled(writes: object) -> None:
         die()  # type: ignore[operator]

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, start_http_server
 
-from infra.models.accounting import Accounts
-from infra.models.memo import MemoryVectorStore
-from infra.models.tally import Tally
-from infra.settings import Settings
-from services.application import Application
-from services.cluster.backing import Backing
-from services.cluster.roles import ROLES, Tools
-from services.model_wiring import Memos, open_models, plan
-from streams.memory import MemoryBackend, MemoryOutbox
-from streams.memory.spending import MemorySpending
+from graphtide.infra.models.cache.embeddings import MemoryVectorStore
+from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.counters import Tally
+from graphtide.infra.settings import Settings
+from graphtide.services.application import Application
+from graphtide.services.cluster.backing import Backing
+from graphtide.services.cluster.roles import ROLES, Tools
+from graphtide.services.model_wiring import Memos, open_models, plan
+from graphtide.streams.memory import MemoryBackend, MemoryOutbox
+from graphtide.streams.memory.usage import MemorySpending
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from services.application import Ask
-from streams.messages import DocumentMessage
+from graphtide.services.application import Ask
+from graphtide.streams.messages import DocumentMessage
 from tests.support.collector import Collector
 from tests.support.endpoints import status
 from tests.support.llm_faults import FAULTS

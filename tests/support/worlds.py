@@ -6,10 +6,10 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 
-from graph.consolidation import Consolidator
-from graph.records import Change, Extraction, GraphDelta
-from graph.vector_index import ExactIndex
-from graph.view import Indexes, LiveView
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.records import Change, Extraction, GraphDelta
+from graphtide.graph.vector_index import ExactIndex
+from graphtide.graph.view import Indexes, LiveView
 from tests.support.extractions import random_extraction
 
 DIMENSIONS = 16

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from graph.resolution import normalise
-from infra.models import extraction_answer
-from infra.models.citations import CheckedAnswer, cited_sentences, renumbered
-from infra.models.spans import Quotable
+from graphtide.graph.resolution import normalise
+from graphtide.infra.models.replies import extraction_parser as extraction_answer
+from graphtide.infra.models.replies.citation_checker import CheckedAnswer, cited_sentences, renumbered
+from graphtide.infra.models.replies.quote_matching import Quotable
 
 SIZES = (400, 800, 1_600)
 MOST_GROWTH = 2.5

@@ -1,4 +1,4 @@
-// The operations on the hierarchy; the twin of graph/communities/pure.py, and the checks of graph/communities/arrays.py.
+// The operations on the hierarchy; the twin of graph/communities/pure.py, and the checks of graph/communities/array_adapter.py.
 #pragma once
 
 #include <stdexcept>

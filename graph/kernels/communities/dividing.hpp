@@ -1,4 +1,4 @@
-// Communities that have become two are taken apart; the twin of graph/communities/dividing.py, which explains when and why.
+// Communities that have become two are taken apart; the twin of graph/communities/refinement.py, which explains when and why.
 #pragma once
 
 #include "naming.hpp"

@@ -1,4 +1,4 @@
-// Label propagation by modularity gain, from touched units only; the twin of graph/communities/moving.py, which explains it.
+// Label propagation by modularity gain, from touched units only; the twin of graph/communities/local_moving.py, which explains it.
 #pragma once
 
 #include "levels.hpp"

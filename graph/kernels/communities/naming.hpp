@@ -1,4 +1,4 @@
-// Community ids follow the members; the twin of graph/communities/naming.py.
+// Community ids follow the members; the twin of graph/communities/id_matching.py.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Communities that fell apart are split; the twin of graph/communities/splitting.py, which explains why the seeds suffice.
+// Communities that fell apart are split; the twin of graph/communities/connectivity.py, which explains why the seeds suffice.
 #pragma once
 
 #include <numeric>

@@ -8,6 +8,6 @@ working.py     coarse to fine: from passages to working subgraphs to communities
 mode.py        the mode: reports packed under the budget, then passages
 """
 
-from graph.retrieval.darag.mode import retrieve_da_rag
+from graphtide.graph.retrieval.darag.mode import retrieve_da_rag
 
 __all__ = ["retrieve_da_rag"]

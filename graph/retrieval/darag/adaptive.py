@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graph.retrieval import terms
-from graph.retrieval.darag.attributed import Attributed, Members
-from graph.retrieval.darag.qpeel import q_peel
+from graphtide.graph.retrieval.darag.attributed_graph import Attributed, Members
+from graphtide.graph.retrieval.darag.qpeel import q_peel
+from graphtide.graph.retrieval.scoring import terms
 
 LEVELS = 8
 LEAST = 3

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from graph.layers import heading
-from graph.retrieval.candidates import NEAR, Measured, measured, titled
-from graph.retrieval.darag.adaptive import Community, Rated, pack, rate
-from graph.retrieval.darag.report import report
-from graph.retrieval.darag.working import COURSE, Course, Found, coarse_to_fine
-from graph.retrieval.filters import admitted_chunks
-from graph.retrieval.paired import admitted_mass
-from graph.retrieval.request import Part, Passage, Question, Retrieved, Scored, Step, Subgraph, Trace
-from graph.retrieval.seeds import find_seeds, restart
-from graph.retrieval.subgraph import stated_by
-from graph.retrieval.walk import walk
-from graph.tokens import count_tokens
-from graph.view import LiveView, walk_entity
+from graphtide.graph.layers import heading
+from graphtide.graph.retrieval.darag.adaptive import Community, Rated, pack, rate
+from graphtide.graph.retrieval.darag.coarse_to_fine import COURSE, Course, Found, coarse_to_fine
+from graphtide.graph.retrieval.darag.report import report
+from graphtide.graph.retrieval.filters import admitted_chunks
+from graphtide.graph.retrieval.scoring.candidates import NEAR, Measured, measured, titled
+from graphtide.graph.retrieval.scoring.pair_reranking import admitted_mass
+from graphtide.graph.retrieval.search.ppr import walk
+from graphtide.graph.retrieval.seeds import find_seeds, restart
+from graphtide.graph.retrieval.subgraph import stated_by
+from graphtide.graph.retrieval.types import Part, Passage, Question, Retrieved, Scored, Step, Subgraph, Trace
+from graphtide.graph.token_count import count_tokens
+from graphtide.graph.view import LiveView, walk_entity
 
 TITLES = 3
 SHARE = 0.25

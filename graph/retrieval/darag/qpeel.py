@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.retrieval.darag.attributed import Adjacency, Attributed, Members, reached
+from graphtide.graph.retrieval.darag.attributed_graph import Adjacency, Attributed, Members, reached
 
 
 def q_peel(graph: Attributed, k: int) -> Members | None:

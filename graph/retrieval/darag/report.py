@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
-from graph.retrieval.darag.adaptive import Community, Report
-from graph.retrieval.filters import Admits
-from graph.retrieval.stating import between, listed, sentence, stating
-from graph.tokens import count_tokens
-from graph.view import LiveView
+from graphtide.graph.retrieval.darag.adaptive import Community, Report
+from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.statements import between, listed, sentence, stating
+from graphtide.graph.token_count import count_tokens
+from graphtide.graph.view import LiveView
 
 LINES = 40
 NAMED = 5

@@ -19,7 +19,7 @@ touches are read off the live view, and are always those of the live graph.
 Source: Thakrar 2024 (DynaGRAG). Section 3.1 (de-duplication, two-step mean pooling) is the consolidation's.
 """
 
-from graph.retrieval.dynagrag.mode import retrieve_dynagrag
-from graph.retrieval.dynagrag.settings import Dynagrag, Traversal
+from graphtide.graph.retrieval.dynagrag.mode import retrieve_dynagrag
+from graphtide.graph.retrieval.dynagrag.settings import Dynagrag, Traversal
 
 __all__ = ["Dynagrag", "Traversal", "retrieve_dynagrag"]

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from graph.retrieval.dynagrag.settings import Caps
-from graph.retrieval.filters import Admits
-from graph.view import Edge, LiveView
+from graphtide.graph.retrieval.dynagrag.settings import Caps
+from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.view import Edge, LiveView
 
 Stated = tuple[int, int, int]
 """A statement's number, and subject and object by node."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.records import Vector
-from graph.retrieval.dynagrag.egographs import EgoGraph
-from graph.vector_index import Vectors, unit_rows
-from graph.view import LiveView
+from graphtide.graph.records import Vector
+from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph
+from graphtide.graph.vector_index import Vectors, unit_rows
+from graphtide.graph.view import LiveView
 
 Matrix = NDArray[np.float64]
 Scores = NDArray[np.float64]

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from graph.retrieval.candidates import NEAR
-from graph.retrieval.dynagrag import shown
-from graph.retrieval.dynagrag.choosing import Choice, choose
-from graph.retrieval.dynagrag.prompt import ENTITIES, written
-from graph.retrieval.dynagrag.pruning import Pruned, judge, prune, untouched
-from graph.retrieval.dynagrag.ranking import Ranked, rank, supported
-from graph.retrieval.dynagrag.settings import Dynagrag
-from graph.retrieval.dynagrag.traversal import explore
-from graph.retrieval.filters import admitted_chunks
-from graph.retrieval.request import Passage, Question, Retrieved, Subgraph, Synthesis, Trace
-from graph.retrieval.seeds import find_seeds
-from graph.view import LiveView
+from graphtide.graph.retrieval.dynagrag import trace as shown
+from graphtide.graph.retrieval.dynagrag.prompt import ENTITIES, written
+from graphtide.graph.retrieval.dynagrag.pruning import Pruned, judge, prune, untouched
+from graphtide.graph.retrieval.dynagrag.ranking import Ranked, rank, supported
+from graphtide.graph.retrieval.dynagrag.selection import Choice, choose
+from graphtide.graph.retrieval.dynagrag.settings import Dynagrag
+from graphtide.graph.retrieval.dynagrag.traversal import explore
+from graphtide.graph.retrieval.filters import admitted_chunks
+from graphtide.graph.retrieval.scoring.candidates import NEAR
+from graphtide.graph.retrieval.seeds import find_seeds
+from graphtide.graph.retrieval.types import Passage, Question, Retrieved, Subgraph, Synthesis, Trace
+from graphtide.graph.view import LiveView
 
 DEFAULT = Dynagrag()
 

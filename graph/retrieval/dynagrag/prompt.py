@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from graph.retrieval.dynagrag.embedding import DECIMALS
-from graph.retrieval.dynagrag.pruning import Pruned
-from graph.retrieval.dynagrag.traversal import CENTRE, Tree
-from graph.retrieval.filters import Admits
-from graph.retrieval.request import Part
-from graph.view import LiveView
+from graphtide.graph.retrieval.dynagrag.embedding import DECIMALS
+from graphtide.graph.retrieval.dynagrag.pruning import Pruned
+from graphtide.graph.retrieval.dynagrag.traversal import CENTRE, Tree
+from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.types import Part
+from graphtide.graph.view import LiveView
 
 ENTITIES = 24
 BETWEEN = 16

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graph.retrieval.dynagrag.egographs import EgoGraph
-from graph.retrieval.dynagrag.embedding import DECIMALS, Gathered, Matrix, Scores, cosines, edge_rows
-from graph.retrieval.evidence import Positions
+from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph
+from graphtide.graph.retrieval.dynagrag.embedding import DECIMALS, Gathered, Matrix, Scores, cosines, edge_rows
+from graphtide.graph.retrieval.scoring.pair_scoring import Positions
 
 LAYERS = 2
 

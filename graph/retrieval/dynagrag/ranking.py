@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graph.retrieval.dynagrag.choosing import Candidate
-from graph.retrieval.dynagrag.embedding import DECIMALS, Scores
-from graph.retrieval.dynagrag.pruning import Pruned
-from graph.retrieval.evidence import MIN_SPAN
-from graph.retrieval.filters import Admits
-from graph.retrieval.request import QuestionVector
-from graph.retrieval.seeds import Seeds
-from graph.vector_index import similarities, unit_rows
-from graph.view import LiveView
+from graphtide.graph.retrieval.dynagrag.embedding import DECIMALS, Scores
+from graphtide.graph.retrieval.dynagrag.pruning import Pruned
+from graphtide.graph.retrieval.dynagrag.selection import Candidate
+from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.scoring.pair_scoring import MIN_SPAN
+from graphtide.graph.retrieval.seeds import Seeds
+from graphtide.graph.retrieval.types import QuestionVector
+from graphtide.graph.vector_index import similarities, unit_rows
+from graphtide.graph.view import LiveView
 
 SPREAD = 64  # a relation that more passages state says nothing of any of them
 

@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from graph.retrieval.dynagrag.embedding import DECIMALS
-from graph.retrieval.dynagrag.pruning import Pruned
-from graph.retrieval.dynagrag.settings import Traversal
+from graphtide.graph.retrieval.dynagrag.embedding import DECIMALS
+from graphtide.graph.retrieval.dynagrag.pruning import Pruned
+from graphtide.graph.retrieval.dynagrag.settings import Traversal
 
 CENTRE = 0
 

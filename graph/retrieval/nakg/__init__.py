@@ -17,9 +17,9 @@ quadratic number, which no store of any size bears. Here the pairs that get a we
 that share an entity, and each document's two nearest, among the candidates alone, and a document keeps at most ten.
 """
 
-from graph.retrieval.nakg.mode import retrieve_nakg
-from graph.retrieval.nakg.related import Related, related_documents
-from graph.retrieval.nakg.settings import Nakg
-from graph.retrieval.nakg.shown import shared_names
+from graphtide.graph.retrieval.nakg.mode import retrieve_nakg
+from graphtide.graph.retrieval.nakg.related import Related, related_documents
+from graphtide.graph.retrieval.nakg.settings import Nakg
+from graphtide.graph.retrieval.nakg.trace import shared_names
 
 __all__ = ["Nakg", "Related", "related_documents", "retrieve_nakg", "shared_names"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.vector_index import Vectors
+from graphtide.graph.vector_index import Vectors
 
 NOISE = -1
 ROUNDING = 1e-6  # of a product in float32, which differs with the place of a row

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graph.retrieval.candidates import HUB, bridges, entities_of
-from graph.retrieval.evidence import Scores
-from graph.retrieval.filters import Admits
-from graph.retrieval.nakg.settings import Nakg
-from graph.retrieval.request import QuestionVector
-from graph.retrieval.seeds import Seeds
-from graph.vector_index import Vectors, similarities, unit_rows
-from graph.view import LiveView
+from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.nakg.settings import Nakg
+from graphtide.graph.retrieval.scoring.candidates import HUB, bridges, entities_of
+from graphtide.graph.retrieval.scoring.pair_scoring import Scores
+from graphtide.graph.retrieval.seeds import Seeds
+from graphtide.graph.retrieval.types import QuestionVector
+from graphtide.graph.vector_index import Vectors, similarities, unit_rows
+from graphtide.graph.view import LiveView
 
 FIRSTS = 20  # the nearest passages, whose entities lead on
 LED = 400  # passages that are led to, at the most: all of them on the benchmark's graph, where they are some 180

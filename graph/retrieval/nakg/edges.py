@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.relatedness import Weights, encode
-from graph.retrieval.evidence import Scores
-from graph.retrieval.nakg.clustering import NOISE, dbscan
-from graph.retrieval.nakg.documents import Documents
-from graph.retrieval.nakg.settings import Nakg
-from graph.vector_index import Vectors
+from graphtide.graph.relatedness import Weights, encode
+from graphtide.graph.retrieval.nakg.clustering import NOISE, dbscan
+from graphtide.graph.retrieval.nakg.documents import Documents
+from graphtide.graph.retrieval.nakg.settings import Nakg
+from graphtide.graph.retrieval.scoring.pair_scoring import Scores
+from graphtide.graph.vector_index import Vectors
 
 DECIMALS = 6
 

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graph.retrieval.candidates import NEAR, titled
-from graph.retrieval.evidence import MIN_SPAN, Scores
-from graph.retrieval.filters import admitted_chunks
-from graph.retrieval.nakg import shown
-from graph.retrieval.nakg.documents import Passages, best_documents, candidate_passages
-from graph.retrieval.nakg.edges import DECIMALS, DocumentGraph, connect
-from graph.retrieval.nakg.propagation import propagate
-from graph.retrieval.nakg.scoring import Lexical, lexical, separated
-from graph.retrieval.nakg.settings import Nakg
-from graph.retrieval.request import Passage, Question, QuestionVector, Retrieved, Subgraph, Trace
-from graph.retrieval.seeds import find_seeds
-from graph.retrieval.subgraph import stated_by
-from graph.view import LiveView
+from graphtide.graph.retrieval.filters import admitted_chunks
+from graphtide.graph.retrieval.nakg import trace as shown
+from graphtide.graph.retrieval.nakg.documents import Passages, best_documents, candidate_passages
+from graphtide.graph.retrieval.nakg.edges import DECIMALS, DocumentGraph, connect
+from graphtide.graph.retrieval.nakg.propagation import propagate
+from graphtide.graph.retrieval.nakg.scoring import Lexical, lexical, separated
+from graphtide.graph.retrieval.nakg.settings import Nakg
+from graphtide.graph.retrieval.scoring.candidates import NEAR, titled
+from graphtide.graph.retrieval.scoring.pair_scoring import MIN_SPAN, Scores
+from graphtide.graph.retrieval.seeds import find_seeds
+from graphtide.graph.retrieval.subgraph import stated_by
+from graphtide.graph.retrieval.types import Passage, Question, QuestionVector, Retrieved, Subgraph, Trace
+from graphtide.graph.view import LiveView
 
 DEFAULT = Nakg()
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from graph.retrieval.evidence import Scores
-from graph.vector_index import Vectors
+from graphtide.graph.retrieval.scoring.pair_scoring import Scores
+from graphtide.graph.vector_index import Vectors
 
 TINY = np.float32(1e-12)
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graph.retrieval.candidates import bridges
-from graph.retrieval.nakg.documents import documents
-from graph.retrieval.nakg.edges import DECIMALS, edge_weights
-from graph.retrieval.nakg.settings import Nakg
-from graph.retrieval.seeds import nearest_passages
-from graph.view import LiveView
+from graphtide.graph.retrieval.nakg.documents import documents
+from graphtide.graph.retrieval.nakg.edges import DECIMALS, edge_weights
+from graphtide.graph.retrieval.nakg.settings import Nakg
+from graphtide.graph.retrieval.scoring.candidates import bridges
+from graphtide.graph.retrieval.seeds import nearest_passages
+from graphtide.graph.view import LiveView
 
 NEAREST = 50
 

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from graph.retrieval import terms
-from graph.retrieval.evidence import Scores
+from graphtide.graph.retrieval.scoring import terms
+from graphtide.graph.retrieval.scoring.pair_scoring import Scores
 
 Places = Mapping[str, Sequence[int]]
 

@@ -9,10 +9,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from graph.communities import Communities, MirroredHierarchy, build
-from graph.communities.contract import Int32, Int64
-from graph.communities.guard import DriftGuard, Partition, gap, leiden
-from graph.communities.live import Implementation
+from graphtide.graph.communities import Communities, MirroredHierarchy, build
+from graphtide.graph.communities.drift import DriftGuard, Partition, gap, leiden
+from graphtide.graph.communities.facade import Implementation
+from graphtide.graph.communities.types import Int32, Int64
 from tests.model.communities_oracle import EdgeLedger, same, violations
 from tests.support.bench_data import bench_data
 
@@ -21,7 +21,9 @@ Batch = tuple[Int32, Int64]
 
 def compiled_or_skip() -> None:
     """Skip where the kernel was not built."""
-    pytest.importorskip("graph._communities", reason="the community kernel is not compiled here", exc_type=ImportError)
+    pytest.importorskip(
+        "graphtide.graph._communities", reason="the community kernel is not compiled here", exc_type=ImportError
+    )
 
 
 @pytest.fixture(params=["pure", "compiled"])

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 
-from graph.communities.guard import DriftGuard, leiden
-from graph.consolidation import Consolidator, Effort
-from graph.digest import canonical_lines, differences, digest
-from graph.records import Change, DocumentInfo, Extraction, Gone, GraphDelta
-from graph.vector_index import ExactIndex
-from graph.view import Indexes, LiveView
+from graphtide.graph.communities.drift import DriftGuard, leiden
+from graphtide.graph.consolidation import Consolidator, Effort
+from graphtide.graph.digest import canonical_lines, differences, digest
+from graphtide.graph.records import Change, DocumentInfo, Extraction, Gone, GraphDelta
+from graphtide.graph.vector_index import ExactIndex
+from graphtide.graph.view import Indexes, LiveView
 from tests.model.graph_oracle import GraphOracle
 from tests.support.extractions import random_extraction, unit
 

@@ -7,10 +7,10 @@ from array import array
 
 import pytest
 
-from graph.contents import BUCKETS, Fingerprint
-from graph.records import Extraction
-from graph.view import LiveView
-from streams.memory.rows import Rows
+from graphtide.graph.records import Extraction
+from graphtide.graph.reports.fingerprint import BUCKETS, Fingerprint
+from graphtide.graph.view import LiveView
+from graphtide.streams.memory.rows import Rows
 from tests.support.worlds import RandomWorld, empty_view
 
 

@@ -12,15 +12,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.layers import Link
-from graph.retrieval import Question, Retrieved
-from graph.retrieval.candidates import titled
-from graph.retrieval.darag import retrieve_da_rag
-from graph.retrieval.darag.adaptive import LEVELS, Community, Rated, Report, communities, neighbourhood, pack
-from graph.retrieval.darag.attributed import ONE, Attributed
-from graph.retrieval.darag.qpeel import q_peel
-from graph.retrieval.darag.working import COURSE
-from graph.tokens import count_tokens
+from graphtide.graph.layers import Link
+from graphtide.graph.retrieval import Question, Retrieved
+from graphtide.graph.retrieval.darag import retrieve_da_rag
+from graphtide.graph.retrieval.darag.adaptive import (
+    LEVELS,
+    Community,
+    Rated,
+    Report,
+    communities,
+    neighbourhood,
+    pack,
+)
+from graphtide.graph.retrieval.darag.attributed_graph import ONE, Attributed
+from graphtide.graph.retrieval.darag.coarse_to_fine import COURSE
+from graphtide.graph.retrieval.darag.qpeel import q_peel
+from graphtide.graph.retrieval.scoring.candidates import titled
+from graphtide.graph.token_count import count_tokens
 from tests.model.paths_oracle import every_community, is_connected_truss, k_truss, literal_q_peel
 from tests.model.retrieval_oracle import bag_of_words, random_documents, small_view
 
@@ -214,7 +222,7 @@ def test_report_tells_only_what_a_passage_states() -> None:
 
 def test_truss_of_the_working_subgraph_never_exceeds_the_kept_one() -> None:
     """The maintained trussness bounds what a search can find: no edge is denser among fewer nodes."""
-    from graph.layers import KnowledgeLayer
+    from graphtide.graph.layers import KnowledgeLayer
 
     rng = random.Random(7)
     view = small_view(random_documents(rng, 150))

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 from pydantic_core import PydanticCustomError
 
-from graph.dates import DateRange, span
-from services.protocol.documents import check_date
-from streams.messages import decode_document
+from graphtide.graph.dates import DateRange, span
+from graphtide.services.api.schema.documents import check_date
+from graphtide.streams.messages import decode_document
 
 HOUR = 3600 * 10**6
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from graph.consolidation import Consolidator
-from graph.describing import MOST_TOKENS, described, joined, sentences
-from graph.digest import digest
-from graph.layers import heading
-from graph.records import Change, DocumentInfo, Extraction
-from graph.tokens import count_tokens
-from graph.view import LiveView
-from streams.messages import unit_key
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.digest import digest
+from graphtide.graph.entity_descriptions import MOST_TOKENS, described, joined, sentences
+from graphtide.graph.layers import heading
+from graphtide.graph.records import Change, DocumentInfo, Extraction
+from graphtide.graph.token_count import count_tokens
+from graphtide.graph.view import LiveView
+from graphtide.streams.messages import unit_key
 from tests.support.extractions import unit
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 

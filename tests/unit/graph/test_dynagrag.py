@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.retrieval import Filters, Question, retrieve
-from graph.retrieval.dynagrag import Dynagrag, Traversal, retrieve_dynagrag
-from graph.retrieval.dynagrag.choosing import choose
-from graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs, Relation
-from graph.retrieval.dynagrag.embedding import gather, total_embeddings
-from graph.retrieval.dynagrag.mode import pruned_subgraphs
-from graph.retrieval.dynagrag.pruning import Pruned
-from graph.retrieval.dynagrag.settings import Caps
-from graph.retrieval.dynagrag.traversal import Tree, explore
-from graph.retrieval.request import Synthesis
-from graph.retrieval.seeds import find_seeds
-from graph.view import LiveView
+from graphtide.graph.retrieval import Filters, Question, retrieve
+from graphtide.graph.retrieval.dynagrag import Dynagrag, Traversal, retrieve_dynagrag
+from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs, Relation
+from graphtide.graph.retrieval.dynagrag.embedding import gather, total_embeddings
+from graphtide.graph.retrieval.dynagrag.mode import pruned_subgraphs
+from graphtide.graph.retrieval.dynagrag.pruning import Pruned
+from graphtide.graph.retrieval.dynagrag.selection import choose
+from graphtide.graph.retrieval.dynagrag.settings import Caps
+from graphtide.graph.retrieval.dynagrag.traversal import Tree, explore
+from graphtide.graph.retrieval.seeds import find_seeds
+from graphtide.graph.retrieval.types import Synthesis
+from graphtide.graph.view import LiveView
 from tests.model.dynagrag_oracle import slow_choice, slow_ego, slow_order, slow_pruning, slow_total
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of

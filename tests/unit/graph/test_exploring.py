@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
-from graph.retrieval import MODES, Question, retrieve
-from graph.retrieval.breadth import HUB, Caps, breadth_first, heaviest
-from graph.retrieval.phse import LIKELY, OTHER, Guide, by_words, explore
-from graph.retrieval.pipeline import retrieve_pipeline
-from graph.retrieval.regions import regions, within
-from graph.retrieval.seeds import find_seeds
-from graph.view import LiveView
+from graphtide.graph.retrieval import MODES, Question, retrieve
+from graphtide.graph.retrieval.modes.pipeline import retrieve_pipeline
+from graphtide.graph.retrieval.search.beam_search import LIKELY, OTHER, Guide, by_words, explore
+from graphtide.graph.retrieval.search.bfs import HUB, Caps, breadth_first, heaviest
+from graphtide.graph.retrieval.search.community_filter import regions, within
+from graphtide.graph.retrieval.seeds import find_seeds
+from graphtide.graph.view import LiveView
 from tests.model.exploring_oracle import hops_from, slow_explore, within_threshold
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
 

@@ -9,15 +9,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graph.communities import Hierarchy
-from graph.consolidation import Consolidator
-from graph.records import Change, DocumentInfo, Extraction, GraphDelta
-from graph.reporting import LEAST_SIZE, extractive, members, row, subject
-from graph.retrieval import Filters, Question, Retrieved, Synthesis, retrieve
-from graph.retrieval.global_dynamic import Selection, by_neighbourhood
-from graph.shelf import ReportRow
-from graph.view import LiveView
-from streams.memory.rows import Rows
+from graphtide.graph.communities import Hierarchy
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.records import Change, DocumentInfo, Extraction, GraphDelta
+from graphtide.graph.reports.cache import ReportRow
+from graphtide.graph.reports.subject import LEAST_SIZE, extractive, members, row, subject
+from graphtide.graph.retrieval import Filters, Question, Retrieved, Synthesis, retrieve
+from graphtide.graph.retrieval.global_search.dynamic import Selection, by_neighbourhood
+from graphtide.graph.view import LiveView
+from graphtide.streams.memory.rows import Rows
 from tests.support.extractions import unit
 from tests.support.sample_view import sample_view
 from tests.support.worlds import RandomWorld, empty_view

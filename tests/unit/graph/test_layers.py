@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from graph.layers import ChunkLayer, KnowledgeLayer, Layer, SimilarityLayer, entities_in, working_entities
-from graph.records import DocumentInfo, Extraction, Mention
-from graph.view import LiveView
+from graphtide.graph.layers import ChunkLayer, KnowledgeLayer, Layer, SimilarityLayer, entities_in, working_entities
+from graphtide.graph.records import DocumentInfo, Extraction, Mention
+from graphtide.graph.view import LiveView
 from tests.model.layers_oracle import (
     Links,
     chunk_names,

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.records import DocumentInfo
-from graph.retrieval import Filters, Question, retrieve
-from graph.retrieval.candidates import HUB, entities_of
-from graph.retrieval.nakg import Nakg, related_documents
-from graph.retrieval.nakg import documents as nakg_documents
-from graph.retrieval.nakg.clustering import ROUNDING, dbscan
-from graph.retrieval.nakg.documents import candidate_passages, documents
-from graph.retrieval.nakg.edges import connect
-from graph.retrieval.nakg.propagation import propagate
-from graph.retrieval.nakg.scoring import lexical, separated
-from graph.retrieval.seeds import find_seeds
+from graphtide.graph.records import DocumentInfo
+from graphtide.graph.retrieval import Filters, Question, retrieve
+from graphtide.graph.retrieval.nakg import Nakg, related_documents
+from graphtide.graph.retrieval.nakg import documents as nakg_documents
+from graphtide.graph.retrieval.nakg.clustering import ROUNDING, dbscan
+from graphtide.graph.retrieval.nakg.documents import candidate_passages, documents
+from graphtide.graph.retrieval.nakg.edges import connect
+from graphtide.graph.retrieval.nakg.propagation import propagate
+from graphtide.graph.retrieval.nakg.scoring import lexical, separated
+from graphtide.graph.retrieval.scoring.candidates import HUB, entities_of
+from graphtide.graph.retrieval.seeds import find_seeds
 from tests.model.dbscan_oracle import slow_dbscan
 from tests.model.nakg_oracle import slow_attention, slow_document, slow_edges, slow_propagation
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view

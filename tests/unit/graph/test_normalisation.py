@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.resolution.normalisation import normalise
+from graphtide.graph.resolution.normalisation import normalise
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from graph import pagerank
-from graph.pagerank import WalkGraph
-from graph.pagerank.types import Nodes, Scores
+from graphtide.graph import pagerank
+from graphtide.graph.pagerank import WalkGraph
+from graphtide.graph.pagerank.types import Nodes, Scores
 from tests.model.pagerank_oracle import PowerIteration
 
 Kind = Literal["pure", "compiled"]

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.relatedness import encode, pair_features
-from graph.relatedness.features import FEATURES, SCALE
-from graph.relatedness.pairs import BUCKETS, TOGETHER, Circle, Pair, Passage
-from graph.relatedness.statistics import Examples, Weights, fitted
-from graph.vector_index import Vectors
-from graph.view import LiveView
+from graphtide.graph.relatedness import encode, pair_features
+from graphtide.graph.relatedness.features import FEATURES, SCALE
+from graphtide.graph.relatedness.pairs import BUCKETS, TOGETHER, Circle, Pair, Passage
+from graphtide.graph.relatedness.statistics import Examples, Weights, fitted
+from graphtide.graph.vector_index import Vectors
+from graphtide.graph.view import LiveView
 from tests.model.relatedness_oracle import slow_examples, slow_features, slow_weights
 from tests.model.retrieval_oracle import SmallDocument, random_documents, small_view
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of

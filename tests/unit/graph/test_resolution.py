@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pytest
 
-from graph.resolution import ClusterChange, LabelView, Resolver, SameAs, blocking, normalise
-from graph.resolution.guards import conflict
-from graph.resolution.signature import sign
-from graph.resolution.similarity import cosine_milli, quantise, relate
+from graphtide.graph.resolution import ClusterChange, LabelView, Resolver, SameAs, blocking, normalise
+from graphtide.graph.resolution.cannot_link import conflict
+from graphtide.graph.resolution.label_features import sign
+from graphtide.graph.resolution.similarity import cosine_milli, quantise, relate
 from tests.bench.core_resolution import find_data, measure_pairs
 from tests.model.resolution_oracle import NaiveResolver
 

@@ -13,9 +13,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from graph.records import DocumentInfo, Extraction
-from graph.retrieval import MODES, Filters, Question, Retrieved, retrieve
-from graph.view import LiveView
+from graphtide.graph.records import DocumentInfo, Extraction
+from graphtide.graph.retrieval import MODES, Filters, Question, Retrieved, retrieve
+from graphtide.graph.view import LiveView
 from tests.model.retrieval_oracle import DIMENSIONS, SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.extractions import random_extraction, vector
 from tests.support.worlds import RandomWorld, empty_view

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from graph.retrieval import MODES, Filters, Question, Retrieved, UnknownMode, retrieve
-from graph.view import LiveView
+from graphtide.graph.retrieval import MODES, Filters, Question, Retrieved, UnknownMode, retrieve
+from graphtide.graph.view import LiveView
 from tests.model.dynagrag_oracle import slow_dynagrag
 from tests.model.nakg_oracle import slow_nakg
 from tests.model.retrieval_oracle import (

@@ -9,15 +9,23 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from graph.dates import DateRange
-from graph.retrieval import terms
-from graph.retrieval.candidates import HUB, bridges
-from graph.retrieval.evidence import Candidates, Weighting, inclusion, pairs, parts, reach, singles
-from graph.retrieval.filters import same_json
-from graph.retrieval.mmr import mmr
-from graph.retrieval.request import Question
-from graph.retrieval.seeds import find_seeds, restart
-from graph.retrieval.walk import RESTART, walk
+from graphtide.graph.dates import DateRange
+from graphtide.graph.retrieval.filters import same_json
+from graphtide.graph.retrieval.scoring import terms
+from graphtide.graph.retrieval.scoring.candidates import HUB, bridges
+from graphtide.graph.retrieval.scoring.mmr import mmr
+from graphtide.graph.retrieval.scoring.pair_scoring import (
+    Candidates,
+    Weighting,
+    inclusion,
+    pairs,
+    parts,
+    reach,
+    singles,
+)
+from graphtide.graph.retrieval.search.ppr import RESTART, walk
+from graphtide.graph.retrieval.seeds import find_seeds, restart
+from graphtide.graph.retrieval.types import Question
 from tests.model.retrieval_oracle import (
     SmallDocument,
     bag_of_words,

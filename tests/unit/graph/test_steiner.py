@@ -9,12 +9,12 @@ from itertools import combinations
 import networkx as nx
 import pytest
 
-from graph.retrieval import Filters, Question, retrieve
-from graph.retrieval.bridge import retrieve_bridge
-from graph.retrieval.recognition import recognise
-from graph.retrieval.roads import UNIT, EntityRoads
-from graph.retrieval.steiner import Bounds, Tree, steiner_tree
-from graph.view import LiveView
+from graphtide.graph.retrieval import Filters, Question, retrieve
+from graphtide.graph.retrieval.entity_linking import recognise
+from graphtide.graph.retrieval.modes.bridge import retrieve_bridge
+from graphtide.graph.retrieval.search.entity_graph import UNIT, EntityRoads
+from graphtide.graph.retrieval.search.steiner import Bounds, Tree, steiner_tree
+from graphtide.graph.view import LiveView
 from tests.model.paths_oracle import Costs, least_steiner, plain_kmb, weighted
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
 

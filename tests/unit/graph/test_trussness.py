@@ -7,9 +7,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from graph import trussness
-from graph.trussness import EdgeArray, Trussness, build, state
-from graph.trussness.pure import PureTrussness
+from graphtide.graph import trussness
+from graphtide.graph.trussness import EdgeArray, Trussness, build, state
+from graphtide.graph.trussness.pure import PureTrussness
 from tests.bench.document_stream import documents
 from tests.model.trussness_oracle import TrussnessOracle, trussness_by_networkx
 
@@ -17,7 +17,7 @@ Pair = tuple[int, int]
 Batch = tuple[set[Pair], set[Pair]]
 Build = Callable[[EdgeArray], Trussness]
 
-needs_kernel = pytest.mark.skipif(not trussness.COMPILED_AVAILABLE, reason="graph._trussness was not built")
+needs_kernel = pytest.mark.skipif(not trussness.COMPILED_AVAILABLE, reason="graphtide.graph._trussness was not built")
 
 
 def _compiled(edges: EdgeArray) -> Trussness:
@@ -26,8 +26,8 @@ def _compiled(edges: EdgeArray) -> Trussness:
 
 def _compiled_with_closing_gaps(edges: EdgeArray) -> Trussness:
     """Labels one apart: nearly every move behind an edge has to relabel first."""
-    from graph._trussness import Kernel
-    from graph.trussness.compiled import CompiledTrussness
+    from graphtide.graph._trussness import Kernel
+    from graphtide.graph.trussness.compiled import CompiledTrussness
 
     tight = CompiledTrussness.__new__(CompiledTrussness)
     tight.adopt(Kernel(edges, stride=1))

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.consolidation import Consolidator
-from graph.dates import Span, span
-from graph.digest import digest
-from graph.records import Change, DocumentInfo, Extraction, Unit
-from graph.retrieval import MODES, Filters, Question, retrieve
-from graph.validity.predicates import DEFAULT, Family, SingleValued, normal, parse_families
-from graph.validity.reading import Held, Validity
-from graph.validity.timeline import Claim, standing
-from graph.view import LiveView
-from streams.messages import unit_key
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.dates import Span, span
+from graphtide.graph.digest import digest
+from graphtide.graph.records import Change, DocumentInfo, Extraction, Unit
+from graphtide.graph.retrieval import MODES, Filters, Question, retrieve
+from graphtide.graph.validity.intervals import Held, Validity
+from graphtide.graph.validity.predicates import DEFAULT, Family, SingleValued, normal, parse_families
+from graphtide.graph.validity.timeline import Claim, standing
+from graphtide.graph.view import LiveView
+from graphtide.streams.messages import unit_key
 from tests.model.validity_oracle import DAY_US, over_on
 from tests.support.extractions import unit, vector
 from tests.support.worlds import empty_view

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from graph.vector_sum import SCALE, VectorSum, mean_of_means
+from graphtide.graph.vector_sum import SCALE, VectorSum, mean_of_means
 
 DIMENSIONS = 3
 coordinates = st.floats(width=16, allow_nan=False, allow_infinity=False)

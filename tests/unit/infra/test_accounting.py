@@ -9,17 +9,17 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from graph.tokens import count_tokens
-from infra.models.accounting import Accounts, Price, Rules
-from infra.models.expectations import EXTRACTION_RATIO, HEADING_TOKENS
-from infra.models.limits import Limits
-from infra.models.openai_chat import ChatEndpoint, Message, OpenAIChat
-from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
-from infra.models.replies import MOST_TOKENS
-from infra.models.schemas import Schema
-from infra.models.tally import Tally
-from streams.errors import Broken, Exhausted, GraphtideError
-from streams.spending import NANO, Bill, Budget, Payer, Spent, Stage, paid_by
+from graphtide.graph.token_count import count_tokens
+from graphtide.infra.models.limits.rate_limiter import Limits
+from graphtide.infra.models.openai.chat import ChatEndpoint, Message, OpenAIChat
+from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
+from graphtide.infra.models.replies.json_replies import MOST_TOKENS
+from graphtide.infra.models.replies.schemas import Schema
+from graphtide.infra.models.usage.accounting import Accounts, Price, Rules
+from graphtide.infra.models.usage.counters import Tally
+from graphtide.infra.models.usage.expectations import EXTRACTION_RATIO, HEADING_TOKENS
+from graphtide.streams.errors import Broken, Exhausted, GraphtideError
+from graphtide.streams.usage import NANO, Bill, Budget, Payer, Spent, Stage, paid_by
 from tests.support import llm_faults as fake
 from tests.support import openai_server as embedding
 from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status

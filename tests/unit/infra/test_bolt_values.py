@@ -11,16 +11,16 @@ import pytest
 from neo4j import AsyncGraphDatabase
 from neo4j import exceptions as driver
 
-from infra.bolt import BoltAddress
-from infra.bolt.administration import prepare
-from infra.bolt.codec import digest_key, from_bytes, in_order, to_bytes, to_vector
-from infra.bolt.cypher import Dialect
-from infra.bolt.database import BoltDatabase, Transaction, check_storage_mode, driver_options, portions
-from infra.bolt.failures import DRIVER_ERRORS, TABLE, failure
-from infra.bolt.heads import _parts
-from infra.export.bolt_source import BoltSource
-from streams.errors import Broken, Retryable
-from streams.memory.rows import Rows
+from graphtide.infra.bolt import BoltAddress
+from graphtide.infra.bolt.codec import digest_key, from_bytes, in_order, to_bytes, to_vector
+from graphtide.infra.bolt.cypher import Dialect
+from graphtide.infra.bolt.database import BoltDatabase, Transaction, check_storage_mode, driver_options, portions
+from graphtide.infra.bolt.errors import DRIVER_ERRORS, TABLE, failure
+from graphtide.infra.bolt.generations import _parts
+from graphtide.infra.bolt.schema import prepare
+from graphtide.infra.export.bolt_source import BoltSource
+from graphtide.streams.errors import Broken, Retryable
+from graphtide.streams.memory.rows import Rows
 from tests.support.records import Walk, plain
 
 DRIVER_CLASSES = [
@@ -33,7 +33,7 @@ DRIVER_CLASSES = [
 @pytest.mark.parametrize("error_class", DRIVER_CLASSES, ids=lambda one: one.__name__)
 def test_every_error_of_the_driver_is_in_the_table(error_class: type[Exception]) -> None:
     """A class that a new version of the driver brings along is noticed here: somebody has to decide about it."""
-    assert error_class in TABLE, f"decide what {error_class.__name__} means, in infra/bolt/failures.py"
+    assert error_class in TABLE, f"decide what {error_class.__name__} means, in infra/bolt/errors.py"
     assert issubclass(error_class, DRIVER_ERRORS)
 
 
@@ -69,7 +69,7 @@ def test_schema_and_export_wait_for_a_name_that_nobody_resolves() -> None:
 
 async def test_database_whose_name_nobody_resolves_is_one_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name comes and goes with the server in a cluster: connecting, writing and reading in a thread wait for it."""
-    monkeypatch.setattr("infra.bolt.database.FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr("graphtide.infra.bolt.database.FIRST_WAIT_S", 0.0)
     address = BoltAddress("bolt://graph-database.invalid:7687")
     with pytest.raises(Retryable, match="Cannot resolve"):
         await BoltDatabase.connect(address)
@@ -141,7 +141,7 @@ def test_digest_keys_differ_when_the_parts_do() -> None:
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_parts_of_a_snapshot_fold_to_it(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However small they are, a chunk's mentions stay together, and the whole is what was cut."""
-    monkeypatch.setattr("infra.bolt.heads.BUILD_ROWS", size)
+    monkeypatch.setattr("graphtide.infra.bolt.generations.BUILD_ROWS", size)
     rng = Random(size)
     walk, fold, again = Walk(rng), Rows("g"), Rows("g")
     for _ in range(30):

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import pytest
 
-from infra.models.citations import CheckedAnswer
-from infra.models.prompts import code_for, load
-from infra.models.spans import Quotable
+from graphtide.infra.models.prompts.templates import code_for, load
+from graphtide.infra.models.replies.citation_checker import CheckedAnswer
+from graphtide.infra.models.replies.quote_matching import Quotable
 
 CASES = {
     "It opened in 1961 [1].": ("It opened in 1961 [1].", (0,)),
@@ -102,7 +102,7 @@ class Foreseen:
 def test_code_occurs_in_no_text_even_in_one_that_foresaw_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mark around a text cannot be closed by the text; the same texts have the same mark."""
     assert code_for(["a", "b"]) == code_for(["a", "b"]) != code_for(["a", "c"])
-    monkeypatch.setattr("infra.models.prompts.sha256", Foreseen)
+    monkeypatch.setattr("graphtide.infra.models.prompts.templates.sha256", Foreseen)
     assert code_for(["a", "b"]) == "00" * 6
     assert code_for(["a", "foreseen </document-000000000000>"]) == "01" * 6
 

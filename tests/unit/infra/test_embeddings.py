@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.limits import Limits
-from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
-from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
-from infra.models.retry_after import MAX_WAIT_S, retry_after_s
-from streams.errors import Broken, Rejected, Retryable
+from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
+from graphtide.infra.models.limits.rate_limiter import Limits
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
+from graphtide.infra.models.openai.retry_after import MAX_WAIT_S, retry_after_s
+from graphtide.streams.errors import Broken, Rejected, Retryable
 from tests.support import openai_server as fake
 from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status
 from tests.support.openai_server import OpenAIServer, vector_of
@@ -66,7 +66,7 @@ def test_hashing_embedder_gives_the_same_bits_in_another_process() -> None:
     """Vectors enter the digest, so they may depend on neither the process nor its hash seed."""
     text = "Ange\u0301la and the drill \U0001f9ca"
     code = (
-        "import asyncio; from infra.models.hashing_embeddings import HashingEmbedder as H; "
+        "import asyncio; from graphtide.infra.models.local.hashing_embedder import HashingEmbedder as H; "
         f"print(asyncio.run(H().embed([{text!r}])).tobytes().hex())"
     )
     elsewhere = subprocess.run(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infra.faust.app import extraction_app
-from infra.kafka.address import KafkaAddress
+from graphtide.infra.faust.app import extraction_app
+from graphtide.infra.kafka.address import KafkaAddress
 
 
 def test_faust_keeps_its_files_in_the_folder_it_is_given(tmp_path: Path) -> None:

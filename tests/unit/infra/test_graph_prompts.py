@@ -6,9 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from infra.models.graph_prompts import ANSWER, ANSWER_PART, REPORT, Kind, load_prompts, prompts_by_graph
-from infra.models.prompts import words_of
-from streams.errors import Broken
+from graphtide.infra.models.prompts.graph_prompts import (
+    ANSWER,
+    ANSWER_PART,
+    REPORT,
+    Kind,
+    load_prompts,
+    prompts_by_graph,
+)
+from graphtide.infra.models.prompts.templates import words_of
+from graphtide.streams.errors import Broken
 
 OWN = "Read what stands in <document-…>. Give entities and relations with evidence, at most {most_entities}.{guidance}"
 

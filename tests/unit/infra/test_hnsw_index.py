@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graph.locking import ReadersWriterLock
-from graph.vector_index import PADDING, ExactIndex, Ids, Vectors, unit_rows
-from infra.hnsw import HnswIndex, HnswParameters
-from infra.hnsw.generation import HnswGeneration
-from infra.hnsw.rebuild import Rebuild
+from graphtide.graph.rwlock import ReadersWriterLock
+from graphtide.graph.vector_index import PADDING, ExactIndex, Ids, Vectors, unit_rows
+from graphtide.infra.hnsw import HnswIndex, HnswParameters
+from graphtide.infra.hnsw.generation import HnswGeneration
+from graphtide.infra.hnsw.rebuild import Rebuild
 
 DIMENSIONS = 16
 SMALL = HnswParameters(exact_below=100, dead_share=0.3)

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graph.vector_index import Vectors
-from infra.hnsw import HnswIndex, HnswParameters, IndexDamaged, IndexNotSaved
-from infra.hnsw.generation import HnswGeneration
-from infra.hnsw.snapshot import MANIFEST
+from graphtide.graph.vector_index import Vectors
+from graphtide.infra.hnsw import HnswIndex, HnswParameters, IndexDamaged, IndexNotSaved
+from graphtide.infra.hnsw.generation import HnswGeneration
+from graphtide.infra.hnsw.snapshot import MANIFEST
 
 DIMENSIONS = 16
 GRAPH, EXACT = HnswParameters(exact_below=50), HnswParameters(exact_below=5000)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from infra.models.openai_chat import ChatEndpoint, OpenAIChat
-from infra.models.openai_judge import OpenAIJudge
+from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
+from graphtide.infra.models.openai.judge import OpenAIJudge
 from tests.support.endpoints import status
 from tests.support.llm_server import LlmServer, Seen
 

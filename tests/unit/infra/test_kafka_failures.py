@@ -7,9 +7,9 @@ import inspect
 import pytest
 from aiokafka import errors as kafka
 
-from infra.kafka.address import KafkaAddress
-from infra.kafka.failures import LATER, NEVER, STOP, failure
-from streams.errors import Broken, Rejected, Retryable
+from graphtide.infra.kafka.address import KafkaAddress
+from graphtide.infra.kafka.errors import LATER, NEVER, STOP, failure
+from graphtide.streams.errors import Broken, Rejected, Retryable
 
 OURS = set(LATER) | set(NEVER) | set(STOP)
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from infra.models.limits import Allowance, Gate, Limits, Timing
-from streams.errors import Exhausted, Rejected, Retryable
+from graphtide.infra.models.limits.rate_limiter import Allowance, Gate, Limits, Timing
+from graphtide.streams.errors import Exhausted, Rejected, Retryable
 
 
 class Time:

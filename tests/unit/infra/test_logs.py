@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 from pydantic import SecretStr
 
-from infra.logs import configure, secrets_of
-from infra.settings import Settings
+from graphtide.infra.observability.logging_config import configure, secrets_of
+from graphtide.infra.settings import Settings
 
 
 @pytest.fixture(autouse=True)

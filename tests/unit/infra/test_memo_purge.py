@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 
-from graph.records import DocumentInfo, Extraction
-from infra.models.chunking import SemanticChunker
-from infra.models.extraction_memo import MemoisedExtractor
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.memo import MemoisedEmbedder, MemoryVectorStore
-from infra.models.memo_purge import live_keys, purge_memos
-from infra.models.offline_extraction import OfflineExtractor
-from streams.extraction import Caps, Models, extract
-from streams.messages import DocumentMessage
-from streams.models import Found
-from streams.spending import Payer, paid_by
+from graphtide.graph.records import DocumentInfo, Extraction
+from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
+from graphtide.infra.models.cache.extractions import MemoisedExtractor
+from graphtide.infra.models.cache.purge import live_keys, purge_memos
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.messages import DocumentMessage
+from graphtide.streams.model_ports import Found
+from graphtide.streams.usage import Payer, paid_by
 
 CURIE = "Marie Curie discovered polonium in Paris in 1898. She was born in Warsaw."
 NOBEL = "Alfred Nobel invented dynamite. He lived in Sanremo."

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from infra.metrics import ENDS, Metrics
-from infra.models.accounting import Accounts, Tokens
-from infra.models.tally import REASONS, Tally
-from streams.ports import State
-from streams.spending import Payer, Stage, paid_by
+from graphtide.infra.models.usage.accounting import Accounts, Tokens
+from graphtide.infra.models.usage.counters import REASONS, Tally
+from graphtide.infra.observability.metrics.stages import ENDS, Metrics
+from graphtide.streams.ports import State
+from graphtide.streams.usage import Payer, Stage, paid_by
 
 
 def lines(registry: CollectorRegistry) -> set[str]:

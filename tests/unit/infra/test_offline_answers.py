@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from infra.models.offline_answers import NOTHING_FITS, ExtractiveGenerator
-from streams.models import ContextPassage
+from graphtide.infra.models.local.generator import NOTHING_FITS, ExtractiveGenerator
+from graphtide.streams.model_ports import ContextPassage
 
 NOTE = ContextPassage(
     "# Boiler\n\nThe boiler was replaced in March. Ana Ruiz signed the contract for the boiler. "

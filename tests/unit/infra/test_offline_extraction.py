@@ -8,12 +8,12 @@ import time
 
 import pytest
 
-from infra.models.offline.dates import measures_in
-from infra.models.offline.naming import type_of
-from infra.models.offline.text import MAX_TOKENS, sentences_of
-from infra.models.offline_extraction import extract
-from services.sample import documents, first_editions, later_changes, questions
-from streams.models import Found
+from graphtide.infra.models.local.english.dates import measures_in
+from graphtide.infra.models.local.english.naming import type_of
+from graphtide.infra.models.local.english.text import MAX_TOKENS, sentences_of
+from graphtide.infra.models.local.extractor import extract
+from graphtide.services.demo.sample import documents, first_editions, later_changes, questions
+from graphtide.streams.model_ports import Found
 
 
 def statements(found: Found) -> set[tuple[str, str, str]]:

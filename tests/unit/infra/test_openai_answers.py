@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from infra.models.limits import Limits
-from infra.models.openai_answers import CUT_OFF, OpenAIGenerator
-from infra.models.openai_chat import ChatEndpoint, OpenAIChat
-from infra.models.openai_extraction import OpenAIExtractor
-from infra.models.prompts import NOTHING_FITS
-from streams.errors import Retryable
-from streams.models import ContextPassage, Generated
+from graphtide.infra.models.limits.rate_limiter import Limits
+from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
+from graphtide.infra.models.openai.extractor import OpenAIExtractor
+from graphtide.infra.models.openai.generator import CUT_OFF, OpenAIGenerator
+from graphtide.infra.models.prompts.templates import NOTHING_FITS
+from graphtide.streams.errors import Retryable
+from graphtide.streams.model_ports import ContextPassage, Generated
 from tests.support import llm_faults as fake
 from tests.support.endpoints import DROPPED, NOT_JSON, Fault, status
 from tests.support.llm_server import LlmServer, Seen
@@ -128,7 +128,7 @@ async def test_answer_ends_its_call_when_the_reader_leaves(server: LlmServer) ->
 
 async def test_answer_goes_in_front_of_documents_that_wait(server: LlmServer) -> None:
     """One place, one document under way, two waiting: the question is next."""
-    from infra.models.limits import Limits
+    from graphtide.infra.models.limits.rate_limiter import Limits
 
     chat = OpenAIChat(ChatEndpoint(server.base_url, "m", limits=Limits(1)))
     extractor, generator = OpenAIExtractor(chat), OpenAIGenerator(chat)

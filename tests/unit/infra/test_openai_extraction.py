@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from infra.models.accounting import Accounts
-from infra.models.extraction_answer import MOST_ENTITIES, SCHEMA
-from infra.models.extraction_memo import MemoisedExtractor
-from infra.models.memo import MemoryVectorStore
-from infra.models.openai_chat import ChatEndpoint, OpenAIChat
-from infra.models.openai_extraction import OpenAIExtractor
-from infra.models.tally import Tally
-from infra.sqlite import Database, SqliteVectorStore
-from streams.errors import Rejected, Retryable
-from streams.models import Found, FoundEntity, FoundRelation
+from graphtide.infra.models.cache.embeddings import MemoryVectorStore
+from graphtide.infra.models.cache.extractions import MemoisedExtractor
+from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
+from graphtide.infra.models.openai.extractor import OpenAIExtractor
+from graphtide.infra.models.replies.extraction_parser import MOST_ENTITIES, SCHEMA
+from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.counters import Tally
+from graphtide.infra.sqlite import Database, SqliteVectorStore
+from graphtide.streams.errors import Rejected, Retryable
+from graphtide.streams.model_ports import Found, FoundEntity, FoundRelation
 from tests.support import llm_faults as fake
 from tests.support.bench_data import ROOT
 from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status

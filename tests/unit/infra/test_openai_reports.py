@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from graph.reporting import ChildReport, Finding, Report, Subject, extractive
-from graph.shelf import ReportFinding
-from infra.models.graph_prompts import REPORT, ByGraph, prompts_by_graph
-from infra.models.memo import MemoryVectorStore
-from infra.models.openai_chat import ChatEndpoint, OpenAIChat
-from infra.models.openai_ratings import UNRATED, OpenAIRater
-from infra.models.openai_reports import OpenAIReporter
-from infra.models.prompts import Prompt
-from infra.models.report_memo import MemoisedReporter
-from streams.errors import Retryable
-from streams.models import Rater
-from streams.spending import Payer, paid_by
+from graphtide.graph.reports.cache import ReportFinding
+from graphtide.graph.reports.subject import ChildReport, Finding, Report, Subject, extractive
+from graphtide.infra.models.cache.embeddings import MemoryVectorStore
+from graphtide.infra.models.cache.reports import MemoisedReporter
+from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
+from graphtide.infra.models.openai.rater import UNRATED, OpenAIRater
+from graphtide.infra.models.openai.reporter import OpenAIReporter
+from graphtide.infra.models.prompts.graph_prompts import REPORT, ByGraph, prompts_by_graph
+from graphtide.infra.models.prompts.templates import Prompt
+from graphtide.streams.errors import Retryable
+from graphtide.streams.model_ports import Rater
+from graphtide.streams.usage import Payer, paid_by
 from tests.support.endpoints import status
 from tests.support.llm_server import LlmServer, Seen
 

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from graph.describing import MOST_TOKENS, Description, Profile, Sentence, quoted
-from graph.tokens import count_tokens
-from infra.models.memo import MemoryVectorStore
-from infra.models.openai_chat import ChatEndpoint, OpenAIChat
-from infra.models.openai_summaries import OpenAISummarizer
-from infra.models.summary_memo import MemoisedSummarizer
-from streams.errors import Retryable
+from graphtide.graph.entity_descriptions import MOST_TOKENS, Description, Profile, Sentence, quoted
+from graphtide.graph.token_count import count_tokens
+from graphtide.infra.models.cache.embeddings import MemoryVectorStore
+from graphtide.infra.models.cache.summaries import MemoisedSummarizer
+from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
+from graphtide.infra.models.openai.summarizer import OpenAISummarizer
+from graphtide.streams.errors import Retryable
 from tests.support.endpoints import status
 from tests.support.llm_server import LlmServer
 

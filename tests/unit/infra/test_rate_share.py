@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from infra.models.limits import Gate, Limits, Timing
-from infra.models.rate_share import LOOK_EVERY_S, QUIET_LOOKS, RateShare
+from graphtide.infra.models.limits.rate_limiter import Gate, Limits, Timing
+from graphtide.infra.models.limits.shared_rate import LOOK_EVERY_S, QUIET_LOOKS, RateShare
 
 PER_MINUTE = 120
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from infra.repetitions import EVERY_S, MOST, Repetitions
+from graphtide.infra.observability.log_dedup import EVERY_S, MOST, Repetitions
 
 
 def said(filter_: Repetitions, at_s: float, text: str, name: str = "aiokafka") -> str | None:

@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from infra.models.extraction_answer import read
-from infra.models.extraction_memo import MemoisedExtractor
-from infra.models.memo import MemoryVectorStore
-from infra.models.offline_extraction import OfflineExtractor
-from infra.models.openai_answers import OpenAIGenerator
-from infra.models.openai_chat import ChatEndpoint, Message, OpenAIChat
-from infra.models.openai_reports import SCHEMA
-from infra.models.replies import Pieces, object_of
-from streams.models import ContextPassage
+from graphtide.infra.models.cache.embeddings import MemoryVectorStore
+from graphtide.infra.models.cache.extractions import MemoisedExtractor
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.openai.chat import ChatEndpoint, Message, OpenAIChat
+from graphtide.infra.models.openai.generator import OpenAIGenerator
+from graphtide.infra.models.openai.reporter import SCHEMA
+from graphtide.infra.models.replies.extraction_parser import read
+from graphtide.infra.models.replies.json_replies import Pieces, object_of
+from graphtide.streams.model_ports import ContextPassage
 from tests.support.llm_server import LlmServer
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.settings import PREFIX, Settings, SettingsError, load_settings, unknown_variables
-from services.protocol.limits import Limits
+from graphtide.infra.settings import PREFIX, Settings, SettingsError, load_settings, unknown_variables
+from graphtide.services.api.schema.limits import Limits
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from infra.settings import Settings
+from graphtide.infra.settings import Settings
 
 PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
 ROW = re.compile(r"^\| `(\w+)` \| (\S+) \|", re.MULTILINE)

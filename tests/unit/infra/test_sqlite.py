@@ -13,14 +13,14 @@ from random import Random
 
 import pytest
 
-import infra.sqlite.connection
-from infra.sqlite import Database, SqliteBackend, SqliteVectorStore, memo
-from infra.sqlite.connection import SCHEMA_VERSION
-from infra.sqlite.failures import failure
-from infra.sqlite.folder import DATABASE
-from streams.errors import Broken, Rejected, Retryable
-from streams.memory.rows import Rows
-from streams.ports import Commit, GraphCommit, Outcome, Position, Record, ReportRow, State, Watermark
+import graphtide.infra.sqlite.connection
+from graphtide.infra.sqlite import Database, SqliteBackend, SqliteVectorStore, memo
+from graphtide.infra.sqlite.connection import SCHEMA_VERSION
+from graphtide.infra.sqlite.errors import failure
+from graphtide.infra.sqlite.folder_lock import DATABASE
+from graphtide.streams.errors import Broken, Rejected, Retryable
+from graphtide.streams.memory.rows import Rows
+from graphtide.streams.ports import Commit, GraphCommit, Outcome, Position, Record, ReportRow, State, Watermark
 from tests.support.records import Walk, document_delta, plain
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -51,7 +51,7 @@ async def test_file_is_in_wal_mode_and_fully_synchronous(backend: SqliteBackend,
 async def test_folder_is_refused_when_another_process_holds_it(backend: SqliteBackend, tmp_path: Path) -> None:
     """The message names the folder and the holder; within the process it is refused as well."""
     script = (
-        "import asyncio, sys; from pathlib import Path; from infra.sqlite import SqliteBackend\n"
+        "import asyncio, sys; from pathlib import Path; from graphtide.infra.sqlite import SqliteBackend\n"
         "asyncio.run(SqliteBackend.open(Path(sys.argv[1])))"
     )
     other = await asyncio.create_subprocess_exec(
@@ -312,7 +312,7 @@ async def test_relations_can_be_read_with_a_shell(backend: SqliteBackend) -> Non
 async def test_no_statement_reads_a_whole_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything the ports ever ask goes through an index, so its cost does not grow with what is stored."""
     asked: set[str] = set()
-    connect = infra.sqlite.connection._connect
+    connect = graphtide.infra.sqlite.connection._connect
 
     def traced(path: Path, cache_kib: int) -> sqlite3.Connection:
         connection = connect(path, cache_kib)
@@ -321,7 +321,7 @@ async def test_no_statement_reads_a_whole_table(tmp_path: Path, monkeypatch: pyt
 
     backend = await SqliteBackend.open(tmp_path)
     await backend.close()
-    monkeypatch.setattr(infra.sqlite.connection, "_connect", traced)
+    monkeypatch.setattr(graphtide.infra.sqlite.connection, "_connect", traced)
     backend = await SqliteBackend.open(tmp_path)
     rng, store, ledger = Random(2), backend.store, backend.ledger
     walk, held = Walk(rng), await store.claim(0)

@@ -11,12 +11,23 @@ from collections.abc import AsyncGenerator, Iterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from infra.settings import Settings, SettingsError, load_settings
-from infra.trace_outlet import QUEUED, Fates
-from infra.tracing import CLOSE_S, MOST_HEADER_BYTES, OtlpTracer
-from services.tracing import traced
-from streams.errors import Broken, Rejected
-from streams.tracing import SILENCE, Headers, carried, carried_on, ending, installed, received, span, told, trace_id
+from graphtide.infra.observability.span_exporter import QUEUED, Fates
+from graphtide.infra.observability.tracing import CLOSE_S, MOST_HEADER_BYTES, OtlpTracer
+from graphtide.infra.settings import Settings, SettingsError, load_settings
+from graphtide.services.tracing import traced
+from graphtide.streams.errors import Broken, Rejected
+from graphtide.streams.tracing import (
+    SILENCE,
+    Headers,
+    carried,
+    carried_on,
+    ending,
+    installed,
+    received,
+    span,
+    told,
+    trace_id,
+)
 from tests.support.collector import Collector
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -152,7 +163,7 @@ def fates(registry: CollectorRegistry) -> dict[str, float]:
 
 async def test_missing_package_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     """An endpoint without the extra is refused before anything runs."""
-    monkeypatch.delitem(sys.modules, "infra.tracing")
+    monkeypatch.delitem(sys.modules, "graphtide.infra.observability.tracing")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(Broken, match=r"opentelemetry\.sdk\.trace is not installed: pip install 'graphtide\[tracing\]'"):
         async with traced(Settings(otlp_endpoint="http://127.0.0.1:9"), "test"):

@@ -9,13 +9,13 @@ from google.protobuf.json_format import ParseDict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.protocol import graphtide_pb2 as pb
-from services.protocol.documents import document_of, read_document, read_lines, read_list
-from services.protocol.envelope import document_id, graph_name
-from services.protocol.limits import Limits
-from services.rpc.conversion import document_value
-from streams.errors import Invalid, QueryError
-from streams.messages import decode_document
+from graphtide.services.api.grpc.conversion import document_value
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.services.api.schema.documents import document_of, read_document, read_lines, read_list
+from graphtide.services.api.schema.envelope import document_id, graph_name
+from graphtide.services.api.schema.limits import Limits
+from graphtide.streams.errors import Invalid, QueryError
+from graphtide.streams.messages import decode_document
 
 LIMITS = Limits()
 

@@ -19,29 +19,8 @@ import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from graph.records import DocumentInfo
-from services.application import (
-    Answer,
-    Ask,
-    CommunityReport,
-    Digest,
-    DocumentStatus,
-    EntityStatus,
-    Filters,
-    GraphStats,
-    LetterList,
-    LetterStatus,
-    Purged,
-    Rebuilt,
-    RelatedDocuments,
-    Verification,
-)
-from services.cluster.remote import RemoteApplication
-from services.protocol import graphtide_pb2 as pb
-from services.protocol.documents import document_of
-from services.protocol.limits import Limits
-from services.protocol.questions import question_of
-from services.rpc.conversion import (
+from graphtide.graph.records import DocumentInfo
+from graphtide.services.api.grpc.conversion import (
     answer_message,
     digest_message,
     document_value,
@@ -58,8 +37,29 @@ from services.rpc.conversion import (
     status_message,
     verification_message,
 )
-from services.rpc.decoding import answer_of, value_of
-from streams.messages import DocumentMessage, GivenEntity, GivenFact, metadata_pairs
+from graphtide.services.api.grpc.decoding import answer_of, value_of
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.services.api.schema.documents import document_of
+from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.questions import question_of
+from graphtide.services.application import (
+    Answer,
+    Ask,
+    CommunityReport,
+    Digest,
+    DocumentStatus,
+    EntityStatus,
+    Filters,
+    GraphStats,
+    LetterList,
+    LetterStatus,
+    Purged,
+    Rebuilt,
+    RelatedDocuments,
+    Verification,
+)
+from graphtide.services.cluster.remote_application import RemoteApplication
+from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact, metadata_pairs
 
 FREE = "google.protobuf.Struct"
 ONE_OF_ITS_KIND = {

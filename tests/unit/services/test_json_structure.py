@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from services.protocol import json_structure
-from services.protocol.json_structure import check_value_count, elements
-from services.protocol.statuses import TooLarge
+from graphtide.services.api.schema import json_structure
+from graphtide.services.api.schema.errors import TooLarge
+from graphtide.services.api.schema.json_structure import check_value_count, elements
 
 _STRINGS = ("", "a,b", "[{", '"', "\\", '\\",', "ä", "]}", 'x\\\\"', "\n")
 

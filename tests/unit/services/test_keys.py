@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from services.access.exposure import key_file
-from services.access.keys import KeyRing, new_key, read_keys
-from services.access.policy import Quota
-from services.cli import keys
-from services.cli.exits import CommandError
-from streams.errors import Broken
+from graphtide.services.access.bind_policy import key_file
+from graphtide.services.access.keys import KeyRing, new_key, read_keys
+from graphtide.services.access.policy import Quota
+from graphtide.services.cli import key_editor as keys
+from graphtide.services.cli.exit_codes import CommandError
+from graphtide.streams.errors import Broken
 from tests.support.guarded import KeyFile
 
 WANTED = keys.Wanted("ingest", ("notes", "team-*"), ("read", "write"), 30.0, 5.0, 1000)

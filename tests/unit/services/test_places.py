@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from services.access.places import FairPlaces
-from streams.errors import Overloaded
+from graphtide.services.access.places import FairPlaces
+from graphtide.streams.errors import Overloaded
 
 
 def fill(places: FairPlaces, name: str, held: contextlib.ExitStack) -> int:

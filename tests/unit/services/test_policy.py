@@ -9,12 +9,12 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from services.access.buckets import Buckets
-from services.access.credentials import Caller, Credential, call_metadata, credential_in
-from services.access.gate import Fairness, Gate, network_of
-from services.access.policy import ANYONE, STRANGER, Action, Principal, refusal, visible
-from services.protocol.statuses import Forbidden, Unauthenticated
-from streams.errors import Overloaded
+from graphtide.services.access.credentials import Caller, Credential, call_metadata, credential_in
+from graphtide.services.access.gate import Fairness, Gate, network_of
+from graphtide.services.access.policy import ANYONE, STRANGER, Action, Principal, refusal, visible
+from graphtide.services.access.token_bucket import Buckets
+from graphtide.services.api.schema.errors import Forbidden, Unauthenticated
+from graphtide.streams.errors import Overloaded
 
 READER = Principal("reader", ("notes", "team-*"), frozenset({Action.READ}))
 WRITER = Principal("writer", ("notes",), frozenset({Action.WRITE}))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from services.cli.client import Client, Json
-from services.cli.publishing import Outcome, wait_for_all
+from graphtide.services.cli.client import Client, Json
+from graphtide.services.cli.publish import Outcome, wait_for_all
 
 
 class _Slow:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from services.shared_reads import SharedReads
+from graphtide.services.inspection.shared_reads import SharedReads
 
 
 async def test_a_hundred_callers_share_one_computation_and_the_next_starts_another() -> None:

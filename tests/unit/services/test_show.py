@@ -6,8 +6,8 @@ import io
 
 from rich.console import Console
 
-from services.cli import show
-from services.cli.client import Json
+from graphtide.services.cli import render as show
+from graphtide.services.cli.client import Json
 
 
 def _shown(body: Json) -> str:

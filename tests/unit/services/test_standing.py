@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from services.access.gate import Gate
-from services.cli import show
-from services.cli.standing import explained, outlook
+from graphtide.services.access.gate import Gate
+from graphtide.services.cli import render as show
+from graphtide.services.cli.status import explained, outlook
 
 PARTS = {"extract": "running", "kafka": "did not answer within 2 s", "views": "well", "novel": "is out of ink"}
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import grpc
 import pytest
 
-from services.protocol.disclosure import ADDRESSES_SHOWN
-from services.protocol.statuses import (
+from graphtide.services.api.schema.disclosure import ADDRESSES_SHOWN
+from graphtide.services.api.schema.errors import (
     STATUSES,
     UNSAID_S,
     AllRejected,
@@ -22,7 +22,7 @@ from services.protocol.statuses import (
     retry_after_s,
     status_of,
 )
-from streams.errors import Fenced, GraphtideError, Invalid, NotFound, Overloaded, Retryable
+from graphtide.streams.errors import Fenced, GraphtideError, Invalid, NotFound, Overloaded, Retryable
 
 
 def error_classes(root: type[GraphtideError] = GraphtideError) -> Iterator[type[GraphtideError]]:

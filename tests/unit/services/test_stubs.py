@@ -6,11 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from services.protocol.generate import PROTO, ROOT, STUBS, generate
+from graphtide.services.api.schema.generate import PROTO, ROOT, STUBS, generate
 
 
 def test_stubs_are_current(tmp_path: Path) -> None:
-    """Generated again, they are the same to the byte; if not: python -m services.protocol.generate."""
+    """Generated again, they are the same to the byte; if not: python -m graphtide.services.api.schema.generate."""
     generate(tmp_path)
     for name in STUBS:
         place = PROTO.with_name(name)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from graph.retrieval import Synthesis
-from graph.tokens import count_tokens
-from infra.models.offline_answers import NOTHING_FITS, ExtractiveGenerator
-from services.application import Usage
-from services.synthesis import Material, Written, grouped, packed, write, written
-from streams.errors import Retryable
-from streams.models import ContextPart, ContextPassage, Generated, PartAnswer, citable
+from graphtide.graph.retrieval import Synthesis
+from graphtide.graph.token_count import count_tokens
+from graphtide.infra.models.local.generator import NOTHING_FITS, ExtractiveGenerator
+from graphtide.services.application import Usage
+from graphtide.services.query.generate import Material, Written, grouped, packed, write, written
+from graphtide.streams.errors import Retryable
+from graphtide.streams.model_ports import ContextPart, ContextPassage, Generated, PartAnswer, citable
 
 
 def passage(name: str, text: str = "") -> ContextPassage:

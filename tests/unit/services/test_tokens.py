@@ -16,11 +16,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from services.access.keys import KEY_NAME
-from services.access.policy import Action
-from services.access.tokens import TokenRules, TokenVerifier
-from services.protocol.statuses import Unauthenticated
-from streams.errors import Broken
+from graphtide.services.access.keys import KEY_NAME
+from graphtide.services.access.policy import Action
+from graphtide.services.access.tokens import TokenRules, TokenVerifier
+from graphtide.services.api.schema.errors import Unauthenticated
+from graphtide.streams.errors import Broken
 from tests.support.guarded import AUDIENCE, ISSUER, public_pem, rules, token
 
 NOW = int(time.time())

@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graph.consolidation import Consolidator
-from graph.digest import canonical_lines
-from graph.records import Change, Extraction, GraphDelta
-from infra.sqlite import SqliteBackend
-from streams.consolidate import STAGE, ConsolidateSettings, ConsolidateStage
-from streams.errors import Fenced, Retryable
-from streams.followers import Views
-from streams.messages import DEAD_LETTERS, EXTRACTIONS, DeadLetter, ExtractionMessage
-from streams.ports import Commit, Position, Record, State, Watermark
-from streams.recounting import recount
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.digest import canonical_lines
+from graphtide.graph.records import Change, Extraction, GraphDelta
+from graphtide.infra.sqlite import SqliteBackend
+from graphtide.streams.consolidate.stage import STAGE, ConsolidateSettings, ConsolidateStage
+from graphtide.streams.consolidate.verification import recount
+from graphtide.streams.errors import Fenced, Retryable
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.messages import DEAD_LETTERS, EXTRACTIONS, DeadLetter, ExtractionMessage
+from graphtide.streams.ports import Commit, Position, Record, State, Watermark
 from tests.model.graph_oracle import GraphOracle
 from tests.support.backends import NAMES, Backend, Clock, opened
 from tests.support.extractions import random_extraction

@@ -11,19 +11,20 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from graph.consolidation import Consolidator
-from graph.digest import canonical_lines
-from graph.records import Change, GraphDelta
-from streams import announcing, delta_follower
-from streams.announcing import briefly, wholly
-from streams.delta_follower import DeltaFollower
-from streams.errors import Rejected
-from streams.followers import Views
-from streams.memory import MemoryBackend, MemoryOutbox
-from streams.messages import DELTAS, DeltaNotice
-from streams.ports import Commit, Consumer, Delivered, GraphCommit, Position, Record
-from streams.retrying import supervise
-from streams.upkeep import Kind, Reply
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.digest import canonical_lines
+from graphtide.graph.records import Change, GraphDelta
+from graphtide.streams.consolidate.maintenance_requests import Kind, Reply
+from graphtide.streams.errors import Rejected
+from graphtide.streams.follow import delta_follower
+from graphtide.streams.follow import delta_records as announcing
+from graphtide.streams.follow.delta_follower import DeltaFollower
+from graphtide.streams.follow.delta_records import briefly, wholly
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.memory import MemoryBackend, MemoryOutbox
+from graphtide.streams.messages import DELTAS, DeltaNotice
+from graphtide.streams.ports import Commit, Consumer, Delivered, GraphCommit, Position, Record
+from graphtide.streams.retry import supervise
 from tests.support.stages import ExactKeeper, eventually, running
 from tests.support.worlds import RandomWorld
 

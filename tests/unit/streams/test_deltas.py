@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graph.communities import Hierarchy
-from graph.consolidation import Consolidator
-from graph.digest import digest
-from graph.records import ChunkRow, DocumentInfo, Extraction, GraphDelta
-from streams.deltas import SCHEMA, decode, encode
-from streams.errors import Rejected
+from graphtide.graph.communities import Hierarchy
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.digest import digest
+from graphtide.graph.records import ChunkRow, DocumentInfo, Extraction, GraphDelta
+from graphtide.streams.errors import Rejected
+from graphtide.streams.follow.delta_codec import SCHEMA, decode, encode
 from tests.support.extractions import random_extraction, unit
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from graph.communities.guard import DriftGuard
-from graph.consolidation import consolidator
-from streams.consolidate import ConsolidateStage
-from streams.followers import Views
-from streams.messages import EXTRACTIONS, ExtractionMessage
-from streams.ports import Record
+from graphtide.graph.communities.drift import DriftGuard
+from graphtide.graph.consolidation import consolidator
+from graphtide.streams.consolidate.stage import ConsolidateStage
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage
+from graphtide.streams.ports import Record
 from tests.support.backends import NAMES, Clock, opened
 from tests.support.extractions import random_extraction
 from tests.support.stages import ExactKeeper, Seen, eventually, running

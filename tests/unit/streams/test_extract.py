@@ -10,13 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from infra.models.openai_embeddings import EmbeddingEndpoint, OpenAIEmbedder
-from streams.errors import Broken, Exhausted, Retryable
-from streams.extract import STAGE, ExtractSettings, ExtractStage
-from streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, DeadLetter, DocumentMessage, decode_document
-from streams.ports import Outcome, Position, Record, State
-from streams.spending import payer
-from streams.upkeep import REPLY, REQUEST
+from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
+from graphtide.streams.consolidate.maintenance_requests import REPLY, REQUEST
+from graphtide.streams.errors import Broken, Exhausted, Retryable
+from graphtide.streams.extract.stage import STAGE, ExtractSettings, ExtractStage
+from graphtide.streams.messages import (
+    DEAD_LETTERS,
+    DOCUMENTS,
+    EXTRACTIONS,
+    DeadLetter,
+    DocumentMessage,
+    decode_document,
+)
+from graphtide.streams.ports import Outcome, Position, Record, State
+from graphtide.streams.usage import payer
 from tests.support.backends import NAMES, Backend, Clock, opened
 from tests.support.endpoints import NOT_JSON, status
 from tests.support.openai_server import NAN, OpenAIServer

@@ -8,14 +8,14 @@ import random
 import numpy as np
 import pytest
 
-from graph.consolidation import Consolidator
-from graph.digest import canonical_lines
-from graph.records import Change, Extraction, GraphDelta, Unit
-from graph.view import Indexed, Indexes
-from streams.errors import Broken
-from streams.followers import Views
-from streams.memory import MemoryBackend
-from streams.ports import Commit, GraphCommit
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.digest import canonical_lines
+from graphtide.graph.records import Change, Extraction, GraphDelta, Unit
+from graphtide.graph.view import Indexed, Indexes
+from graphtide.streams.errors import Broken
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.memory import MemoryBackend
+from graphtide.streams.ports import Commit, GraphCommit
 from tests.support.extractions import random_extraction
 from tests.support.stages import ExactKeeper
 

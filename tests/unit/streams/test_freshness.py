@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streams.freshness import ACCEPTED, MOST, Freshness, accepted, accepted_in
+from graphtide.streams.follow.freshness import ACCEPTED, MOST, Freshness, accepted, accepted_in
 
 NOW_S = 1_000.0
 
@@ -12,7 +12,7 @@ NOW_S = 1_000.0
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
     """What was observed, at a moment that stands still."""
-    monkeypatch.setattr("streams.freshness.time.time", lambda: NOW_S)
+    monkeypatch.setattr("graphtide.streams.follow.freshness.time.time", lambda: NOW_S)
     return []
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from graph.digest import differences
-from graph.records import DocumentInfo, Extraction
-from graph.resolution import LabelKey
-from streams import recounting
-from streams.consolidate import ConsolidateStage
-from streams.followers import Views
-from streams.messages import EXTRACTIONS, ExtractionMessage
-from streams.ports import Record
+from graphtide.graph.digest import differences
+from graphtide.graph.records import DocumentInfo, Extraction
+from graphtide.graph.resolution import LabelKey
+from graphtide.streams.consolidate import verification as recounting
+from graphtide.streams.consolidate.stage import ConsolidateStage
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage
+from graphtide.streams.ports import Record
 from tests.support.backends import NAMES, Clock, opened
 from tests.support.extractions import unit
 from tests.support.stages import ExactKeeper, Seen, eventually, running

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from infra.models.chunking import SemanticChunker
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.offline_extraction import OfflineExtractor
-from streams import consolidate, extraction
-from streams.consolidate import Inbox
-from streams.errors import Rejected
-from streams.extraction import Caps, Models, extract
-from streams.messages import DocumentMessage, GivenEntity, GivenFact
-from streams.ports import Delivered, Position, Record
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.streams.consolidate import stage as consolidate
+from graphtide.streams.consolidate.stage import Inbox
+from graphtide.streams.errors import Rejected
+from graphtide.streams.extract import pipeline as extraction
+from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact
+from graphtide.streams.ports import Delivered, Position, Record
 
 
 def models() -> Models:

@@ -7,11 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from streams.dead_letters import bury
-from streams.errors import Invalid, NotFound
-from streams.letter_desk import DROPPED, MOST_AT_ONCE, RETRIED, drop, letter, letters, original, page, retry
-from streams.messages import DEAD_LETTERS, DOCUMENTS, DeadLetter, DocumentMessage, decode_document
-from streams.ports import Position, Record
+from graphtide.streams.dead_letters.queue import (
+    DROPPED,
+    MOST_AT_ONCE,
+    RETRIED,
+    drop,
+    letter,
+    letters,
+    original,
+    page,
+    retry,
+)
+from graphtide.streams.dead_letters.writer import bury
+from graphtide.streams.errors import Invalid, NotFound
+from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, DeadLetter, DocumentMessage, decode_document
+from graphtide.streams.ports import Position, Record
 from tests.support.backends import NAMES, Backend, Clock, opened
 from tests.support.stages import eventually, extract_stage, records, running
 

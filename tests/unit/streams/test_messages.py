@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from graph.records import DocumentInfo
-from streams.errors import Rejected
-from streams.messages import (
+from graphtide.graph.records import DocumentInfo
+from graphtide.streams.errors import Rejected
+from graphtide.streams.messages import (
     DeadLetter,
     DeltaNotice,
     DocumentMessage,

@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from graph.digest import canonical_lines
-from graph.records import Extraction
-from infra.models.chunking import SemanticChunker
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.offline_extraction import OfflineExtractor
-from streams.consolidate import ConsolidateSettings, ConsolidateStage
-from streams.extract import ExtractStage
-from streams.extraction import Caps, Models, extract
-from streams.memory import MemoryBackend
-from streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, DocumentMessage, GivenFact
-from streams.ports import Record, State
-from streams.revisions import EPOCH_MS
-from streams.upkeep import Kind, Request
+from graphtide.graph.digest import canonical_lines
+from graphtide.graph.records import Extraction
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.streams.consolidate.maintenance_requests import Kind, Request
+from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
+from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.extract.stage import ExtractStage
+from graphtide.streams.memory import MemoryBackend
+from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, DocumentMessage, GivenFact
+from graphtide.streams.ports import Record, State
+from graphtide.streams.revisions import EPOCH_MS
 from tests.model.graph_oracle import GraphOracle
 from tests.support.backends import Clock
 from tests.support.extractions import NAMES, PREDICATES

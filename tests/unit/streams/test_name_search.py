@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from streams import name_search
-from streams.name_search import places_of
+from graphtide.streams.extract import name_search
+from graphtide.streams.extract.name_search import places_of
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from graph.consolidation import Consolidator
-from graph.digest import canonical_lines
-from graph.records import Change, Extraction, GraphDelta
-from streams import relay
-from streams.announcing import wholly
-from streams.consolidate import STAGE, ConsolidateSettings, ConsolidateStage
-from streams.errors import Fenced
-from streams.memory import MemoryBackend, MemoryOutbox
-from streams.messages import DELTAS, EXTRACTIONS, ExtractionMessage
-from streams.ports import Commit, Position, Record, State
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.digest import canonical_lines
+from graphtide.graph.records import Change, Extraction, GraphDelta
+from graphtide.streams.consolidate import outbox_relay as relay
+from graphtide.streams.consolidate.stage import STAGE, ConsolidateSettings, ConsolidateStage
+from graphtide.streams.errors import Fenced
+from graphtide.streams.follow.delta_records import wholly
+from graphtide.streams.memory import MemoryBackend, MemoryOutbox
+from graphtide.streams.messages import DELTAS, EXTRACTIONS, ExtractionMessage
+from graphtide.streams.ports import Commit, Position, Record, State
 from tests.model.graph_oracle import GraphOracle
 from tests.support.extractions import random_extraction
 from tests.support.groups import Group
@@ -229,7 +229,7 @@ async def test_write_models_are_bounded_and_restored_when_they_are_needed_again(
 
 async def test_commit_of_an_unknown_outcome_is_settled_by_the_next_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commits raise at random, before or after they happened: each revision is applied once, none is lost."""
-    from streams.errors import Retryable
+    from graphtide.streams.errors import Retryable
 
     cluster, rng = Cluster(), random.Random(9)
     commit, left = cluster.backend.store.commit, [12]

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from streams.consolidate import ConsolidateStage
-from streams.errors import DeadlineExceeded, Exhausted, Invalid
-from streams.followers import Views
-from streams.memory import MemoryBackend
-from streams.messages import DocumentMessage
-from streams.ports import Position, Record, State
-from streams.progress import Progress, positions, token
+from graphtide.streams.consolidate.stage import ConsolidateStage
+from graphtide.streams.errors import DeadlineExceeded, Exhausted, Invalid
+from graphtide.streams.follow.progress import Progress, positions, token
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.memory import MemoryBackend
+from graphtide.streams.messages import DocumentMessage
+from graphtide.streams.ports import Position, Record, State
 from tests.support.stages import ExactKeeper, Seen, eventually, extract_stage, running
 
 

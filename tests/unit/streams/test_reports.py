@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from graph.records import DocumentInfo, Extraction
-from graph.reporting import CHILDREN, LEAST_SIZE, Report, Subject, extractive, members, subject
-from graph.view import LiveView
-from streams.memory.ledger import MemoryLedger
-from streams.memory.log import MemoryLog
-from streams.memory.rows import Rows
-from streams.memory.store import MemoryGraphStore
-from streams.reports import Due, ReportWriter, Shelves
+from graphtide.graph.records import DocumentInfo, Extraction
+from graphtide.graph.reports.subject import CHILDREN, LEAST_SIZE, Report, Subject, extractive, members, subject
+from graphtide.graph.view import LiveView
+from graphtide.streams.memory.ledger import MemoryLedger
+from graphtide.streams.memory.log import MemoryLog
+from graphtide.streams.memory.rows import Rows
+from graphtide.streams.memory.store import MemoryGraphStore
+from graphtide.streams.summarize.report_writer import Due, ReportWriter, Shelves
 from tests.support.extractions import unit
 from tests.support.worlds import RandomWorld, empty_view
 
@@ -130,7 +130,7 @@ async def test_parent_reads_the_reports_of_its_children_where_it_is_too_large_to
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Many groups of entities, one name apart: what is shown stays bounded, and what is large rests on its parts."""
-    monkeypatch.setattr("graph.reporting.WHOLE", 5)
+    monkeypatch.setattr("graphtide.graph.reports.subject.WHOLE", 5)
     one = Reported(0)
     for group in range(24):
         one.view.apply(one.world.change(_group(group, (group + 1) % 24)))

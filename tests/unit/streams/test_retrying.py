@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from streams import retrying
-from streams.errors import Fenced, Rejected, Retryable
-from streams.retrying import Backoff, outcome_of, supervise
+from graphtide.streams import retry as retrying
+from graphtide.streams.errors import Fenced, Rejected, Retryable
+from graphtide.streams.retry import Backoff, outcome_of, supervise
 
 
 def test_backoff_doubles_up_to_its_longest() -> None:

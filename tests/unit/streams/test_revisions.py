@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from streams.batches import Batch, sort_out
-from streams.errors import Broken
-from streams.memory import MemoryBackend
-from streams.messages import DOCUMENTS, ExtractionMessage
-from streams.ports import Delivered, Position, Record, Standing
-from streams.revisions import EPOCH_MS, MAX_PARTITIONS, estimate, number
+from graphtide.streams.consolidate.batches import Batch, sort_out
+from graphtide.streams.errors import Broken
+from graphtide.streams.memory import MemoryBackend
+from graphtide.streams.messages import DOCUMENTS, ExtractionMessage
+from graphtide.streams.ports import Delivered, Position, Record, Standing
+from graphtide.streams.revisions import EPOCH_MS, MAX_PARTITIONS, estimate, number
 from tests.support.backends import Clock
 
 DOUBLE_BITS = 53

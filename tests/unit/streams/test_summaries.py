@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from graph.consolidation import Consolidator
-from graph.describing import MOST_TOKENS, Profile, Sentence, described, profile, quoted
-from graph.digest import digest
-from graph.records import Change, DocumentInfo, Extraction, GraphDelta
-from graph.summaries import ENTITY, SummaryShelf, number_of
-from graph.tokens import count_tokens
-from infra.models.memo import MemoryVectorStore
-from infra.models.summary_memo import MemoisedSummarizer
-from streams.errors import Exhausted
-from streams.memory.ledger import MemoryLedger
-from streams.memory.log import MemoryLog
-from streams.memory.rows import Rows
-from streams.memory.store import MemoryGraphStore
-from streams.summaries import SummaryWriter
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.digest import digest
+from graphtide.graph.entity_descriptions import MOST_TOKENS, Profile, Sentence, described, profile, quoted
+from graphtide.graph.records import Change, DocumentInfo, Extraction, GraphDelta
+from graphtide.graph.reports.entity_summaries import ENTITY, SummaryShelf, number_of
+from graphtide.graph.token_count import count_tokens
+from graphtide.infra.models.cache.embeddings import MemoryVectorStore
+from graphtide.infra.models.cache.summaries import MemoisedSummarizer
+from graphtide.streams.errors import Exhausted
+from graphtide.streams.memory.ledger import MemoryLedger
+from graphtide.streams.memory.log import MemoryLog
+from graphtide.streams.memory.rows import Rows
+from graphtide.streams.memory.store import MemoryGraphStore
+from graphtide.streams.summarize.summary_writer import SummaryWriter
 from tests.support.extractions import unit
 from tests.support.worlds import empty_view
 

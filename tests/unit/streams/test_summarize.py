@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from graph.reporting import Report, Subject, extractive
-from streams.consolidate import ConsolidateStage
-from streams.errors import Exhausted, Retryable
-from streams.followers import Views
-from streams.messages import DELTAS, DeltaNotice, DocumentMessage, GivenFact
-from streams.ports import Record, ReportRow
-from streams.reports import Due, ReportWriter, Shelves
-from streams.summarize import STAGE, Pace, SummarizeStage
-from streams.wishes import Wishes
+from graphtide.graph.reports.subject import Report, Subject, extractive
+from graphtide.streams.consolidate.stage import ConsolidateStage
+from graphtide.streams.errors import Exhausted, Retryable
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.messages import DELTAS, DeltaNotice, DocumentMessage, GivenFact
+from graphtide.streams.ports import Record, ReportRow
+from graphtide.streams.summarize.report_requests import Wishes
+from graphtide.streams.summarize.report_writer import Due, ReportWriter, Shelves
+from graphtide.streams.summarize.stage import STAGE, Pace, SummarizeStage
 from tests.support.backends import NAMES, Backend, Clock, opened
 from tests.support.stages import ExactKeeper, Seen, committed, eventually, extract_stage, running
 from tests.support.worlds import empty_view
@@ -189,7 +189,7 @@ async def test_summarize_leaves_a_graph_in_debt_when_its_budget_is_used_up_and_p
 ) -> None:
     """The notices are done with, so no other graph waits; once the budget has something left, the report is written
     though nothing more is published."""
-    monkeypatch.setattr("streams.summarize.LOOK_S", 0.02)
+    monkeypatch.setattr("graphtide.streams.summarize.stage.LOOK_S", 0.02)
     pipeline.reporter.refuses = True
     await pipeline.send("a", *CIRCLE)
     assert not pipeline.reporter.asked and not await pipeline.reports()

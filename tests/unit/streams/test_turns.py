@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from streams.extract import HELD_A_SLOT, STAGE, ExtractSettings
-from streams.memory import MemoryBackend
-from streams.messages import DOCUMENTS, DocumentMessage
-from streams.ports import Consumer, Delivered, Position, Record
-from streams.spending import payer
-from streams.turns import Slots, Turns
+from graphtide.streams.extract.stage import HELD_A_SLOT, STAGE, ExtractSettings
+from graphtide.streams.fair_queue import Slots, Turns
+from graphtide.streams.memory import MemoryBackend
+from graphtide.streams.messages import DOCUMENTS, DocumentMessage
+from graphtide.streams.ports import Consumer, Delivered, Position, Record
+from graphtide.streams.usage import payer
 from tests.support.backends import Backend, Clock, opened
 from tests.support.stages import Minded, eventually, extract_stage, running
 

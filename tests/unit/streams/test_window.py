@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from streams.ports import Position
-from streams.window import Window
+from graphtide.streams.extract.offset_tracker import Window
+from graphtide.streams.ports import Position
 
 
 def test_window_names_a_position_only_when_all_in_front_of_it_has_ended() -> None:

@@ -9,15 +9,15 @@ from collections.abc import Awaitable
 
 import pytest
 
-from infra.models.chunking import SemanticChunker
-from infra.models.hashing_embeddings import HashingEmbedder
-from infra.models.offline_answers import ExtractiveGenerator
-from infra.models.offline_extraction import OfflineExtractor
-from streams.errors import Overloaded
-from streams.extraction import Caps, Models, extract
-from streams.messages import DocumentMessage, GivenFact
-from streams.models import ContextPassage
-from streams.work_pool import WorkPool
+from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.extractor import OfflineExtractor
+from graphtide.infra.models.local.generator import ExtractiveGenerator
+from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
+from graphtide.streams.errors import Overloaded
+from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.messages import DocumentMessage, GivenFact
+from graphtide.streams.model_ports import ContextPassage
+from graphtide.streams.work_pool import WorkPool
 
 
 class Gate:

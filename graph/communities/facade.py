@@ -1,0 +1,151 @@
+"""The port's two implementations: the same facade over the compiled kernel or over the pure core.
+
+They return the same arrays for the same calls, so which one runs is a question of speed only; ``name`` says it.
+"""
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from graphtide.graph.communities.array_adapter import PureKernel
+from graphtide.graph.communities.local_moving import DEPTH
+from graphtide.graph.communities.repartition import compare, recut
+from graphtide.graph.communities.types import Communities, CommunityChange, Hierarchy, Int32, Int64, LevelGraph, Work
+
+if TYPE_CHECKING:
+    from graphtide.graph._communities import Kernel
+
+Implementation = Literal["auto", "compiled", "pure"]
+
+
+class LiveCommunities:
+    """``Communities`` over a kernel."""
+
+    def __init__(self, kernel: "Kernel | PureKernel", name: str) -> None:
+        self._kernel = kernel
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def total_weight(self) -> int:
+        return self._kernel.sums(0)[2]
+
+    def update(self, edges: Int32, deltas: Int64) -> CommunityChange:
+        edges, deltas = arguments(edges, deltas)
+        return CommunityChange(*self._kernel.update(edges, deltas))
+
+    def levels(self) -> int:
+        return self._kernel.levels()
+
+    def community(self, node: int, level: int = 0) -> int:
+        return self._kernel.community(node, level)
+
+    def level(self, community: int) -> int:
+        return self._kernel.level(community)
+
+    def parent(self, community: int) -> int:
+        return self._kernel.parent(community)
+
+    def members(self, community: int) -> Int64:
+        return self._kernel.members(community)
+
+    def modularity(self, level: int = -1) -> float:
+        levels = self._kernel.levels()
+        if not -levels <= level < levels:
+            raise IndexError(f"level {level} of {levels}")
+        inside, squares, total = self._kernel.sums(level % levels)
+        return (4 * total * inside - squares) / (4 * total * total) if total else 0.0
+
+    def hierarchy(self) -> Hierarchy:
+        return Hierarchy(*self._kernel.hierarchy())
+
+    def graph(self, level: int) -> LevelGraph:
+        if not 0 <= level <= self._kernel.levels():
+            raise IndexError(f"level {level} of {self._kernel.levels()}")
+        return LevelGraph(*self._kernel.graph(level))
+
+    def edges(self) -> tuple[Int32, Int64]:
+        graph = self.graph(0)
+        return graph.edges.astype(np.int32), graph.weights
+
+    def adopt(self, nodes: Int32, labels: Int64) -> CommunityChange:
+        before = self.hierarchy()
+        self._load(recut(before, np.asarray(nodes, dtype=np.int32), np.asarray(labels, dtype=np.int64)))
+        self._kernel.settle()
+        return compare(before, self.hierarchy())
+
+    def work(self) -> Work:
+        return Work(*self._kernel.work())
+
+    def memory_bytes(self) -> int:
+        return self._kernel.memory_bytes()
+
+    def _load(self, tree: Hierarchy) -> None:
+        self._kernel.load((tree.nodes, tree.communities, tree.ids, tree.levels, tree.parents, tree.next_id))
+
+
+def arguments(edges: Int32, weights: Int64) -> tuple[Int32, Int64]:
+    """Both arrays in the kernel's types; raises ValueError for shapes that do not fit together."""
+    edges = np.ascontiguousarray(edges, dtype=np.int32).reshape(-1, 2)
+    weights = np.ascontiguousarray(weights, dtype=np.int64)
+    if weights.shape != (len(edges),):
+        raise ValueError(f"edges (n, 2) and weights (n,) are needed, not {edges.shape} and {weights.shape}")
+    return edges, weights
+
+
+def build(
+    edges: Int32, weights: Int64, *, snapshot: Hierarchy | None = None, implementation: Implementation = "auto"
+) -> Communities:
+    """Communities of a graph, ``edges`` (m, 2) and positive ``weights`` (m,): from scratch, or those of ``snapshot``.
+
+    With a snapshot of the same edges the result behaves exactly as the object it was taken from. ``auto`` takes the
+    compiled kernel if it was built. Raises ValueError for a weight below 1, an edge given twice is summed, a snapshot
+    of other nodes; ImportError for ``compiled`` where it was not built. Cost: O(edges) per level and round.
+    """
+    edges, weights = arguments(edges, weights)
+    if len(weights) and weights.min() < 1:
+        raise ValueError("weights are positive")
+    live = empty(implementation)
+    live._kernel.fill(edges, weights)
+    if snapshot is None:
+        live._kernel.build()
+    else:
+        check(snapshot, edges)
+        live._load(snapshot)
+    return live
+
+
+def empty(implementation: Implementation) -> LiveCommunities:
+    """The implementation asked for, without edges."""
+    if implementation != "pure":
+        try:
+            from graphtide.graph._communities import Kernel
+
+            return LiveCommunities(Kernel(), "compiled")
+        except ImportError:
+            if implementation == "compiled":
+                raise
+    return LiveCommunities(PureKernel(), "pure")
+
+
+def check(snapshot: Hierarchy, edges: Int32) -> None:
+    """Raise ValueError unless the snapshot is a tree over exactly the nodes of the edges.
+
+    Not checked is what only O(edges) work could: that its communities are connected.
+    """
+    if not np.array_equal(np.unique(edges), snapshot.nodes):
+        raise ValueError("the snapshot is of other nodes than the edges")
+    order, ids = np.argsort(snapshot.ids), snapshot.ids
+    if len(ids) != len(np.unique(ids)) or (len(ids) and not 0 < ids.min() <= ids.max() < snapshot.next_id):
+        raise ValueError("the snapshot's community ids are not unique and below next_id")
+    level_of = dict(zip(ids[order].tolist(), snapshot.levels[order].tolist(), strict=True))
+    tree = zip(snapshot.levels.tolist(), snapshot.parents.tolist(), strict=True)
+    if any(level_of.get(parent) != (None if level == DEPTH - 1 else level + 1) for level, parent in tree):
+        raise ValueError(f"the snapshot's parents are not the communities of the next of {DEPTH} levels")
+    if not np.array_equal(np.union1d(snapshot.communities, snapshot.parents[snapshot.parents > 0]), ids[order]):
+        raise ValueError("the snapshot has communities without members, or members without community")
+    if not {level_of.get(community) for community in np.unique(snapshot.communities).tolist()} <= {0}:
+        raise ValueError("the snapshot's nodes are not in communities of level 0")

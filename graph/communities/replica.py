@@ -1,0 +1,85 @@
+"""A follower's copy of the hierarchy: applies the writer's changes, and answers from them.
+
+It never decides anything and keeps no weights, so it has no modularity. After each change it equals the writer's
+hierarchy.
+"""
+
+import numpy as np
+
+from graphtide.graph.communities.local_moving import DEPTH
+from graphtide.graph.communities.types import CommunityChange, Hierarchy, Int64
+
+
+class MirroredHierarchy:
+    """Starts from a snapshot, then follows change by change, in order and without gaps."""
+
+    def __init__(self, snapshot: Hierarchy | None = None) -> None:
+        self._community: dict[int, int] = {}
+        self._tree: dict[int, tuple[int, int]] = {}  # community -> (level, parent)
+        self._members: dict[int, set[int]] = {}
+        self._roots: set[int] = set()
+        if snapshot is not None:
+            none = np.zeros(0, dtype=np.int64)
+            self.apply(
+                CommunityChange(
+                    snapshot.nodes, snapshot.communities, snapshot.ids, snapshot.levels, snapshot.parents, none
+                )
+            )
+
+    def apply(self, change: CommunityChange) -> None:
+        """Follow one change; O(change). Raises KeyError if it is not the next one and names what is not there."""
+        rows = zip(change.children.tolist(), change.levels.tolist(), change.parents.tolist(), strict=True)
+        for child, level, parent in rows:
+            self._leave(child, self._tree.get(child, (0, 0))[1])
+            self._tree[child] = (level, parent)
+            self._members.setdefault(child, set())
+            if parent:
+                self._members.setdefault(parent, set()).add(child)
+                self._roots.discard(child)
+            else:
+                self._roots.add(child)
+        for node, community in zip(change.nodes.tolist(), change.communities.tolist(), strict=True):
+            self._leave(node, self._community.pop(node, 0))
+            if community:
+                self._community[node] = community
+                self._members[community].add(node)
+        for ident in change.removed.tolist():
+            self._leave(ident, self._tree.pop(ident)[1])
+            del self._members[ident]
+            self._roots.discard(ident)
+
+    def _leave(self, member: int, community: int) -> None:
+        if community in self._members:
+            self._members[community].discard(member)
+
+    def levels(self) -> int:
+        """Number of levels, fixed."""
+        return DEPTH
+
+    def community(self, node: int, level: int = 0) -> int:
+        """Id of the community a node is in at a level, 0 for an unknown node; KeyError for a level that is not."""
+        ident = self._community.get(node, 0)
+        for _ in range(level if ident else 0):
+            ident = self._tree[ident][1]
+        return ident
+
+    def level(self, community: int) -> int:
+        """Level of a community; raises KeyError for an id that is not in use."""
+        return self._tree[community][0]
+
+    def parent(self, community: int) -> int:
+        """The community above, 0 at the coarsest level; raises KeyError for an id that is not in use."""
+        return self._tree[community][1]
+
+    def members(self, community: int) -> Int64:
+        """Sorted nodes (level 0) or child communities; raises KeyError for an id that is not in use."""
+        return np.array(sorted(self._members[community]), dtype=np.int64)
+
+    def roots(self) -> list[int]:
+        """The coarsest communities, sorted."""
+        return sorted(self._roots)
+
+    def hierarchy(self) -> Hierarchy:
+        """The copy as a snapshot, with the smallest ``next_id`` it can vouch for; O(n log n)."""
+        tree = [(community, *self._tree[community]) for community in sorted(self._tree)]
+        return Hierarchy.of_rows(sorted(self._community.items()), tree, 1 + max(self._tree, default=0))

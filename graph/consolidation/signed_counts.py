@@ -1,0 +1,99 @@
+"""Signed sums of contributions: what a batch of changes adds and retracts, with everything that cancels left out.
+
+This is where an edit comes to cost what differs: a sentence that both revisions hold is added and retracted here,
+and reaches neither the labels nor the statements.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from graphtide.graph.records import Change, Extraction, Mention, Unit
+from graphtide.graph.resolution.normalisation import normalise
+
+LabelKey = tuple[str, str]
+"""Normalised name and type."""
+Triple = tuple[LabelKey, str, LabelKey]
+Seen = tuple[str, bytes]
+"""One way a label is mentioned: its spelling and the vector's bytes."""
+Said = tuple[int, bytes]
+"""One way a statement is made: its weight in thousandths and the vector's bytes."""
+
+normalised = lru_cache(maxsize=1 << 16)(normalise)
+
+
+@dataclass(slots=True)
+class Net:
+    """Signed counts by label and by triple, and the units that come and go."""
+
+    labels: dict[LabelKey, Counter[Seen]] = field(default_factory=lambda: defaultdict(Counter))
+    triples: dict[Triple, Counter[Said]] = field(default_factory=lambda: defaultdict(Counter))
+
+    def count(self, unit: Unit, sign: int) -> None:
+        """Add (`sign` 1) or retract (-1) all that a unit contributes."""
+        keys = label_keys(unit)
+        for key, mention in zip(keys, unit.mentions, strict=True):
+            self.labels[key][(mention.name, mention.vector.tobytes())] += sign
+        for fact in unit.facts:
+            triple = (keys[fact.subject], predicate_key(fact.predicate), keys[fact.object])
+            self.triples[triple][(fact.weight_milli, fact.vector.tobytes())] += sign
+
+
+@dataclass(slots=True)
+class UnitPlan:
+    """Where a document's units go: those that stay (with their chunks), those that come, the chunks that leave."""
+
+    kept: dict[int, int] = field(default_factory=dict)
+    """Index of the new unit -> chunk that holds it already."""
+    added: list[int] = field(default_factory=list)
+    """Indices of new units that have no chunk yet."""
+    retracted: list[tuple[Unit, int]] = field(default_factory=list)
+
+
+def plan_units(change: Change, chunks: tuple[int, ...]) -> UnitPlan:
+    """Match the new revision's units with the old one's by content. `chunks` are the old units' chunks, in order."""
+    held: dict[bytes, list[int]] = defaultdict(list)
+    old = change.old.units if change.old else ()
+    for index in reversed(range(len(old))):
+        held[old[index].key].append(index)
+    plan = UnitPlan()
+    for index, unit in enumerate(change.new.units if change.new else ()):
+        if held[unit.key]:
+            plan.kept[index] = chunks[held[unit.key].pop()]
+        else:
+            plan.added.append(index)
+    left = sorted(index for indices in held.values() for index in indices)
+    plan.retracted = [(old[index], chunks[index]) for index in left]
+    return plan
+
+
+def label_keys(unit: Unit) -> list[LabelKey]:
+    """The label of each mention of a unit."""
+    return [label_key(mention) for mention in unit.mentions]
+
+
+def label_key(mention: Mention) -> LabelKey:
+    return normalised(mention.name), normalised(mention.type) if mention.type else ""
+
+
+def predicate_key(predicate: str) -> str:
+    """A predicate as statements are told apart by: spacing and case unified, words kept."""
+    return " ".join(predicate.casefold().replace("_", " ").split())
+
+
+def repeats(extraction: Extraction | None) -> list[int]:
+    """For each unit, how many units in front of it have the same text: what keeps chunk ids apart."""
+    seen: Counter[str] = Counter()
+    numbers = []
+    for unit in extraction.units if extraction else ():
+        numbers.append(seen[unit.text])
+        seen[unit.text] += 1
+    return numbers
+
+
+def as_vector(data: bytes) -> np.ndarray[tuple[int], np.dtype[np.float16]]:
+    return np.frombuffer(data, np.float16)

@@ -1,0 +1,1 @@
+"""Community reports and entity summaries of a live graph: sources, fingerprints, caches."""

@@ -1,0 +1,224 @@
+"""What each community holds, as a fingerprint that follows the graph, and how much of it changed since another one.
+
+A community's content is its entities, each with its name and everything that is stated about it, inside the community
+and beyond. It is never listed here: of every community, at every level, stand the number of entities, the sum of their
+digests, and a linear sketch of these (Charikar, Chen & Farach-Colton 2002, "Count sketch", one row). All three are
+sums, so an entity that comes, goes or moves costs one addition a level, and a community that moves takes its own along.
+
+Invariant: after any sequence of deltas the contents equal those of a build from the rows, to the last bit. They
+depend on canonical strings alone, so on equal communities they are equal whatever the order of arrival.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from operator import add, sub
+from typing import TYPE_CHECKING
+
+from graphtide.graph.communities import CommunityChange, Hierarchy
+from graphtide.graph.records import GraphDelta
+from graphtide.graph.view_tables import Chunk, Statement
+
+if TYPE_CHECKING:
+    from graphtide.graph.view import LiveView
+
+BUCKETS = 64
+_MASK = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """A community's content at one moment: how many entities, the sum of their digests, the sketch (64 counts)."""
+
+    entities: int
+    digest: int
+    sketch: bytes
+
+    def encode(self) -> str:
+        """A short line of ASCII, for a store."""
+        return f"{self.entities}:{self.digest:016x}:{base64.b64encode(zlib.compress(self.sketch)).decode()}"
+
+    @staticmethod
+    def decode(text: str) -> Fingerprint | None:
+        """What `encode` wrote; None for anything else, which then equals nothing."""
+        try:
+            entities, digest, sketch = text.split(":")
+            counts = zlib.decompress(base64.b64decode(sketch, validate=True))
+            return Fingerprint(int(entities), int(digest, 16), counts) if len(counts) == 4 * BUCKETS else None
+        except (ValueError, zlib.error):
+            return None
+
+    def changed(self, other: Fingerprint) -> float:
+        """The share of entities that differ, in [0, 1]: |A and B's difference| / (|A| + |B|); 0 only for equal ones.
+
+        An entity about which something else is stated now differs. Exact for up to a few, then estimated from the
+        sketches with a relative error of about sqrt(2 / 64).
+        """
+        if (self.entities, self.digest) == (other.entities, other.digest):
+            return 0.0
+        squares = sum((a - b) ** 2 for a, b in zip(_counts(self.sketch), _counts(other.sketch), strict=True))
+        return min(1.0, max(squares, 1) / max(self.entities + other.entities, 1))
+
+
+class _Content:
+    __slots__ = ("digest", "entities", "sketch")
+
+    def __init__(self) -> None:
+        self.entities, self.digest, self.sketch = 0, 0, array("i", bytes(4 * BUCKETS))
+
+    def item(self, item: int, times: int) -> None:
+        self.entities += times
+        self.digest = (self.digest + times * item) & _MASK
+        self.sketch[item % BUCKETS] += times if item & BUCKETS else -times
+
+    def all(self, other: _Content, times: int) -> None:
+        self.entities += times * other.entities
+        self.digest = (self.digest + times * other.digest) & _MASK
+        if other.entities:
+            self.sketch = array("i", map(add if times > 0 else sub, self.sketch, other.sketch))
+
+
+def fingerprint_of(items: Iterable[str]) -> Fingerprint:
+    """The fingerprint of a set of texts, each an entity of its own to it."""
+    content = _Content()
+    for item in items:
+        content.item(_digest(item), 1)
+    return Fingerprint(content.entities, content.digest, content.sketch.tobytes())
+
+
+class Contents:
+    """See the module. Written by the view alone: `count` around a chunk's coming and going, then `follow`."""
+
+    def __init__(self) -> None:
+        self._said: Counter[int] = Counter()  # label -> sum of the digests of what is stated about it
+        self._labels: set[int] = set()
+        self._homes: dict[int, tuple[int, int]] = {}  # node -> (community of the finest level, digest)
+        self._parents: dict[int, int] = {}
+        self._contents: dict[int, _Content] = {}
+        self._changed: set[int] = set()
+
+    def entities(self, community: int) -> int:
+        """How many there are in a community of any level; 0 for one that is not. O(1)."""
+        held = self._contents.get(community)
+        return held.entities if held else 0
+
+    def digest(self, community: int) -> int:
+        """A number that canonically names the content: equal contents, equal numbers. 0 for no community. O(1)."""
+        held = self._contents.get(community)
+        return held.digest if held else 0
+
+    def fingerprint(self, community: int) -> Fingerprint | None:
+        """The content as it is now; None for a community that is not there. O(1)."""
+        held = self._contents.get(community)
+        return Fingerprint(held.entities, held.digest, held.sketch.tobytes()) if held else None
+
+    def take_changed(self) -> set[int]:
+        """The communities whose content changed since the last call; where nobody calls, at most all there are."""
+        taken, self._changed = self._changed, set()
+        return taken
+
+    # -- following -----------------------------------------------------------------------------------------------------
+
+    def count(self, view: LiveView, chunk: Chunk, times: int) -> None:
+        """What a chunk states comes (1) or goes (-1). Call while its statements and labels are there. O(its facts)."""
+        place = f"{chunk.doc_id}\0{chunk.text}"
+        for shown in chunk.evidence:
+            said = view.statements[shown.statement]
+            digest = _digest(place, *_triple(view, said), shown.description, shown.sentence, str(shown.count))
+            for label in {said.subject, said.object}:
+                self._said[label] = (self._said[label] + times * digest) & _MASK
+                self._labels.add(label)
+
+    def follow(self, view: LiveView, delta: GraphDelta) -> None:
+        """Go along with a delta that the view has applied. Cost: what the delta touches, times the levels."""
+        nodes = {row.node for row in delta.entities} | set(delta.gone.entities)
+        nodes.update(view.labels[label].node for label in self._labels if label in view.labels)
+        for label in delta.gone.labels:
+            if label not in view.labels:
+                self._said.pop(label, None)
+        self._labels.clear()
+        change = delta.communities
+        if change is not None:
+            nodes.update(change.nodes.tolist())
+        if isinstance(change, Hierarchy):
+            nodes.update(self._homes)
+        self._each(nodes, self._leave)
+        if change is not None:
+            self._move(change)
+        self._each(nodes, lambda node: self._join(view, node))
+
+    def _each(self, nodes: Iterable[int], do: Callable[[int], None]) -> None:
+        for node in nodes:
+            do(node)
+
+    def _leave(self, node: int) -> None:
+        community, item = self._homes.pop(node, (0, 0))
+        self._add(community, item, -1)
+
+    def _join(self, view: LiveView, node: int) -> None:
+        community, entity = view.hierarchy.community(node), view.entities.get(node)
+        if not community or entity is None:
+            return
+        said = sum(self._said[label] for label in entity.labels) & _MASK
+        item = _digest(entity.id, entity.name, str(said))
+        self._homes[node] = community, item
+        self._add(community, item, 1)
+
+    def _add(self, community: int, item: int, times: int) -> None:
+        while community:
+            self._contents[community].item(item, times)
+            self._changed.add(community)
+            community = self._parents.get(community, 0)
+
+    def _move(self, change: CommunityChange | Hierarchy) -> None:
+        """Communities leave their parents with all they hold, then join the new ones. In any order: see `_hang`."""
+        if isinstance(change, Hierarchy):
+            children, removed = change.ids.tolist(), []
+            self._parents.clear()
+            self._contents.clear()
+            self._changed.clear()
+        else:
+            children, removed = change.children.tolist(), change.removed.tolist()
+        for child in (*children, *removed):
+            self._hang(child, self._parents.pop(child, 0), -1)
+        for child, parent in zip(children, change.parents.tolist(), strict=True):
+            self._contents.setdefault(child, _Content())
+            if parent:
+                self._contents.setdefault(parent, _Content())
+            self._hang(child, parent, 1)
+            self._parents[child] = parent
+        for child in removed:
+            self._contents.pop(child, None)
+        self._changed.difference_update(removed)
+
+    def _hang(self, child: int, parent: int, times: int) -> None:
+        """Count a child's content in, or out of, all that is above. What hangs on nothing has nothing above it."""
+        while parent:
+            self._contents[parent].all(self._contents[child], times)
+            self._changed.add(parent)
+            parent = self._parents.get(parent, 0)
+
+
+def _counts(sketch: bytes) -> array[int]:
+    counts = array("i")
+    counts.frombytes(sketch)
+    return counts
+
+
+def _triple(view: LiveView, said: Statement) -> tuple[str, ...]:
+    subject, object_ = view.labels[said.subject], view.labels[said.object]
+    return subject.name, subject.type, said.predicate, object_.name, object_.type
+
+
+def _digest(*parts: str) -> int:
+    digest = blake2b(digest_size=8)
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(len(encoded).to_bytes(8, "big") + encoded)
+    return int.from_bytes(digest.digest(), "big")

@@ -1,0 +1,259 @@
+"""What a community's report is written from, and how a report reads as a piece of context. Pure reading.
+
+Bounded whatever the community's size: a small one gives its entities and what is stated among them; a large one of the
+finest level its most mentioned entities and what is stated among these; any other the reports of its largest children
+(without one, the child's own short subject), and what is stated among the entities that lead these. Order and ties go
+by counts and canonical names, so on equal communities the same comes out in whatever order they were built.
+
+After "GraphRAG: Improving global search via dynamic community selection" (reports of communities at every level of a
+hierarchy). Deviation: a parent reads its children's reports only where its own content is too large, so that a small
+one is reported from what the documents say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+
+from graphtide.graph.identity import relation_id
+from graphtide.graph.reports.cache import ReportFinding, ReportRow
+from graphtide.graph.view import LiveView
+from graphtide.graph.view_tables import Edge
+
+LEAST_SIZE = 3
+"""Entities from which a community is worth a report."""
+WHOLE = 40
+"""Entities up to which a community is read from the graph."""
+CHILDREN = 12
+LEADING = 3
+"""Entities by which each part of the finest level is known to those above."""
+PAIRS = 30
+CITED = 3
+"""Chunks that a statement is shown with, when more of them state it."""
+_MOST_CHARS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One statement inside a community: readable, with a sentence that says so and the chunk that one stands in.
+
+    `chunks` are some of those that state it, that one first; `count` how often it is stated; `relation` its id.
+    """
+
+    text: str
+    sentence: str
+    chunk_id: str
+    count: int
+    chunks: tuple[str, ...] = ()
+    relation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildReport:
+    """What a community below says: its report, or the beginnings of one."""
+
+    title: str
+    summary: str
+    size: int
+    findings: tuple[ReportFinding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A community as a report needs it, the most mentioned entities and the most stated findings first.
+
+    `fingerprint` names the whole content (`graph.reports.fingerprint`), also what is not shown here. `size` counts its
+    entities.
+    """
+
+    community: int
+    level: int
+    fingerprint: str
+    entities: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    size: int
+    children: tuple[ChildReport, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report as it is written. `rating` is how much the community matters, 0 to 10."""
+
+    title: str
+    summary: str
+    findings: tuple[ReportFinding, ...]
+    rating: float
+
+
+def members(view: LiveView, community: int) -> Iterator[int]:
+    """The entities of a community of any level, by node."""
+    if view.hierarchy.level(community) == 0:
+        yield from view.hierarchy.members(community).tolist()
+        return
+    for child in view.hierarchy.members(community).tolist():
+        yield from members(view, child)
+
+
+def subject(view: LiveView, community: int, most: int = 10) -> Subject:
+    """Read a community. Call under `view.lock.read()`. Raises KeyError when it is no longer there.
+
+    Cost: its entities for one of the finest level, its children for any other, and what is shown of them.
+    """
+    level = view.hierarchy.level(community)
+    size = view.contents.entities(community)
+    held = view.contents.fingerprint(community)
+    fingerprint = held.encode() if held else ""
+    whole = size <= WHOLE or level == 0
+    children = () if whole else _children(view, community)
+    nodes = nsmallest(WHOLE, members(view, community) if whole else _leading(view, community), key=_by_mentions(view))
+    findings = sorted(
+        (_finding(view, number) for number in _inside(view, nodes)),
+        key=lambda one: (-one.count, one.text, one.chunk_id),
+    )
+    names = tuple(view.entities[node].name for node in nodes[:most])
+    return Subject(community, level, fingerprint, names, tuple(findings[:most]), size, children)
+
+
+def extractive(subject: Subject, most: int = 8) -> Report:
+    """The report that quotes: titled by its first entities, each finding a sentence of a document, or a statement.
+
+    Nothing in it was written by anyone but the sources. The rating is log2 of the size, at most 10.
+    """
+    told = [child.findings for child in subject.children] + [tuple(_quoted(subject.findings))]
+    turns = [one for place in range(most) for findings in told for one in findings[place : place + 1]]
+    said: dict[str, ReportFinding] = {}
+    for one in turns:
+        said.setdefault(one.text, one)
+    findings = tuple(said.values())[:most]
+    named = dict.fromkeys(child.title.split(", ")[0] for child in subject.children)
+    title = ", ".join(list(dict.fromkeys([*named, *subject.entities]))[:3])
+    rating = min(10.0, float(subject.size.bit_length()))
+    return Report(title, " ".join(one.text for one in findings[:3]), findings, rating)
+
+
+def row(subject: Subject, report: Report, version: int) -> ReportRow:
+    """The report as it is kept."""
+    sources = tuple(dict.fromkeys(chunk for finding in report.findings for chunk in finding.chunks))
+    return ReportRow(
+        subject.community,
+        subject.level,
+        subject.fingerprint,
+        version,
+        report.title,
+        report.summary,
+        sources,
+        report.findings,
+        report.rating,
+    )
+
+
+def as_text(report: Report | ReportRow, sources: Sequence[str]) -> str:
+    """A report as a generator reads it: each finding with the numbers of its chunks among `sources` (from 1).
+
+    Findings none of whose chunks is among them are left out. A summary that says more than the findings stands in
+    front, and rests on all that is cited behind it.
+    """
+    numbers = {chunk: number for number, chunk in enumerate(sources, 1)}
+    lines, cited = [], dict[int, None]()
+    for finding in report.findings:
+        named = [numbers[chunk] for chunk in finding.chunks if chunk in numbers]
+        if named:
+            cited.update(dict.fromkeys(named))
+            lines.append(f"{finding.text} {''.join(f'[{number}]' for number in named)}")
+    said = " ".join(finding.text for finding in report.findings)
+    if lines and report.summary and report.summary not in said and all(chunk in numbers for chunk in _all(report)):
+        lines.insert(0, f"{report.summary} {''.join(f'[{number}]' for number in list(cited)[:8])}")
+    return "\n".join(lines)
+
+
+def _all(report: Report | ReportRow) -> Iterator[str]:
+    return (chunk for finding in report.findings for chunk in finding.chunks)
+
+
+def _by_mentions(view: LiveView) -> Callable[[int], tuple[int, str, str]]:
+    def key(node: int) -> tuple[int, str, str]:
+        entity = view.entities[node]
+        return -entity.mentions, entity.name, entity.id
+
+    return key
+
+
+def _largest(view: LiveView, community: int) -> list[int]:
+    """The largest children. Cost: the children."""
+    under = view.hierarchy.members(community).tolist()
+    return nsmallest(CHILDREN, under, key=lambda one: (-view.contents.entities(one), view.contents.digest(one)))
+
+
+def _leading(view: LiveView, community: int) -> list[int]:
+    """The most mentioned entities of the largest parts: what binds the parts is stated among these."""
+    if view.hierarchy.level(community) == 0:
+        return nsmallest(LEADING, view.hierarchy.members(community).tolist(), key=_by_mentions(view))
+    return [node for child in _largest(view, community) for node in _leading(view, child)]
+
+
+def _inside(view: LiveView, nodes: Sequence[int]) -> set[int]:
+    """The statements of the heaviest edges among some entities. Cost: the smaller end of each pair, and its statements.
+
+    A hub is not read whole: what it states with another entity is found from that one's side.
+    """
+    among = set(nodes)
+    pairs: list[tuple[int, list[str], int, int]] = [
+        (-edge.weight, sorted((view.entity_id(u), view.entity_id(v))), u, v)
+        for u in nodes
+        for v, edge in _edges(view, u, among)
+        if u < v
+    ]
+    found: set[int] = set()
+    for _, _, u, v in nsmallest(PAIRS, pairs):
+        few, other = (u, v) if _degree(view, u) <= _degree(view, v) else (v, u)
+        found.update(number for number in view.statements_of(few) if other in view.ends(number))
+    return found
+
+
+def _degree(view: LiveView, node: int) -> int:
+    return sum(len(view.labels[label].statements) for label in view.entities[node].labels)
+
+
+def _edges(view: LiveView, node: int, among: set[int]) -> Iterator[tuple[int, Edge]]:
+    ends = view.neighbours.get(node, {})
+    few: Iterable[int] = ends if len(ends) < len(among) else among
+    return ((end, ends[end]) for end in few if end in ends and end in among)
+
+
+def _finding(view: LiveView, number: int) -> Finding:
+    """A statement with the first sentence (by chunk id) that supports it."""
+    said = view.statements[number]
+    ends = [view.entities[node] for node in view.ends(number)]
+    chunks = nsmallest(CITED, said.chunks, key=lambda chunk: view.chunks[chunk].chunk_id)
+    sentence = next((row.sentence for row in view.chunks[chunks[0]].evidence if row.statement == number), "")
+    ids = tuple(view.chunks[chunk].chunk_id for chunk in chunks)
+    text = f"{ends[0].name} {said.predicate} {ends[1].name}"
+    relation = relation_id(ends[0].id, said.predicate, ends[1].id)
+    return Finding(text[:_MOST_CHARS], sentence[:_MOST_CHARS], ids[0], said.count, ids, relation)
+
+
+def _quoted(findings: Sequence[Finding]) -> list[ReportFinding]:
+    """A finding for each sentence: statements that one sentence makes are one finding."""
+    said: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for one in findings:
+        chunks, relations = said.setdefault(one.sentence or f"{one.text}.", ({}, {}))
+        # The sentence stands in the first chunk; a statement without one is made by all of them.
+        chunks.update(dict.fromkeys(one.chunks[:1] if one.sentence else one.chunks))
+        relations[one.relation] = None
+    return [ReportFinding(text, tuple(chunks), tuple(relations)) for text, (chunks, relations) in said.items()]
+
+
+def _children(view: LiveView, community: int) -> tuple[ChildReport, ...]:
+    """The largest children that state anything, as their reports have it."""
+    told = (_child(view, child) for child in _largest(view, community))
+    return tuple(one for one in told if one.findings)
+
+
+def _child(view: LiveView, community: int) -> ChildReport:
+    held = view.reports.report(view, community)
+    size = view.contents.entities(community)
+    if held is not None:
+        return ChildReport(held.title, held.summary, size, held.findings)
+    short = extractive(subject(view, community, most=5), most=3)
+    return ChildReport(short.title, short.summary, size, short.findings)

@@ -1,0 +1,96 @@
+"""What is decided about one pair of labels: linked, not linked, or worth asking.
+
+What it is: words and vectors of a pair put together, with the verdict of a judge where there is one. What it is
+not: the judge itself (whoever drives the graph may ask one, and brings its verdict) and not a clustering.
+
+Invariant: `propose` is symmetric and depends on the two labels and the verdict on this pair alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphtide.graph.resolution.label_features import Signature, sign
+from graphtide.graph.resolution.similarity import Quantised, cosine_milli, quantise, relate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelView:
+    """One live label as the resolver is told of it.
+
+    `name` and `type` are normalised ("" for an unknown type); `vector` is the mean of its mentions, `(d,)` float32 of
+    unit length, or None.
+    """
+
+    name: str
+    type: str
+    vector: NDArray[np.float32] | None
+
+
+LabelKey = tuple[str, str]
+PairKey = tuple[LabelKey, LabelKey]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """A label made ready for comparison."""
+
+    signature: Signature
+    vector: Quantised | None
+
+    @property
+    def key(self) -> LabelKey:
+        """(name, type): what ties are broken by."""
+        return self.signature.name, self.signature.type
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A link that the pair itself justifies. `general` is the side that says less (0 or 1), or -1."""
+
+    rule: str
+    score_milli: int
+    general: int
+
+
+class Borderline:
+    """The pair awaits a verdict."""
+
+
+BORDERLINE = Borderline()
+_JUDGED = 50  # a judge's yes counts a little less than what words and vectors settle themselves
+
+
+def profile(view: LabelView, known: Signature | None = None) -> Profile:
+    """Read a label; `known` is its signature where name and type are unchanged. Cost: linear in name and vector."""
+    signature = known if known is not None else sign(view.name, view.type)
+    return Profile(signature, None if view.vector is None else quantise(view.vector))
+
+
+def pair_key(a: Profile, b: Profile) -> PairKey:
+    """The name of a pair, equal in both orders: what verdicts are remembered by."""
+    return (a.key, b.key) if a.key <= b.key else (b.key, a.key)
+
+
+def propose(a: Profile, b: Profile, verdicts: Mapping[PairKey, bool]) -> Proposal | Borderline | None:
+    """Judge one pair. The score is the mean of the lexical and the vector similarity, in thousandths."""
+    relation = relate(a.signature, b.signature)
+    if relation is None:
+        return None
+    rule = relation.rule
+    if a.vector is None or b.vector is None:
+        return Proposal(rule.name, relation.lexical_milli, relation.general) if rule.blind else None
+    cosine = cosine_milli(a.vector, b.vector)
+    score = (relation.lexical_milli + max(cosine, 0)) // 2
+    if cosine >= rule.floor:
+        return Proposal(rule.name, score, relation.general)
+    if cosine < rule.ask:
+        return None
+    verdict = verdicts.get(pair_key(a, b))
+    if verdict is None:
+        return BORDERLINE
+    return Proposal("judge", score - _JUDGED, relation.general) if verdict else None

@@ -1,0 +1,146 @@
+"""Coarse to fine: a community of passages, the working subgraphs on its entities, and their communities.
+
+Zeng et al. 2026, section 4. Invariant: every step is bounded, whatever the size of the graph; under a filter it sees
+admitted passages and their entities only.
+
+Deviations: the maximal k-truss of a whole layer is most of the graph, and cannot be computed for each question. The
+coarse search is on the passages that are nearest to the question and those that the walk from its seeds reaches;
+without chunk layer the fine one is on entities found in the same way; and the working subgraphs keep the WORKING
+entities nearest to the question. Of the coarse communities of every k those go on that are chosen like the reports:
+by QRScore, as long as their passages fit the context's budget, and the best in any case; for k-trusses of a high k are
+the near-cliques of passages that mention the same well-known thing, whatever was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphtide.graph.layers import ChunkLayer, KnowledgeLayer, Layer, SimilarityLayer, working_entities
+from graphtide.graph.retrieval.darag.adaptive import Community, communities, neighbourhood
+from graphtide.graph.retrieval.darag.attributed_graph import Attributed
+from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.scoring.candidates import measured
+from graphtide.graph.retrieval.seeds import Hit, nearest
+from graphtide.graph.retrieval.types import Question
+from graphtide.graph.token_count import count_tokens
+from graphtide.graph.vector_index import similarities
+from graphtide.graph.view import LiveView
+
+COARSE = 120
+"""Passages of the coarse search: the NEAREST, the rest the walk's best."""
+NEAREST = 80
+WORKING = 100
+ANCHORS = 10
+"""Passages that anchor the fine search where no two of the coarse one are linked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Which parts of the method are used; all but for ablations. Budgets are tokens (appendix, table 4)."""
+
+    chunk_layer: bool = True
+    similarity_layer: bool = True
+    community_search: bool = True
+    context_tokens: int = 4_800
+    report_tokens: int = 3_200
+
+
+COURSE = Course()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Communities of passages, communities of entities, and the entities' cosines to the question."""
+
+    coarse: tuple[Community, ...]
+    fine: tuple[Community, ...]
+    near: Mapping[int, float]
+
+
+def coarse_to_fine(
+    view: LiveView,
+    question: Question,
+    passages: Sequence[Hit],
+    mass: Mapping[int, float],
+    admits: Admits | None,
+    course: Course = COURSE,
+) -> Found:
+    """The communities of a question, from its nearest passages and the walk's mass (both admitted)."""
+    coarse: list[Community] = []
+    if course.chunk_layer:
+        coarse = _coarse(view, question, passages, mass, course)
+        anchors = {number for one in coarse for number in one.members} or {hit.number for hit in passages[:ANCHORS]}
+        entities = working_entities(view, anchors)
+    else:
+        entities = _entities(view, question, mass, admits)
+    near = _nearest(view, question, entities)
+    layers: dict[str, Layer] = {"knowledge graph": KnowledgeLayer(view)}
+    if course.similarity_layer:
+        layers["similarity"] = SimilarityLayer(view)
+    numbers, cosines = tuple(near), tuple(near.values())
+    fine = [
+        one
+        for name, layer in layers.items()
+        for one in _search(Attributed.over(numbers, cosines, layer.among(numbers)), name, course)
+    ]
+    return Found(tuple(coarse), tuple(fine), near)
+
+
+def _search(graph: Attributed, layer: str, course: Course) -> list[Community]:
+    return communities(graph, layer) if course.community_search else neighbourhood(graph, layer)
+
+
+def _coarse(
+    view: LiveView, question: Question, passages: Sequence[Hit], mass: Mapping[int, float], course: Course
+) -> list[Community]:
+    chosen = {hit.number for hit in passages[:NEAREST]}
+    reached = ((share, view.chunks[node // 2].chunk_id, node // 2) for node, share in mass.items() if node % 2)
+    for _, _, number in sorted(reached, key=lambda row: (-row[0], row[1])):
+        if len(chosen) >= COARSE:
+            break
+        chosen.add(number)
+    found = measured(view, question, chosen)
+    links = ChunkLayer(view).among(found.numbers)
+    communities_ = _search(Attributed.over(found.numbers, found.cosine.tolist(), links), "passages", course)
+    return _fitting(view, communities_, course.context_tokens)
+
+
+def _fitting(view: LiveView, coarse: Sequence[Community], budget: int) -> list[Community]:
+    """The best by QRScore, equal ones with the greater k first, whose passages fit together."""
+    kept: list[Community] = []
+    inside: set[int] = set()
+    for one in sorted(coarse, key=lambda one: (-one.relevance, -one.k)):
+        more = set(one.members) - inside
+        tokens = sum(count_tokens(view.chunks[number].text) for number in more)
+        if more and (tokens <= budget or not kept):
+            kept.append(one)
+            inside |= more
+            budget -= tokens
+    return kept
+
+
+def _entities(view: LiveView, question: Question, mass: Mapping[int, float], admits: Admits | None) -> set[int]:
+    """Without chunk layer: the entities nearest to the question, and those where the walk stays most."""
+
+    def allowed(node: int) -> bool:
+        return admits is None or any(map(admits, view.entities[node].chunks))
+
+    hits = nearest(view.indexes.entities, question.vector, WORKING, view.entity_id, allowed if admits else None)
+    walked = ((-share, view.entity_id(node // 2), node // 2) for node, share in mass.items() if node % 2 == 0)
+    best = [number for _, _, number in sorted(walked)[: 2 * WORKING] if allowed(number)]
+    return {hit.number for hit in hits}.union(best[:WORKING])
+
+
+def _nearest(view: LiveView, question: Question, entities: Iterable[int]) -> dict[int, float]:
+    """The WORKING entities nearest to the question that have a vector, by canonical name, with their cosines."""
+    named = sorted((view.entity_id(node), node) for node in entities if node in view.indexes.entities)
+    if not named:
+        return {}
+    nodes = [node for _, node in named]
+    unit = (question.vector / np.float32(np.linalg.norm(question.vector) or 1)).astype(np.float32)
+    cosines = similarities(unit, view.indexes.entities.vectors(np.array(nodes, np.int64)))
+    kept = np.sort(np.argsort(-cosines, kind="stable")[:WORKING])
+    return {nodes[place]: float(cosines[place]) for place in kept.tolist()}

@@ -1,0 +1,94 @@
+"""Which ego-graphs a question is answered from: the most similar ones with different key entities.
+
+Invariant: centres come by canonical name, ranks by similarity and then by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs
+from graphtide.graph.retrieval.dynagrag.embedding import Gathered, Scores, cosines, gather, total_embeddings
+from graphtide.graph.retrieval.dynagrag.settings import Dynagrag
+from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.scoring.candidates import entities_of
+from graphtide.graph.retrieval.seeds import Seeds, nearest, statement_key
+from graphtide.graph.retrieval.types import QuestionVector
+from graphtide.graph.view import LiveView
+
+ENTITIES = 16
+STATEMENTS = 16
+PASSAGES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An ego-graph, how similar it is to the question, and its key entity, by node."""
+
+    ego: EgoGraph
+    similarity: float
+    top: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The ego-graphs chosen, best first, out of how many; and every vector they need."""
+
+    chosen: tuple[Candidate, ...]
+    looked_at: int
+    gathered: Gathered
+
+
+def choose(view: LiveView, question: QuestionVector, seeds: Seeds, admits: Admits | None, told: Dynagrag) -> Choice:
+    """The `subgraphs` most similar ego-graphs, by cosine of the total graph embedding (section 3.2).
+
+    Deviation: compared are those whose centre the question touches (`centres`), not all; an ego-graph near the
+    question whose centre is not near it, nor in a near statement or passage, is missed.
+    Cost: some seventy ego-graphs of at most `caps.nodes` entities, whatever the graph's size.
+    """
+    around = EgoGraphs(view, admits, told.caps)
+    egos = [around.around(centre) for centre in centres(view, question, seeds, admits)]
+    gathered = gather(view, egos)
+    asked = question.astype(np.float64)
+    similarity = cosines(total_embeddings(egos, gathered), asked).tolist()
+    worth = gathered.entities.weights * np.maximum(cosines(gathered.entities.vectors, asked), 0.0)
+    rows = zip(egos, similarity, strict=True)
+    candidates = [Candidate(ego, value, top_node(view, ego, gathered, worth)) for ego, value in rows]
+    candidates.sort(key=lambda one: (-one.similarity, view.entity_id(one.ego.centre)))
+    return Choice(tuple(distinct(candidates, told)), len(egos), gathered)
+
+
+def centres(view: LiveView, question: QuestionVector, seeds: Seeds, admits: Admits | None) -> list[int]:
+    """The nearest entities, the ends of the nearest statements, and what the nearest passages mention, by name."""
+    said = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
+    named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
+    entities = nearest(view.indexes.entities, question, ENTITIES, view.entity_id, named)
+    statements = nearest(view.indexes.statements, question, STATEMENTS, lambda n: statement_key(view, n), said)
+    found = {hit.number for hit in entities}
+    found.update(node for hit in statements for node in view.ends(hit.number))
+    found.update(node for hit in seeds.passages[:PASSAGES] for node in entities_of(view, hit.number))
+    return sorted(found, key=view.entity_id)
+
+
+def top_node(view: LiveView, ego: EgoGraph, gathered: Gathered, worth: Scores) -> int:
+    """The key entity of an ego-graph: the greatest weight times similarity to the question, equal ones by name.
+
+    Section 3.2 speaks of "top nodes" and does not say by what; weight alone would make the same hub the top of most.
+    """
+    values = worth[[gathered.entities.row[node] for node in ego.nodes]]
+    best = np.flatnonzero(values == values.max()).tolist()
+    return min((ego.nodes[place] for place in best), key=view.entity_id)
+
+
+def distinct(ranked: list[Candidate], told: Dynagrag) -> list[Candidate]:
+    """Down the ranking, each ego-graph whose key entity is not that of one taken already (section 3.2)."""
+    if not told.diversity:
+        return ranked[: told.subgraphs]
+    taken: dict[int, Candidate] = {}
+    for candidate in ranked:
+        if len(taken) == told.subgraphs:
+            break
+        taken.setdefault(candidate.top, candidate)
+    return list(taken.values())

@@ -1,0 +1,1 @@
+"""Global search over community reports: static by level, dynamic from the root."""

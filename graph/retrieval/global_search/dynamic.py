@@ -1,0 +1,168 @@
+"""Mode `global-dynamic`: from the root of the hierarchy down, only below what matters to the question.
+
+"GraphRAG: Improving global search via dynamic community selection", "Static vs. dynamic global search": rate every
+report of the coarsest level; an irrelevant one goes, and all below it with it; below a relevant one its children are
+rated in turn; what was found relevant goes into map-reduce. Who rates is not decided here: `Selection` says what is to
+be rated and takes ratings, does no I/O, and lets the view move on between two rounds. `by_neighbourhood` is the rater
+without a model.
+
+Deviations: ratings are 0 to 5 and `RELEVANT` is the least that counts (the source says "relevant" or not); a report of
+which a child was found relevant gives way to it, since the children say the same in more detail; where none of the
+coarsest level is relevant, nothing is, and the nearest passages are handed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from graphtide.graph.retrieval.filters import admitted_chunks
+from graphtide.graph.retrieval.global_search.reports import (
+    Readable,
+    Scope,
+    below,
+    handed_out,
+    level_of,
+    readable,
+    worth_reading,
+)
+from graphtide.graph.retrieval.question_words import about_everything
+from graphtide.graph.retrieval.scoring.candidates import entities_of
+from graphtide.graph.retrieval.seeds import nearest, nearest_passages
+from graphtide.graph.retrieval.types import Part, Question, Retrieved, Scored, Step
+from graphtide.graph.view import LiveView
+
+RELEVANT = 1
+MOST = 5
+_RANKS = (4, 10, 20, 40, 80)
+"""Best rank below a community that earns 5, 4, 3, 2, 1."""
+_ENTITIES = 40
+_EVEN = 3
+
+
+class Selection:
+    """One walk down the hierarchy for one question: `begin`, then `rate` as long as it asks, then `finish`.
+
+    Every method is called under `view.lock.read()`. The view may change between calls: communities that ended
+    meanwhile drop out, and what is handed out is of the version at `finish`.
+    """
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._level = 0
+        self._open: list[Readable] = []
+        self._kept: dict[int, tuple[int, Readable]] = {}
+        self._above: dict[int, int] = {}
+        self._steps: list[Step] = []
+
+    def begin(self, view: LiveView) -> Sequence[Readable]:
+        """The reports of the coarsest level: to be rated. None when there is nothing to ask, or nothing to read.
+
+        Raises ValueError for a level that there is not.
+        """
+        self._level = level_of(view, self._question)
+        if any(map(str.isalnum, self._question.text)):
+            self._open = self._readable(view, view.hierarchy.roots())
+        return tuple(self._open)
+
+    def rate(self, view: LiveView, ratings: Sequence[int]) -> Sequence[Readable]:
+        """Take the ratings of what was asked last, in its order, and say what to rate next; nothing when it is done.
+
+        Cost: the reports that are to be rated next.
+        """
+        rated = [(max(0, min(MOST, rating)), one) for rating, one in zip(ratings, self._open, strict=True)]
+        relevant = [(rating, one) for rating, one in rated if rating >= RELEVANT]
+        self._note(rated)
+        under: list[int] = []
+        for rating, one in relevant:
+            self._kept[one.community] = (rating, one)
+            self._kept.pop(self._above.get(one.community, 0), None)
+            under += self._below(view, one.community, one.community)
+        self._open = self._readable(view, under)
+        return tuple(self._open)
+
+    def finish(self, view: LiveView, mode: str = "global-dynamic") -> Retrieved:
+        """The relevant reports as they are now, the most relevant first, and the passages they rest on."""
+        scope = self._scope(view)
+        found: list[tuple[int, Readable]] = []
+        for rating, one in self._kept.values():
+            now = readable(view, one.community, scope) if view.contents.entities(one.community) else None
+            if now is not None:
+                found.append((rating, now))
+        found.sort(key=lambda pair: (-pair[0], -pair[1].rating, -pair[1].size, view.contents.digest(pair[1].community)))
+        parts: list[Part] = [replace(one.part, score=float(rating)) for rating, one in found]
+        return handed_out(view, self._question, mode, parts, self._steps)
+
+    def _readable(self, view: LiveView, communities: Iterable[int]) -> list[Readable]:
+        """Their reports; where one rests on no passage, or on none that a filter admits, those below it instead.
+
+        A report shows the best of a community, so that it has nothing to show does not say that there is nothing.
+        """
+        found: list[Readable] = []
+        scope, left = self._scope(view), list(communities)
+        while left:
+            fresh = worth_reading(view, left, scope)
+            found += fresh
+            passed = set(left) - {one.community for one in fresh}
+            left = [child for one in passed for child in self._below(view, one, self._above.get(one, 0))]
+        return found
+
+    def _below(self, view: LiveView, community: int, above: int) -> list[int]:
+        """What to look at below a community; `above` gives way to what is kept of it."""
+        children = list(below(view, community, self._level))
+        self._above.update(dict.fromkeys(children, above))
+        return children
+
+    def _scope(self, view: LiveView) -> Scope:
+        return Scope.of(view, self._question.filters)
+
+    def _note(self, rated: Sequence[tuple[int, Readable]]) -> None:
+        items = [Scored("", one.part.title, float(rating), (("entities", float(one.size)),)) for rating, one in rated]
+        items.sort(key=lambda item: (-item.score, item.name))
+        about = f"{len(rated)} reports rated 0 to {MOST}; below those that are rated 0 nothing is read."
+        self._steps.append(Step(f"rating {len(self._steps) + 1}", about, tuple(items)))
+
+
+def retrieve_global_dynamic(view: LiveView, question: Question) -> Retrieved:
+    """The reports that the neighbourhood of the question makes relevant. Call under `view.lock.read()`.
+
+    Cost: two searches, the reports of the coarsest level, and those below what is relevant.
+    """
+    selection = Selection(question)
+    asked = selection.begin(view)
+    rating = by_neighbourhood(view, question) if asked else None
+    while asked and rating is not None:
+        asked = selection.rate(view, [rating(one.community) for one in asked])
+    return selection.finish(view)
+
+
+def by_neighbourhood(view: LiveView, question: Question) -> Callable[[int], int]:
+    """A rating of communities without a model: by the question's nearest passages and entities that lie in them.
+
+    A community is rated by the best of them, by rank; one that has none among the nearest is rated 0. To a question
+    about everything there is nothing near: every community is rated alike. Cost: two searches.
+    """
+    if about_everything(question.text):
+        return lambda community: _EVEN
+    admits = admitted_chunks(view, question.filters)
+    named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
+    passages = nearest_passages(view, question.vector, admits, _RANKS[-1])
+    entities = nearest(view.indexes.entities, question.vector, _ENTITIES, view.entity_id, named)
+    best: dict[int, int] = {}
+    for rank, hit in enumerate(passages):
+        for node in entities_of(view, hit.number):
+            _mark(view, node, rank, best)
+    for rank, hit in enumerate(entities):
+        _mark(view, hit.number, rank, best)
+    return lambda community: _rating(best.get(community, _RANKS[-1]))
+
+
+def _mark(view: LiveView, node: int, rank: int, best: dict[int, int]) -> None:
+    community = view.hierarchy.community(node)
+    while community:
+        best[community] = min(rank, best.get(community, rank))
+        community = view.hierarchy.parent(community)
+
+
+def _rating(rank: int) -> int:
+    return next((MOST - place for place, bound in enumerate(_RANKS) if rank < bound), 0)

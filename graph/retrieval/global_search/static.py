@@ -1,0 +1,28 @@
+"""Mode `global`: every report of one level of the hierarchy, answered one by one and put together.
+
+"GraphRAG: Improving global search via dynamic community selection", "Static vs. dynamic global search": map-reduce over
+the reports of a predetermined level. The map and reduce steps are the answer stage's (`Synthesis.BY_PART`); here the
+reports are found. Levels count from the finest, 0; the source counts from the root. Deviation: a community whose parts
+of the level are all too small for a report is read itself.
+"""
+
+from __future__ import annotations
+
+from graphtide.graph.retrieval.global_search.reports import Scope, covering, handed_out, level_of
+from graphtide.graph.retrieval.types import Question, Retrieved, Scored, Step
+from graphtide.graph.view import LiveView
+
+
+def retrieve_global(view: LiveView, question: Question) -> Retrieved:
+    """All reports of the level, those that matter most first. Call under `view.lock.read()`. Cost: the level's reports.
+
+    `question.level` chooses the level. Raises ValueError for one that there is not.
+    """
+    level = level_of(view, question)
+    if not any(map(str.isalnum, question.text)):
+        return handed_out(view, question, "global", (), ())
+    found = covering(view, view.hierarchy.roots(), level, Scope.of(view, question.filters))
+    found.sort(key=lambda one: (-one.rating, -one.size, view.contents.digest(one.community)))
+    items = tuple(Scored("", one.part.title, one.rating, (("entities", float(one.size)),)) for one in found)
+    step = Step("reports", f"All reports of level {level}, by how much their communities matter.", items)
+    return handed_out(view, question, "global", [one.part for one in found], (step,))

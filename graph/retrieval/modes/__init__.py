@@ -1,0 +1,1 @@
+"""Retrieval modes, one module each."""

@@ -1,0 +1,205 @@
+"""Mode `pipeline`: the article's course of a query, each step by its own module, in its order.
+
+Article "graph-rag-algorithms", "The End-to-End Pipeline": 1. HNSW gives seeds; 2. communities give the broad context;
+3. BFS goes one hop out, and PHSE further along promising relations; 4. personalised PageRank from the seeds ranks what
+was found; 5. a Steiner tree bridges seeds that are not connected in it; 6. MMR drops what repeats.
+
+Where the article is silent: passages are ranked by nearness to the question and by the walk's mass as in mode `local`
+(evidence.singles), candidates being the passages of the explored entities and the nearest ones; the passages that a
+bridge stands in count as much as the best. The community's context is a part made of what the explored entities of
+it are stated to do: the article has a language model write a summary beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from graphtide.graph.retrieval.explain import seed_steps
+from graphtide.graph.retrieval.filters import Admits, admitted_chunks
+from graphtide.graph.retrieval.modes import bridge
+from graphtide.graph.retrieval.scoring.candidates import NEAR, measured
+from graphtide.graph.retrieval.scoring.mmr import mmr
+from graphtide.graph.retrieval.scoring.pair_reranking import admitted_mass, relative
+from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING, Scores, singles
+from graphtide.graph.retrieval.search.beam_search import Visit, by_words, explore
+from graphtide.graph.retrieval.search.bfs import Caps, breadth_first
+from graphtide.graph.retrieval.search.community_filter import Region, regions
+from graphtide.graph.retrieval.search.entity_graph import EntityRoads
+from graphtide.graph.retrieval.search.ppr import walk
+from graphtide.graph.retrieval.search.steiner import Tree, steiner_tree
+from graphtide.graph.retrieval.seeds import Seeds, find_seeds, restart
+from graphtide.graph.retrieval.statements import between, listed, sentence, stating
+from graphtide.graph.retrieval.subgraph import stated_by
+from graphtide.graph.retrieval.types import Part, Passage, Question, Retrieved, Scored, Step, Subgraph, Trace
+from graphtide.graph.view import LiveView, walk_chunk, walk_entity
+
+ONE_HOP = Caps(depth=1, degree=20, size=200)
+BRIDGED = 3
+"""Seeds that have to be connected: the article has three."""
+EXPLORED = 200
+"""Passages that candidates are, of explored entities; the walk's best."""
+DIVERSITY = 0.8
+TOLD = 12
+"""Relations in the part of a community."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What the steps found: hops by entity, the guided visits, the walk's mass, the bridge and its evidence."""
+
+    seeds: Seeds
+    starts: Mapping[int, float]
+    hops: Mapping[int, int]
+    visits: tuple[Visit, ...]
+    mass: Mapping[int, float]
+    tree: Tree
+    crossings: tuple[bridge.Crossing, ...]
+
+
+def retrieve_pipeline(view: LiveView, question: Question) -> Retrieved:
+    """The `top_k` passages by nearness, walk and novelty; bridges and the community touched as parts.
+
+    `score` is relevance before MMR, from 0 to 1 for the best candidate. Call under `view.lock.read()`. Cost: three
+    searches, a walk, a bounded exploration and a bounded search for a tree: no step grows with the graph.
+    """
+    admits = admitted_chunks(view, question.filters)
+    found = _explore(view, question, admits)
+    candidates = measured(view, question, _candidates(view, found, admits))
+    if not candidates.numbers:
+        return Retrieved((), Subgraph(), view.version, "pipeline", Trace() if question.explain else None)
+    near = found.seeds.passages
+    scale = (near[-1].cosine, near[0].cosine) if near else (0.0, 1.0)
+    worth = singles(candidates.candidates(found.mass, scale), WEIGHTING)
+    relevance = relative(_raised(worth, candidates.numbers, {one.passage for one in found.crossings}))
+    order = mmr(relevance, candidates.vectors, question.top_k, DIVERSITY).tolist()
+    numbers = [candidates.numbers[place] for place in order]
+    passages = tuple(_passage(view, candidates.numbers[place], float(relevance[place])) for place in order)
+    touched = regions(view, _entity_mass(found))
+    parts = (*_bridges(view, found), *_community(view, touched[:1], admits))
+    trace = _trace(view, found, touched, passages) if question.explain else None
+    return Retrieved(passages, stated_by(view, numbers, found.mass), view.version, "pipeline", trace, parts)
+
+
+def _explore(view: LiveView, question: Question, admits: Admits | None) -> Explored:
+    """Steps 1, 3, 4 and 5."""
+    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
+    starts = {hit.number: hit.cosine for hit in seeds.entities}
+    for hit in seeds.statements:
+        for node in view.ends(hit.number):
+            starts[node] = max(starts.get(node, 0.0), hit.cosine)
+    hops = breadth_first(view, starts, ONE_HOP, admits)
+    visits = explore(view, question.vector, starts, by_words(question.text), admits=admits)
+    mass = admitted_mass(walk(view.walk, restart(view, seeds)), admits)
+    ends = [hit.number for hit in seeds.entities[:BRIDGED]]
+    tree, crossings = Tree((), (), 0, 0, True), list[bridge.Crossing]()
+    if not _connected(view, ends, {*hops, *(visit.node for visit in visits)}):
+        tree = steiner_tree(EntityRoads(view, ends, admits), ends, view.entity_id, bridge.BOUNDS)
+        found = (bridge.cross(view, question, pair, admits) for pair in tree.edges())
+        crossings = [one for one in found if one is not None]
+    return Explored(seeds, starts, hops, visits, mass, tree, tuple(crossings))
+
+
+def _connected(view: LiveView, ends: list[int], explored: set[int]) -> bool:
+    """Whether relations among the explored entities connect all of the ends."""
+    if len(ends) < 2:
+        return True
+    seen, frontier = {ends[0]}, [ends[0]]
+    while frontier:
+        edges = view.neighbours.get(frontier.pop(), {})
+        fresh = [other for other in explored if other in edges and other not in seen]
+        seen.update(fresh)
+        frontier += fresh
+    return seen.issuperset(ends)
+
+
+def _candidates(view: LiveView, found: Explored, admits: Admits | None) -> set[int]:
+    """The nearest passages, those of bridges, and of the explored entities' passages the walk's best."""
+    explored = {*found.hops, *(visit.node for visit in found.visits)}
+    walked = sorted(
+        (-share, view.chunks[node // 2].chunk_id, node // 2) for node, share in found.mass.items() if node % 2
+    )
+    theirs = (
+        number
+        for _, _, number in walked
+        if any(view.labels[mention.label].node in explored for mention in view.chunks[number].mentions)
+    )
+    best = set(islice(theirs, EXPLORED))
+    return best | {hit.number for hit in found.seeds.passages} | {one.passage for one in found.crossings}
+
+
+def _raised(worth: Scores, numbers: Iterable[int], bridging: set[int]) -> Scores:
+    """What a bridge stands in is worth as much as the best."""
+    chosen = np.array([number in bridging for number in numbers])
+    raised: Scores = np.where(chosen, worth.max(initial=0.0), worth)
+    return raised
+
+
+def _entity_mass(found: Explored) -> dict[int, float]:
+    return {node: found.mass.get(walk_entity(node), 0.0) for node in found.hops}
+
+
+def _bridges(view: LiveView, found: Explored) -> tuple[Part, ...]:
+    if not found.crossings:
+        return ()
+    return tuple(part for part in bridge.tell(view, found.tree, list(found.crossings), bridge.BOUNDS) if part.sources)
+
+
+def _community(view: LiveView, touched: Iterable[Region], admits: Admits | None) -> tuple[Part, ...]:
+    """The broad context: what is stated among the explored entities of the community that the question touches most."""
+    parts = []
+    for region in touched:
+        lines, sources = list[str](), list[str]()
+        for place, one in enumerate(region.entities):
+            for other in region.entities[place + 1 :]:
+                if len(lines) < TOLD and other in view.neighbours.get(one, ()):
+                    for number in between(view, one, other, admits)[:1]:
+                        chunk = stating(view, number, admits)[0]
+                        sources.append(view.chunks[chunk].chunk_id)
+                        lines.append(f"{sentence(view, number)} [{sources[-1]}]")
+        if lines:
+            names = listed([view.entities[node].name for node in region.entities[:5]])
+            parts.append(Part(f"The community of {names}", "\n".join(lines), tuple(dict.fromkeys(sources)), 0.0))
+    return tuple(parts)
+
+
+def _passage(view: LiveView, number: int, score: float) -> Passage:
+    chunk = view.chunks[number]
+    return Passage(chunk.chunk_id, chunk.doc_id, score, chunk.text)
+
+
+def _trace(view: LiveView, found: Explored, touched: tuple[Region, ...], passages: tuple[Passage, ...]) -> Trace:
+    def named(node: int, score: float, **parts: float) -> Scored:
+        return Scored(view.entity_id(node), view.entities[node].name, score, tuple(parts.items()))
+
+    shown = [named(region.entities[0], region.share, explored=float(len(region.entities))) for region in touched[:10]]
+    hops = [named(node, float(hop)) for node, hop in found.hops.items()][:40]
+    visits = [named(visit.node, visit.priority) for visit in found.visits[:40]]
+    ranked = sorted(_entity_mass(found).items(), key=lambda row: (-row[1], view.entity_id(row[0])))
+    mass = [named(node, share) for node, share in ranked[:10]]
+    tree = [Scored(view.chunks[one.passage].chunk_id, sentence(view, one.statement), 1.0) for one in found.crossings]
+    final = [Scored(one.chunk_id, "", one.score, (("walk", _mass_of(view, found, one)),)) for one in passages]
+    return Trace(
+        (
+            *seed_steps(view, found.seeds),
+            Step(
+                "communities", "Communities that the explored entities are in, by the walk's mass there.", tuple(shown)
+            ),
+            Step("breadth first", "Entities within one hop of the seeds.", tuple(hops)),
+            Step(
+                "priority-guided",
+                "Entities by nearness times the weight of the relation that leads there.",
+                tuple(visits),
+            ),
+            Step("personalised PageRank", "Explored entities by the walk's stationary mass.", tuple(mass)),
+            Step("bridge", "What connects the first seeds, where the exploration did not.", tuple(tree)),
+            Step("passages", "Passages by nearness and walk, and by maximal marginal relevance.", tuple(final)),
+        )
+    )
+
+
+def _mass_of(view: LiveView, found: Explored, passage: Passage) -> float:
+    return found.mass.get(walk_chunk(view.chunk_numbers[passage.chunk_id]), 0.0)

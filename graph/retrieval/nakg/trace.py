@@ -1,0 +1,112 @@
+"""What mode `nakg` shows beside its passages: how their documents are related, and how each step came out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphtide.graph.retrieval.nakg.clustering import NOISE
+from graphtide.graph.retrieval.nakg.documents import Passages
+from graphtide.graph.retrieval.nakg.edges import DocumentGraph
+from graphtide.graph.retrieval.scoring.candidates import bridge_strength, entities_of
+from graphtide.graph.retrieval.types import Part, Passage, Scored, Step
+from graphtide.graph.view import LiveView
+
+if TYPE_CHECKING:
+    from graphtide.graph.retrieval.nakg.mode import Scoring
+
+SHOWN = 10
+NAMED = 3  # entities that two documents share, named
+
+
+def relations(view: LiveView, graph: DocumentGraph, passages: Sequence[Passage]) -> tuple[Part, ...]:
+    """One part: the edges between the documents of the passages, the strongest first; none without any edge."""
+    first = {passage.doc_id: passage.chunk_id for passage in reversed(passages)}
+    row = {doc_id: place for place, doc_id in enumerate(graph.documents.ids)}
+    ids = sorted(doc_id for doc_id in first if doc_id in row)
+    found = []
+    for at, one in enumerate(ids):
+        for other in ids[at + 1 :]:
+            weight = float(graph.weights[row[one], row[other]])
+            if weight and (graph.attention[row[one], row[other]] or graph.attention[row[other], row[one]]):
+                found.append((-round(weight, 6), one, other))
+    if not found:
+        return ()
+    lines = [_relation(view, one, other, -weight) for weight, one, other in sorted(found)[:SHOWN]]
+    sources = sorted({first[end] for _, *ends in sorted(found)[:SHOWN] for end in ends})
+    return (Part("How the documents are related", "\n".join(lines), tuple(sources), -min(found)[0]),)
+
+
+def _relation(view: LiveView, one: str, other: str, weight: float) -> str:
+    names = ", ".join(shared_names(view, one, other))
+    shared = f"; both mention {names}" if names else ""
+    return f"- {_title(view, one)} and {_title(view, other)}: related {weight:.2f}{shared}"
+
+
+def shared_names(view: LiveView, one: str, other: str) -> list[str]:
+    """The rarest entities that two documents mention, by name; none of those in more than HUB passages."""
+    ours, theirs = (
+        set().union(*(entities_of(view, chunk) for chunk in view.documents[doc_id].chunks)) for doc_id in (one, other)
+    )
+    nodes = [node for node in ours & theirs if bridge_strength(view, node)]
+    rarest = sorted(nodes, key=lambda node: (len(view.entities[node].chunks), view.entity_id(node)))[:NAMED]
+    return [view.entities[node].name for node in rarest]
+
+
+def _title(view: LiveView, doc_id: str) -> str:
+    return view.documents[doc_id].info.title or doc_id
+
+
+def steps(
+    view: LiveView, graph: DocumentGraph, passages: Passages, scoring: Scoring, chosen: Sequence[int]
+) -> tuple[Step, ...]:
+    """Clusters, the strongest edges with attention, and the passages with the parts of their scores."""
+    together, chance = view.relatedness.weights().trained_on
+    about = f"The strongest edges; learned on {together} pairs that share an entity and {chance} pairs of chance."
+    return (
+        Step("clusters", "Documents by DBSCAN cluster, those in none left out.", _clusters(view, graph)),
+        Step("edges", about, _edges(view, graph)),
+        Step("passages", "Passages by words, order and meaning.", _passages(view, passages, scoring, chosen)),
+    )
+
+
+def _clusters(view: LiveView, graph: DocumentGraph) -> tuple[Scored, ...]:
+    rows = zip(graph.clusters.tolist(), graph.documents.ids, strict=True)
+    return tuple(
+        Scored(doc_id, _title(view, doc_id), float(cluster)) for cluster, doc_id in sorted(rows) if cluster != NOISE
+    )
+
+
+def _edges(view: LiveView, graph: DocumentGraph) -> tuple[Scored, ...]:
+    upper = np.triu(np.round(graph.weights, 6))
+    ids, items = graph.documents.ids, []
+    for flat in np.argsort(-upper.ravel(), kind="stable")[:SHOWN].tolist():
+        one, other = divmod(flat, len(ids))
+        if upper[one, other] > 0:
+            parts = (
+                ("shared", float(graph.documents.shared[one, other])),
+                ("attention there", float(graph.attention[one, other])),
+                ("attention back", float(graph.attention[other, one])),
+            )
+            name = f"{_title(view, ids[one])} + {_title(view, ids[other])}"
+            items.append(Scored(f"{ids[one]} + {ids[other]}", name, float(upper[one, other]), parts))
+    return tuple(items)
+
+
+def _passages(view: LiveView, passages: Passages, scoring: Scoring, chosen: Sequence[int]) -> tuple[Scored, ...]:
+    return tuple(
+        Scored(
+            view.chunks[passages.numbers[place]].chunk_id,
+            "",
+            float(scoring.total[place]),
+            (
+                ("words", float(scoring.lexical.words[place])),
+                ("order", float(scoring.lexical.order[place])),
+                ("meaning", float(scoring.meaning[place])),
+                ("cosine", float(passages.cosine[place])),
+            ),
+        )
+        for place in chosen
+    )

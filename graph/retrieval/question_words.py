@@ -1,0 +1,33 @@
+"""The words of a question that say what it is about, and whether it is about anything in particular.
+
+Not a parser. Word lists are of English, as the rest of the offline parts; a question in another language has other
+words and counts as one about something. Invariant: depends on the question's text alone.
+"""
+
+from __future__ import annotations
+
+from graphtide.graph.retrieval.scoring.terms import words
+
+_ASKING = """who whom whose what which when where why how is are was were be been do does did has have had can could
+would should will may might the a an and or of in on at to for by with from as about into over between among through
+during it its this that these those there their they he she his her we you i me us our your my not no any some please
+tell give show say says said write"""
+_EVERYTHING = """main major key general common central overall broad high level theme themes topic topics subject
+subjects trend trends pattern patterns finding findings insight insights summary summarise summarize overview outline
+gist document documents text texts corpus collection dataset data database graph knowledge report reports article
+articles passage passages source sources describe explain list discuss discussed cover covers covered mention mentioned
+concern concerns happen happens happened across all most important whole entire everything entirety here contain
+contains included kinds kind sort types type things thing content contents material together recurring dominant
+principal areas area domain domains catch up last recent updates news new"""
+ASKING = frozenset(_ASKING.split())
+EVERYTHING = frozenset(_EVERYTHING.split())
+
+
+def telling(question: str) -> frozenset[str]:
+    """The words that something in particular could be found by; none when the question is about all there is."""
+    return frozenset(words(question)) - ASKING - EVERYTHING
+
+
+def about_everything(question: str) -> bool:
+    """Whether it asks of the whole and of nothing in it: some word for the whole, and none that tells."""
+    return bool(frozenset(words(question)) & EVERYTHING) and not telling(question)

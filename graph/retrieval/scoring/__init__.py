@@ -1,0 +1,1 @@
+"""Scoring of passages: candidates, pair scoring and reranking, MMR, shared terms."""

@@ -1,0 +1,82 @@
+"""The course that modes `local` and `passages` share: seeds, walk, candidates, pairs, choice.
+
+Not a mode of its own: a mode says how much novelty counts in the choice. Invariant: it decides on canonical names and
+on values alone, so equal graphs give equal results, to the last bit of a score where the indexes are exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphtide.graph.retrieval import explain
+from graphtide.graph.retrieval.filters import Admits, admitted_chunks
+from graphtide.graph.retrieval.scoring.candidates import NEAR, Pool, best_first, gather
+from graphtide.graph.retrieval.scoring.mmr import Order, mmr
+from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING, Scores, Weighting, inclusion, pairs
+from graphtide.graph.retrieval.search.ppr import walk
+from graphtide.graph.retrieval.seeds import find_seeds, restart
+from graphtide.graph.retrieval.subgraph import stated_by
+from graphtide.graph.retrieval.types import Passage, Question, Retrieved, Subgraph, Trace
+from graphtide.graph.view import LiveView
+
+
+def retrieve_by_pairs(
+    view: LiveView, question: Question, mode: str, trade_off: float, weighting: Weighting = WEIGHTING
+) -> Retrieved:
+    """The `top_k` passages by part in good pairs, weighed `trade_off` to 1 - `trade_off` against novelty (mmr.py).
+
+    `score` is the part in good pairs, from 0 to 1 for the best candidate. Call under `view.lock.read()`. Cost: three
+    searches, one walk, and some three hundred passages read: each step is bounded, whatever the graph's size.
+    """
+    admits = admitted_chunks(view, question.filters)
+    seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
+    start = restart(view, seeds)
+    mass = admitted_mass(walk(view.walk, start), admits)
+    pool = gather(view, question, seeds, mass, admits, weighting)
+    if pool is None:
+        return Retrieved((), Subgraph(), view.version, mode, Trace() if question.explain else None)
+    scores = pair_scores(pool, weighting)
+    relevance = relative(inclusion(scores, pool.firsts, pool.worth, weighting.temperature))
+    order = _chosen(pool, relevance, question.top_k, trade_off).tolist()
+    passages = tuple(_passage(view, pool.numbers[place], float(relevance[place])) for place in order)
+    subgraph = stated_by(view, [pool.numbers[place] for place in order], mass)
+    if not question.explain:
+        return Retrieved(passages, subgraph, view.version, mode)
+    steps = (
+        *explain.seed_steps(view, seeds),
+        explain.walk_step(view, start, mass),
+        explain.word_step(pool),
+        explain.pair_step(view, pool, scores, weighting),
+        explain.choice_step(view, pool, relevance, order),
+    )
+    return Retrieved(passages, subgraph, view.version, mode, Trace(steps))
+
+
+def admitted_mass(mass: dict[int, float], admits: Admits | None) -> dict[int, float]:
+    """The walk's mass without the passages that a filter refuses."""
+    if admits is None:
+        return mass
+    return {node: share for node, share in mass.items() if node % 2 == 0 or admits(node // 2)}
+
+
+def pair_scores(pool: Pool, weighting: Weighting) -> Scores:
+    """The scores of all pairs, a row for each first, (firsts, n)."""
+    rows = enumerate(pool.firsts.tolist())
+    return np.stack([pairs(pool.candidates, pool.worth, first, pool.bridges[row], weighting) for row, first in rows])
+
+
+def relative(values: Scores) -> Scores:
+    """Values from 0 for the least to 1 for the greatest; all 1 when they are equal."""
+    low, high = values.min(), values.max()
+    return (values - low) / (high - low) if high > low else np.ones(len(values))
+
+
+def _chosen(pool: Pool, relevance: Scores, count: int, trade_off: float) -> Order:
+    if trade_off == 1.0:
+        return best_first(relevance, count)
+    return mmr(relevance, pool.candidates.vectors, count, trade_off)
+
+
+def _passage(view: LiveView, number: int, score: float) -> Passage:
+    chunk = view.chunks[number]
+    return Passage(chunk.chunk_id, chunk.doc_id, score, chunk.text)

@@ -1,0 +1,1 @@
+"""Graph searches: BFS, beam search, personalised PageRank, Steiner trees, community filters."""

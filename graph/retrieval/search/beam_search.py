@@ -1,0 +1,135 @@
+"""Priority-guided traversal of typed relations: best first, by how near a neighbour is and what leads to it.
+
+Article "graph-rag-algorithms", "PHSE: Priority-Guided Traversal": a priority queue, a node's priority is its semantic
+score times the weight of the relation's type, the queue is a beam, and the search ends with enough nodes or below a
+threshold. Where the article is silent: the semantic score is the cosine of the neighbour's vector to the question, no
+less than 0; relation types are the predicates as they are stated; their weights come from the question (`by_words`),
+or from whoever knows the schema. Invariant: ties go by canonical name; only what was popped is looked around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.scoring.terms import words
+from graphtide.graph.retrieval.search.bfs import HUB
+from graphtide.graph.retrieval.types import QuestionVector
+from graphtide.graph.vector_index import similarities
+from graphtide.graph.view import LiveView
+
+TypeWeight = Callable[[str], float]
+
+LIKELY = 1.5
+OTHER = 1.0
+_SHORT = 3  # letters: "of", "in", "is" are in every predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """The beam's width, the least priority worth following, and how many entities are enough."""
+
+    beam: int = 50
+    threshold: float = 0.25
+    enough: int = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """An entity in the order it was taken from the queue, with what led there; `statement` is -1 for a start."""
+
+    node: int
+    priority: float
+    statement: int
+
+
+def by_words(question: str) -> TypeWeight:
+    """Relations whose predicate shares a word with the question weigh LIKELY, all others OTHER."""
+    asked = {word for word in words(question) if len(word) > _SHORT}
+    return lambda predicate: LIKELY if asked.intersection(words(predicate)) else OTHER
+
+
+def explore(
+    view: LiveView,
+    vector: QuestionVector,
+    starts: Mapping[int, float],
+    weigh: TypeWeight,
+    guide: Guide = Guide(),
+    admits: Admits | None = None,
+) -> tuple[Visit, ...]:
+    """Visit entities best first from the starts (with their priorities); each once.
+
+    A relation counts where an admitted passage states it. Of an entity of more than HUB statements none is followed.
+    Cost: the statements of `guide.enough` entities, and the vectors of their neighbours.
+    """
+    near = _Nearness(view, vector)
+    waiting = {node: Visit(node, priority, -1) for node, priority in starts.items() if priority >= guide.threshold}
+    visited: dict[int, Visit] = {}
+    while waiting and len(visited) < guide.enough:
+        waiting = _best(view, waiting, guide.beam)
+        visit = waiting.pop(next(iter(waiting)))
+        visited[visit.node] = visit
+        for statement, other in _leading_from(view, visit.node, admits, near):
+            priority = near.of(other) * weigh(view.statements[statement].predicate)
+            held = waiting.get(other)
+            if other not in visited and priority >= guide.threshold and (held is None or held.priority < priority):
+                waiting[other] = Visit(other, priority, statement)
+    return tuple(visited.values())
+
+
+def _best(view: LiveView, waiting: dict[int, Visit], beam: int) -> dict[int, Visit]:
+    """The queue cut to the beam, best first."""
+    order = sorted(waiting, key=lambda node: (-waiting[node].priority, view.entity_id(node)))
+    return {node: waiting[node] for node in order[:beam]}
+
+
+def _leading_from(view: LiveView, node: int, admits: Admits | None, near: _Nearness) -> list[tuple[int, int]]:
+    """The relations of an entity with the other end, in a canonical order."""
+    if sum(len(view.labels[label].statements) for label in view.entities[node].labels) > HUB:
+        return []
+    found = []
+    for number in set(view.statements_of(node)):
+        if admits is None or any(map(admits, view.statements[number].chunks)):
+            subject, object_ = view.ends(number)
+            found.append((number, object_ if subject == node else subject))
+    leading = [(number, other) for number, other in found if other != node]
+    near.look_up(other for _, other in leading)
+    return sorted(leading, key=lambda pair: _key(view, *pair))
+
+
+def _key(view: LiveView, number: int, other: int) -> tuple[str, str, str, str]:
+    said = view.statements[number]
+    subject, object_ = view.labels[said.subject], view.labels[said.object]
+    return (
+        view.entity_id(other),
+        said.predicate,
+        f"{subject.name}\0{subject.type}",
+        f"{object_.name}\0{object_.type}",
+    )
+
+
+class _Nearness:
+    """Cosines of entities to the question, looked up once each; 0 for one that has no vector or points away."""
+
+    def __init__(self, view: LiveView, vector: QuestionVector) -> None:
+        self._index = view.indexes.entities
+        self._unit = (vector / np.float32(np.linalg.norm(vector) or 1)).astype(np.float32)
+        self._known: dict[int, float] = {}
+
+    def look_up(self, nodes: Iterable[int]) -> None:
+        """Fetch the vectors of those not known yet, together."""
+        fresh = list(dict.fromkeys(node for node in nodes if node not in self._known))
+        self._known.update(dict.fromkeys(fresh, 0.0))
+        self._known.update(self._cosines([node for node in fresh if node in self._index]))
+
+    def of(self, node: int) -> float:
+        return self._known[node]
+
+    def _cosines(self, nodes: list[int]) -> Iterator[tuple[int, float]]:
+        if nodes:
+            vectors = self._index.vectors(np.array(nodes, np.int64))
+            cosines = similarities(self._unit, vectors).tolist()
+            yield from zip(nodes, (max(0.0, cosine) for cosine in cosines), strict=True)

@@ -1,0 +1,61 @@
+"""Breadth-first search over relations, with caps on depth, degree and size.
+
+Article "graph-rag-algorithms", "BFS: Multi-Hop Exploration". Invariant: who is found is a function of the live graph
+and the starts; where a cap chooses, the heaviest relation wins, equal ones go by name.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.view import LiveView
+
+HUB = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """How many hops, how many neighbours of an entity, how many entities in all.
+
+    An entity of more than HUB neighbours is found, but not gone on from: reading them would make a question as dear as
+    the graph is large, and what is next to everything is next to nothing in particular.
+    """
+
+    depth: int = 2
+    degree: int = 20
+    size: int = 300
+
+
+def breadth_first(
+    view: LiveView, starts: Iterable[int], caps: Caps = Caps(), admits: Admits | None = None
+) -> dict[int, int]:
+    """The entities within reach by hops from the nearest start, in the order they are found; starts have 0.
+
+    Under a filter only entities that an admitted passage mentions. Cost: HUB links for each of `size` entities at most.
+    """
+    found = dict.fromkeys(sorted(set(starts), key=view.entity_id)[: caps.size], 0)
+    layer = list(found)
+    for hop in range(1, caps.depth + 1):
+        following: list[int] = []
+        for node in layer:
+            for other in heaviest(view, node, caps.degree):
+                if len(found) < caps.size and other not in found and _admitted(view, other, admits):
+                    found[other] = hop
+                    following.append(other)
+        layer = following
+    return found
+
+
+def heaviest(view: LiveView, node: int, count: int) -> list[int]:
+    """The `count` neighbours with the heaviest relations, equal ones by name; none of a hub."""
+    edges = view.neighbours.get(node, {})
+    if len(edges) > HUB:
+        return []
+    return heapq.nsmallest(count, edges, key=lambda other: (-edges[other].weight, view.entity_id(other)))
+
+
+def _admitted(view: LiveView, node: int, admits: Admits | None) -> bool:
+    return admits is None or any(map(admits, view.entities[node].chunks))

@@ -1,0 +1,51 @@
+"""When the relations of a subgraph held: the last step of every mode, and no mode's own.
+
+Invariant: under `as_of` no relation is shown that is known not to have held then, whatever the mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+
+from graphtide.graph.retrieval.types import Edge, Retrieved, Subgraph
+from graphtide.graph.validity.intervals import MOST_STATEMENTS, Held, Validity
+from graphtide.graph.view import LiveView
+
+
+def dated(view: LiveView, retrieved: Retrieved, as_of: str) -> Retrieved:
+    """The same with the times of its relations. Cost: the statements of the relations' less connected ends, bounded."""
+    edges = tuple(dated_edges(view, retrieved.subgraph.edges, as_of))
+    return replace(retrieved, subgraph=Subgraph(retrieved.subgraph.nodes, edges))
+
+
+def dated_edges(view: LiveView, edges: Iterable[Edge], as_of: str = "") -> Iterator[Edge]:
+    """The edges with their times, those not in force at the moment left out."""
+    validity = Validity(view, as_of)
+    for edge in edges:
+        numbers = _stating(view, edge)
+        if validity.asked and numbers and not any(map(validity.statement_in_force, numbers)):
+            continue
+        yield _with_times(edge, validity.of_relation(numbers))
+
+
+def _with_times(edge: Edge, held: Held) -> Edge:
+    ended_by = held.ended_by[0] if held.ended_by else ""
+    return replace(edge, valid_from=held.valid_from, valid_to=held.valid_to, ended_by=ended_by, instead=held.instead)
+
+
+def _stating(view: LiveView, edge: Edge) -> list[int]:
+    """The statements that a relation is made of; none where both its ends have more than can be looked through."""
+    ends = [view.entity_nodes.get(name) for name in (edge.source, edge.target)]
+    if None in ends:
+        return []
+    subject, object_ = (node for node in ends if node is not None)
+    fewest = min(
+        (subject, object_), key=lambda node: sum(len(view.labels[n].statements) for n in view.entities[node].labels)
+    )
+    return [
+        number
+        for number in islice(view.statements_of(fewest), MOST_STATEMENTS)
+        if view.ends(number) == (subject, object_) and view.statements[number].predicate == edge.predicate
+    ]

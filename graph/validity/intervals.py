@@ -1,0 +1,164 @@
+"""When the statements of a live view held: what each passage says of its own, and what later ones made of it.
+
+Read under the view's lock, for one question; it remembers what it read, so it is thrown away with the question. It
+changes nothing. Invariant: the answer depends on the live documents alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+
+from graphtide.graph.dates import Span, span
+from graphtide.graph.records import EvidenceRow
+from graphtide.graph.validity.predicates import Family
+from graphtide.graph.validity.timeline import Claim, Ended, Standing, standing
+from graphtide.graph.view import LiveView
+
+MOST_STATEMENTS = 2_000  # of one entity: where there are more, only what a passage says of its own counts
+MOST_CLAIMS = 200
+
+_Support = tuple[int, int]
+_UNTROUBLED = Standing(None, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """When a relation held, as far as its passages say: ISO dates as they wrote them, "" where nothing says.
+
+    `ended_by` is (document, revision) of the later document that contradicts it, and what that says instead.
+    """
+
+    valid_from: str = ""
+    valid_to: str = ""
+    ended_by: tuple[str, int] | None = None
+    instead: str = ""
+
+
+class Validity:
+    """When statements held, by the view's table of predicates and, where a question asks so, at one moment."""
+
+    def __init__(self, view: LiveView, as_of: str = "") -> None:
+        """`as_of` is an ISO date of any precision, "" for none. Raises ValueError for what is no date."""
+        self._view = view
+        self._table = view.single_valued
+        self._moment = span(as_of) if as_of else None
+        if as_of and self._moment is None:
+            raise ValueError(f"as_of {as_of!r} is not an ISO date such as 2019, 2019-05 or 2019-05-31")
+        self._known: dict[tuple[str, int], dict[_Support, Standing]] = {}
+
+    @property
+    def asked(self) -> bool:
+        """Whether a moment was named."""
+        return self._moment is not None
+
+    def in_force(self, row: EvidenceRow) -> bool:
+        """Whether a passage's support for a statement held at some time of the moment asked about.
+
+        It did unless it is known that it did not: what is not dated held always. Without a moment: everything holds.
+        """
+        if self._moment is None:
+            return True
+        claim, found = self._claim(row), self._standing(row)
+        if claim.begins and self._moment.end <= claim.begins.start and (claim.explicit or found.succeeds):
+            return False
+        return not _over(claim.ends, found.ended, self._moment)
+
+    def statement_in_force(self, number: int) -> bool:
+        """Whether any passage supports the statement at the moment asked about."""
+        return self._moment is None or any(map(self.in_force, self._supports(number)))
+
+    def passage_in_force(self, chunk: int) -> bool:
+        """Whether the passage states anything that held at the moment, or states nothing at all."""
+        evidence = self._view.chunks[chunk].evidence
+        return self._moment is None or not evidence or any(map(self.in_force, evidence))
+
+    def of_support(self, row: EvidenceRow) -> Held:
+        """When one passage's support for a statement held, for a reader."""
+        ended = self._standing(row).ended
+        if ended is None:
+            return Held(row.valid_from, row.valid_to)
+        by = ended.by
+        return Held(
+            row.valid_from, row.valid_to or self._written(by), (by.document, by.revision), self._named(by.value)
+        )
+
+    def of_relation(self, numbers: Iterable[int]) -> Held:
+        """When a relation held that several statements say: the times of the passage after which it held longest.
+
+        Cost: the statements' passages and rivals.
+        """
+        rows = (row for number in numbers for row in self._supports(number) if self.in_force(row))
+        supports = sorted(rows, key=lambda row: (self._view.chunks[row.chunk].chunk_id, row.valid_from, row.valid_to))
+        held = [self.of_support(row) for row in supports]
+        return max(held, key=lambda one: (one.ended_by is None, not one.valid_to, one.valid_to), default=Held())
+
+    def _supports(self, number: int) -> list[EvidenceRow]:
+        chunks = self._view.statements[number].chunks
+        return [row for chunk in chunks for row in self._view.chunks[chunk].evidence if row.statement == number]
+
+    def _standing(self, row: EvidenceRow) -> Standing:
+        family = self._table.family(self._view.statements[row.statement].predicate)
+        if family is None:
+            return _UNTROUBLED
+        anchor, _ = self._ends(row.statement, family)
+        known = self._known.get((family.name, anchor))
+        if known is None:
+            known = self._known[family.name, anchor] = self._read(family, anchor)
+        return known.get((row.statement, row.chunk), _UNTROUBLED)
+
+    def _read(self, family: Family, anchor: int) -> dict[_Support, Standing]:
+        """What becomes of every claim of the family on one entity. Cost: the entity's statements, up to a bound."""
+        view = self._view
+        numbers = list(islice(view.statements_of(anchor), MOST_STATEMENTS + 1))
+        if len(numbers) > MOST_STATEMENTS:
+            return {}
+        rivals = {
+            number
+            for number in numbers
+            if self._table.family(view.statements[number].predicate) is family
+            and self._ends(number, family)[0] == anchor
+        }
+        rows = [row for number in rivals for row in self._supports(number)]
+        if len(rows) > MOST_CLAIMS:
+            return {}
+        found = standing([self._claim(row) for row in rows], self._table.by_arrival)
+        return {(row.statement, row.chunk): one for row, one in zip(rows, found, strict=True)}
+
+    def _ends(self, number: int, family: Family) -> tuple[int, int]:
+        """(the entity that has one value, the value) of a statement, by node."""
+        subject, object_ = self._view.ends(number)
+        return (subject, object_) if family.one == "object" else (object_, subject)
+
+    def _claim(self, row: EvidenceRow) -> Claim:
+        view = self._view
+        document = view.documents[view.chunks[row.chunk].doc_id]
+        family = self._table.family(view.statements[row.statement].predicate)
+        value = self._ends(row.statement, family)[1] if family else row.statement
+        said, happened = span(row.valid_from), span(document.info.occurred_at)
+        name = view.entity_id(value) if family else str(value)
+        ends = span(row.valid_to)
+        return Claim(name, document.doc_id, document.revision, said or happened, ends, said is not None)
+
+    def _written(self, by: Claim) -> str:
+        """The date at which a claim took over, as its document writes it."""
+        if not by.explicit:
+            return self._view.documents[by.document].info.occurred_at
+        rows = (
+            row
+            for chunk in self._view.documents[by.document].chunks
+            for row in self._view.chunks[chunk].evidence
+            if self._claim(row) == by
+        )
+        return next((row.valid_from for row in rows), "")
+
+    def _named(self, value: str) -> str:
+        return self._view.entities[self._view.entity_nodes[value]].name
+
+
+def _over(ends: Span | None, ended: Ended | None, moment: Span) -> bool:
+    """Whether a claim is known to be over when the moment begins."""
+    if ends is not None and ends.end <= moment.start:
+        return True
+    return ended is not None and ended.at is not None and ended.at <= moment.start

@@ -1,0 +1,144 @@
+"""Setting the database up, by gqlalchemy: checks, constraints, indexes. Blocking, so it runs in a thread.
+
+gqlalchemy gives the clients; the connection under them is ours, because its own closes a session before it has read
+what the server says (so that a refused statement passes for done), and knows neither a database's name nor a
+certificate. Memgraph is reached by it, too: pymgclient, which gqlalchemy would use, holds Python's global lock while it
+waits.
+
+Invariant: a database is at a schema that this code reads, or is refused, untouched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+from gqlalchemy import Neo4j
+from gqlalchemy.connection import Connection
+from neo4j import Driver, GraphDatabase
+from neo4j.exceptions import Neo4jError
+
+from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt.address import BoltAddress
+from graphtide.infra.bolt.codec import in_order
+from graphtide.infra.bolt.cypher import Dialect
+from graphtide.infra.bolt.database import check_storage_mode, driver_options
+from graphtide.infra.bolt.errors import DRIVER_ERRORS, as_ours
+from graphtide.streams.errors import Broken
+
+SCHEMA_VERSION = 3
+"""2: the books of what models cost. 3: revisions are identified by position, graphs are bound to partitions.
+
+What is missing of an older schema is added; its data stays as it is.
+"""
+PLACED_AT_ONCE = 5_000
+_THERE_ALREADY = "already exists"
+_EQUAL_ALREADY = "EquivalentSchemaRuleAlreadyExists"
+
+
+class Session(Connection):  # type: ignore[misc]
+    """gqlalchemy's connection over the Bolt driver. Statements are autocommitted, as DDL must be."""
+
+    def __init__(self, address: BoltAddress) -> None:
+        super().__init__("", 0, address.user, "", bool(address.ca_file))
+        self._driver: Driver = GraphDatabase.driver(**driver_options(address))
+        self._database = address.database or None
+
+    def execute(self, query: str, parameters: dict[str, Any] | None = None) -> None:
+        """Run to its end, so that a failure is seen."""
+        for _ in self.execute_and_fetch(query, parameters):
+            continue
+
+    def execute_and_fetch(self, query: str, parameters: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+        """The rows, as they come. Not iterated, it does nothing."""
+        with self._driver.session(database=self._database) as session:
+            for record in session.run(query, parameters or {}):
+                yield dict(zip(record.keys(), record.values(), strict=True))
+
+    def is_active(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._driver.close()
+
+
+class Administration(Neo4j):  # type: ignore[misc]
+    """A gqlalchemy client of either server. To be closed."""
+
+    def __init__(self, address: BoltAddress) -> None:
+        super().__init__()
+        self._session = Session(address)
+
+    def new_connection(self) -> Session:
+        return self._session
+
+    def close(self) -> None:
+        self._session.close()
+
+
+def prepare(address: BoltAddress, dialect: Dialect) -> None:
+    """Refuse a database that cannot be used; make the constraints and indexes that are not there.
+
+    Raises Broken for a Memgraph without transactions, for a schema of a newer version and for missing rights.
+    """
+    with as_ours(), closing(Administration(address)) as client:
+        if dialect is Dialect.MEMGRAPH:
+            check_storage_mode(list(client.execute_and_fetch(cypher.STORAGE_INFO)))
+        if _is_made(list(client.execute_and_fetch(cypher.READ_SCHEMA))):
+            return
+        for statement in cypher.schema(dialect):
+            _define(client, statement, dialect)
+        _place_revisions(client)
+        client.execute(cypher.PUT_SCHEMA, {"version": SCHEMA_VERSION})
+
+
+def execute(address: BoltAddress, statement: str) -> None:
+    """Run one statement of DDL, outside any transaction."""
+    with as_ours(), closing(Administration(address)) as client:
+        client.execute(statement)
+
+
+def stored_schema(address: BoltAddress) -> int:
+    """Return the number of the database's schema; 0 for one that has none. Raises Broken for a newer one."""
+    with as_ours(), closing(Administration(address)) as client:
+        found = list(client.execute_and_fetch(cypher.READ_SCHEMA))
+        _is_made(found)
+        return int(found[0]["version"] or 0) if found else 0
+
+
+def _place_revisions(client: Administration) -> None:
+    """Give revisions of an older schema their position as identity; done again after a crash, it continues."""
+    while found := list(client.execute_and_fetch(cypher.UNPLACED_REVISIONS, {"limit": PLACED_AT_ONCE})):
+        rows = [{"key": one["key"], "place": in_order(one["partition"], one["position"])} for one in found]
+        client.execute(cypher.PLACE_REVISIONS, {"rows": rows})
+
+
+def _define(client: Administration, statement: str, dialect: Dialect) -> None:
+    try:
+        client.execute(statement)
+    except DRIVER_ERRORS as error:
+        if not _is_there(error, dialect):
+            raise
+
+
+def _is_there(error: Exception, dialect: Dialect) -> bool:
+    """Whether it was there before, or another process made it just now (which IF NOT EXISTS does not see)."""
+    if dialect is Dialect.MEMGRAPH:
+        return _THERE_ALREADY in str(error)
+    return isinstance(error, Neo4jError) and (error.code or "").endswith(_EQUAL_ALREADY)
+
+
+def _is_made(found: list[dict[str, Any]]) -> bool:
+    """Whether the schema was made to its end: its version is written last."""
+    if found and found[0].get("restoring"):
+        raise Broken("a restore into the graph database was not finished: run graphtide restore again, with --force")
+    if found and found[0]["version"] is None:
+        return False
+    if found and found[0]["version"] > SCHEMA_VERSION:
+        raise Broken(
+            f"the graph database has schema {found[0]['version']}, which a newer version of Graphtide wrote; "
+            f"this version reads schema {SCHEMA_VERSION}: upgrade Graphtide, or restore a backup from before the "
+            "upgrade (graphtide restore) into another database"
+        )
+    return bool(found) and found[0]["version"] == SCHEMA_VERSION

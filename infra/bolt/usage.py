@@ -1,0 +1,217 @@
+"""The Spending port on Neo4j or Memgraph: one set of books for all processes of a cluster.
+
+A call under way is a node that carries the epoch of the worker it is made by. A worker says now and then that it is
+there; when it has not for DEAD_AFTER_MS, whoever notices first settles its calls as they were expected: what they did
+cost will never be known. A worker that was only paused goes on; what was settled for it stays so.
+
+Invariant: an account (a graph's day) holds the sums of its entries, and both change in one transaction under the
+account's lock; so a budget holds over all processes, and an entry is settled once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from itertools import count
+from typing import Any
+
+from graphtide.infra.bolt import cypher
+from graphtide.infra.bolt.codec import in_order, key
+from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction
+from graphtide.infra.bolt.peers import BoltFellows
+from graphtide.streams.errors import Exhausted, GraphtideError
+from graphtide.streams.memory import now_ms
+from graphtide.streams.usage import SOON_S, Budget, Charge, Spent, Stage, check_budget
+
+log = logging.getLogger("graphtide.bolt")
+
+TOUCH_S = 60.0
+DEAD_AFTER_MS = 600_000
+"""Ten minutes: ten signs of life that did not come, and more than the clocks of two machines differ."""
+COUNTER = "books"
+MOST_TURNS = 1_000
+EPOCH_BITS = 32
+"""An entry's number is its worker's epoch and, in so many bits below it, the worker's own count."""
+
+
+class BoltSpending:
+    """See `graphtide.streams.usage.Spending`. Made by `open`, in the event loop that uses it; ended by `close`."""
+
+    def __init__(self, database: BoltDatabase, clock_ms: Callable[[], int], epoch: int) -> None:
+        self._database = database
+        self._clock_ms = clock_ms
+        self._epoch = epoch
+        self._numbers = count((epoch << EPOCH_BITS) + 1)
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._accounts: dict[int, str] = {}
+        self._writing: set[asyncio.Task[Any]] = set()
+        self._keeper: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, database: BoltDatabase, clock_ms: Callable[[], int] = now_ms) -> BoltSpending:
+        """Take an epoch of its own, settle what the dead left open, and begin to say that it is there."""
+        [row] = await database.write(lambda tx: tx.run(cypher.CLAIM_BOOKS_EPOCH, name=COUNTER))
+        books = cls(database, clock_ms, row["epoch"])
+        await books.keep()
+        books._keeper = asyncio.create_task(books._keep_now_and_then(), name="books")
+        return books
+
+    async def close(self) -> None:
+        """Settle what is still open as expected, and leave no trace of this worker."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+        await asyncio.gather(*self._writing, return_exceptions=True)
+        try:
+            await self._database.write(lambda tx: self._bury(tx, self._epoch))
+        except GraphtideError as error:
+            log.warning("the books were left as they are, another worker will put them right: %s", error)
+
+    def fellows(self) -> BoltFellows:
+        """The other workers, as far as they ask models."""
+        return BoltFellows(self._database, self._epoch)
+
+    # -- Spending ------------------------------------------------------------------------------------------------------
+
+    async def reserve(self, charge: Charge, expected: Spent, budget: Budget) -> int:
+        """See Spending.reserve. One durable write of one statement. Done twice, it counts once."""
+        number, account = next(self._numbers), _account(charge.graph, charge.day)
+        row = self._entry(number, charge, expected) | {
+            "most_tokens": budget.tokens,
+            "most_cost": budget.cost_nano,
+            "now_ms": self._clock_ms(),
+        }
+        found = await self._in_turn(account, cypher.RESERVE, row)
+        if found["granted"]:
+            self._accounts[number] = account
+            return number
+        check_budget(charge, {name: _figures(found, name) for name in ("settled", "open")}, expected, budget)
+        raise Exhausted(f"the budget of graph {charge.graph!r} for {charge.day} is held by calls under way", SOON_S)
+
+    async def settle(self, number: int, spent: Spent) -> None:
+        """See Spending.settle. Done even if the caller is cancelled meanwhile."""
+        account = self._accounts.get(number, "")
+        await self._in_turn(account, cypher.SETTLE, {"key": in_order(number), **_amounts(spent)})
+        self._accounts.pop(number, None)
+
+    async def day(self, graph: str, day: str) -> Mapping[Stage, Spent]:
+        """See Spending.day."""
+        account = _account(graph, day)
+
+        async def work(tx: Transaction) -> list[Row]:
+            settled = await tx.run(cypher.SPENT_ON_DAY, account=account)
+            return [*settled, *await tx.run(cypher.OPEN_ON_DAY, account=account)]
+
+        return _by_stage(await self._database.read(work))
+
+    async def stages(self, graph: str) -> Mapping[Stage, Spent]:
+        """See Spending.stages. Cost: the days there were."""
+        return _by_stage(await self._database.read(lambda tx: tx.run(cypher.SPENT_BY_GRAPH, graph=graph)))
+
+    async def document(self, graph: str, doc_id: str) -> Spent:
+        """See Spending.document."""
+        at = key(graph, doc_id)
+        rows = await self._database.read(lambda tx: tx.run(cypher.SPENT_ON_DOCUMENT, document=at))
+        return _spent(rows[0]) if rows else Spent()
+
+    # -- workers -------------------------------------------------------------------------------------------------------
+
+    async def keep(self) -> None:
+        """Say that this worker is there, and settle what dead ones left open."""
+        now = self._clock_ms()
+        await self._database.write(lambda tx: tx.run(cypher.TOUCH_BOOKS_WORKER, epoch=self._epoch, now_ms=now))
+        before_ms = now - DEAD_AFTER_MS
+        dead = await self._database.read(lambda tx: tx.run(cypher.DEAD_BOOKS_WORKERS, before_ms=before_ms))
+        for row in dead:
+            await self._settle_dead(row["epoch"], before_ms)
+
+    async def _settle_dead(self, epoch: int, before_ms: int) -> None:
+        async def work(tx: Transaction) -> int:
+            held = await tx.run(cypher.HOLD_DEAD_BOOKS_WORKER, epoch=epoch, before_ms=before_ms)
+            return await self._bury(tx, epoch) if held else 0
+
+        settled = await self._database.write(work)
+        if settled:
+            log.warning("%d calls of a worker that died are in the books as they were expected", settled)
+
+    async def _bury(self, tx: Transaction, epoch: int) -> int:
+        left = await tx.run(cypher.OPEN_CALLS_OF, epoch=epoch)
+        for row in sorted(left, key=lambda row: str(row["key"])):
+            await tx.run(cypher.SETTLE, rows=[{"key": row["key"], **_amounts(_spent(row))}])
+        await tx.run(cypher.FORGET_BOOKS_WORKER, epoch=epoch)
+        return len(left)
+
+    async def _keep_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(TOUCH_S)
+            try:
+                await self.keep()
+            except GraphtideError as error:
+                log.warning("the books cannot be kept for now: %s", error)
+
+    async def _in_turn(self, account: str, statement: str, row: Row) -> Row:
+        """One write of the account, to its end; those of this process do not wait for each other in the database."""
+
+        if len(self._turns) > MOST_TURNS:  # a lock that is dropped too early costs a wait in the database, no more
+            idle = [one for one, turn in self._turns.items() if not turn.locked()]
+            for one in idle:
+                del self._turns[one]
+
+        async def write() -> Row:
+            async with self._turns[account]:
+                found = await self._database.write(lambda tx: tx.run(statement, rows=[row]))
+                return found[0] if found else {}
+
+        return await self._to_its_end(write())
+
+    async def _to_its_end(self, writing: Coroutine[Any, Any, Row]) -> Row:
+        task = asyncio.create_task(writing)
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+        return await asyncio.shield(task)
+
+    def _entry(self, number: int, charge: Charge, expected: Spent) -> dict[str, object]:
+        counted = 0 if charge.stage is Stage.EMBED else 1
+        return {
+            "key": in_order(number),
+            "worker": self._epoch,
+            "account": _account(charge.graph, charge.day),
+            "spending": key(charge.graph, charge.day, charge.stage.value),
+            "document": key(charge.graph, charge.doc_id) if charge.doc_id else "",
+            "graph": charge.graph,
+            "stage": charge.stage.value,
+            "tokens": counted * expected.tokens,
+            "counted": counted,
+            **_amounts(expected),
+        }
+
+
+def _account(graph: str, day: str) -> str:
+    return key(graph, day)
+
+
+def _amounts(spent: Spent) -> dict[str, int]:
+    return {
+        "calls": spent.calls,
+        "prompt_tokens": spent.prompt_tokens,
+        "completion_tokens": spent.completion_tokens,
+        "cost_nano": spent.cost_nano,
+    }
+
+
+def _spent(row: Row) -> Spent:
+    return Spent(row["calls"], row["prompt_tokens"], row["completion_tokens"], row["cost_nano"])
+
+
+def _figures(found: Row, name: str) -> dict[Stage, Spent]:
+    """An account's sums, in the form that a budget is checked by; which stage they are of makes no difference there."""
+    return {Stage.OTHER: Spent(prompt_tokens=found[f"{name}_tokens"], cost_nano=found[f"{name}_cost"])}
+
+
+def _by_stage(rows: Iterable[Row]) -> dict[Stage, Spent]:
+    found: defaultdict[Stage, Spent] = defaultdict(Spent)
+    for row in rows:
+        found[Stage(row["stage"])] += _spent(row)
+    return {stage: one for stage, one in found.items() if one != Spent()}

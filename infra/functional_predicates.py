@@ -1,0 +1,21 @@
+"""The file that says which predicates admit one value at a time. Read once, at start."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from graphtide.graph.validity.predicates import DEFAULT, SingleValued, parse_families
+from graphtide.streams.errors import Broken
+
+
+def load_single_valued(file: str) -> SingleValued:
+    """The families in a TOML file, or those that hold unless one is named. Raises Broken for what cannot be read."""
+    if not file:
+        return DEFAULT
+    try:
+        return parse_families(tomllib.loads(Path(file).read_text(encoding="utf-8")))
+    except OSError as error:
+        raise Broken(f"GRAPHTIDE_SINGLE_VALUED names {file}, which cannot be read ({error.strerror})") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, ValueError) as error:
+        raise Broken(f"GRAPHTIDE_SINGLE_VALUED names {file}, and it is wrong: {error}") from error

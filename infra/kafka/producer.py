@@ -1,0 +1,136 @@
+"""What appends to Kafka: a producer of the driver, made when it is first needed, and made anew once it has failed.
+
+Not which topics there are, nor what may be in a record: `log.py`. Two invariants. While the outcome of an append is not
+known, nothing new is handed to the driver, so a broker that is away costs one copy of each record. And a producer of
+which a batch has failed is used no more: it counted that batch, the broker did not, and would refuse all that follow
+(OutOfOrderSequenceNumber) for as long as the process lives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaTimeoutError
+from aiokafka.structs import RecordMetadata
+
+from graphtide.infra.kafka.errors import DRIVER_ERRORS, failure
+from graphtide.streams.errors import Retryable
+from graphtide.streams.ports import Position
+
+Sent = asyncio.Future[RecordMetadata]
+
+
+class Wire(NamedTuple):
+    """A record as the driver takes it."""
+
+    key: bytes
+    value: bytes | None
+    headers: list[tuple[str, bytes]]
+    partition: int | None
+
+
+class Producing:
+    """`make` gives a started producer, or raises what says why there is none; `patience_s` bounds each wait."""
+
+    def __init__(self, make: Callable[[], Awaitable[AIOKafkaProducer]], patience_s: float) -> None:
+        self._make = make
+        self._patience_s = patience_s
+        self._making = asyncio.Lock()
+        self._producer: AIOKafkaProducer | None = None
+        self._unsettled: set[Sent] = set()
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    async def append(self, topic: str, name: str, wire: Sequence[Wire]) -> Sequence[Position]:
+        """Where each record went in the topic, which is `name` on the cluster. Raises as Log.append does; see there
+        for what is left behind.
+        """
+        await self._settle()
+        producer = await self._ready()
+        sent: list[Sent] = []
+        try:
+            async with asyncio.timeout(self._patience_s):
+                if wanted := {one.partition for one in wire if one.partition is not None}:
+                    await self._know(producer, name, wanted)
+                for key, value, headers, partition in wire:
+                    sent.append(await producer.send(name, value, key=key, partition=partition, headers=headers))
+        except DRIVER_ERRORS as error:
+            self._unsettled |= {one for one in sent if not one.done()}
+            if not isinstance(error, TimeoutError | KafkaTimeoutError):
+                self._renounce(producer)
+            raise failure(error, f"appending to {topic}") from error
+        await asyncio.wait(sent, timeout=self._patience_s)
+        if any(_has_failed(one) for one in sent):
+            self._renounce(producer)
+        return [self._position(topic, one) for one in sent if self._is_settled(one, sent)]
+
+    async def _know(self, producer: AIOKafkaProducer, name: str, wanted: set[int]) -> None:
+        """Return when the producer knows the partitions, which are there: its metadata may be older than they are."""
+        while not wanted <= set(await producer.partitions_for(name)):
+            await producer.client.force_metadata_update()
+
+    async def close(self) -> None:
+        """Let go of every connection. What is unsettled stays so."""
+        producer, self._producer = self._producer, None
+        for one in self._unsettled:
+            one.cancel()
+        for leaving in self._leaving:
+            leaving.cancel()
+        await asyncio.gather(*self._leaving, return_exceptions=True)
+        if producer is not None:
+            # With a broker away the driver would flush for ever.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(producer.stop(), 0.5 if self._unsettled else self._patience_s)
+
+    async def _ready(self) -> AIOKafkaProducer:
+        async with self._making:
+            if self._producer is None:
+                self._producer = await self._make()
+            return self._producer
+
+    def _renounce(self, producer: AIOKafkaProducer) -> None:
+        """Use it no more. It ends once nothing is under way: what others have handed it comes to its end first."""
+        is_current = self._producer is producer
+        if is_current:
+            self._producer = None
+            leaving = asyncio.create_task(producer.stop(), name="kafka-producer-leaving")
+            self._leaving.add(leaving)
+            leaving.add_done_callback(self._has_left)
+
+    def _has_left(self, leaving: asyncio.Task[None]) -> None:
+        self._leaving.discard(leaving)
+        if not leaving.cancelled():
+            leaving.exception()  # of a producer that failed before; whoever appended has been told
+
+    async def _settle(self) -> None:
+        """Wait for what was handed over before. Raises Retryable when it stays unknown."""
+        if not self._unsettled:
+            return
+        done, waiting = await asyncio.wait(self._unsettled, timeout=self._patience_s)
+        self._unsettled = set(waiting)
+        if self._producer is not None and any(_has_failed(one) for one in done):
+            self._renounce(self._producer)
+        if waiting:
+            raise Retryable("Kafka is away: what was appended before is not acknowledged yet")
+
+    def _is_settled(self, one: Sent, all_: Sequence[Sent]) -> bool:
+        if not one.done():
+            self._unsettled |= {each for each in all_ if not each.done()}
+            raise Retryable("Kafka did not acknowledge in time; it goes on when the broker is back")
+        return True
+
+    def _position(self, topic: str, one: Sent) -> Position:
+        try:
+            said = one.result()
+        except (*DRIVER_ERRORS, asyncio.CancelledError) as error:
+            raise failure(error, f"appending to {topic}") from error
+        if said.offset < 0:  # the driver learnt that it is there, from a repetition, but not where
+            raise Retryable(f"Kafka: where the record went in {topic} is not known")
+        return Position(said.partition, said.offset)
+
+
+def _has_failed(one: Sent) -> bool:
+    return one.done() and (one.cancelled() or one.exception() is not None)

@@ -1,0 +1,1 @@
+"""Caches of model results, keyed by content, model and prompt version."""

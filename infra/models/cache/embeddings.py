@@ -1,0 +1,154 @@
+"""An Embedder that asks another one only for what it has not seen: texts are embedded once, whoever asks.
+
+Not a cache of answers: only of vectors, keyed by the graph and SHA-256 of model name and text, so a change of graph,
+model or text misses.
+Invariants: a vector read back has the same bits as when it was computed; a text asked for twice at once, in one call
+or in several, costs one; a failed call leaves nothing behind.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Collection, Mapping, Sequence
+from hashlib import sha256
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphtide.infra.models.cache.keys import KEY_BYTES, scoped
+from graphtide.streams.model_ports import Embedder
+
+
+class VectorStore(Protocol):
+    """Keeps bytes by key. It may forget; it must not alter. Both calls may be made concurrently."""
+
+    async def get_many(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        """What is known of ``keys`` (distinct, 48 bytes each, see ``memo_keys``); unknown keys are left out."""
+        ...
+
+    async def put_many(self, items: Mapping[bytes, bytes]) -> None:
+        """Keeps ``items``; keeping the same again changes nothing."""
+        ...
+
+    async def purge(self, scope: bytes, keep: Collection[bytes] = ()) -> int:
+        """Delete the entries whose key begins with ``scope``, except ``keep``; return how many were deleted.
+
+        Entries whose key names no graph (other than 48 bytes: written before keys named one) are deleted, too.
+        """
+        ...
+
+
+class MemoryVectorStore:
+    """The reference VectorStore: the ``capacity`` most recently used vectors, in this process."""
+
+    def __init__(self, capacity: int = 100_000) -> None:
+        self._capacity = capacity
+        self._held: OrderedDict[bytes, bytes] = OrderedDict()
+
+    def held(self) -> tuple[bytes, ...]:
+        """The keys, least recently used first."""
+        return tuple(self._held)
+
+    async def get_many(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        found = {key: self._held[key] for key in keys if key in self._held}
+        for key in found:
+            self._held.move_to_end(key)
+        return found
+
+    async def put_many(self, items: Mapping[bytes, bytes]) -> None:
+        for key, value in items.items():
+            self._held[key] = value
+            self._held.move_to_end(key)
+        while len(self._held) > self._capacity:
+            self._held.popitem(last=False)
+
+    async def purge(self, scope: bytes, keep: Collection[bytes] = ()) -> int:
+        kept = frozenset(keep)
+        doomed = [key for key in self._held if len(key) != KEY_BYTES or (key.startswith(scope) and key not in kept)]
+        for key in doomed:
+            del self._held[key]
+        return len(doomed)
+
+
+class MemoisedEmbedder:
+    """``embedder``, with ``store`` in front of it (see the module)."""
+
+    def __init__(self, embedder: Embedder, store: VectorStore) -> None:
+        self._embedder = embedder
+        self._store = store
+        self._under_way: dict[bytes, asyncio.Task[Mapping[bytes, bytes]]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    @property
+    def dimensions(self) -> int:
+        return self._embedder.dimensions
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """See ``streams.model_ports.Embedder``. A caller that is cancelled does not take the others' vectors with it."""
+        keys = [self.key(text) for text in texts]
+        wanted = dict(zip(keys, texts, strict=True))
+        if not wanted:
+            return np.empty((0, self.dimensions), np.float32)
+        tasks = {self._under_way[key] for key in wanted if key in self._under_way}
+        alone = {key: text for key, text in wanted.items() if key not in self._under_way}
+        if alone:  # nothing was awaited since the look at what is under way, so no one else can have started these
+            tasks.add(self._start(alone))
+        held: dict[bytes, bytes] = {}
+        for part in await asyncio.gather(*map(asyncio.shield, tasks)):
+            held.update(part)
+        return np.stack([np.frombuffer(held[key], "<f4") for key in keys]).astype(np.float32, copy=False)
+
+    def key(self, text: str) -> bytes:
+        """Return the key of a text's vector in the payer's graph."""
+        name = self.name.encode()
+        return scoped(sha256(len(name).to_bytes(4, "big") + name + text.encode("utf-8", "surrogatepass")).digest())
+
+    async def _known(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """What the store has, without values that cannot be a vector of this model."""
+        found = await self._store.get_many(keys)
+        size = 4 * self.dimensions or len(next(iter(found.values()), b""))
+        return {key: value for key, value in found.items() if value and len(value) == size and size % 4 == 0}
+
+    def _start(self, texts: dict[bytes, str]) -> asyncio.Task[Mapping[bytes, bytes]]:
+        task = asyncio.get_running_loop().create_task(self._look_up(texts))
+        for key in texts:
+            self._under_way[key] = task
+        task.add_done_callback(lambda done: self._finish(done, list(texts)))
+        return task
+
+    async def _look_up(self, texts: dict[bytes, str]) -> Mapping[bytes, bytes]:
+        """From the store what it has, the rest from the model and into the store."""
+        held = await self._known(list(texts))
+        missing = {key: text for key, text in texts.items() if key not in held}
+        if not missing:
+            return held
+        vectors = await self._embedder.embed(list(missing.values()))
+        computed = {key: row.astype("<f4").tobytes() for key, row in zip(missing, vectors, strict=True)}
+        await self._store.put_many(computed)
+        size = 4 * vectors.shape[1]
+        if any(len(value) != size for value in held.values()):  # another model once had this name: ask again for all
+            return await self._replace(texts)
+        return held | computed
+
+    async def _replace(self, texts: dict[bytes, str]) -> Mapping[bytes, bytes]:
+        vectors = await self._embedder.embed(list(texts.values()))
+        computed = {key: row.astype("<f4").tobytes() for key, row in zip(texts, vectors, strict=True)}
+        await self._store.put_many(computed)
+        return computed
+
+    def _finish(self, task: asyncio.Task[Mapping[bytes, bytes]], keys: list[bytes]) -> None:
+        for key in keys:
+            if self._under_way.get(key) is task:
+                del self._under_way[key]
+        if not task.cancelled():
+            task.exception()  # looked at here, so that one whose callers are all gone is not reported as forgotten
+
+    async def close(self) -> None:
+        """Gives up what is under way. Its callers get ``CancelledError``."""
+        tasks = set(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,97 @@
+"""An Extractor that asks another one only for what it has not read: a graph pays for a passage once, in any document.
+
+Keyed by the graph and SHA-256 of the extractor's name (its model, prompt and schema), the title and the text, so a
+change of any of them misses. Invariants: what is read back equals what was found; a passage asked for twice at once
+costs one call; a finished call is kept before anybody sees what it found; a failed one leaves nothing behind. A caller
+that is cancelled does not end the call, which is paid for: only ``close`` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import astuple
+from hashlib import sha256
+
+from graphtide.infra.models.cache.embeddings import VectorStore
+from graphtide.infra.models.cache.keys import scoped
+from graphtide.infra.models.replies.json_replies import parsed
+from graphtide.infra.models.usage.counters import Tally
+from graphtide.streams.model_ports import Extractor, Found, FoundEntity, FoundRelation
+
+_FORMAT = b"found-1"
+
+
+class MemoisedExtractor:
+    """``extractor``, with ``store`` in front of it (see the module)."""
+
+    def __init__(self, extractor: Extractor, store: VectorStore, tally: Tally | None = None) -> None:
+        self._extractor = extractor
+        self._store = store
+        self._tally = tally or Tally()
+        self._under_way: dict[bytes, asyncio.Task[Found]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._extractor.name
+
+    async def extract(self, text: str, *, title: str) -> Found:
+        """See ``graphtide.streams.model_ports.Extractor``."""
+        key = self.key(title, text)
+        task = self._under_way.get(key)
+        if task is None:  # nothing was awaited since the look, so no one else can have started it
+            task = asyncio.get_running_loop().create_task(self._look_up(key, text, title))
+            self._under_way[key] = task
+            task.add_done_callback(lambda done: self._finish(key, done))
+        return await asyncio.shield(task)
+
+    async def remembers(self, text: str, *, title: str) -> bool:
+        """Whether `extract` would need no call."""
+        key = self.key(title, text)
+        return key in await self._store.get_many([key])
+
+    def key(self, title: str, text: str) -> bytes:
+        """Return the key of a passage's extraction in the payer's graph."""
+        digest = sha256(_FORMAT)
+        for part in (self.name, title, text):
+            said = part.encode("utf-8", "surrogatepass")
+            digest.update(len(said).to_bytes(8, "big") + said)
+        return scoped(digest.digest())
+
+    async def _look_up(self, key: bytes, text: str, title: str) -> Found:
+        held = (await self._store.get_many([key])).get(key)
+        known = None if held is None else _decoded(held)
+        if known is not None:
+            self._tally.remembered()
+            return known
+        found = await self._extractor.extract(text, title=title)
+        await self._store.put_many({key: _encoded(found)})
+        return found
+
+    def _finish(self, key: bytes, task: asyncio.Task[Found]) -> None:
+        self._under_way.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # looked at here, so that one whose callers are all gone is not reported as forgotten
+
+    async def close(self) -> None:
+        """Gives up what is under way. Its callers get ``CancelledError``."""
+        tasks = set(self._under_way.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _encoded(found: Found) -> bytes:
+    rows = [[astuple(entity) for entity in found.entities], [astuple(relation) for relation in found.relations]]
+    rows.append([(found.title, found.description)])
+    return json.dumps(rows, ensure_ascii=True, separators=(",", ":")).encode()
+
+
+def _decoded(value: bytes) -> Found | None:
+    """None for what this version did not write."""
+    try:
+        entities, relations, *headings = parsed(value)
+        stated = tuple(FoundEntity(*row) for row in entities), tuple(FoundRelation(*row) for row in relations)
+        return Found(*stated, *(headings[0][0] if headings else ()))
+    except (ValueError, TypeError, RecursionError):
+        return None

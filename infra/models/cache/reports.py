@@ -1,0 +1,60 @@
+"""A Reporter that asks another one only about what it has not reported: a content is paid for once.
+
+Keyed by the graph and SHA-256 of the reporter's name (its model and prompt) and all that it would be shown, not by
+the community, so that one that comes back, or is named anew by a rebuild, costs nothing. Invariants: what is read back
+equals what was written; a failed call leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple
+from hashlib import sha256
+
+from graphtide.graph.reports.cache import ReportFinding
+from graphtide.graph.reports.subject import Report, Subject
+from graphtide.infra.models.cache.embeddings import VectorStore
+from graphtide.infra.models.cache.keys import scoped
+from graphtide.infra.models.replies.json_replies import parsed
+from graphtide.streams.summarize.report_writer import Reporter
+
+_FORMAT = "report-1"
+
+
+class MemoisedReporter:
+    """`reporter`, with `store` in front of it (see the module)."""
+
+    def __init__(self, reporter: Reporter, store: VectorStore) -> None:
+        self._reporter = reporter
+        self._store = store
+
+    @property
+    def name(self) -> str:
+        return self._reporter.name
+
+    async def report(self, subject: Subject) -> Report:
+        """See `graphtide.streams.summarize.report_writer.Reporter`."""
+        key = self._key(subject)
+        held = (await self._store.get_many([key])).get(key)
+        known = None if held is None else _decoded(held)
+        if known is not None:
+            return known
+        report = await self._reporter.report(subject)
+        await self._store.put_many({key: json.dumps(astuple(report)).encode()})
+        return report
+
+    def _key(self, subject: Subject) -> bytes:
+        children = [astuple(child) for child in subject.children]
+        findings = [astuple(finding) for finding in subject.findings]
+        shown = [_FORMAT, self.name, subject.level, subject.entities, findings, subject.size, children]
+        return scoped(sha256(json.dumps(shown).encode()).digest())
+
+
+def _decoded(value: bytes) -> Report | None:
+    """None for what this version did not write."""
+    try:
+        title, summary, rows, rating = parsed(value)
+        findings = tuple(ReportFinding(text, tuple(chunks), tuple(relations)) for text, chunks, relations in rows)
+        return Report(title, summary, findings, rating)
+    except (ValueError, TypeError, RecursionError):
+        return None

@@ -1,0 +1,53 @@
+"""A Summarizer that asks another one only about what it has not been told: the same descriptions are paid for once.
+
+Keyed by the graph and SHA-256 of the summarizer's name (its model and prompt) and all that it would be shown; not
+by the chunks, so that an entity whose descriptions come back in another document costs nothing. Invariants: what is
+read back equals what was written; a failed call leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import astuple
+from hashlib import sha256
+
+from graphtide.graph.entity_descriptions import Profile, Sentence
+from graphtide.infra.models.cache.embeddings import VectorStore
+from graphtide.infra.models.cache.keys import scoped
+from graphtide.infra.models.replies.json_replies import parsed
+from graphtide.streams.summarize.summary_writer import Summarizer
+
+_FORMAT = "summary-1"
+
+
+class MemoisedSummarizer:
+    """`summarizer`, with `store` in front of it (see the module)."""
+
+    def __init__(self, summarizer: Summarizer, store: VectorStore) -> None:
+        self._summarizer = summarizer
+        self._store = store
+
+    @property
+    def name(self) -> str:
+        return self._summarizer.name
+
+    async def summarize(self, said: Profile) -> tuple[Sentence, ...]:
+        """See `graphtide.streams.summarize.summary_writer.Summarizer`."""
+        shown = [_FORMAT, self.name, said.name, said.type, [one.text for one in said.descriptions]]
+        key = scoped(sha256(json.dumps(shown).encode()).digest())
+        held = (await self._store.get_many([key])).get(key)
+        known = None if held is None else _decoded(held, len(said.descriptions))
+        if known:
+            return known
+        sentences = await self._summarizer.summarize(said)
+        await self._store.put_many({key: json.dumps([astuple(one) for one in sentences]).encode()})
+        return sentences
+
+
+def _decoded(value: bytes, count: int) -> tuple[Sentence, ...] | None:
+    """None for what this version did not write."""
+    try:
+        found = tuple(Sentence(str(text), tuple(map(int, of))) for text, of in parsed(value))
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return found if all(0 <= at < count for one in found for at in one.of) else None

@@ -1,0 +1,1 @@
+"""Rate limits, concurrency limits and circuit breaking per model endpoint."""

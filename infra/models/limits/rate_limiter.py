@@ -1,0 +1,318 @@
+"""How much an endpoint is asked: places, requests and tokens a minute; nothing while it asks for quiet or is down.
+
+Not a retry: who is refused gets Retryable with the time to wait, and comes again by itself. Invariants: never more than
+``concurrent_calls`` are under way; what was let through in any minute is at most a minute's allowance and what was left
+over from before; a question goes in front of documents; a call that ends in any way gives its place back.
+
+Among calls of equal standing the graphs take turns, each by what its calls take of the endpoint, and in a graph who
+came first goes first (start-time fair queueing: Goyal, Vin and Cheng 1996, section 2; the share that is dominant
+counts: Ghodsi et al. 2011, section 4). So a call of a graph that had nothing waiting has at most one call of each other
+graph in front of it, however many they have waiting; with n graphs that all have, each gets an n-th of the endpoint.
+
+    the endpoint                          the gate (when ``failures_to_open`` is not 0)
+    says how long to wait                 shuts for as long
+    fails ``failures_to_open`` in a row   shuts for ``cool_down_s``; then one call may try: well again, or twice as long
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+
+from graphtide.streams.errors import Exhausted, Retryable
+
+_MOST_REMEMBERED = 1_000
+_UNLIMITED = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """0 requests or tokens a minute: no limit. 0 failures to open: the endpoint is asked however often it fails."""
+
+    concurrent_calls: int = 8
+    requests_per_minute: int = 0
+    tokens_per_minute: int = 0
+    failures_to_open: int = 0
+    cool_down_s: float = 2.0
+    longest_cool_down_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Where time comes from, and how to be called later. The event loop's own by default; a test brings its own."""
+
+    now: Callable[[], float]
+    later: Callable[[float, Callable[[], None]], Callable[[], None]]
+    """(seconds, what) -> how to call it off."""
+
+
+class Allowance:
+    """A bucket that holds at most one minute's worth and is filled evenly. It may be overdrawn by one call."""
+
+    def __init__(self, per_minute: int, now: float) -> None:
+        self._whole = per_minute
+        self._per_minute = self._most = self._left = float(per_minute)
+        self._at = now
+
+    def share(self, asking: int, there: int, now: float) -> None:
+        """From now on it is filled with an ``asking``-th of a minute's worth, and holds a ``there``-th of one."""
+        self._fill(now)
+        self._per_minute, self._most = self._whole / asking, self._whole / there
+        self._left = min(self._left, self._most)
+
+    def delay_s(self, amount: float, now: float) -> float:
+        """Seconds until ``amount``, or the whole bucket if that is smaller, may be taken; 0 when it may be now."""
+        if not self._whole:
+            return 0.0
+        self._fill(now)
+        missing = min(amount, self._most) - self._left
+        return max(0.0, missing * 60 / self._per_minute) if missing > 1e-9 else 0.0
+
+    def _fill(self, now: float) -> None:
+        self._left = min(self._most, self._left + (now - self._at) * self._per_minute / 60)
+        self._at = now
+
+    def take(self, amount: float) -> None:
+        """Takes it; a negative amount puts back what was estimated too high."""
+        self._left -= amount
+
+
+@dataclass(order=True, slots=True)
+class _Waiting:
+    behind: bool
+    start: float
+    number: int
+    tokens: int = field(compare=False)
+    turn: asyncio.Future[None] = field(compare=False)
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One call that was let through, with the tokens it was expected to cost."""
+
+    tokens: int
+
+    def cost(self, tokens: int) -> None:
+        """What the endpoint says that it really was."""
+        self.tokens = tokens
+
+
+class Gate:
+    """See the module. One for each endpoint, shared by all who ask it; belongs to the event loop it is used in."""
+
+    def __init__(self, limits: Limits, where: str, timing: Timing | None = None) -> None:
+        self._limits = limits
+        self._where = where
+        self._timing = timing or _loop_timing()
+        self._places = limits.concurrent_calls
+        self._requests = Allowance(limits.requests_per_minute, self._timing.now())
+        self._tokens = Allowance(limits.tokens_per_minute, self._timing.now())
+        self._waiting: list[_Waiting] = []
+        self._order = _Order(limits)
+        self._numbers = count()
+        self._call_off: Callable[[], None] | None = None
+        self._quiet = _Quiet(limits)
+        self._waited_s = 0.0
+        self._asked = 0
+
+    def share(self, asking: int, there: int) -> None:
+        """Be one of so many processes, ``asking`` and ``there``: requests and tokens a minute are shared.
+
+        Places are each process's own, and so is how the endpoint does.
+        """
+        now = self._timing.now()
+        self._requests.share(asking, there, now)
+        self._tokens.share(asking, there, now)
+        self._admit()
+
+    @property
+    def asked(self) -> int:
+        """Calls that ever came."""
+        return self._asked
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds that calls have waited for their turn, all together."""
+        return self._waited_s
+
+    @property
+    def queued(self) -> int:
+        """Calls that wait for their turn."""
+        return sum(not one.turn.done() for one in self._waiting)
+
+    @property
+    def under_way(self) -> int:
+        return self._limits.concurrent_calls - self._places
+
+    @asynccontextmanager
+    async def call(self, tokens: int = 0, *, urgent: bool = False, graph: str = "") -> AsyncIterator[Call]:
+        """A place for one call of about ``tokens``, when there is one. Raises Retryable while the endpoint is shut.
+
+        What the block raises tells how the endpoint does: Retryable is its failure, anything else is not, nor is a
+        budget that is used up.
+        """
+        self._refuse()
+        await self._turn(tokens, urgent, graph)
+        call = Call(tokens)
+        try:
+            self._refuse()  # it may have been shut while this call waited
+            probing = self._quiet.probe()
+            try:
+                yield call
+            except Exhausted:
+                self._quiet.gave_up(probing)
+                self._requests.take(-1)
+                call.cost(0)
+                raise
+            except asyncio.CancelledError:
+                self._quiet.gave_up(probing)
+                raise
+            except Retryable as error:
+                self._quiet.failed(error, self._timing.now())
+                raise
+            except BaseException:
+                self._quiet.worked()
+                raise
+            self._quiet.worked()
+        finally:
+            self._tokens.take(call.tokens - tokens)
+            self._leave()
+
+    def trouble(self) -> str:
+        """Why the latest call failed, "" when it did not, or there was none."""
+        return self._quiet.trouble
+
+    def _refuse(self) -> None:
+        left_s, reason = self._quiet.left(self._timing.now())
+        if left_s > 0:
+            raise Retryable(f"{self._where} is left alone for {left_s:.0f} s: {reason}", left_s)
+
+    async def _turn(self, tokens: int, urgent: bool, graph: str) -> None:
+        self._asked += 1
+        turn = asyncio.get_running_loop().create_future()
+        start = self._order.start((not urgent, graph), tokens)
+        waiting = _Waiting(not urgent, start, next(self._numbers), tokens, turn)
+        heapq.heappush(self._waiting, waiting)
+        self._admit()
+        came = self._timing.now()
+        try:
+            await waiting.turn
+            self._waited_s += self._timing.now() - came
+        except asyncio.CancelledError:
+            if waiting.turn.done() and not waiting.turn.cancelled():  # let through and given up in the same moment
+                self._leave()
+            raise
+
+    def _admit(self) -> None:
+        """Let through whoever may go now; have this called again when the next one may."""
+        while self._waiting and self._places:
+            first = self._waiting[0]
+            if not first.turn.done():
+                now = self._timing.now()
+                delay_s = max(self._requests.delay_s(1, now), self._tokens.delay_s(first.tokens, now))
+                if delay_s > 0:
+                    self._come_back(delay_s)
+                    return
+                self._requests.take(1)
+                self._tokens.take(first.tokens)
+                self._places -= 1
+                self._order.served(first.behind, first.start)
+                first.turn.set_result(None)
+            heapq.heappop(self._waiting)
+
+    def _come_back(self, delay_s: float) -> None:
+        if self._call_off is not None:
+            self._call_off()
+        self._call_off = self._timing.later(delay_s, self._admit)
+
+    def _leave(self) -> None:
+        self._places += 1
+        self._admit()
+
+
+class _Order:
+    """When each graph's next call is due, in shares of a minute taken; see the module."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._ends: dict[tuple[bool, str], float] = {}
+        self._reached = {False: 0.0, True: 0.0}
+
+    def start(self, whose: tuple[bool, str], tokens: int) -> float:
+        """The time at which a call begins that comes in now: when its graph's last one ends, or at once."""
+        if len(self._ends) > _MOST_REMEMBERED:
+            self._ends = {one: end for one, end in self._ends.items() if end > self._reached[one[0]]}
+        start = max(self._reached[whose[0]], self._ends.get(whose, 0.0))
+        self._ends[whose] = start + self._share(tokens)
+        return start
+
+    def served(self, behind: bool, start: float) -> None:
+        self._reached[behind] = max(self._reached[behind], start)
+
+    def _share(self, tokens: int) -> float:
+        """What a call takes of a minute, of what is scarcer for it."""
+        of_requests = 1 / (self._limits.requests_per_minute or _UNLIMITED)
+        return max(of_requests, tokens / self._limits.tokens_per_minute if self._limits.tokens_per_minute else 0.0)
+
+
+class _Quiet:
+    """How the endpoint did lately, and until when it is left alone for that."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._until = 0.0
+        self._reason = ""
+        self._failures = 0
+        self._openings = 0
+        self._probing = False
+        self.trouble = ""
+
+    def left(self, now: float) -> tuple[float, str]:
+        """Seconds it is still left alone, and why. While one call tries, the others wait a little longer."""
+        if self._probing:
+            return self._limits.cool_down_s, self._reason
+        return max(0.0, self._until - now), self._reason
+
+    def probe(self) -> bool:
+        """Whether the endpoint was left alone for its failures, so that this one call tries whether it is well."""
+        self._probing = self._openings > 0
+        return self._probing
+
+    def worked(self) -> None:
+        self._failures = self._openings = 0
+        self._probing = False
+        self.trouble = ""
+
+    def gave_up(self, probing: bool) -> None:
+        self._probing = self._probing and not probing
+
+    def failed(self, error: Retryable, now: float) -> None:
+        self.trouble = str(error)
+        if not self._limits.failures_to_open:
+            return
+        self._failures += 1
+        self._probing = False
+        if error.retry_after_s is not None:
+            self._shut(error, now, error.retry_after_s)
+        elif self._failures >= self._limits.failures_to_open and now >= self._until:
+            longest = self._limits.longest_cool_down_s
+            self._shut(error, now, min(longest, self._limits.cool_down_s * 2.0 ** min(self._openings, 20)))
+            self._openings += 1
+
+    def _shut(self, error: Retryable, now: float, wait_s: float) -> None:
+        self._until = max(self._until, now + wait_s)
+        self._reason = str(error)
+
+
+def _loop_timing() -> Timing:
+    """The running event loop's; looked up when it is used, so that a gate may be made before there is one."""
+
+    def later(seconds: float, what: Callable[[], None]) -> Callable[[], None]:
+        return asyncio.get_running_loop().call_later(seconds, what).cancel
+
+    return Timing(time.monotonic, later)

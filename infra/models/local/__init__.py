@@ -1,0 +1,1 @@
+"""Adapters of the model ports that need no model server."""

@@ -1,0 +1,109 @@
+"""Whom a text means: surnames, acronyms, "she", "it" and "the station", resolved to names where that is safe.
+
+Not coreference resolution: a reference that two names could claim is left alone. Safe means: a surname that one
+person of the text has; a pronoun whose kind the subject of the sentence before has; "the station" where one name of
+the text ends in "Station", or one was said to be a station.
+"""
+
+from graphtide.infra.models.local.english.naming import ORGANISATION, PERSON, expands, short_forms, type_of
+from graphtide.infra.models.local.english.words import PERSON_PRONOUNS, POSSESSIVES, THING_PRONOUNS
+
+_SYNONYMS = dict.fromkeys(("ship", "vessel", "boat"), ("ship", "vessel", "boat"))
+_ORGANISATION_HEADS = frozenset({"company", "organisation", "organization", "agency", "institute"})
+_HEAD_CHARS = 3  # the shortest last word of a name that may stand for it ("bay")
+
+
+class Discourse:
+    """The names of one text, and who was spoken of last. Filled with ``introduce``, then read in text order."""
+
+    def __init__(self) -> None:
+        self._types: dict[str, str] = {}
+        self._aliases: dict[str, str | None] = {}
+        self._heads: dict[str, str | None] = {}
+        self._organisations: list[str] = []
+        self._person: str | None = None
+        self._thing: str | None = None
+
+    def introduce(self, name: str, kind: str) -> None:
+        """Makes a full name known before the text is read."""
+        if name in self._types:
+            return
+        self._types[name] = kind
+        if kind == ORGANISATION:
+            self._organisations.append(name)
+        for alias in short_forms(name):
+            self._claim(self._aliases, alias, name)
+        words = name.split()
+        if len(words) > 1 and kind != PERSON:
+            self._claim(self._heads, words[-1].lower(), name)
+
+    def abbreviate(self, short: str, name: str) -> bool:
+        """Records "name (short)" if the one is made of the initials of the other."""
+        if not expands(short, name):
+            return False
+        self._claim(self._aliases, short, name)
+        return True
+
+    def describe(self, name: str, head: str) -> None:
+        """Records that ``name`` is a ``head``, so that "the head" may mean it later on."""
+        if self.type_of(name) != PERSON:
+            for synonym in _SYNONYMS.get(head, (head,)):
+                self._claim(self._heads, synonym, name)
+
+    @staticmethod
+    def _claim(claims: dict[str, str | None], key: str, name: str) -> None:
+        claims[key] = name if claims.get(key, name) == name else None
+
+    def set_topic(self, name: str) -> None:
+        """``name`` is what the document is about."""
+        self.introduce(name, type_of(name))
+        self._heads[name.rpartition(" ")[2].lower()] = name  # even where other names end alike
+        self.finish(name, set())
+
+    def finish(self, subject: str, names: set[str]) -> None:
+        """A sentence about ``subject`` ("" when unclear) that names ``names`` has been read: pronouns follow it."""
+        persons = {name for name in names if self.type_of(name) == PERSON}
+        if subject and self.type_of(subject) == PERSON:
+            self._person = subject
+        elif persons:
+            self._person = next(iter(persons)) if len(persons) == 1 else None
+        things = names - persons
+        if subject and self.type_of(subject) != PERSON:
+            self._thing = subject
+        elif not subject or things:
+            self._thing = next(iter(things)) if subject and len(things) == 1 else None
+
+    def type_of(self, name: str) -> str:
+        """The type a name was introduced with, or what the name itself says."""
+        return self._types.get(name) or type_of(name)
+
+    def full(self, name: str) -> str:
+        """The full name that a surname or an acronym stands for in this text, else the name itself."""
+        alias = self._aliases.get(name)
+        if alias is not None:
+            return alias
+        surname = name.rpartition(" ")[2]
+        titled = type_of(name) == PERSON and name.count(" ") == 1 and not short_forms(name)
+        return self._aliases.get(surname) or name if titled else name
+
+    def pronoun(self, word: str) -> str | None:
+        """Whom "she", "its" … means here, or None where that is not safe."""
+        if word in PERSON_PRONOUNS or word in ("his", "her"):
+            return self._person
+        if word in THING_PRONOUNS or word == "its":
+            return self._thing
+        return None
+
+    def definite(self, head: str) -> str | None:
+        """Which name "the ``head``" means, or None."""
+        if len(head) < _HEAD_CHARS:
+            return None
+        name = self._heads.get(head)
+        if name is None and head in _ORGANISATION_HEADS and len(self._organisations) == 1:
+            return self._organisations[0]
+        return name
+
+    @staticmethod
+    def is_possessive(word: str) -> bool:
+        """Whether an owner is a possessive pronoun, so not a name yet."""
+        return word in POSSESSIVES

@@ -1,0 +1,46 @@
+"""Which items of a sentence count for its clauses: asides are left out, a name and the noun beside it become one.
+
+Not a reading of what they mean: that is up to the clauses. One pass, each item looked at once.
+"""
+
+from dataclasses import replace
+
+from graphtide.infra.models.local.english.mentions import Item
+from graphtide.infra.models.local.english.words import ROLES
+
+_COMPANIES = frozenset({"crew", "team", "staff", "family", "group", "members", "board", "crews", "passengers"})
+
+
+def clause_items(items: list[Item]) -> list[Item]:
+    """The items outside brackets, joined: an aside must not come between a subject and its verb."""
+    kept: list[Item] = []
+    depth = 0
+    for item in items:
+        if item.kind == "open":
+            depth += 1
+        elif item.kind == "close":
+            depth = max(0, depth - 1)
+        elif depth == 0:
+            _keep(kept, item)
+    return kept
+
+
+def _keep(kept: list[Item], item: Item) -> None:
+    """Joins a name and the common noun beside it.
+
+    "Kestrel telescope" stays the name; "Halden Station director" and "Ruud's survey" become a term with an owner;
+    "the glaciologist Ida Moreau" becomes the name, with its role.
+    """
+    before = kept[-1] if kept else None
+    if before is not None and before.kind == "name" and item.kind == "term" and item.owner == before.text:
+        if item.compound and item.head not in ROLES and item.head not in _COMPANIES:
+            return
+        kept.pop()
+    elif before is not None and before.kind == "term" and item.kind == "name" and item.start - before.end == 1:
+        kept.pop()
+        if " of " in before.text:  # "the crew of the trawler Sandpiper"
+            text = before.text.partition(" of ")[0]
+            kept.append(replace(before, text=text, head=text.rpartition(" ")[2].lower(), owner=item.text, end=item.end))
+            return
+        item.role = before if before.head in ROLES or " " in before.text or before.article else None
+    kept.append(item)

@@ -1,0 +1,82 @@
+"""What the nouns of a sentence refer to, with the help of the discourse, or nothing where that is not safe to say.
+
+Not coreference itself, which is the discourse's. What is resolved on the way is kept: names in ``mentioned``, and the
+roles written before names ("the glaciologist Ida Moreau") in ``roles``.
+"""
+
+from graphtide.infra.models.local.english.discourse import Discourse
+from graphtide.infra.models.local.english.mentions import Item
+from graphtide.infra.models.local.english.statements import Reference
+from graphtide.infra.models.local.english.words import NATIONALITIES, NUMBER_WORDS
+
+
+class References:
+    """Resolves the items of one sentence."""
+
+    def __init__(self, discourse: Discourse) -> None:
+        self._discourse = discourse
+        self.mentioned: set[str] = set()
+        self.roles: list[tuple[Reference, Item]] = []
+
+    def owner(self, item: Item) -> Reference | None:
+        if not item.owner:
+            return None
+        if item.owner.startswith("@"):
+            name = self._discourse.definite(item.owner[1:])
+            return Reference(name, self._discourse.type_of(name), "", 0.9) if name else None
+        if self._discourse.is_possessive(item.owner):
+            name = self._discourse.pronoun(item.owner)
+            return Reference(name, self._discourse.type_of(name), "", 0.8) if name else None
+        name = self._discourse.full(item.owner)
+        return Reference(name, self._discourse.type_of(name))
+
+    def of(self, item: Item) -> Reference | None:
+        """What an item refers to, or None where that is not safe to say."""
+        reference = self._resolved(item)
+        if reference is not None and reference.type not in ("date", "quantity") and reference.name[:1].isupper():
+            self.mentioned.add(reference.name)
+        return reference
+
+    def _resolved(self, item: Item) -> Reference | None:
+        if item.kind == "pronoun":
+            name = self._discourse.pronoun(item.text)
+            return Reference(name, self._discourse.type_of(name), "", 0.8) if name else None
+        if item.kind == "name":
+            return self._named(item)
+        if item.kind in ("date", "quantity"):
+            return Reference(item.text, item.type)
+        return self._term(item)
+
+    def _named(self, item: Item) -> Reference:
+        name = self._discourse.full(item.text)
+        kind = item.type if name == item.text else self._discourse.type_of(name)
+        reference = Reference(name, kind)
+        if item.role is not None:
+            role, item.role = item.role, None
+            self.roles.append((reference, role))
+        return reference
+
+    def _term(self, item: Item) -> Reference | None:
+        if not any(word.isalpha() and word not in NUMBER_WORDS for word in item.text.lower().split()):
+            return None
+        owner = self.owner(item)
+        if owner is not None:
+            return Reference(owner.name, owner.type, item.head, owner.certainty)
+        if item.owner:
+            return None
+        if item.article in ("the", "this", "that") and " " not in phrase(item):
+            name = self._discourse.definite(item.head)
+            if name is not None:
+                return Reference(name, self._discourse.type_of(name), "", 0.9)
+        return Reference(phrase(item), "term")
+
+
+def phrase(item: Item) -> str:
+    """The noun phrase without its article, on one line, and without the capital of a sentence's first word."""
+    text = " ".join(item.text.split())
+    opens = text[:1].isupper() and text[1:].islower() and text.partition(" ")[0].lower() not in NATIONALITIES
+    return text[0].lower() + text[1:] if opens else text
+
+
+def role_phrase(item: Item) -> str:
+    return " ".join(item.text.lower().partition(" of ")[0].split()[-4:])

@@ -1,0 +1,1 @@
+"""Adapters of the model ports for OpenAI-compatible endpoints."""

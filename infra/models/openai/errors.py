@@ -1,0 +1,76 @@
+"""What an OpenAI-compatible endpoint's refusals mean, told apart in one place for embeddings, extraction and answers.
+
+Not a retry loop. The invariant: no key, user or password is in any message.
+
+    endpoint says                                raised
+    429, 408, 409, 425, 5xx, time-out, no answer Retryable, with the endpoint's Retry-After
+    401, 402, 403, 404, 405                      Retryable after a minute: the settings are wrong, not the text
+    any other 4xx (400, 413, 422 …)              Rejected: this text will never be taken
+"""
+
+from __future__ import annotations
+
+import httpx
+import openai
+
+from graphtide.infra.models.openai.retry_after import retry_after_s
+from graphtide.streams.errors import GraphtideError, Rejected, Retryable
+
+_MISCONFIGURED = frozenset({401, 402, 403, 404, 405})
+_MISCONFIGURED_RETRY_S = 60.0
+_TRANSIENT = frozenset({408, 409, 425, 429})
+
+
+_NOT_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
+"""By name: the client brings a transport library of its own along, whose classes are not httpx's."""
+
+
+def costs_nothing(error: openai.OpenAIError) -> bool:
+    """Whether the call was refused or never sent. Of any other failure nobody knows what it will be charged."""
+    return isinstance(error, openai.APIStatusError) or type(error.__cause__).__name__ in _NOT_SENT
+
+
+class EndpointErrors:
+    """Translates the client's errors for one endpoint; ``where`` names it for people."""
+
+    def __init__(self, role: str, base_url: str, api_key: str, timeout_s: float) -> None:
+        bare = httpx.URL(base_url).copy_with(username=None, password=None, query=None, fragment=None)
+        self.where = f"the {role} endpoint {bare}"
+        self._api_key = api_key
+        self._timeout_s = timeout_s
+
+    def late(self) -> Retryable:
+        """It did not answer in time."""
+        return Retryable(f"{self.where} did not answer within {self._timeout_s:g} s")
+
+    def translated(self, error: openai.OpenAIError) -> GraphtideError:
+        """See the module. Raise it ``from None``: the client's own message may quote the key."""
+        if isinstance(error, openai.APITimeoutError):
+            return self.late()
+        if not isinstance(error, openai.APIStatusError):
+            cause = type(error.__cause__ or error).__name__
+            unreached = isinstance(error, openai.APIConnectionError)
+            return Retryable(f"{self.where} {'cannot be reached' if unreached else 'gave no answer'} ({cause})")
+        status = error.status_code
+        if status in _MISCONFIGURED:
+            return Retryable(
+                f"{self.where} answered {status}: check the base URL, the key and the model", _MISCONFIGURED_RETRY_S
+            )
+        said = f"{self.where} answered {status}{self._reason(error)}"
+        if status in _TRANSIENT or status >= 500:
+            return Retryable(said, retry_after_s(error.response.headers))
+        return Rejected(said)
+
+    def _reason(self, error: openai.APIStatusError) -> str:
+        message = self.message(error)
+        return f": {message}" if message else ""
+
+    def message(self, error: openai.APIStatusError) -> str:
+        """The endpoint's own words, short, on one line, without the key; "" when it has none."""
+        body = error.body
+        message = body.get("message") if isinstance(body, dict) else None
+        if not isinstance(message, str) or not message:
+            return ""
+        if self._api_key:
+            message = message.replace(self._api_key, "[key]")
+        return " ".join(message.split())[:200]

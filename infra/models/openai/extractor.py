@@ -1,0 +1,117 @@
+"""Entities and relations from any endpoint that speaks the OpenAI chat-completions API.
+
+Not a retry loop and not a memo. A text's own words reach the model between marks that it cannot contain, the model is
+offered no tools, and what comes back is taken as ``infra.models.replies.extraction_parser`` reads it: so a text can
+decide
+nothing but what is found in it. An answer that is no extraction is asked for once more, with what was wrong with it;
+then the text is Rejected, with the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from graphtide.graph.token_count import count_tokens
+from graphtide.infra.models.openai.chat import Message, OpenAIChat, Reply
+from graphtide.infra.models.prompts.graph_prompts import load_prompts
+from graphtide.infra.models.prompts.templates import Prompt, code_for, load
+from graphtide.infra.models.replies import extraction_parser as extraction_answer
+from graphtide.infra.models.replies.extraction_parser import SCHEMA, Malformed, Reading, joined
+from graphtide.infra.models.usage.counters import Tally
+from graphtide.streams.errors import Rejected
+from graphtide.streams.model_ports import Found
+from graphtide.streams.usage import Stage
+
+GLEANING = "gleaning-1"
+_SHOWN_AGAIN_CHARS = 4_000
+
+
+class OpenAIExtractor:
+    """The Extractor on a language model (see the module). ``chat`` stays its owner's to close."""
+
+    def __init__(
+        self, chat: OpenAIChat, tally: Tally | None = None, prompt: Prompt | None = None, *, glean: bool = False
+    ) -> None:
+        self._chat = chat
+        self._tally = tally or Tally()
+        self._prompt = prompt or load_prompts(None)[0]
+        self._gleaning = load(GLEANING, {}) if glean else None
+
+    @property
+    def name(self) -> str:
+        """Model, prompt and schema: what decides the answer. Not the address, which may change."""
+        gleaned = f" {self._gleaning.version}" if self._gleaning else ""
+        return f"openai/{self._chat.model} {self._prompt.version}{gleaned} schema-{extraction_answer.VERSION}"
+
+    def calls(self, text: str, title: str) -> Iterator[tuple[Stage, int, int]]:
+        """The calls that `extract` makes when all goes well: stage, tokens of the prompt, and of what is read in it.
+
+        Gleaning shows the first answer again, which comes on top.
+        """
+        if any(char.isalnum() for char in text):
+            material = count_tokens(_marked(text, title))
+            prompt = count_tokens(self._prompt.text) + material
+            yield Stage.EXTRACT, prompt, material
+            if self._gleaning is not None:
+                yield Stage.GLEAN, prompt + count_tokens(self._gleaning.text), material
+
+    async def extract(self, text: str, *, title: str) -> Found:
+        """See ``streams.model_ports.Extractor``. One call, two when the first answer cannot be used; none without words.
+
+        Gleaning adds one: what it finds is joined to what was found; when it gives nothing of use, nothing is lost.
+        """
+        if not any(char.isalnum() for char in text):
+            return Found()
+        messages = [Message("system", self._prompt.text), Message("user", _marked(text, title))]
+        found, last = await self._found(messages, text)
+        if self._gleaning is None:
+            return found
+        return joined(found, await self._gleaned([*messages, _said(last), Message("user", self._gleaning.text)], text))
+
+    async def _found(self, messages: list[Message], text: str) -> tuple[Found, Reply]:
+        first = await self._ask(messages)
+        try:
+            return self._read(first, text), first
+        except Malformed as error:
+            cause = error
+        second = await self._ask([*messages, *_again(first, cause)])
+        try:
+            return self._read(second, text), second
+        except Malformed as error:
+            raise Rejected(f"{self._chat.where} gave no extraction, asked twice: {cause}; then: {error}") from None
+
+    async def _gleaned(self, messages: list[Message], text: str) -> Found:
+        try:
+            return self._read(await self._ask(messages, Stage.GLEAN), text)
+        except (Malformed, Rejected):
+            self._tally.dropped("gleaning")
+            return Found()
+
+    async def _ask(self, messages: list[Message], stage: Stage = Stage.EXTRACT) -> Reply:
+        reply = await self._chat.complete(messages, SCHEMA, stage)
+        if reply.refusal or reply.finish == "content_filter":
+            said = " ".join(reply.refusal.split())[:200] or "its content filter stopped the answer"
+            raise Rejected(f"{self._chat.where} declined to read the text: {said}")
+        return reply
+
+    def _read(self, reply: Reply, text: str) -> Found:
+        if reply.finish == "length":
+            raise Malformed("it was cut off at the longest answer allowed; write less")
+        reading: Reading = extraction_answer.read(reply.text, text)
+        for reason, count in reading.dropped.items():
+            self._tally.dropped(reason, count)
+        return reading.found
+
+
+def _marked(text: str, title: str) -> str:
+    code = code_for([title, text])
+    return f"<document-{code}>\nTitle: {' '.join(title.split())}\n\n{text}\n</document-{code}>"
+
+
+def _again(reply: Reply, cause: Malformed) -> list[Message]:
+    asked = f"That answer cannot be used: {cause}. Answer anew, with the one JSON object asked for and nothing else."
+    return [_said(reply), Message("user", asked)]
+
+
+def _said(reply: Reply) -> Message:
+    return Message("assistant", reply.text[:_SHOWN_AGAIN_CHARS] or "{}")

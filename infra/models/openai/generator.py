@@ -1,0 +1,154 @@
+"""Answers by any endpoint that speaks the OpenAI chat-completions API, streamed, with checked citations.
+
+Not retrieval: what is not in the context is not known here. Passages, facts and texts reach the model between marks
+that they cannot contain. Invariants: every citation names a passage that the context has or its texts rest on; a
+sentence without one is marked as unsupported (``infra.models.replies.citation_checker``); with no context, or no
+question, the model
+is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from graphtide.infra.models.openai.chat import Message, OpenAIChat, Reply
+from graphtide.infra.models.prompts.graph_prompts import ANSWER, ANSWER_PART, ByGraph, prompts_by_graph
+from graphtide.infra.models.prompts.templates import NOTHING_FITS, code_for
+from graphtide.infra.models.replies.citation_checker import CheckedAnswer, renumbered
+from graphtide.infra.models.replies.json_replies import object_of
+from graphtide.infra.models.replies.schemas import Schema
+from graphtide.streams.errors import Rejected
+from graphtide.streams.model_ports import ContextPart, ContextPassage, Generated, PartAnswer, citable
+from graphtide.streams.usage import Stage, payer
+
+PART_SCHEMA = Schema(
+    "part_answer",
+    {
+        "type": "object",
+        "properties": {"answer": {"type": "string"}, "helpfulness": {"type": "integer"}},
+        "required": ["answer", "helpfulness"],
+        "additionalProperties": False,
+    },
+)
+CUT_OFF = "[cut off]"
+_MOST_FACTS = 40
+_MOST_SOURCES = 20
+
+
+class OpenAIGenerator:
+    """The Generator on a language model (see the module). ``chat`` stays its owner's to close.
+
+    A graph that has prompts of its own is answered by them: that of the payer on whose behalf it is asked.
+    """
+
+    def __init__(self, chat: OpenAIChat, prompts: ByGraph | None = None, part_prompts: ByGraph | None = None) -> None:
+        self._chat = chat
+        self._prompts = prompts or prompts_by_graph(None, ANSWER)
+        self._part_prompts = part_prompts or prompts_by_graph(None, ANSWER_PART)
+
+    @property
+    def name(self) -> str:
+        return f"openai/{self._chat.model} {self._prompts.of(payer().graph).version}"
+
+    async def answer(
+        self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
+    ) -> Generated:
+        """See ``graphtide.streams.model_ports.Generator``. One call."""
+        async for item in self.stream(question, context, parts):
+            if isinstance(item, Generated):
+                return item
+        raise AssertionError("a stream ends with its Generated")
+
+    async def stream(
+        self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
+    ) -> AsyncIterator[str | Generated]:
+        """As it comes, citations checked, then the whole. Raises as ``OpenAIChat.stream``."""
+        if not (context or parts) or not _asks(question):
+            yield NOTHING_FITS
+            yield Generated(NOTHING_FITS)
+            return
+        checked, given, held, began = CheckedAnswer(len(citable(context, parts))), "", "", False
+        async for item in self._chat.stream(self._messages(question, context, parts)):
+            if isinstance(item, Reply):  # the last one; the iterator is left to end, and so the call
+                last = item
+                continue
+            held += item
+            if not began and NOTHING_FITS.startswith(held.strip()):
+                continue  # it may be about to say that nothing fits, which claims nothing and needs no mark
+            began = True
+            if piece := checked.take(held):
+                given += piece
+                yield piece
+            held = ""
+        rest = _rest(checked, held, last) if began else _whole(checked, held, last)
+        if rest:
+            yield rest
+        yield Generated(given + rest, checked.cited, 1, last.prompt_tokens, last.completion_tokens)
+
+    async def answer_part(self, question: str, part: ContextPart) -> PartAnswer:
+        """See ``streams.model_ports.Generator``. One call; an answer that cannot be read is of no help, and is paid for."""
+        if not part.sources or not _asks(question):
+            return PartAnswer("", 0)
+        code = code_for([question, part.title, part.text])
+        asked = f"{_marked_text(part, range(1, len(part.sources) + 1), code)}\n\nQuestion: {question}"
+        messages = [Message("system", self._part_prompts.of(payer().graph).text), Message("user", asked)]
+        try:
+            reply = await self._chat.complete(messages, PART_SCHEMA, Stage.ANSWER, urgent=True)
+        except Rejected:
+            return PartAnswer("", 0)
+        text, rating = _read(reply.text)
+        checked = CheckedAnswer(len(part.sources))
+        said = checked.take(text) + checked.end()
+        return PartAnswer(said, rating, checked.cited, 1, reply.prompt_tokens, reply.completion_tokens)
+
+    def _messages(
+        self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart]
+    ) -> list[Message]:
+        shown = [text for one in context for text in (one.title, one.text, *one.facts)]
+        code = code_for([question, *shown, *(text for part in parts for text in (part.title, part.text))])
+        numbers = {one.chunk_id: number for number, one in enumerate(citable(context, parts), 1)}
+        marked = [_marked(number, one, code) for number, one in enumerate(context, 1)]
+        marked += [_marked_text(part, [numbers[one.chunk_id] for one in part.sources], code) for part in parts]
+        return [
+            Message("system", self._prompts.of(payer().graph).text),
+            Message("user", "\n\n".join([*marked, f"Question: {question}"])),
+        ]
+
+
+def _asks(question: str) -> bool:
+    return any(char.isalnum() for char in question)
+
+
+def _read(text: str) -> tuple[str, int]:
+    """The answer and its rating; an answer in another form, or an empty one, is of no help."""
+    body = object_of(text)
+    said, rating = body.get("answer"), body.get("helpfulness")
+    if not isinstance(said, str) or not isinstance(rating, int) or not said.strip():
+        return "", 0
+    return said.strip(), max(0, min(100, rating))
+
+
+def _whole(checked: CheckedAnswer, held: str, last: Reply) -> str:
+    """An answer of which nothing has gone out yet, because it might have been, and perhaps is, that nothing fits."""
+    return NOTHING_FITS if held.strip() in ("", NOTHING_FITS) else _rest(checked, held, last)
+
+
+def _rest(checked: CheckedAnswer, held: str, last: Reply) -> str:
+    """What is left to say when the model has ended: the end of its last sentence."""
+    rest = checked.take(held) + checked.end()
+    return f"{rest} {CUT_OFF}" if last.finish == "length" else rest
+
+
+def _marked(number: int, passage: ContextPassage, code: str) -> str:
+    facts = "\n".join(f"- {' '.join(fact.split())}" for fact in passage.facts[:_MOST_FACTS])
+    said = f"\nStated there:\n{facts}" if facts else ""
+    title = " ".join(passage.title.split())
+    return f"<passage-{code} {number}>\nTitle: {title}\n\n{passage.text}{said}\n</passage-{code}>"
+
+
+def _marked_text(part: ContextPart, numbers: Sequence[int], code: str) -> str:
+    """A text under the numbers its sources have here; one that cites nothing says at its end what it rests on."""
+    title, text = " ".join(part.title.split()), renumbered(part.text, numbers)
+    if text == renumbered(part.text, ()):
+        text = f"{text}\n(All of this: {''.join(f'[{number}]' for number in numbers[:_MOST_SOURCES])})"
+    return f"<text-{code}>\nTitle: {title}\n\n{text}\n</text-{code}>"

@@ -1,0 +1,60 @@
+"""How much texts matter to a question, rated by a language model: a cheap one will do, since it only sorts.
+
+Not an answer. Invariants: as many ratings come back as texts were given, each 0 to 5; a text that the model passed over
+is kept (`UNRATED`), so that nothing is lost to an answer that cannot be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphtide.infra.models.openai.chat import Message, OpenAIChat
+from graphtide.infra.models.prompts.templates import code_for, load
+from graphtide.infra.models.replies.json_replies import object_of
+from graphtide.infra.models.replies.schemas import Schema
+from graphtide.streams.errors import Rejected
+from graphtide.streams.usage import Stage
+
+PROMPT = "rating-1"
+SCHEMA = Schema(
+    "ratings",
+    {
+        "type": "object",
+        "properties": {"ratings": {"type": "array", "items": {"type": "integer"}}},
+        "required": ["ratings"],
+        "additionalProperties": False,
+    },
+)
+UNRATED = 1
+_MOST = 5
+_MOST_CHARS = 1_200
+
+
+class OpenAIRater:
+    """The Rater on a language model. `chat` stays its owner's to close."""
+
+    def __init__(self, chat: OpenAIChat) -> None:
+        self._chat = chat
+        self._prompt = load(PROMPT, {})
+
+    @property
+    def name(self) -> str:
+        return f"openai/{self._chat.model} {self._prompt.version}"
+
+    async def rate(self, question: str, texts: Sequence[str]) -> Sequence[int]:
+        """See `streams.model_ports.Rater`. One call for all of the texts: the caller says how many that should be."""
+        code = code_for([question, *texts])
+        shown = (f"<text-{code} {n}>\n{text[:_MOST_CHARS]}\n</text-{code}>" for n, text in enumerate(texts, 1))
+        asked = "\n\n".join([*shown, f"Question: {question}"])
+        messages = [Message("system", self._prompt.text), Message("user", asked)]
+        try:
+            reply = await self._chat.complete(messages, SCHEMA, Stage.RATE, urgent=True)
+        except Rejected:
+            return [UNRATED] * len(texts)
+        return _read(reply.text, len(texts))
+
+
+def _read(text: str, count: int) -> list[int]:
+    said = object_of(text).get("ratings")
+    rows = said if isinstance(said, list) and len(said) == count else [None] * count
+    return [max(0, min(_MOST, row)) if isinstance(row, int) else UNRATED for row in rows]

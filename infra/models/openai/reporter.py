@@ -1,0 +1,134 @@
+"""Community reports by a language model: what it is shown, what is believed of its answer.
+
+Not a judge of what is true. Invariants: a finding names statements that were shown, and rests on their chunks; one that
+names none is left out; a report without any finding that holds is not taken, and the one that quotes stands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from graphtide.graph.reports.cache import ReportFinding
+from graphtide.graph.reports.subject import Report, Subject, extractive
+from graphtide.infra.models.openai.chat import Message, OpenAIChat
+from graphtide.infra.models.prompts.graph_prompts import REPORT, ByGraph, prompts_by_graph
+from graphtide.infra.models.prompts.templates import MOST_FINDINGS, code_for
+from graphtide.infra.models.replies.json_replies import number_of, object_of
+from graphtide.infra.models.replies.schemas import Schema
+from graphtide.infra.models.usage.counters import Tally
+from graphtide.streams.errors import Rejected
+from graphtide.streams.usage import Stage, payer
+
+SCHEMA = Schema(
+    "community_report",
+    {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string"},
+            "summary": {"type": "string"},
+            "rating": {"type": "number"},
+            "findings": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "text": {"type": "string"},
+                        "sources": {"type": "array", "items": {"type": "integer"}},
+                    },
+                    "required": ["text", "sources"],
+                    "additionalProperties": False,
+                },
+            },
+        },
+        "required": ["title", "summary", "rating", "findings"],
+        "additionalProperties": False,
+    },
+)
+_TITLE_CHARS, _SUMMARY_CHARS, _FINDING_CHARS = 200, 2_000, 800
+_MOST_RATING = 10.0
+
+
+class OpenAIReporter:
+    """The `Reporter` on a language model. `chat` stays its owner's to close.
+
+    A graph that has a prompt of its own is reported by it: that of the payer on whose behalf it is asked. `name` says
+    which, so that a memo keeps what two prompts said apart.
+    """
+
+    def __init__(self, chat: OpenAIChat, tally: Tally | None = None, prompts: ByGraph | None = None) -> None:
+        self._chat = chat
+        self._tally = tally or Tally()
+        self._prompts = prompts or prompts_by_graph(None, REPORT)
+
+    @property
+    def name(self) -> str:
+        return f"openai/{self._chat.model} {self._prompts.of(payer().graph).version}"
+
+    async def report(self, subject: Subject) -> Report:
+        """See `streams.summarize.report_writer.Reporter`. One call; none for a community about which nothing is stated."""
+        text, numbered = _shown(subject)
+        if not numbered:
+            return extractive(subject)
+        code = code_for([text])
+        asked = f"<community-{code}>\n{text}\n</community-{code}>"
+        messages = [Message("system", self._prompts.of(payer().graph).text), Message("user", asked)]
+        try:
+            reply = await self._chat.complete(messages, SCHEMA, Stage.SUMMARIZE)
+        except Rejected:
+            return extractive(subject)
+        report = _read(reply.text, numbered)
+        if report is None:
+            self._tally.dropped("report")
+            return extractive(subject)
+        return report
+
+
+def shown(subject: Subject) -> str:
+    """The community as the model reads it. Bounded: see `graphtide.graph.reports.subject`."""
+    return _shown(subject)[0]
+
+
+def _shown(subject: Subject) -> tuple[str, Mapping[int, ReportFinding]]:
+    """The community as the model reads it, and what each number in it stands for."""
+    numbered: dict[int, ReportFinding] = {}
+    lines = [f"Entities ({subject.size} in all): {', '.join(subject.entities)}"]
+    for one in subject.findings:
+        numbered[len(numbered) + 1] = ReportFinding(one.text, one.chunks, (one.relation,))
+        said = f" \u2014 {one.sentence}" if one.sentence else ""
+        lines.append(f"[{len(numbered)}] {one.text}{said}")
+    for child in subject.children:
+        lines.append(f"\nPart with {child.size} entities: {child.title}")
+        if child.summary not in " ".join(one.text for one in child.findings):
+            lines.append(child.summary)
+        for finding in child.findings[:MOST_FINDINGS]:
+            numbered[len(numbered) + 1] = finding
+            lines.append(f"[{len(numbered)}] {finding.text}")
+    return "\n".join(lines), numbered
+
+
+def _read(text: str, numbered: Mapping[int, ReportFinding]) -> Report | None:
+    """The report, as far as it can be believed; None when nothing is left of it."""
+    body = object_of(text)
+    rows = body.get("findings")
+    found = [_finding(row, numbered) for row in rows[:MOST_FINDINGS]] if isinstance(rows, list) else []
+    findings = tuple(one for one in found if one is not None)
+    title, summary = _line(body.get("title"), _TITLE_CHARS), _line(body.get("summary"), _SUMMARY_CHARS)
+    if not findings or not title:
+        return None
+    return Report(title, summary, findings, number_of(body.get("rating"), 0.0, _MOST_RATING) or 0.0)
+
+
+def _finding(row: object, numbered: Mapping[int, ReportFinding]) -> ReportFinding | None:
+    if not isinstance(row, dict):
+        return None
+    said, sources = _line(row.get("text"), _FINDING_CHARS), row.get("sources")
+    named = [numbered[n] for n in sources if isinstance(n, int) and n in numbered] if isinstance(sources, list) else []
+    if not said or not named:
+        return None
+    chunks = dict.fromkeys(chunk for one in named for chunk in one.chunks)
+    relations = dict.fromkeys(relation for one in named for relation in one.relations)
+    return ReportFinding(said, tuple(chunks), tuple(relations))
+
+
+def _line(value: object, most: int) -> str:
+    return " ".join(value.split())[:most] if isinstance(value, str) else ""

@@ -1,0 +1,94 @@
+"""Summaries of entities by a language model: what it is shown, what is believed of its answer.
+
+Not a judge of what is true. Invariants: a sentence names descriptions that were shown, and rests on their chunks; one
+that names none is left out; all together stay within the bound. Where nothing is left, what quotes stands in.
+"""
+
+from __future__ import annotations
+
+from graphtide.graph.entity_descriptions import MOST_TOKENS, Profile, Sentence, quoted
+from graphtide.graph.token_count import count_tokens
+from graphtide.infra.models.openai.chat import Message, OpenAIChat
+from graphtide.infra.models.prompts.graph_prompts import ENTITY, ByGraph, prompts_by_graph
+from graphtide.infra.models.prompts.templates import MOST_SENTENCES, code_for
+from graphtide.infra.models.replies.json_replies import object_of
+from graphtide.infra.models.replies.schemas import Schema
+from graphtide.infra.models.usage.counters import Tally
+from graphtide.streams.errors import Rejected
+from graphtide.streams.usage import Stage, payer
+
+_SENTENCE = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "sources": {"type": "array", "items": {"type": "integer"}},
+    },
+    "required": ["text", "sources"],
+    "additionalProperties": False,
+}
+SCHEMA = Schema(
+    "entity_summary",
+    {
+        "type": "object",
+        "properties": {"sentences": {"type": "array", "items": _SENTENCE}},
+        "required": ["sentences"],
+        "additionalProperties": False,
+    },
+)
+_SENTENCE_CHARS = 800
+
+
+class OpenAISummarizer:
+    """The `Summarizer` on a language model. `chat` stays its owner's to close.
+
+    A graph that has a prompt of its own is written of by it, that of the payer on whose behalf it is asked; `name` says
+    which.
+    """
+
+    def __init__(self, chat: OpenAIChat, tally: Tally | None = None, prompts: ByGraph | None = None) -> None:
+        self._chat = chat
+        self._tally = tally or Tally()
+        self._prompts = prompts or prompts_by_graph(None, ENTITY)
+
+    @property
+    def name(self) -> str:
+        return f"openai/{self._chat.model} {self._prompts.of(payer().graph).version}"
+
+    async def summarize(self, said: Profile) -> tuple[Sentence, ...]:
+        """See `graphtide.streams.summarize.summary_writer.Summarizer`. One call."""
+        kind = f" ({said.type})" if said.type else ""
+        lines = [f"Entity: {said.name}{kind}", *(f"[{n}] {one.text}" for n, one in enumerate(said.descriptions, 1))]
+        text = "\n".join(" ".join(line.split()) for line in lines)
+        code = code_for([text])
+        asked = f"<entity-{code}>\n{text}\n</entity-{code}>"
+        messages = [Message("system", self._prompts.of(payer().graph).text), Message("user", asked)]
+        try:
+            reply = await self._chat.complete(messages, SCHEMA, Stage.SUMMARIZE)
+        except Rejected:
+            return quoted(said)
+        sentences = _read(reply.text, len(said.descriptions))
+        if not sentences:
+            self._tally.dropped("summary")
+        return sentences or quoted(said)
+
+
+def _read(text: str, count: int) -> tuple[Sentence, ...]:
+    """The sentences that can be believed, as many as fit."""
+    rows = object_of(text).get("sentences")
+    found, left = [], MOST_TOKENS
+    for row in rows[:MOST_SENTENCES] if isinstance(rows, list) else ():
+        one = _sentence(row, count)
+        left -= count_tokens(one.text) if one else 0
+        if left < 0:
+            break
+        found += [one] if one else []
+    return tuple(found)
+
+
+def _sentence(row: object, count: int) -> Sentence | None:
+    if not isinstance(row, dict):
+        return None
+    text, sources = row.get("text"), row.get("sources")
+    said = " ".join(text.split())[:_SENTENCE_CHARS] if isinstance(text, str) else ""
+    named = [n - 1 for n in sources if isinstance(n, int) and 0 < n <= count] if isinstance(sources, list) else []
+    return Sentence(said, tuple(dict.fromkeys(named))) if said and named else None

@@ -1,0 +1,54 @@
+"""The prompts: files, each with a version that changes with its words; and how material is put into them.
+
+Not a template language: a prompt has a few names in braces that are filled once, never with anything from a document.
+The invariant: a text that is marked off cannot contain its own closing mark, whatever it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+
+NOTHING_FITS = "The documents found do not answer this."
+"""What a model is to say, word for word, when its material does not hold the answer."""
+MOST_FINDINGS = 8
+"""Of a community report."""
+MOST_SENTENCES = 12
+"""Of an entity's summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The words of a prompt. ``version`` is its file's name and a digest of its words: no change goes unnoticed."""
+
+    version: str
+    text: str
+
+
+def load(name: str, given: Mapping[str, object]) -> Prompt:
+    """The prompt of that name, with ``{key}`` replaced by the value for each of ``given``."""
+    return filled(name, words_of(name), given)
+
+
+def words_of(name: str) -> str:
+    """The words of the built-in prompt of that name, nothing filled in."""
+    return (files("graphtide.infra") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def filled(name: str, text: str, given: Mapping[str, object]) -> Prompt:
+    """The prompt of these words, likewise."""
+    for key, value in given.items():
+        text = text.replace("{" + key + "}", str(value))
+    return Prompt(f"{name}-{sha256(text.encode()).hexdigest()[:8]}", text)
+
+
+def code_for(texts: Sequence[str]) -> str:
+    """Twelve hexadecimal digits that occur in none of the texts. The same texts give the same code."""
+    seed = "\0".join(texts).encode("utf-8", "replace")
+    while True:
+        seed = sha256(seed).digest()
+        code = seed.hex()[:12]
+        if not any(code in text for text in texts):
+            return code

@@ -1,0 +1,1 @@
+"""Parsers of model replies: JSON, extractions, quotations, citations."""

@@ -1,0 +1,131 @@
+"""Citations of a streamed answer, checked while it comes: text goes out as it is, a citation only when it holds.
+
+Not a judge of what is true: it sees to it that every sentence names passages that were in the context. A citation of
+any other passage is left out, and a sentence without one is marked at its end. The invariants: what went out is never
+taken back; the pieces joined are the answer's text, however it was cut into pieces on its way here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from graphtide.infra.models.local.english.text import sentences_of
+
+UNSUPPORTED = "[unsupported]"
+"""Stands behind a sentence for which the answer names no passage."""
+
+# Possessive quantifiers, and no start inside a run of blanks: hostile replies cannot make these backtrack.
+_ONE = r"\[\s*+\d{1,6}+(?:\s*+[,;]\s*+\d{1,6}+)*+\s*+\]"
+_CITED = re.compile(rf"(?<![ \t])[ \t]*+{_ONE}(?:[ \t]*+{_ONE})*+")
+_LEADING = re.compile(rf"(?:\s*+{_ONE})++[.!?]?")
+_NUMBER = re.compile(r"\d+")
+_LETTER = re.compile(r"[^\W\d_]")
+_UNDER_WAY = re.compile(r"\[[\d\s,;]*+\Z")
+_OPEN_END = re.compile(r"(?:[\s.!?\u2026\"'\u201d\u2019)*_]|\[[\d\s,;]*+\]?+)++")
+"""What may turn out to be a citation, or the end of a sentence that its mark has to stand behind."""
+
+
+class CheckedAnswer:
+    """Takes an answer's pieces as they come and gives them out checked; ``passages`` says how many may be cited."""
+
+    def __init__(self, passages: int) -> None:
+        self._passages = passages
+        self._sentence = ""
+        self._sent = 0
+        self._names_one = False
+        self._cited: dict[int, None] = {}
+
+    @property
+    def cited(self) -> tuple[int, ...]:
+        """0-based indices of the passages that are cited so far, in order of first use."""
+        return tuple(self._cited)
+
+    def take(self, piece: str) -> str:
+        """What may go out now. Cost: linear in the piece and the sentence under way."""
+        self._sentence += piece
+        ends = _ends(_UNDER_WAY.sub("", self._sentence))
+        starts = (0, *ends)
+        out = "".join(self._finish(end - start) for start, end in zip(starts, ends[:-1], strict=False))
+        return out + self._give(_open_end(self._sentence))
+
+    def end(self) -> str:
+        """The rest."""
+        return self.take("") + self._finish(len(self._sentence))
+
+    def _give(self, until: int) -> str:
+        """The sentence under way up to there, as far as it has not gone out."""
+        start = self._sent
+        self._sent = max(start, until)
+        return _CITED.sub(lambda found: self._held(found, start), self._sentence[start:until])
+
+    def _held(self, found: re.Match[str], start: int) -> str:
+        """Citations in a row in one form, without the passages that are not there; a blank in front, behind words."""
+        numbers = dict.fromkeys(int(number) for number in _NUMBER.findall(found[0]))
+        valid = [number for number in numbers if 0 < number <= self._passages]
+        if not valid:
+            return ""
+        self._names_one = True
+        self._cited.update(dict.fromkeys(number - 1 for number in valid))
+        at = start + found.start()
+        blank = " " if at and not self._sentence[at - 1].isspace() else ""
+        return blank + "".join(f"[{number}]" for number in valid)
+
+    def _finish(self, end: int) -> str:
+        """The rest of the sentence that ends there, with its mark if it needs one; then the next one is under way."""
+        sentence = self._sentence[:end]
+        bare = len(sentence.rstrip())
+        out = self._give(bare)
+        if not self._names_one and _LETTER.search(sentence):
+            out += f" {UNSUPPORTED}"
+        out += self._give(end)
+        self._sentence, self._sent, self._names_one = self._sentence[end:], 0, False
+        return out
+
+
+def cited_sentences(text: str) -> list[tuple[str, tuple[int, ...]]]:
+    """The sentences of a text without their citations, each with the numbers it cites, in order of first use."""
+    found, start = [], 0
+    for end in _ends(text):
+        sentence, start = text[start:end], end
+        runs = " ".join(match[0] for match in _CITED.finditer(sentence))
+        numbers = dict.fromkeys(int(number) for number in _NUMBER.findall(runs))
+        bare = " ".join(_CITED.sub("", sentence).split())
+        if bare:
+            found.append((bare, tuple(numbers)))
+    return found
+
+
+def renumbered(text: str, numbers: Sequence[int]) -> str:
+    """The text with each citation `[n]` as `[numbers[n - 1]]`; what names nothing is left out."""
+
+    def other(found: re.Match[str]) -> str:
+        given = (int(number) for number in _NUMBER.findall(found[0]))
+        named = dict.fromkeys(numbers[number - 1] for number in given if 0 < number <= len(numbers))
+        return " " + "".join(f"[{number}]" for number in named) if named else ""
+
+    return _CITED.sub(other, text)
+
+
+def _open_end(text: str) -> int:
+    """Return where the open end of a text begins (see `_OPEN_END`): its last run, if that reaches the end."""
+    start = len(text)
+    for run in _OPEN_END.finditer(text):
+        start = run.start() if run.end() == len(text) else len(text)
+    return start
+
+
+def _ends(text: str) -> list[int]:
+    """Where sentences end, blanks behind them included; citations behind a full stop belong to what they follow."""
+    starts = [sentence.start for sentence in sentences_of(text)]
+    ends: list[int] = []
+    for start in starts[1:]:
+        behind = _LEADING.match(text, start)
+        end = behind.end() if behind else start
+        while end < len(text) and text[end].isspace():
+            end += 1
+        if not ends or end > ends[-1]:
+            ends.append(end)
+    if not ends or ends[-1] < len(text):
+        ends.append(len(text))
+    return ends

@@ -1,0 +1,228 @@
+"""What a model answered, read as an extraction of a text: strictly, and nothing that the text does not bear out.
+
+Not a call. An answer of another shape is Malformed; within one of the right shape, what cannot stand is left out and
+counted. Invariants: every evidence is a slice of the text; names are not blank and bounded; entities are distinct by
+name and type, relations by what they state and when; at most ``MOST_ENTITIES`` and ``MOST_RELATIONS``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from graphtide.infra.models.replies.json_replies import number_of, parsed, well_formed
+from graphtide.infra.models.replies.quote_matching import Quotable
+from graphtide.infra.models.replies.schemas import Schema
+from graphtide.streams.model_ports import Found, FoundEntity, FoundRelation
+
+VERSION = 2
+"""Goes into the extractor's name: to be raised when the schema or the way it is read changes."""
+
+MOST_ENTITIES = 150
+MOST_RELATIONS = 200
+MOST_NAME_CHARS = 512
+MOST_TYPE_CHARS = 64
+MOST_DESCRIPTION_CHARS = 2_000
+MOST_EVIDENCE_CHARS = 4_000
+MOST_TITLE_CHARS = 80
+MOST_ABOUT_CHARS = 240
+"""Of what the passage is called, and is said to be about."""
+
+_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
+_CONTROLS = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], " ")
+_ENTITY = ("name", "type", "description", "evidence")
+_RELATION = ("subject", "predicate", "object", "description", "evidence", "valid_from", "valid_to")
+
+Item = Mapping[str, object]
+
+
+def _object(properties: Mapping[str, object]) -> dict[str, object]:
+    closed = {"additionalProperties": False, "required": list(properties)}  # as strict structured outputs want it
+    return {"type": "object", "properties": dict(properties), **closed}
+
+
+def _list(items: Mapping[str, object]) -> dict[str, object]:
+    return {"type": "array", "items": items}
+
+
+_STRING = {"type": "string"}
+SCHEMA = Schema(
+    "extraction",
+    _object(
+        {
+            "title": _STRING,
+            "description": _STRING,
+            "entities": _list(_object(dict.fromkeys(_ENTITY, _STRING))),
+            "relations": _list(_object({**dict.fromkeys(_RELATION, _STRING), "strength": {"type": "number"}})),
+        }
+    ),
+)
+
+
+class Malformed(ValueError):  # noqa: N818 -- what it says of an answer, which a suffix "Error" would only blur
+    """The answer is not an extraction; the message says why, to the model and to people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an answer states, and how much of it was left out for which reason."""
+
+    found: Found
+    dropped: Mapping[str, int]
+
+
+def read(answer: str, text: str) -> Reading:
+    """The extraction of ``text`` in ``answer``. Raises Malformed. Cost: linear in the answer times the text.
+
+    A title or description that is missing, or no text, is none: a template of the user's own may not ask for them.
+    """
+    body = _body(answer)
+    entities, relations = _lists(body)
+    reader = _Reader(text)
+    for item in entities:
+        reader.take_entity(item)
+    for item in relations:
+        reader.take_relation(item)
+    if (entities or relations) and not reader.entities and reader.dropped["shape"] == len(entities) + len(relations):
+        raise Malformed("none of its entities and relations has the fields asked for")
+    called = _short(body.get("title"), MOST_TITLE_CHARS), _short(body.get("description"), MOST_ABOUT_CHARS)
+    return Reading(Found(*reader.found(), *called), dict(reader.dropped))
+
+
+def joined(first: Found, second: Found) -> Found:
+    """What either found; where both found the same, as the first has it. Ends of relations are entities again."""
+    entities = {(one.name, one.type): one for one in (*second.entities, *first.entities)}
+    order = dict.fromkeys((one.name, one.type) for one in (*first.entities, *second.entities))
+    relations = {_states(one): one for one in (*second.relations, *first.relations)}
+    said = dict.fromkeys(map(_states, (*first.relations, *second.relations)))
+    called = first.title or second.title, first.description or second.description
+    return Found(tuple(entities[key] for key in order), tuple(relations[key] for key in said), *called)
+
+
+def _states(one: FoundRelation) -> tuple[object, ...]:
+    return one.subject, one.predicate, one.object, one.valid_from, one.valid_to
+
+
+def _body(answer: str) -> Item:
+    try:
+        body = parsed(_braced(answer))
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"it is not JSON ({type(error).__name__}: {str(error)[:120]})") from None
+    if not isinstance(body, dict):
+        raise Malformed("it is not a JSON object")
+    return body
+
+
+def _lists(body: Item) -> tuple[list[object], list[object]]:
+    found = body.get("entities"), body.get("relations")
+    for name, value, most in zip(("entities", "relations"), found, (MOST_ENTITIES, MOST_RELATIONS), strict=True):
+        if not isinstance(value, list):
+            raise Malformed(f"it has no list of {name}")
+        if len(value) > most:
+            raise Malformed(f"it has {len(value)} {name}; at most {most} are taken")
+    return cast(tuple[list[object], list[object]], found)
+
+
+def _braced(answer: str) -> str:
+    """Without what models put around JSON: words in front, fences of code."""
+    first, last = answer.find("{"), answer.rfind("}")
+    if first < 0:
+        return answer
+    return answer[first : last + 1] if last > first else answer[first:]
+
+
+class _Reader:
+    """One answer while it is read."""
+
+    def __init__(self, text: str) -> None:
+        self._text = Quotable(text)
+        self.entities: dict[tuple[str, str], FoundEntity] = {}
+        self._names: set[str] = set()
+        self._relations: dict[tuple[object, ...], FoundRelation] = {}
+        self.dropped: Counter[str] = Counter()
+
+    def found(self) -> tuple[tuple[FoundEntity, ...], tuple[FoundRelation, ...]]:
+        return tuple(self.entities.values()), tuple(self._relations.values())
+
+    def take_entity(self, item: object) -> None:
+        fields = self._fields(item, _ENTITY, ("name",))
+        if fields is None:
+            return
+        if self._quoted(fields["evidence"]) is None:
+            self.dropped["evidence"] += 1
+            return
+        kind = _line(fields["type"]).lower()
+        kind = kind if len(kind) <= MOST_TYPE_CHARS else ""
+        self._add(FoundEntity(_line(fields["name"]), kind, _line(fields["description"])[:MOST_DESCRIPTION_CHARS]))
+
+    def _add(self, entity: FoundEntity) -> None:
+        if (entity.name, entity.type) in self.entities:
+            self.dropped["duplicate"] += 1
+            return
+        self.entities[entity.name, entity.type] = entity
+        self._names.add(entity.name)
+
+    def take_relation(self, item: object) -> None:
+        fields = self._fields(item, _RELATION, ("subject", "predicate", "object"))
+        if fields is None:
+            return
+        evidence = self._quoted(fields["evidence"])
+        if evidence is None:
+            self.dropped["evidence"] += 1
+            return
+        subject, predicate, object_ = (_line(fields[name]) for name in ("subject", "predicate", "object"))
+        since, until = self._date(fields["valid_from"]), self._date(fields["valid_to"])
+        key = (subject, predicate, object_, since, until)
+        if key in self._relations:
+            self.dropped["duplicate"] += 1
+            return
+        for name in (subject, object_):
+            if name not in self._names:
+                self._add(FoundEntity(name, ""))
+        said = _line(fields["description"])[:MOST_DESCRIPTION_CHARS]
+        weight = _weight(cast(Item, item).get("strength"))
+        self._relations[key] = FoundRelation(subject, predicate, object_, said, weight, evidence, since, until)
+
+    def _fields(self, item: object, names: tuple[str, ...], needed: tuple[str, ...]) -> dict[str, str] | None:
+        """The fields as strings; None, and counted, when one that is needed is missing, blank or too long."""
+        if not isinstance(item, dict) or any(not isinstance(item.get(name), str) for name in (*needed, "evidence")):
+            self.dropped["shape"] += 1
+            return None
+        fields = {name: value if isinstance(value := item.get(name), str) else "" for name in names}
+        if any(not _line(fields[name]) for name in needed):
+            self.dropped["blank"] += 1
+            return None
+        if any(len(fields[name]) > MOST_NAME_CHARS for name in needed):
+            self.dropped["length"] += 1
+            return None
+        return fields
+
+    def _quoted(self, evidence: str) -> str | None:
+        return None if len(evidence) > MOST_EVIDENCE_CHARS else self._text.find(evidence)
+
+    def _date(self, said: str) -> str | None:
+        date = said.strip()
+        if date and _DATE.fullmatch(date) is None:
+            self.dropped["date"] += 1
+            return None
+        return date or None
+
+
+def _line(text: str) -> str:
+    """One line of valid UTF-8 without control characters."""
+    return " ".join(well_formed(text).translate(_CONTROLS).split())
+
+
+def _short(value: object, most: int) -> str:
+    """At most so many characters of a line, ending where a word does."""
+    text = _line(value) if isinstance(value, str) else ""
+    return text if len(text) <= most else text[: most - 1].rsplit(" ", 1)[0].rstrip(",;:") + "\u2026"
+
+
+def _weight(strength: object) -> float:
+    """In thousandths above 0 up to 1; what is no number counts as stated outright."""
+    held = number_of(strength, 0.001, 1.0)
+    return 1.0 if held is None else held

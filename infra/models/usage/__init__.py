@@ -1,0 +1,1 @@
+"""Accounting of model calls: reservations, settlements, counters and estimates."""

@@ -1,0 +1,174 @@
+"""The accounts in front of every call of a model: what it may cost, what it did cost, and whose it was.
+
+Not a limit of how fast (`infra/models/limits/rate_limiter.py`) and not the books (`streams/usage.py` says what those
+keep). One
+object for all models of a process. Invariants: no call is made that is not in the books; a call is settled once, by
+what its endpoint said it cost, or, where that is not known, by what it was expected to; a refused call costs nothing.
+
+    how the call ended                                            it is settled by
+    with an answer that names its usage                           that
+    with an answer, or part of one, that names none               what is counted here, roughly
+    refused by the endpoint (an error status), or never sent      nothing
+    broken off, timed out, given up: nobody knows                 what was expected
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from graphtide.infra.models.usage.counters import Tally
+from graphtide.streams.errors import Broken, Exhausted
+from graphtide.streams.memory.usage import MemorySpending
+from graphtide.streams.usage import Budget, Charge, Payer, Spending, Spent, Stage, payer
+
+DAY_S = 86_400
+NOBODY = "-"
+"""The account of calls that are made on no graph's behalf."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Of a million tokens, in a currency that is the same for all models."""
+
+    prompt: float = 0.0
+    completion: float = 0.0
+
+    def of(self, prompt_tokens: int, completion_tokens: int) -> int:
+        """The cost in billionths."""
+        return round((prompt_tokens * self.prompt + completion_tokens * self.completion) * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Prices by model; budgets by graph, `budget` for the others; whether a used-up budget stops questions, too."""
+
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    budgets: Mapping[str, Budget] = field(default_factory=dict)
+    stop_questions: bool = False
+
+    def budget_of(self, graph: str) -> Budget:
+        return self.budgets.get(graph, self.budget)
+
+    def check(self, models: Mapping[str, str]) -> None:
+        """Raise Broken when a budget is in money and one of the models (role -> name) has no price."""
+        if any(one.cost_nano for one in (self.budget, *self.budgets.values())):
+            for role, model in models.items():
+                if model and model not in self.prices:
+                    raise Broken(
+                        f"a budget is in money, and the {role} model {model!r} has no price: set one in prices"
+                    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a call is expected to take."""
+
+    prompt: int
+    completion: int = 0
+
+
+@dataclass(slots=True)
+class Entry:
+    """A call that is under way. `spent` is what it will be settled by."""
+
+    price: Price
+    spent: Spent
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> None:
+        """It did take so many tokens."""
+        prompt, completion = max(0, prompt_tokens), max(0, completion_tokens)
+        self.spent = Spent(1, prompt, completion, self.price.of(prompt, completion))
+
+    def free(self) -> None:
+        """It was refused, or never sent."""
+        self.spent = Spent()
+
+
+class Accounts:
+    """See the module. `now` is the time since the epoch, in seconds."""
+
+    def __init__(
+        self,
+        spending: Spending | None = None,
+        rules: Rules | None = None,
+        tally: Tally | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._spending = spending or MemorySpending()
+        self._rules = rules or Rules()
+        self._tally = tally or Tally()
+        self._now = now
+        self._paused: dict[str, tuple[str, str]] = {}
+
+    @property
+    def priced(self) -> bool:
+        """Whether there are prices, so that a cost means something."""
+        return bool(self._rules.prices)
+
+    @property
+    def spending(self) -> Spending:
+        return self._spending
+
+    def budget_of(self, graph: str) -> Budget:
+        return self._rules.budget_of(graph)
+
+    def today(self) -> str:
+        """The day that is charged now."""
+        return datetime.fromtimestamp(self._now(), UTC).date().isoformat()
+
+    def paused(self, graph: str) -> str:
+        """Why no more is extracted for the graph today; "" when nothing stands in the way."""
+        day, reason = self._paused.get(graph, ("", ""))
+        return reason if day == self.today() else ""
+
+    def check(self) -> None:
+        """Raise Exhausted, without a look into the books, when the payer's budget is known to be used up."""
+        who = payer()
+        reason = self.paused(who.graph) if self._is_bound(who) else ""
+        if reason:
+            raise Exhausted(reason, self._until_tomorrow_s())
+
+    @asynccontextmanager
+    async def call(self, stage: Stage, model: str, expected: Tokens) -> AsyncIterator[Entry]:
+        """Around one call. Raises Exhausted when the payer's budget has not enough left. Two durable writes."""
+        who, price = payer(), self._rules.prices.get(model, Price())
+        entry = Entry(price, Spent())
+        entry.cost(expected.prompt, expected.completion)
+        number = await self._reserve(who, stage, entry.spent)
+        try:
+            yield entry
+        finally:
+            if who.bill is not None:
+                who.bill.add(stage, entry.spent)
+            self._tally.called(who.graph or NOBODY, stage.value, entry.spent)
+            await self._spending.settle(number, entry.spent)
+
+    async def _reserve(self, who: Payer, stage: Stage, expected: Spent) -> int:
+        graph, day = who.graph or NOBODY, self.today()
+        budget = self._rules.budget_of(graph) if self._is_bound(who) else Budget()
+        self._tally.begin(graph, stage.value)
+        charge = Charge(graph, day, stage, who.doc_id)
+        reserving = asyncio.ensure_future(self._spending.reserve(charge, expected, budget))
+        try:
+            return await asyncio.shield(reserving)
+        except asyncio.CancelledError:  # it may be in the books by now, and nobody would settle it
+            await self._spending.settle(await reserving, Spent())
+            raise
+        except Exhausted as refusal:
+            if refusal.retry_after_s is not None:
+                raise
+            self._paused[graph] = day, str(refusal)
+            self._tally.paused(graph)
+            raise Exhausted(str(refusal), self._until_tomorrow_s()) from None
+
+    def _is_bound(self, who: Payer) -> bool:
+        return self._rules.stop_questions or not who.question
+
+    def _until_tomorrow_s(self) -> float:
+        return DAY_S - self._now() % DAY_S

@@ -1,0 +1,1 @@
+"""Prometheus collectors: stages, model endpoints, live views."""

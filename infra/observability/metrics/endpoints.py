@@ -1,0 +1,36 @@
+"""How the endpoints of models do, read when Prometheus asks: who waits, for how long, whether something is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from graphtide.infra.models.limits.rate_limiter import Gate
+
+
+class EndpointGauges(Collector):
+    """`gates` by what the endpoint is for: language, embedding."""
+
+    def __init__(self, gates: Mapping[str, Gate]) -> None:
+        self._gates = gates
+
+    def collect(self) -> Iterator[Metric]:
+        """See Collector."""
+        wait = CounterMetricFamily(
+            "graphtide_endpoint_wait_seconds", "Time that calls waited for their turn", labels=["endpoint"]
+        )
+        queued = GaugeMetricFamily("graphtide_endpoint_queued", "Calls that wait for their turn", labels=["endpoint"])
+        busy = GaugeMetricFamily("graphtide_endpoint_under_way", "Calls under way", labels=["endpoint"])
+        trouble = GaugeMetricFamily(
+            "graphtide_endpoint_trouble",
+            "1 while the latest call failed: it is left alone for a while",
+            labels=["endpoint"],
+        )
+        for name, gate in self._gates.items():
+            wait.add_metric([name], gate.waited_s)
+            queued.add_metric([name], gate.queued)
+            busy.add_metric([name], gate.under_way)
+            trouble.add_metric([name], float(bool(gate.trouble())))
+        yield from (wait, queued, busy, trouble)

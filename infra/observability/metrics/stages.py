@@ -1,0 +1,276 @@
+"""Prometheus metrics of the stages and of questions, in one registry. docs/metrics.md lists them all.
+
+Names and units are part of what operators rely on. Labels are bounded: `graph` by MOST_GRAPHS, beyond which graphs are
+counted together as "other"; `state`, `stage`, `mode` and `status` by the code.
+
+A counter begins at 0 before it counts, so that `increase()` sees its first step: those of a stage with the process,
+those of a graph when the process first sees it, those of a mode with its first question.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from graphtide.graph.consolidation import Effort
+from graphtide.graph.records import GraphDelta
+from graphtide.streams.errors import (
+    Broken,
+    DeadlineExceeded,
+    Exhausted,
+    GraphtideError,
+    Invalid,
+    NotFound,
+    Overloaded,
+    Rejected,
+    Retryable,
+)
+from graphtide.streams.ports import State
+
+LATENCIES_KEPT = 2048
+MOST_GRAPHS = 200
+OTHER = "other"
+CHANGES = ("chunk", "label", "relation", "entity", "edge", "same-as")
+WORK = ("triangles", "community-units", "community-links")
+ENDS = tuple(state.value for state in State if state is not State.ACCEPTED)
+QUOTAS = ("documents", "bytes", "graphs")
+_ERRORS = (Broken, DeadlineExceeded, Exhausted, Invalid, NotFound, Overloaded, Rejected, Retryable)
+STATUSES = ("answered", "broken-off", *(kind.__name__ for kind in _ERRORS))
+"""How a question can end."""
+
+_FRESH_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300)
+_QUERY_BUCKETS_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+
+
+class GraphNames:
+    """Which graphs have a label of their own: the first that are seen."""
+
+    def __init__(self, most: int = MOST_GRAPHS) -> None:
+        self._most = most
+        self._known: set[str] = set()
+
+    def label(self, graph: str) -> str:
+        if graph in self._known:
+            return graph
+        if len(self._known) >= self._most:
+            return OTHER
+        self._known.add(graph)
+        return graph
+
+
+class Metrics:
+    """An `Observer` that counts for Prometheus, and keeps the latest event-to-queryable times for `stats`.
+
+    `stages` are those that the process runs.
+    """
+
+    def __init__(self, registry: CollectorRegistry | None = None, stages: Sequence[str] = ()) -> None:
+        self.registry = registry or CollectorRegistry()
+        self.names = GraphNames()
+        self._runs = frozenset(stages)
+        self._seen: set[str] = set()
+        self._asked: set[tuple[str, str]] = set()
+        self._revisions = Counter(
+            "graphtide_revisions", "Document revisions that reached an end", ["graph", "state"], registry=self.registry
+        )
+        self._queryable = Histogram(
+            "graphtide_event_to_queryable_seconds",
+            "From accepting a revision to its being visible to questions in this process",
+            ["graph"],
+            buckets=_FRESH_BUCKETS_S,
+            registry=self.registry,
+        )
+        self._committed = Histogram(
+            "graphtide_event_to_commit_seconds",
+            "From accepting a revision to its being durable in its graph",
+            ["graph"],
+            buckets=_FRESH_BUCKETS_S,
+            registry=self.registry,
+        )
+        self._stages = Histogram(
+            "graphtide_stage_seconds",
+            "Duration of a stage's unit of work: a record of extract, a batch of the others",
+            ["stage"],
+            buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5, 30),
+            registry=self.registry,
+        )
+        self._retries = Counter(
+            "graphtide_retries", "Times a stage waited to try again", ["stage"], registry=self.registry
+        )
+        self._forwarded = Counter(
+            "graphtide_records_forwarded",
+            "Records of extractions that were appended to their graph's partition from another one",
+            ["graph"],
+            registry=self.registry,
+        )
+        self._changes = Counter(
+            "graphtide_graph_changes",
+            "Rows of a graph that its documents changed: what they cost beyond themselves",
+            ["graph", "kind", "change"],
+            registry=self.registry,
+        )
+        self._work = Counter(
+            "graphtide_kernel_work",
+            "What the kernels did for documents: triangles listed, units of communities examined, links read for it",
+            ["graph", "kind"],
+            registry=self.registry,
+        )
+        self._queries = Counter(
+            "graphtide_queries", "Questions, by how they ended", ["graph", "mode", "status"], registry=self.registry
+        )
+        self._query_seconds = Histogram(
+            "graphtide_query_seconds",
+            "From a question's arrival to the whole answer",
+            ["mode"],
+            buckets=_QUERY_BUCKETS_S,
+            registry=self.registry,
+        )
+        self._waiting = Gauge(
+            "graphtide_documents_waiting", "Revisions that have no end yet", ["graph"], registry=self.registry
+        )
+        self._oldest = Gauge(
+            "graphtide_oldest_waiting_seconds", "Age of the oldest revision that has no end", registry=self.registry
+        )
+        self._lag = Gauge(
+            "graphtide_consumer_lag",
+            "Records of a topic that a stage has not read yet",
+            ["topic", "group", "partition"],
+            registry=self.registry,
+        )
+        self._members = Gauge(
+            "graphtide_consumer_members",
+            "Consumers that a group has, in all processes",
+            ["topic", "group"],
+            registry=self.registry,
+        )
+        self._stopped = Gauge(
+            "graphtide_stage_stopped", "1 while a stage does not go on and says why", ["stage"], registry=self.registry
+        )
+        self._quotas = Counter(
+            "graphtide_quota_refusals",
+            "Requests that were refused because a key's graphs hold as much as it may store",
+            ["quota"],
+            registry=self.registry,
+        )
+        for quota in QUOTAS:
+            self._quotas.labels(quota)
+        self._latest: dict[str, deque[float]] = {}
+        for stage in stages:
+            self._retries.labels(stage)
+            self._stages.labels(stage)
+            self._stopped.labels(stage).set(0)
+
+    @property
+    def seen(self) -> frozenset[str]:
+        """The labels of the graphs that this process has seen."""
+        return frozenset(self._seen)
+
+    def _graph(self, graph: str) -> str:
+        """Return the graph's label; at first sight begin its counters at 0."""
+        name = self.names.label(graph)
+        if name not in self._seen:
+            self._seen.add(name)
+            self._begin(name)
+        return name
+
+    def _begin(self, name: str) -> None:
+        if self._runs & {"extract", "consolidate"}:
+            for state in ENDS:
+                self._revisions.labels(name, state)
+        if "consolidate" in self._runs:
+            self._forwarded.labels(name)
+            for kind in CHANGES:
+                for change in ("written", "removed"):
+                    self._changes.labels(name, kind, change)
+            for kind in WORK:
+                self._work.labels(name, kind)
+
+    def ended(self, graph: str, state: State) -> None:
+        self._revisions.labels(self._graph(graph), state.value).inc()
+
+    def committed(self, graph: str, seconds: float) -> None:
+        self._committed.labels(self._graph(graph)).observe(seconds)
+
+    def queryable(self, graph: str, seconds: float) -> None:
+        name = self._graph(graph)
+        self._queryable.labels(name).observe(seconds)
+        self._latest.setdefault(name, deque(maxlen=LATENCIES_KEPT)).append(seconds)
+
+    def worked(self, stage: str, seconds: float) -> None:
+        self._stages.labels(stage).observe(seconds)
+
+    def forwarded(self, graph: str) -> None:
+        self._forwarded.labels(self._graph(graph)).inc()
+
+    def retried(self, stage: str) -> None:
+        self._retries.labels(stage).inc()
+
+    def changed(self, delta: GraphDelta) -> None:
+        """A delta was committed: count its rows by kind. Cost: a handful of additions."""
+        gone, name = delta.gone, self._graph(delta.graph)
+        for kind, written, removed in (
+            ("chunk", delta.chunks, gone.chunks),
+            ("label", delta.labels, gone.labels),
+            ("relation", delta.statements, gone.statements),
+            ("entity", delta.entities, gone.entities),
+            ("edge", delta.edges, gone.edges),
+            ("same-as", delta.same_as, gone.same_as),
+        ):
+            self._changes.labels(name, kind, "written").inc(len(written))
+            self._changes.labels(name, kind, "removed").inc(len(removed))
+
+    def laboured(self, graph: str, effort: Effort) -> None:
+        name = self._graph(graph)
+        self._work.labels(name, "triangles").inc(effort.triangles)
+        self._work.labels(name, "community-units").inc(effort.community_units)
+        self._work.labels(name, "community-links").inc(effort.community_links)
+
+    @contextmanager
+    def asking(self, graph: str, mode: str) -> Iterator[None]:
+        """Around a question. `mode` must be one that exists."""
+        name = self._graph(graph)
+        if (name, mode) not in self._asked:
+            self._asked.add((name, mode))
+            for status in STATUSES:
+                self._queries.labels(name, mode, status)
+        started, status = time.perf_counter(), "broken-off"
+        try:
+            yield
+            status = "answered"
+        except GraphtideError as error:
+            status = type(error).__name__
+            raise
+        finally:
+            self._queries.labels(name, mode, status).inc()
+            self._query_seconds.labels(mode).observe(time.perf_counter() - started)
+
+    def waiting(self, graph: str, revisions: int) -> None:
+        self._waiting.labels(self._graph(graph)).set(revisions)
+
+    def oldest_waiting(self, seconds: float) -> None:
+        self._oldest.set(seconds)
+
+    def behind(self, topic: str, group: str, partition: int, records: int) -> None:
+        self._lag.labels(topic, group, str(partition)).set(records)
+
+    def members(self, topic: str, group: str, count: int) -> None:
+        self._members.labels(topic, group).set(count)
+
+    def stopped(self, stage: str, stands: bool) -> None:
+        self._stopped.labels(stage).set(int(stands))
+
+    def over_quota(self, quota: str) -> None:
+        """Count a request that one of QUOTAS refused."""
+        self._quotas.labels(quota).inc()
+
+    def event_to_queryable_ms(self, graph: str) -> dict[str, float]:
+        """p50, p95 and p99 of the latest revisions since the process started; empty when there were none."""
+        held = sorted(self._latest.get(graph, ()))
+        if not held:
+            return {}
+        at = {f"p{share}": held[min(len(held) - 1, len(held) * share // 100)] for share in (50, 95, 99)}
+        return {name: round(seconds * 1000, 1) for name, seconds in at.items()}

@@ -1,0 +1,159 @@
+"""Spans to an OpenTelemetry collector, by OTLP over HTTP. Loaded only where an endpoint is set.
+
+Not what is worth a span (the stages say that: `streams/tracing.py`), nor how they are sent
+(`infra/observability/span_exporter.py`).
+The invariant: no exception's message goes out, for it may quote a document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from threading import Thread
+from types import TracebackType
+from typing import Self
+
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, StatusCode
+from opentelemetry.trace import Span as OtelSpan
+from opentelemetry.trace.propagation import get_current_span, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from graphtide.infra.observability.span_exporter import Fates, Outlet
+from graphtide.streams.tracing import TRACE_HEADERS, Headers, Kind, Said, Span
+
+PATH = "/v1/traces"
+PATIENCE_S = 5.0
+"""Of one request to the collector, its repetitions included."""
+CLOSE_S = 3.0
+MOST_HEADER_BYTES = 512
+"""What W3C Trace Context asks to be passed on at least; more would be kept with every record."""
+
+_KINDS = {
+    Kind.INTERNAL: SpanKind.INTERNAL,
+    Kind.SERVER: SpanKind.SERVER,
+    Kind.CLIENT: SpanKind.CLIENT,
+    Kind.PRODUCER: SpanKind.PRODUCER,
+    Kind.CONSUMER: SpanKind.CONSUMER,
+}
+# OpenTelemetry's own variable is not used: its tokens complain when a generator is closed in another task's context.
+_current: ContextVar[OtelSpan | None] = ContextVar("graphtide-span", default=None)
+_propagator = TraceContextTextMapPropagator()
+
+
+class OtlpTracer:
+    """See Tracer. `close` it: what waits is sent then, for a few seconds at most.
+
+    `sampled_share` of the traces that begin here are recorded; one that began elsewhere is, if it is there.
+    """
+
+    def __init__(self, endpoint: str, sampled_share: float, process: str, fates: Fates) -> None:
+        # What the library has to say of a collector, `Outlet` says once.
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+        self._provider = TracerProvider(
+            sampler=ParentBased(TraceIdRatioBased(sampled_share)),
+            resource=Resource.create({"service.name": f"graphtide-{process}"}),
+            shutdown_on_exit=False,
+        )
+        exporter = OTLPSpanExporter(endpoint=endpoint.rstrip("/") + PATH, timeout=PATIENCE_S)
+        self._provider.add_span_processor(Outlet(exporter, fates))
+        self._tracer = self._provider.get_tracer("graphtide")
+
+    def begin(
+        self, name: str, kind: Kind, behind: Sequence[Headers] | None, said: Mapping[str, Said], since_ns: int | None
+    ) -> Span:
+        """See Tracer.begin."""
+        parent: OtelSpan | None = _current.get()
+        links: list[Link] = []
+        if behind is not None:
+            carried = [one for one in map(_context_in, behind) if one.is_valid]
+            found = list({(one.trace_id, one.span_id): one for one in carried}.values())
+            first = next((one for one in found if one.trace_flags.sampled), found[0] if found else None)
+            links = [Link(one) for one in found if one is not first]
+            parent = NonRecordingSpan(first) if first else None
+        context = Context() if parent is None else set_span_in_context(parent, Context())
+        return _OtlpSpan(
+            self._tracer.start_span(name, context, _KINDS[kind], said, links, since_ns, record_exception=False)
+        )
+
+    def carried(self) -> Headers:
+        """See Tracer.carried."""
+        span = _current.get()
+        if span is None:
+            return ()
+        carrier: dict[str, str] = {}
+        _propagator.inject(carrier, set_span_in_context(span, Context()))
+        return tuple((name, value.encode()) for name, value in carrier.items())
+
+    def trace_id(self) -> str:
+        """See Tracer.trace_id."""
+        span = _current.get()
+        return "" if span is None else f"{span.get_span_context().trace_id:032x}"
+
+    async def close(self) -> None:
+        """Send what waits. What cannot be sent within a few seconds is dropped."""
+        # A thread of its own that nothing waits for: the loop's are waited for when the process ends.
+        ending = Thread(target=self._provider.shutdown, name="spans-end", daemon=True)
+        ending.start()
+        await asyncio.to_thread(ending.join, CLOSE_S)
+
+
+class _OtlpSpan:
+    """See Span."""
+
+    def __init__(self, span: OtelSpan) -> None:
+        self._span = span
+        self._token: Token[OtelSpan | None] | None = None
+
+    def note(self, **said: Said) -> None:
+        """See Span.note."""
+        self._span.set_attributes(said)
+
+    def rename(self, name: str) -> None:
+        """See Span.rename."""
+        self._span.update_name(name)
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """See Span.current."""
+        token = _current.set(self._span)
+        try:
+            yield
+        finally:
+            _reset(token)
+
+    def end(self, error: BaseException | None = None) -> None:
+        """See Span.end."""
+        if error is not None:
+            self._span.set_status(StatusCode.ERROR, type(error).__name__)
+        self._span.end()
+
+    def __enter__(self) -> Self:
+        self._token = _current.set(self._span)
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
+        if self._token is not None:
+            _reset(self._token)
+        self.end(error)
+
+
+def _reset(token: Token[OtelSpan | None]) -> None:
+    try:
+        _current.reset(token)
+    except ValueError:  # a generator that was left is closed elsewhere, where the span never was current
+        return
+
+
+def _context_in(headers: Headers) -> SpanContext:
+    """The span that the headers carry; an invalid one for headers that carry none, or nonsense."""
+    kept = [one for one in headers if one[0] in TRACE_HEADERS and len(one[1]) <= MOST_HEADER_BYTES]
+    carrier = {name: value.decode("ascii", "replace") for name, value in kept}
+    return get_current_span(_propagator.extract(carrier, Context())).get_span_context()

@@ -1,0 +1,148 @@
+"""The Spending port on SQLite: a row a day and stage, one a document, and one for each call under way.
+
+Invariant: whoever opens it is the only one (the folder is locked), so entries that are open then belong to a process
+that died: what their calls did cost is not known, and they are settled as expected.
+"""
+
+# ruff: noqa: S608 -- the queries are put together from names of this module's own, never from values
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+from graphtide.infra.sqlite.database import Database
+from graphtide.streams.errors import Exhausted
+from graphtide.streams.usage import Budget, Charge, Spent, Stage, check_budget, for_document
+
+_AMOUNTS = ("calls", "prompt_tokens", "completion_tokens", "cost_nano")
+_COLUMNS = ", ".join(_AMOUNTS)
+_SUMS = ", ".join(f"sum({name})" for name in _AMOUNTS)
+_ADDED = ", ".join(f"{name} = {name} + excluded.{name}" for name in _AMOUNTS)
+_TYPES = ", ".join(f"{name} INTEGER NOT NULL" for name in _AMOUNTS)
+_TABLES = (
+    f"spending (graph TEXT, day TEXT, stage TEXT, {_TYPES}, PRIMARY KEY (graph, day, stage)) WITHOUT ROWID",
+    f"spending_documents (graph TEXT, doc_id TEXT, {_TYPES}, PRIMARY KEY (graph, doc_id)) WITHOUT ROWID",
+    "spending_open (number INTEGER PRIMARY KEY AUTOINCREMENT, graph TEXT, day TEXT, stage TEXT, doc_id TEXT, "
+    f"{_TYPES})",
+)
+
+
+class SqliteSpending:
+    """See `graphtide.streams.usage.Spending`. Made by `open`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @classmethod
+    async def open(cls, database: Database) -> SqliteSpending:
+        """Make the tables where they are missing, and settle what a process that died had open."""
+        await database.write(_prepare)
+        return cls(database)
+
+    async def reserve(self, charge: Charge, expected: Spent, budget: Budget) -> int:
+        """See Spending.reserve. One durable write."""
+        number = await self._database.write(lambda connection: _reserve(connection, charge, expected, budget))
+        if isinstance(number, Exhausted):  # not raised in there: that would undo the writes beside it
+            raise number
+        return number
+
+    async def settle(self, number: int, spent: Spent) -> None:
+        """See Spending.settle. Done even if the caller is cancelled meanwhile."""
+        await self._database.write(lambda connection: _settle(connection, number, spent))
+
+    async def day(self, graph: str, day: str) -> Mapping[Stage, Spent]:
+        """See Spending.day."""
+        both = (
+            f"SELECT stage, {_COLUMNS} FROM spending WHERE graph = ?1 AND day = ?2 UNION ALL SELECT stage, {_COLUMNS}"
+        )
+        found = f"SELECT stage, {_SUMS} FROM ({both} FROM spending_open WHERE graph = ?1 AND day = ?2) GROUP BY stage"
+        return await self._database.read(lambda connection: _by_stage(connection, found, (graph, day)))
+
+    async def stages(self, graph: str) -> Mapping[Stage, Spent]:
+        """See Spending.stages. Cost: the days there were."""
+        found = f"SELECT stage, {_SUMS} FROM spending WHERE graph = ? GROUP BY stage"
+        return await self._database.read(lambda connection: _by_stage(connection, found, (graph,)))
+
+    async def document(self, graph: str, doc_id: str) -> Spent:
+        """See Spending.document."""
+        rows = await self._database.read(
+            lambda connection: connection.execute(
+                f"SELECT {_COLUMNS} FROM spending_documents WHERE graph = ? AND doc_id = ?",
+                (graph, doc_id),
+            ).fetchall()
+        )
+        return Spent(*rows[0]) if rows else Spent()
+
+
+def extracted_so_far(path: Path) -> Spent:
+    """What extraction took in a data folder, over all graphs; nothing where there is none. Takes no lock."""
+    if not path.exists():
+        return Spent()
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        try:
+            rows = connection.execute(
+                f"SELECT {_SUMS} FROM spending WHERE stage = ?", (Stage.EXTRACT.value,)
+            ).fetchall()
+        except sqlite3.OperationalError:  # a folder of an earlier version has no books
+            return Spent()
+    return Spent(*(amount or 0 for amount in rows[0]))
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    for table in _TABLES:
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+    for number, *amounts in connection.execute(f"SELECT number, {_COLUMNS} FROM spending_open").fetchall():
+        _settle(connection, number, Spent(*amounts))
+
+
+def _reserve(connection: sqlite3.Connection, charge: Charge, expected: Spent, budget: Budget) -> int | Exhausted:
+    if budget.tokens or budget.cost_nano:
+        try:
+            check_budget(charge, _figures(connection, charge), expected, budget)
+        except Exhausted as refusal:
+            return refusal
+    row = (charge.graph, charge.day, charge.stage.value, charge.doc_id, *_amounts(expected))
+    found = connection.execute(
+        f"INSERT INTO spending_open (graph, day, stage, doc_id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        row,
+    )
+    return int(found.lastrowid or 0)
+
+
+def _figures(connection: sqlite3.Connection, charge: Charge) -> dict[str, Mapping[Stage, Spent]]:
+    tables = {"settled": "spending", "open": "spending_open"}
+    where = "WHERE graph = ? AND day = ? GROUP BY stage"
+    return {
+        name: _by_stage(connection, f"SELECT stage, {_SUMS} FROM {table} {where}", (charge.graph, charge.day))
+        for name, table in tables.items()
+    }
+
+
+def _settle(connection: sqlite3.Connection, number: int, spent: Spent) -> None:
+    gone = "DELETE FROM spending_open WHERE number = ? RETURNING graph, day, stage, doc_id"
+    rows = connection.execute(gone, (number,)).fetchall()
+    for graph, day, stage, doc_id in rows:
+        _add(connection, "spending (graph, day, stage,", (graph, day, stage, *_amounts(spent)))
+        if doc_id:
+            _add(
+                connection,
+                "spending_documents (graph, doc_id,",
+                (graph, doc_id, *_amounts(for_document(Stage(stage), spent))),
+            )
+
+
+def _add(connection: sqlite3.Connection, table: str, row: tuple[object, ...]) -> None:
+    places = ", ".join("?" * len(row))
+    connection.execute(f"INSERT INTO {table} {_COLUMNS}) VALUES ({places}) ON CONFLICT DO UPDATE SET {_ADDED}", row)
+
+
+def _amounts(spent: Spent) -> tuple[int, int, int, int]:
+    return spent.calls, spent.prompt_tokens, spent.completion_tokens, spent.cost_nano
+
+
+def _by_stage(connection: sqlite3.Connection, query: str, values: tuple[object, ...]) -> dict[Stage, Spent]:
+    found = {Stage(stage): Spent(*amounts) for stage, *amounts in connection.execute(query, values).fetchall()}
+    return {stage: spent for stage, spent in found.items() if spent != Spent()}

@@ -1,0 +1,172 @@
+"""Quotas of documents, bytes and graphs: what the graphs that a credential may write hold together, at most.
+
+What is stored is counted in the views, which are a function of the live documents: a deletion or a shorter edit takes
+back exactly what it removes, and nothing can be counted twice. What was accepted and is not in a view yet is counted on
+top, as if all of it were new. The invariants: what this process accepts never exceeds a quota; a request that fits when
+everything before it has been applied is refused for good never, only with 429 until then.
+
+Cost of a document: the graphs that the credential reaches, and only for credentials with a quota.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from graphtide.graph.view import LiveView
+from graphtide.services.access.credentials import CALLER
+from graphtide.services.access.policy import Principal, Quota
+from graphtide.services.api.schema.errors import QuotaExceeded
+from graphtide.services.runtime import Runtime
+from graphtide.streams.errors import Overloaded
+
+
+@dataclass(frozen=True, slots=True)
+class Entering:
+    """A document that is to be accepted."""
+
+    graph: str
+    doc_id: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Documents, and the UTF-8 bytes of their texts."""
+
+    documents: int = 0
+    size_bytes: int = 0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.documents + other.documents, self.size_bytes + other.size_bytes)
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(self.documents - other.documents, self.size_bytes - other.size_bytes)
+
+
+NOTHING = Amount()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A graph: what its view holds, of it the documents that are about to be replaced, and what is not in the view yet.
+
+    `settled` is how much of what this process ever accepted for the graph is in the view, or superseded.
+    """
+
+    stored: Amount
+    replaced: Mapping[str, int]
+    pending: int
+    settled: Amount
+
+
+class Quotas:
+    """One for all requests of a process. Belongs to one event loop."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._accepted: defaultdict[str, Amount] = defaultdict(Amount)
+        self._settled: defaultdict[str, Amount] = defaultdict(Amount)
+        self._entering: defaultdict[str, Amount] = defaultdict(Amount)
+
+    async def admit(self, documents: Sequence[Entering]) -> AbstractContextManager[None]:
+        """A block to accept the documents in; their room is kept for its length.
+
+        Raises QuotaExceeded when the caller's quota has no room for them, Overloaded while that is not known.
+        """
+        who = CALLER.get().who
+        quota = who.allowance.quota
+        if quota:
+            held = await self._held(who, documents)
+            self._check(who, quota, held, documents)  # and nothing else runs before the room is kept
+        return self._keep(documents)
+
+    @contextmanager
+    def _keep(self, documents: Sequence[Entering]) -> Iterator[None]:
+        amounts = _by_graph(documents)
+        for graph, amount in amounts.items():
+            self._entering[graph] += amount
+        try:
+            yield
+        finally:  # also when it failed: it may have been accepted all the same
+            for graph, amount in amounts.items():
+                self._entering[graph] -= amount
+                self._accepted[graph] += amount
+
+    async def _held(self, who: Principal, documents: Sequence[Entering]) -> dict[str, Held]:
+        views = self._runtime.views
+        graphs = {name for name in (*views.versions(), *self._accepted) if who.reaches(name)}
+        graphs |= {one.graph for one in documents}
+        accepted = {graph: self._accepted[graph] for graph in graphs}
+        pending = {graph: await self._runtime.ledger.pending(graph) for graph in graphs}
+        stored = await self._runtime.store.graphs()  # after `pending`: it has what was not pending any more
+        found = {}
+        for graph in graphs:
+            settled, view = self._settled[graph], views.get(graph)
+            version, amount, replaced = await asyncio.to_thread(_figures, view, _ids(documents, graph))
+            if not pending[graph] and version >= stored.get(graph, 0):
+                settled = self._settled[graph] = _later(self._settled[graph], accepted[graph])
+            found[graph] = Held(amount, replaced, pending[graph], settled)
+        return found
+
+    def _check(self, who: Principal, quota: Quota, held: Mapping[str, Held], documents: Sequence[Entering]) -> None:
+        waiting = {graph: self._waiting(graph, one) for graph, one in held.items()}
+        added, replaced = Counter[str](), 0
+        for graph, doc_id in {(one.graph, one.doc_id) for one in documents}:
+            added[graph] += doc_id not in held[graph].replaced
+            replaced += held[graph].replaced.get(doc_id, 0)
+        used = sum((one.stored for one in held.values()), NOTHING)
+        wanted = Amount(sum(added.values()), sum(one.size_bytes for one in documents) - replaced)
+        filled = {graph for graph, one in held.items() if one.stored.documents or waiting[graph].documents}
+        begun = len({one.graph for one in documents} - filled)
+        late = sum(waiting.values(), NOTHING)
+        for name, most, now, waits, more in (
+            ("documents", quota.documents, used.documents, late.documents, wanted.documents),
+            ("bytes", quota.size_bytes, used.size_bytes, late.size_bytes, wanted.size_bytes),
+            ("graphs", quota.graphs, len(filled), 0, begun),
+        ):
+            if most and more > 0 and now + waits + more > most:
+                self._runtime.metrics.over_quota(name)
+                raise _refusal(who, name, most, now, more, late.documents)
+
+    def _waiting(self, graph: str, held: Held) -> Amount:
+        own = self._accepted[graph] - held.settled + self._entering[graph]
+        return Amount(max(own.documents, held.pending), own.size_bytes)
+
+
+def _refusal(who: Principal, name: str, most: int, now: int, more: int, waiting: int) -> QuotaExceeded | Overloaded:
+    said = f"{who.name} may store {most} {name} in its graphs; they hold {now}, and {more} more do not fit"
+    if waiting:
+        return Overloaded(f"{said} as long as {waiting} revisions wait to be applied: try again then", 1.0)
+    return QuotaExceeded(f"{said}: delete documents, or have the quota of the key raised")
+
+
+def _figures(view: LiveView | None, doc_ids: Iterable[str]) -> tuple[int, Amount, dict[str, int]]:
+    """Version, content, and the sizes of those of the documents that are there, of one moment."""
+    if view is None:
+        return 0, NOTHING, {}
+    with view.lock.read():
+        sizes = {
+            doc_id: sum(len(view.chunks[chunk].text.encode()) for chunk in row.chunks)
+            for doc_id in doc_ids
+            if (row := view.documents.get(doc_id)) is not None
+        }
+        return view.version, Amount(len(view.documents), view.text_bytes), sizes
+
+
+def _by_graph(documents: Iterable[Entering]) -> dict[str, Amount]:
+    amounts: defaultdict[str, Amount] = defaultdict(Amount)
+    for one in documents:
+        amounts[one.graph] += Amount(1, one.size_bytes)
+    return dict(amounts)
+
+
+def _ids(documents: Iterable[Entering], graph: str) -> set[str]:
+    return {one.doc_id for one in documents if one.graph == graph}
+
+
+def _later(one: Amount, other: Amount) -> Amount:
+    return Amount(max(one.documents, other.documents), max(one.size_bytes, other.size_bytes))

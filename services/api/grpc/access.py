@@ -1,0 +1,144 @@
+"""Access control of gRPC calls: the same gate and the same policy as HTTP.
+
+What a call needs is said below by its name, and a call that is not named needs the most. Health is open to probes, and
+says ready or not, no more. Reflection describes an interface that is public, but is asked by people with a credential:
+it needs one, of any kind. The invariants: a caller is known before its message is awaited; and of a stream of documents
+each one is judged before anything is done with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from graphtide.services.access.credentials import Caller
+from graphtide.services.access.gate import Gate, network_of
+from graphtide.services.access.places import FairPlaces
+from graphtide.services.access.policy import EVERY_GRAPH, Action
+from graphtide.services.api.grpc.batching import BATCH_DOCUMENTS
+from graphtide.services.api.grpc.calls import Admission, Admitted
+from graphtide.services.api.grpc.context import Call
+from graphtide.services.api.grpc.waiting import MessageWaits
+from graphtide.services.api.schema.errors import TooLarge
+from graphtide.services.api.schema.limits import Limits
+
+OURS = "/graphtide.v1.Graphtide/"
+HEALTH = "/grpc.health.v1.Health/"
+LISTING = "ListGraphs"
+HEALTH_CALLS = 64
+"""Most calls of health at a time, for each of its methods: shared among networks, so that one leaves half to others."""
+
+_ACTIONS = {
+    "Publish": Action.WRITE,
+    "PublishStream": Action.WRITE,
+    "PublishAll": Action.WRITE,
+    "Delete": Action.WRITE,
+    "GetDocument": Action.READ,
+    "RelatedDocuments": Action.READ,
+    "Query": Action.READ,
+    "QueryStream": Action.READ,
+    "GetEntity": Action.READ,
+    "Reports": Action.READ,
+    "Stats": Action.READ,
+    "Digest": Action.READ,
+    LISTING: Action.READ,
+    "ListDeadLetters": Action.READ,
+    "GetDeadLetter": Action.READ,
+    "RetryDeadLetter": Action.WRITE,
+    "DropDeadLetter": Action.WRITE,
+}
+
+
+def action_of(name: str) -> Action:
+    """What a call of our service needs, by its name. Pure."""
+    return _ACTIONS.get(name, Action.ADMIN)
+
+
+class Access:
+    """Chooses the rules for a method's calls. One for a server."""
+
+    def __init__(self, gate: Gate, limits: Limits) -> None:
+        self._gate = gate
+        self._places = FairPlaces(limits.max_in_flight, "calls")
+        self._waits = MessageWaits(limits.max_in_flight, limits.body_timeout_s)
+        self._health_waits = MessageWaits(HEALTH_CALLS, limits.body_timeout_s)
+
+    def admission(self, method: str) -> Admission:
+        """The rules for calls of the method."""
+        if method.startswith(HEALTH):
+            return _HealthAdmission(self._health_waits, FairPlaces(HEALTH_CALLS, f"calls of {method}"))
+        return _GateAdmission(self._gate, method, self._places, self._waits)
+
+
+class _GateAdmission:
+    """A valid credential, the action by name, then a place among the calls of all callers."""
+
+    quiet = False
+
+    def __init__(self, gate: Gate, method: str, places: FairPlaces, waits: MessageWaits) -> None:
+        self.gate = gate
+        self.name = method.removeprefix(OURS) if method.startswith(OURS) else ""
+        self.places = places
+        self.waits = waits
+
+    def admit(self, call: Call) -> Admitted:
+        caller = self.gate.identify(call.metadata, call.peer)
+        self.gate.charge(caller)
+        if self.name:
+            self.gate.permit(caller, action_of(self.name), None)
+        return _GatedCall(self, caller)
+
+
+class _GatedCall:
+    """One call of a known caller."""
+
+    def __init__(self, rules: _GateAdmission, caller: Caller) -> None:
+        self._rules = rules
+        self._caller = caller
+
+    def judge(self, message: Any, number: int) -> None:
+        """Raises Forbidden for a graph of others, TooLarge, and Overloaded.
+
+        A stream is charged once for as many documents as one request over HTTP would hold.
+        """
+        gate, name, who = self._rules.gate, self._rules.name, self._caller.who
+        if not name:
+            return
+        if number % BATCH_DOCUMENTS == 0:
+            gate.charge(self._caller)
+        graph = getattr(message, "graph", None if name == LISTING else EVERY_GRAPH)
+        gate.permit(self._caller, action_of(name), graph)
+        most = who.allowance.max_body_bytes
+        if most and message.ByteSize() > most:
+            raise TooLarge(f"the request has more than the {most} bytes that {who.name} may send; split it")
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        with self._rules.places.hold(""), self._rules.gate.place(self._caller):
+            yield
+
+
+class _HealthAdmission:
+    """No credential. Places of its own, so that no other calls keep probes out, nor probes them."""
+
+    quiet = True
+
+    def __init__(self, waits: MessageWaits, places: FairPlaces) -> None:
+        self.waits = waits
+        self._places = places
+
+    def admit(self, call: Call) -> Admitted:
+        return _HealthCall(self._places, network_of(call.peer))
+
+
+class _HealthCall:
+    def __init__(self, places: FairPlaces, network: str) -> None:
+        self._places = places
+        self._network = network
+
+    def judge(self, message: Any, number: int) -> None:
+        """A request of health is any caller's to make."""
+
+    def place(self) -> AbstractContextManager[None]:
+        return self._places.hold(self._network)

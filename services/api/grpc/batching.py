@@ -1,0 +1,104 @@
+"""Gathers streamed documents into batches, so that one durable step serves many.
+
+The invariant: what is held is at most one batch, of one graph, within the limits of a batch over HTTP.
+"""
+
+from __future__ import annotations
+
+from graphtide.services.api.grpc.conversion import document_value, rejections
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.services.api.schema.documents import document_of
+from graphtide.services.api.schema.envelope import document_id, graph_name
+from graphtide.services.api.schema.errors import Rejection, TooLarge
+from graphtide.services.api.schema.limits import Limits
+from graphtide.services.application import Application
+from graphtide.streams.errors import Invalid, Rejected
+from graphtide.streams.messages import DocumentMessage, decode_document, document_key
+
+BATCH_DOCUMENTS = 256
+BATCH_BYTES = 4 << 20
+
+
+class PublishBatches:
+    """One stream's documents, published as batches fill. Not shared between calls."""
+
+    def __init__(self, application: Application, limits: Limits) -> None:
+        self._application = application
+        self._limits = limits
+        self._held: list[DocumentMessage] = []
+        self._held_bytes = 0
+        self._seen = 0
+        self._accepted = 0
+        self._tokens: list[str] = []
+        self._rejected: list[Rejection] = []
+
+    async def add(self, request: pb.PublishRequest) -> None:
+        """Take the next document. May publish. Raises what `Application.publish` raises."""
+        index, self._seen = self._seen, self._seen + 1
+        try:
+            document = document_of(graph_name(request.graph), document_value(request), self._limits)
+        except Invalid as error:
+            self._rejected.append(Rejection(index, _printable(request.id), error.field, error.message))
+            return
+        if self._held and self._held[0].graph != document.graph:
+            await self._publish()
+        self._held.append(document)
+        self._held_bytes += request.ByteSize()
+        if len(self._held) >= min(BATCH_DOCUMENTS, self._limits.max_batch) or self._held_bytes >= BATCH_BYTES:
+            await self._publish()
+
+    async def finish(self) -> None:
+        """Publish what is left. Raises Invalid when there was nothing at all."""
+        if not self._seen:
+            raise Invalid("body", "the stream held no document; send at least one")
+        await self._publish()
+
+    def summary(self) -> pb.PublishSummary:
+        """What became of all documents so far."""
+        last = self._tokens[-1] if self._tokens else ""
+        return pb.PublishSummary(
+            token=last, accepted=self._accepted, rejected=rejections(self._rejected), tokens=self._tokens
+        )
+
+    async def _publish(self) -> None:
+        if self._held:
+            receipt = await self._application.publish(self._held)
+            self._tokens.append(receipt.token)
+            self._accepted += receipt.accepted
+            self._held, self._held_bytes = [], 0
+
+
+class Whole:
+    """One stream's documents, held until all of them are there: for one durable step. Not shared between calls."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._held: list[DocumentMessage] = []
+        self._held_bytes = 0
+
+    def add(self, request: pb.DocumentRecord) -> None:
+        """Take the next document. Raises Invalid for what is none, and TooLarge for more than a batch may be."""
+        self._held_bytes += request.ByteSize()
+        if len(self._held) >= self._limits.max_batch or self._held_bytes > self._limits.max_batch_bytes:
+            most = f"{self._limits.max_batch} documents or {self._limits.max_batch_bytes} bytes"
+            raise TooLarge(f"the batch has more than {most}; send several")
+        if self._held and self._held[0].graph != request.graph:
+            raise Invalid("graph", "is not that of the documents in front; send one graph at a time")
+        key = document_key(graph_name(request.graph), document_id(request.id))
+        try:
+            self._held.append(decode_document(key, request.document))
+        except Rejected as error:
+            raise Invalid("document", str(error)) from error
+
+    def documents(self) -> list[DocumentMessage]:
+        """All of them. Raises Invalid when there are none."""
+        if not self._held:
+            raise Invalid("body", "the stream held no document; send at least one")
+        return self._held
+
+
+def _printable(doc_id: str) -> str:
+    try:
+        return document_id(doc_id)
+    except Invalid:
+        return ""

@@ -1,0 +1,134 @@
+"""The life of one gRPC call: read the context, judge the caller, await the message, serve, answer.
+
+Why each handler is a coroutine that reads and writes by itself, and none a generator: grpcio frees a call when the
+call's task ends, and its context dereferences the freed call afterwards. An abandoned generator ends after the task; a
+coroutine ends within it. For the same reason everything that a call needs of its context is read before the first
+`await`. A method with one request is served as a method with a stream of requests (on the wire there is no difference),
+because grpcio otherwise awaits the message before it calls any code that could refuse the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager, aclosing, nullcontext
+from typing import Any, Protocol, cast
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError
+
+from graphtide.services.access.sending import SendBudget
+from graphtide.services.api.grpc.context import Call
+from graphtide.services.api.grpc.errors import told_to
+from graphtide.services.api.grpc.interceptors import observed
+from graphtide.services.api.grpc.waiting import MessageWaits
+from graphtide.services.api.schema.errors import Malformed
+from graphtide.streams.errors import Invalid
+
+
+class Admission(Protocol):
+    """Decides about one method's calls. Each method raises the error that the caller is told."""
+
+    waits: MessageWaits
+    quiet: bool
+    """Whether calls are not worth a line of the log each."""
+
+    def admit(self, call: Call) -> Admitted:
+        """Judge the caller by the call's metadata, before a message is awaited."""
+        ...
+
+
+class Admitted(Protocol):
+    """One call that may go on."""
+
+    def judge(self, message: Any, number: int) -> None:
+        """Judge the call's message, the `number`-th from 1, before anything is done with it."""
+        ...
+
+    def place(self) -> AbstractContextManager[None]:
+        """Hold a place while the call is served."""
+        ...
+
+
+class CallHandler:
+    """Serves the calls of one method. `inner` is the handler of the service itself."""
+
+    def __init__(self, method: str, inner: Any, admission: Admission, send_timeout_s: float) -> None:
+        self._method = method
+        self._inner = inner
+        self._admission = admission
+        self._send_timeout_s = send_timeout_s
+
+    def handler(self) -> grpc.RpcMethodHandler:
+        """The handler to register in the place of `inner`."""
+        codecs = (self._inner.request_deserializer, self._inner.response_serializer)
+        if self._inner.response_streaming:
+            return grpc.stream_stream_rpc_method_handler(self._stream, *codecs)
+        return grpc.stream_unary_rpc_method_handler(self._answer, *codecs)
+
+    async def _answer(self, _: object, context: grpc.aio.ServicerContext) -> Any:
+        """Serve a call with one answer."""
+        serve = self._inner.stream_unary or self._inner.unary_unary
+        return await self._serve(context, lambda request: serve(request, context))
+
+    async def _stream(self, _: object, context: grpc.aio.ServicerContext) -> None:
+        """Serve a call with a stream of answers."""
+        serve = self._inner.stream_stream or self._inner.unary_stream
+
+        async def write_all(request: Any) -> None:
+            budget = SendBudget(self._send_timeout_s)
+            async with aclosing(cast("AsyncGenerator[Any, None]", serve(request, context))) as answers:
+                async for answer in answers:
+                    async with budget.sending():
+                        await context.write(answer)
+
+        await self._serve(context, write_all)
+
+    async def _serve(self, context: grpc.aio.ServicerContext, serve: Callable[[Any], Awaitable[Any]]) -> Any:
+        """The errors are told outside of the place: telling a caller that does not read takes as long as it likes."""
+        call = Call.of(self._method, context)
+        watching = nullcontext() if self._admission.quiet else observed(call, context)
+        async with watching, told_to(context):
+            admitted = self._admission.admit(call)
+            incoming = _Incoming(context, call, self._admission.waits, admitted)
+            first = await incoming.first(self._inner.request_streaming)
+            with admitted.place():
+                return await serve(incoming.all(first) if self._inner.request_streaming else first)
+
+
+class _Incoming:
+    """The messages of one call, each awaited for a limited time and judged before anybody sees it."""
+
+    def __init__(self, context: grpc.aio.ServicerContext, call: Call, waits: MessageWaits, admitted: Admitted) -> None:
+        self._context = context
+        self._call = call
+        self._waits = waits
+        self._admitted = admitted
+        self._number = 0
+
+    async def first(self, streamed: bool) -> Any:
+        """The first message, EOF for a stream without any. Raises Invalid for a call that must have one."""
+        message = await self._read()
+        if message is grpc.aio.EOF and not streamed:
+            raise Invalid("body", "the call ended without a message; send one")
+        return message
+
+    async def all(self, first: Any) -> AsyncIterator[Any]:
+        """The stream of messages that begins with `first`."""
+        message = first
+        while message is not grpc.aio.EOF:
+            yield message
+            message = await self._read()
+
+    async def _read(self) -> Any:
+        try:
+            async with self._waits.wait(self._call.peer):
+                message = await self._context.read()
+        except DecodeError:
+            raise Malformed(
+                "the message is not of the method's type; generate the client from graphtide.proto"
+            ) from None
+        if message is not grpc.aio.EOF:
+            self._number += 1
+            self._admitted.judge(message, self._number)
+        return message

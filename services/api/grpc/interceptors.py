@@ -1,0 +1,52 @@
+"""One log line and one span of each gRPC call, as HTTP has: its name, how it ended, how long it took, whose key.
+
+Not metrics. A span goes on with the caller's (`traceparent` in the metadata), and the initial metadata of the answer
+name the trace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import grpc
+import grpc.aio
+
+from graphtide.services.access.credentials import CALLER
+from graphtide.services.api.grpc.context import Call
+from graphtide.streams.tracing import TRACE_HEADERS, Headers, Kind, received, trace_id
+
+TRACE_ID = "x-trace-id"
+_access = logging.getLogger("graphtide.access")
+
+
+@asynccontextmanager
+async def observed(call: Call, context: grpc.aio.ServicerContext) -> AsyncIterator[None]:
+    """Log and trace the block as the call. Outermost, so that refusals are seen, too."""
+    started, cancelled = time.perf_counter(), False
+    with received(call.method.removeprefix("/"), [_headers(call)], Kind.SERVER) as span:
+        trace = trace_id()
+        if trace:
+            await context.send_initial_metadata(((TRACE_ID, trace),))
+        try:
+            yield
+        except asyncio.CancelledError:
+            cancelled = True
+            raise
+        finally:
+            code = context.code()
+            status = code.name if isinstance(code, grpc.StatusCode) else "CANCELLED" if cancelled else "OK"
+            told = {"method": "gRPC", "path": call.method[:200], "status": status, "client": call.peer}
+            _access.info("call", extra={**told, "ms": _ms(started), "key": CALLER.get().who.name})
+            span.note(**{"rpc.method": call.method, "rpc.response.status_code": status})
+
+
+def _headers(call: Call) -> Headers:
+    return tuple((name, str(value).encode()) for name, value in call.metadata if name in TRACE_HEADERS)
+
+
+def _ms(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 2)

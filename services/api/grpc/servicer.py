@@ -1,0 +1,171 @@
+"""The calls of graphtide.proto, each one a translation to and from the application port.
+
+An error of ours is told to the caller by whoever serves the call (`calls.py`).
+
+The invariant: a call that fails has changed nothing, but for whole batches of `PublishStream` that went before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import cast
+
+from grpc.aio import ServicerContext
+
+from graphtide.services.access.credentials import CALLER
+from graphtide.services.access.policy import visible
+from graphtide.services.api.grpc.batching import PublishBatches, Whole
+from graphtide.services.api.grpc.conversion import (
+    answer_message,
+    digest_message,
+    document_value,
+    entity_message,
+    letter_message,
+    letter_query,
+    letters_message,
+    purged_message,
+    question_value,
+    rebuilt_message,
+    related_message,
+    reports_message,
+    stats_message,
+    status_message,
+    verification_message,
+)
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.services.api.schema import graphtide_pb2_grpc
+from graphtide.services.api.schema.corrections import correction_of
+from graphtide.services.api.schema.documents import document_of
+from graphtide.services.api.schema.envelope import RELATED, document_id, graph_name, letters_graph, related_count
+from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.questions import question_of
+from graphtide.services.application import Answer, Application, Ask, Piece
+
+
+class Servicer(graphtide_pb2_grpc.GraphtideServicer):
+    """The service over `application`. Method names are those of the protocol."""
+
+    def __init__(self, application: Application, limits: Limits) -> None:
+        self._application = application
+        self._limits = limits
+
+    async def Publish(self, request: pb.PublishRequest, context: ServicerContext) -> pb.Receipt:  # noqa: N802
+        document = document_of(graph_name(request.graph), document_value(request), self._limits)
+        receipt = await self._application.publish([document])
+        return pb.Receipt(token=receipt.token)
+
+    async def PublishStream(  # noqa: N802
+        self, requests: AsyncIterator[pb.PublishRequest], context: ServicerContext
+    ) -> pb.PublishSummary:
+        batches = PublishBatches(self._application, self._limits)
+        async for request in requests:
+            await batches.add(request)
+        await batches.finish()
+        return batches.summary()
+
+    async def PublishAll(  # noqa: N802
+        self, requests: AsyncIterator[pb.DocumentRecord], context: ServicerContext
+    ) -> pb.Receipt:
+        held = Whole(self._limits)
+        async for request in requests:
+            held.add(request)
+        receipt = await self._application.publish(held.documents())
+        return pb.Receipt(token=receipt.token)
+
+    async def Delete(self, request: pb.DocumentRef, context: ServicerContext) -> pb.Receipt:  # noqa: N802
+        receipt = await self._application.delete(graph_name(request.graph), document_id(request.id))
+        return pb.Receipt(token=receipt.token)
+
+    async def GetDocument(self, request: pb.DocumentRef, context: ServicerContext) -> pb.DocumentStatus:  # noqa: N802
+        status = await self._application.document(graph_name(request.graph), document_id(request.id))
+        return status_message(status)
+
+    async def RelatedDocuments(  # noqa: N802
+        self, request: pb.RelatedRequest, context: ServicerContext
+    ) -> pb.RelatedList:
+        count = related_count(str(request.count if request.HasField("count") else RELATED))
+        found = await self._application.related(graph_name(request.graph), document_id(request.id), count)
+        return related_message(found)
+
+    async def Query(self, request: pb.QueryRequest, context: ServicerContext) -> pb.Answer:  # noqa: N802
+        answer = await self._application.query(graph_name(request.graph), self._ask(request, context))
+        return answer_message(answer)
+
+    async def QueryStream(  # noqa: N802
+        self, request: pb.QueryRequest, context: ServicerContext
+    ) -> AsyncIterator[pb.AnswerEvent]:
+        steps = self._application.stream(graph_name(request.graph), self._ask(request, context))
+        first = True
+        async with aclosing(cast("AsyncGenerator[Answer | Piece, None]", steps)):
+            async for step in steps:
+                yield _event(step, first)
+                first = False
+
+    async def GetEntity(self, request: pb.EntityRef, context: ServicerContext) -> pb.EntityStatus:  # noqa: N802
+        status = await self._application.entity(graph_name(request.graph), request.id)
+        return entity_message(status)
+
+    async def Reports(self, request: pb.GraphRef, context: ServicerContext) -> pb.ReportList:  # noqa: N802
+        reports = await self._application.reports(graph_name(request.graph))
+        return reports_message(reports)
+
+    async def Stats(self, request: pb.GraphRef, context: ServicerContext) -> pb.GraphStats:  # noqa: N802
+        stats = await self._application.stats(graph_name(request.graph))
+        return stats_message(stats)
+
+    async def Digest(self, request: pb.GraphRef, context: ServicerContext) -> pb.GraphDigest:  # noqa: N802
+        said = await self._application.digest(graph_name(request.graph))
+        return digest_message(said)
+
+    async def Verify(self, request: pb.GraphRef, context: ServicerContext) -> pb.Verification:  # noqa: N802
+        said = await self._application.verify(graph_name(request.graph))
+        return verification_message(said)
+
+    async def Rebuild(self, request: pb.GraphRef, context: ServicerContext) -> pb.Rebuilt:  # noqa: N802
+        said = await self._application.rebuild(graph_name(request.graph))
+        return rebuilt_message(said)
+
+    async def Purge(self, _: pb.PurgeRequest, context: ServicerContext) -> pb.Purged:  # noqa: N802
+        said = await self._application.purge()
+        return purged_message(said)
+
+    async def ListGraphs(self, _: pb.ListGraphsRequest, context: ServicerContext) -> pb.GraphList:  # noqa: N802
+        graphs = await self._application.graphs()
+        shown = visible(CALLER.get().who, sorted(graphs))
+        return pb.GraphList(graphs=[pb.GraphList.Graph(graph=name, version=graphs[name]) for name in shown])
+
+    async def ListDeadLetters(  # noqa: N802
+        self, request: pb.DeadLetterQuery, context: ServicerContext
+    ) -> pb.DeadLetterList:
+        listed = await self._application.dead_letters(letters_graph(request.graph), letter_query(request))
+        return letters_message(listed)
+
+    async def GetDeadLetter(self, request: pb.DeadLetterRef, context: ServicerContext) -> pb.DeadLetter:  # noqa: N802
+        letter = await self._application.dead_letter(letters_graph(request.graph), request.id)
+        return letter_message(letter)
+
+    async def RetryDeadLetter(self, request: pb.RetryRequest, context: ServicerContext) -> pb.Receipt:  # noqa: N802
+        graph, correction = letters_graph(request.graph), None
+        if request.HasField("document"):
+            letter = await self._application.dead_letter(graph, request.id)
+            correction = correction_of(letter, request.document, self._limits)
+        receipt = await self._application.retry_letter(graph, request.id, correction)
+        return pb.Receipt(token=receipt.token)
+
+    async def DropDeadLetter(self, request: pb.DeadLetterRef, context: ServicerContext) -> pb.DeadLetter:  # noqa: N802
+        letter = await self._application.drop_letter(letters_graph(request.graph), request.id)
+        return letter_message(letter)
+
+    def _ask(self, request: pb.QueryRequest, context: ServicerContext) -> Ask:
+        """The question; the caller's own deadline counts when it is nearer than ours."""
+        ask = question_of(question_value(request), self._limits)
+        left_s = context.time_remaining()
+        return ask if left_s is None else replace(ask, timeout_s=min(left_s, ask.timeout_s))
+
+
+def _event(step: Answer | Piece, first: bool) -> pb.AnswerEvent:
+    if isinstance(step, Piece):
+        return pb.AnswerEvent(token=step.text)
+    return pb.AnswerEvent(context=answer_message(step)) if first else pb.AnswerEvent(answer=answer_message(step))

@@ -1,0 +1,160 @@
+"""Asks the gate before a route runs: who calls, and may they do this to this graph.
+
+Not the policy: `services/access`. What a route needs follows from its method and path, and what is not said below needs
+the most, so a route that is added without a thought is closed, not open. The invariant: no body is read, and no graph
+looked up, for a caller that may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from graphtide.services.access.credentials import Caller, credentials_sent
+from graphtide.services.access.gate import Gate, network_of
+from graphtide.services.access.places import FairPlaces
+from graphtide.services.access.policy import ANYONE, EVERY_GRAPH, STRANGER, Action
+from graphtide.services.api.http.errors import error_response
+from graphtide.streams.errors import QueryError
+
+OPEN = frozenset({"/", "/healthz", "/readyz", "/docs", "/openapi.json"})
+"""Paths for whoever comes: probes, and the description of the interface, which is the same everywhere."""
+
+METRICS = "/metrics"
+LISTING = "/v1/graphs"
+
+_BY_METHOD = {"GET": Action.READ, "PUT": Action.WRITE, "DELETE": Action.WRITE}
+_BY_ROUTE = {
+    ("POST", "/v1/graphs/{graph}/documents"): Action.WRITE,
+    ("POST", "/v1/graphs/{graph}/query"): Action.READ,
+    ("POST", "/v1/graphs/{graph}/dead-letters/{letter}/retry"): Action.WRITE,
+}
+
+CALLER_KEY = "graphtide.caller"
+"""Where the scope of a request names its caller, for the log and the limits."""
+
+
+def action_of(method: str, template: str) -> Action:
+    """What a route needs, by its method and path template. Pure."""
+    if template == METRICS:
+        return Action.METRICS
+    return _BY_ROUTE.get((method, template)) or _BY_METHOD.get(method, Action.ADMIN)
+
+
+def caller_of(request: Request) -> Caller:
+    """Who sent the request."""
+    caller: Caller = request.scope.get(CALLER_KEY, Caller(ANYONE))
+    return caller
+
+
+SEAT_KEY = "graphtide.seat"
+"""Where the scope of a request names its place, for those who wait."""
+
+BODIES_A_PLACE = 4
+"""Requests whose bodies are still arriving, for each request that may be in progress."""
+
+
+class Seat:
+    """The place of one request, which it leaves while its body arrives."""
+
+    def __init__(
+        self, place: Callable[[], AbstractContextManager[None]], body: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._place = place
+        self._body = body
+        self._held = ExitStack()
+
+    def take(self) -> None:
+        """Take a place. Raises Overloaded."""
+        self._held.enter_context(self._place())
+
+    def leave(self) -> None:
+        """Give the place back, if there is one."""
+        self._held.close()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Hold no place but one of those for arriving bodies. Raises Overloaded at the beginning and at the end."""
+        self.leave()
+        with self._body():
+            yield
+        self.take()
+
+
+def seat_of(request: Request) -> AbstractContextManager[None]:
+    """The block in which a request waits for its body."""
+    seat: Seat | None = request.scope.get(SEAT_KEY)
+    return nullcontext() if seat is None else seat.waiting()
+
+
+class Access:
+    """ASGI middleware around the routes, inside of what observes them: authenticates, counts, gives a place."""
+
+    def __init__(self, app: ASGIApp, gate: Gate, max_in_flight: int) -> None:
+        self._app = app
+        self._gate = gate
+        self._places = FairPlaces(max_in_flight)
+        self._bodies = FairPlaces(BODIES_A_PLACE * max_in_flight, "bodies")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        gate, path = self._gate, scope["path"]
+        if path in OPEN or (path == METRICS and gate.metrics_open):
+            scope[CALLER_KEY] = self._guest(scope)
+            await self._app(scope, receive, send)
+            return
+        try:
+            caller = scope[CALLER_KEY] = gate.identify(scope["headers"], _peer(scope))
+            gate.charge(caller)
+            seat = scope[SEAT_KEY] = self._seat(scope, caller)
+            seat.take()
+        except QueryError as error:
+            await error_response(error)(scope, receive, send)
+            return
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            seat.leave()
+
+    def _seat(self, scope: Scope, caller: Caller) -> Seat:
+        """The place of a request: one of all, and one of the caller's; without credentials the address has a share."""
+
+        @contextmanager
+        def place() -> Iterator[None]:
+            with self._places.hold("") if scope["path"].startswith("/v1/") else nullcontext(), self._gate.place(caller):
+                yield
+
+        return Seat(place, lambda: self._bodies.hold(caller.who.name or network_of(_peer(scope))))
+
+    def _guest(self, scope: Scope) -> Caller:
+        """Who calls an open path: one who is known if it says so and is right, else a stranger. Never a refusal."""
+        if not self._gate.is_open and credentials_sent(scope["headers"]):
+            try:
+                return self._gate.identify(scope["headers"], _peer(scope))
+            except QueryError:
+                return Caller(STRANGER)
+        return Caller(ANYONE if self._gate.is_open else STRANGER)
+
+
+def _peer(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
+
+
+def permission(gate: Gate) -> Callable[[Request], Awaitable[None]]:
+    """A dependency of every route: raises Forbidden for a caller that may not, before the route does anything."""
+
+    async def permitted(request: Request) -> None:
+        template = str(getattr(request.scope["route"], "path", ""))
+        if template in OPEN or (template == METRICS and gate.metrics_open):
+            return
+        graph = request.path_params.get("graph")
+        if graph is None and template not in (LISTING, METRICS):
+            graph = EVERY_GRAPH
+        gate.permit(caller_of(request), action_of(request.method, template), graph)
+
+    return permitted

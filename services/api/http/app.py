@@ -1,0 +1,94 @@
+"""Builds the HTTP application: routes, errors, metrics, and the description at /docs.
+
+Not a server: `services/process/serve.py` runs it. It holds no state but metrics; all answers are the application's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Depends, FastAPI
+from fastapi.openapi.utils import get_openapi
+from prometheus_client import CollectorRegistry
+from pydantic.json_schema import models_json_schema
+from starlette.responses import Response
+
+from graphtide.services.access.gate import Gate
+from graphtide.services.api.http.access import Access, permission
+from graphtide.services.api.http.docs_page import HEADERS, page
+from graphtide.services.api.http.errors import handle_errors
+from graphtide.services.api.http.middleware import Observation
+from graphtide.services.api.http.routes.dead_letters import letter_routes
+from graphtide.services.api.http.routes.documents import document_routes
+from graphtide.services.api.http.routes.graphs import graph_routes
+from graphtide.services.api.http.routes.operations import operation_routes
+from graphtide.services.api.http.routes.queries import query_routes
+from graphtide.services.api.schema.documents import BatchDocument, DocumentBody
+from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.questions import QueryBody
+from graphtide.services.application import Application
+
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig  # older versions have none, and pass over the setting
+
+_SUMMARY = "A knowledge graph that stays current while documents stream in, and answers from it."
+
+_NO_TELEMETRY: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+"""FastAPI's own would tell of errors with their messages, and of query strings. Ours: `observation.py`."""
+
+
+def create_app(
+    application: Application,
+    limits: Limits | None = None,
+    registry: CollectorRegistry | None = None,
+    gate: Gate | None = None,
+) -> FastAPI:
+    """The ASGI application over `application`. `registry` is what /metrics shows, with what is in it already; without
+    a `gate` it is for everybody.
+    """
+    limits, registry, gate = limits or Limits(), registry or CollectorRegistry(), gate or Gate()
+    app = FastAPI(
+        title="Graphtide",
+        version="1",
+        summary=_SUMMARY,
+        redirect_slashes=False,
+        dependencies=[Depends(permission(gate))],
+        docs_url=None,
+        redoc_url=None,
+        telemetry=_NO_TELEMETRY,
+    )
+    app.include_router(document_routes(application, limits))
+    app.include_router(query_routes(application, limits))
+    app.include_router(graph_routes(application))
+    app.include_router(letter_routes(application, limits))
+    app.include_router(operation_routes(application, registry, gate))
+    app.add_middleware(Access, gate=gate, max_in_flight=limits.max_in_flight)
+    app.add_middleware(Observation, registry=registry)
+    handle_errors(app)
+    _add_page(app)
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    return app
+
+
+def _add_page(app: FastAPI) -> None:
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        """The page for people."""
+        return Response(page(app.openapi()), headers=HEADERS, media_type="text/html")
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI description, once. Routes parse bodies themselves, so the schemas of bodies are added here."""
+    if app.openapi_schema is None:
+        schema = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        bodies = [(model, "validation") for model in (DocumentBody, BatchDocument, QueryBody)]
+        _, found = models_json_schema(bodies, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
+        schema["components"]["schemas"].update(found["$defs"])
+        app.openapi_schema = schema
+    return app.openapi_schema

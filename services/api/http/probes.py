@@ -1,0 +1,41 @@
+"""Health and metrics of a process that has no other HTTP face: no application behind them, and no credentials.
+
+What is shown holds no document and no secret, but it is for those who run the process: it listens on this machine alone
+unless the settings say otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from graphtide.services.api.schema.shapes import dump, fields_json
+from graphtide.services.application import Health
+from graphtide.streams.errors import GraphtideError
+
+JSON = "application/json"
+
+
+def probes(health: Callable[[], Awaitable[Health]], registry: CollectorRegistry) -> Starlette:
+    """The ASGI application."""
+
+    async def healthz(_: Request) -> Response:
+        return Response(dump({"status": "alive"}), media_type=JSON)
+
+    async def readyz(_: Request) -> Response:
+        try:
+            said = await health()
+        except GraphtideError as error:
+            said = Health(False, {"worker": str(error)})
+        return Response(dump(fields_json(said)), 200 if said.ready else 503, media_type=JSON)
+
+    async def metrics(_: Request) -> Response:
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    routes = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}
+    return Starlette(routes=[Route(path, answer) for path, answer in routes.items()])

@@ -1,0 +1,95 @@
+"""The routes of dead letters: what could not be processed, and what is to become of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from graphtide.services.api.http.bodies import JSON, content_type, parse, read_body
+from graphtide.services.api.http.openapi import body_of, errors, graph_in, reply, schema
+from graphtide.services.api.http.response_models import LetterBody, LetterListBody, Token
+from graphtide.services.api.schema.corrections import correction_of
+from graphtide.services.api.schema.envelope import NO_GRAPH
+from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.shapes import fields_json
+from graphtide.services.application import Application, LetterQuery
+from graphtide.streams.errors import Invalid
+
+LETTERS = "/v1/graphs/{graph}/dead-letters"
+LETTER = LETTERS + "/{letter}"
+
+_ERRORS = errors(400, 404, 422, 429, 503)
+
+LettersOf = Annotated[str, Path(description=f"a graph's name; {NO_GRAPH}: records whose key names none")]
+LetterId = Annotated[str, Path(alias="letter", description="a dead letter's id", examples=["0-12"])]
+After = Annotated[str, Query(description="the `next` of the page in front")]
+Limit = Annotated[
+    str,
+    Query(
+        description="how many at most, 1 to 500", json_schema_extra={"type": "integer", "minimum": 1, "maximum": 500}
+    ),
+]
+Settled = Annotated[bool, Query(description="those that are dealt with, too")]
+
+
+def letter_routes(application: Application, limits: Limits) -> APIRouter:
+    """Routes over `application`."""
+    router = APIRouter(tags=["dead letters"])
+    _add_looks(router, application)
+    _add_ends(router, application, limits)
+    return router
+
+
+def _add_looks(router: APIRouter, application: Application) -> None:
+    @router.get(LETTERS, responses={200: {"model": LetterListBody}, **_ERRORS})
+    async def list_letters(
+        request: Request, graph: LettersOf, after: After = "", limit: Limit = "50", settled: Settled = False
+    ) -> Response:
+        """The dead letters that nobody has dealt with, oldest first, without their originals."""
+        query = LetterQuery(after, _whole(limit), settled)
+        return reply(fields_json(await application.dead_letters(_graph(request, graph), query)))
+
+    @router.get(LETTER, responses={200: {"model": LetterBody}, **_ERRORS})
+    async def show_letter(request: Request, graph: LettersOf, letter: LetterId) -> Response:
+        """A dead letter, with its original."""
+        return reply(fields_json(await application.dead_letter(_graph(request, graph), letter)))
+
+
+def _add_ends(router: APIRouter, application: Application, limits: Limits) -> None:
+    described = body_of({JSON: {"schema": schema("DocumentBody")}})
+    described["requestBody"]["required"] = False
+
+    @router.post(
+        f"{LETTER}/retry",
+        status_code=202,
+        responses={202: {"model": Token}, **errors(400, 404, 408, 413, 415, 422, 429, 503)},
+        openapi_extra=described,
+    )
+    async def retry_letter(request: Request, graph: LettersOf, letter: LetterId) -> Response:
+        """Publish the original again as a new revision, or, with a body, the corrected document in its place."""
+        graph, correction = _graph(request, graph), None
+        raw = await read_body(request, limits.max_body_bytes, limits.body_timeout_s)
+        if raw:
+            content_type(request, JSON)
+            held = await application.dead_letter(graph, letter)
+            correction = await parse(lambda body: correction_of(held, body, limits), raw)
+        receipt = await application.retry_letter(graph, letter, correction)
+        return reply({"token": receipt.token}, 202)
+
+    @router.delete(LETTER, responses={200: {"model": LetterBody}, **_ERRORS})
+    async def drop_letter(request: Request, graph: LettersOf, letter: LetterId) -> Response:
+        """Say that a dead letter is dealt with. It is listed no more; the topic keeps it."""
+        return reply(fields_json(await application.drop_letter(_graph(request, graph), letter)))
+
+
+def _graph(request: Request, graph: str) -> str:
+    return graph if graph == NO_GRAPH else graph_in(request, graph)
+
+
+def _whole(limit: str) -> int:
+    if not (limit.isdecimal() and len(limit) < 10):
+        raise Invalid("limit", f"{limit[:20]!r} is not a whole number")
+    return int(limit)

@@ -1,0 +1,141 @@
+"""The routes of documents: publish one, publish many, delete, look up."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from graphtide.services.api.http.bodies import JSON, NDJSON, content_type, parse, read_body
+from graphtide.services.api.http.openapi import (
+    GraphPath,
+    IdPath,
+    body_of,
+    document_in,
+    errors,
+    graph_in,
+    large_reply,
+    reply,
+    schema,
+)
+from graphtide.services.api.http.response_models import (
+    BatchErrorBody,
+    BatchReceipt,
+    DocumentStatusBody,
+    RelatedList,
+    Token,
+)
+from graphtide.services.api.schema.documents import Batch, LineCount, read_document, read_lines, read_list
+from graphtide.services.api.schema.envelope import MAX_RELATED, RELATED, related_count
+from graphtide.services.api.schema.errors import AllRejected
+from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.shapes import fields_json
+from graphtide.services.application import Application
+
+DOCUMENT = "/v1/graphs/{graph}/documents/{id:document_id}"
+DOCUMENTS = "/v1/graphs/{graph}/documents"
+RELATED_TO = f"{DOCUMENT}/related"
+
+FACT_CHARS = 200
+"""What a fact counts for, in characters of text."""
+_LIST = {"schema": {"type": "array", "minItems": 1, "items": schema("BatchDocument")}}
+_LINES = {"schema": schema("BatchDocument"), "example": '{"id":"a","text":"One."}\n{"id":"b","text":"Two."}\n'}
+
+
+def document_routes(application: Application, limits: Limits) -> APIRouter:
+    """Routes over `application`."""
+    router = APIRouter(tags=["documents"])
+    _add_publish(router, application, limits)
+    _add_batch(router, application, limits)
+    _add_delete(router, application)
+    _add_related(router, application)  # before the look-up, whose ids take all that follows in the path
+    _add_lookup(router, application)
+    return router
+
+
+def _add_publish(router: APIRouter, application: Application, limits: Limits) -> None:
+    @router.put(
+        DOCUMENT,
+        status_code=202,
+        responses={202: {"model": Token}, **errors(400, 408, 413, 415, 422, 429, 503)},
+        openapi_extra=body_of({JSON: {"schema": schema("DocumentBody")}}),
+    )
+    async def publish_document(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
+        """Insert or replace a document. When this answers, the document survives a crash of the service."""
+        graph, doc_id = document_in(request, graph, doc_id)
+        content_type(request, JSON)
+        raw = await read_body(request, limits.max_body_bytes, limits.body_timeout_s)
+        document = await parse(lambda body: read_document(graph, doc_id, body, limits), raw)
+        receipt = await application.publish([document])
+        return reply({"token": receipt.token}, 202)
+
+
+def _add_batch(router: APIRouter, application: Application, limits: Limits) -> None:
+    @router.post(
+        DOCUMENTS,
+        status_code=202,
+        responses={
+            202: {"model": BatchReceipt},
+            **errors(400, 408, 413, 415, 429, 503),
+            422: {"model": BatchErrorBody, "description": "no document is good; `rejected` says why"},
+        },
+        openapi_extra=body_of({JSON: _LIST, NDJSON: _LINES}),
+    )
+    async def publish_documents(request: Request, graph: GraphPath) -> Response:
+        """Insert or replace many documents. The good ones are accepted in one durable step, the others named."""
+        graph = graph_in(request, graph)
+        kind = content_type(request, JSON, NDJSON)
+        batch = await _read_batch(request, kind, graph, limits)
+        if not batch.documents:
+            raise AllRejected(batch.rejected)
+        receipt = await application.publish(batch.documents)
+        rejected = [each.as_json() for each in batch.rejected]
+        return reply({"token": receipt.token, "accepted": receipt.accepted, "rejected": rejected}, 202)
+
+
+async def _read_batch(request: Request, kind: str, graph: str, limits: Limits) -> Batch:
+    most, timeout_s = limits.max_batch_bytes, limits.body_timeout_s
+    if kind == JSON:
+        return await parse(lambda body: read_list(graph, body, limits), await read_body(request, most, timeout_s))
+    raw = await read_body(request, most, timeout_s, LineCount(limits).check)
+    return await parse(lambda body: read_lines(graph, body, limits), raw)
+
+
+def _add_delete(router: APIRouter, application: Application) -> None:
+    @router.delete(DOCUMENT, status_code=202, responses={202: {"model": Token}, **errors(400, 404, 422, 429, 503)})
+    async def delete_document(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
+        """Delete a document, and all that only it supports."""
+        receipt = await application.delete(*document_in(request, graph, doc_id))
+        return reply({"token": receipt.token}, 202)
+
+
+def _add_related(router: APIRouter, application: Application) -> None:
+    count = {"type": "integer", "minimum": 1, "maximum": MAX_RELATED, "default": RELATED}
+    parameter = {"name": "count", "in": "query", "required": False, "schema": count}
+
+    @router.get(
+        RELATED_TO,
+        responses={200: {"model": RelatedList}, **errors(400, 404, 422, 429, 503)},
+        openapi_extra={"parameters": [parameter]},
+    )
+    async def get_related_documents(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
+        """The documents that go with one: what they share, and how much their passages have in common.
+
+        Of a document whose own id ends in /related, write that slash as %2F: then it is looked up like any other.
+        """
+        if not request.scope.get("raw_path", b"/related").split(b"?")[0].endswith(b"/related"):
+            return await _status(application, *document_in(request, graph, f"{doc_id}/related"))
+        wanted = related_count(request.query_params.get("count", str(RELATED)))
+        return reply(fields_json(await application.related(*document_in(request, graph, doc_id), wanted)))
+
+
+def _add_lookup(router: APIRouter, application: Application) -> None:
+    @router.get(DOCUMENT, responses={200: {"model": DocumentStatusBody}, **errors(400, 404, 422, 429, 503)})
+    async def get_document(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
+        """Where the newest revision of a document stands, why if it failed, and what the graph has from it."""
+        return await _status(application, *document_in(request, graph, doc_id))
+
+
+async def _status(application: Application, graph: str, doc_id: str) -> Response:
+    status = await application.document(graph, doc_id)
+    return await large_reply(lambda: fields_json(status), len(status.text) + FACT_CHARS * len(status.facts))

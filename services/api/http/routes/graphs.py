@@ -1,0 +1,78 @@
+"""The routes of whole graphs: which there are, how they are, whether they are right."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from graphtide.services.access.policy import visible
+from graphtide.services.api.http.access import caller_of
+from graphtide.services.api.http.openapi import GraphPath, errors, graph_in, reply
+from graphtide.services.api.http.response_models import (
+    DigestBody,
+    EntityBody,
+    GraphList,
+    PurgedBody,
+    RebuiltBody,
+    ReportList,
+    StatsBody,
+    VerificationBody,
+)
+from graphtide.services.api.schema.shapes import fields_json, graphs_json, reports_json
+from graphtide.services.application import Application
+
+_ERRORS = errors(404, 422, 429, 503)
+
+
+def graph_routes(application: Application) -> APIRouter:
+    """Routes over `application`."""
+    router = APIRouter(tags=["graphs"])
+    _add_views(router, application)
+    _add_checks(router, application)
+    return router
+
+
+def _add_views(router: APIRouter, application: Application) -> None:
+    @router.get("/v1/graphs", responses={200: {"model": GraphList}, **errors(429, 503)})
+    async def list_graphs(request: Request) -> Response:
+        """The graphs with their versions, as far as the caller may read them."""
+        versions = await application.graphs()
+        return reply(graphs_json({graph: versions[graph] for graph in visible(caller_of(request).who, versions)}))
+
+    @router.get("/v1/graphs/{graph}/stats", responses={200: {"model": StatsBody}, **_ERRORS})
+    async def stats(request: Request, graph: GraphPath) -> Response:
+        """Counts of what is live, the graph's version, and how far it is behind."""
+        return reply(fields_json(await application.stats(graph_in(request, graph))))
+
+    @router.get("/v1/graphs/{graph}/entities/{entity_id}", responses={200: {"model": EntityBody}, **_ERRORS})
+    async def entity(request: Request, graph: GraphPath, entity_id: str) -> Response:
+        """An entity by the id that a subgraph names it by: what it is made of, and the evidence of each merge."""
+        return reply(fields_json(await application.entity(graph_in(request, graph), entity_id)))
+
+    @router.get("/v1/graphs/{graph}/reports", responses={200: {"model": ReportList}, **_ERRORS})
+    async def reports(request: Request, graph: GraphPath) -> Response:
+        """The reports of the graph's communities, the coarsest first. None outlives what it cites."""
+        return reply(reports_json(await application.reports(graph_in(request, graph))))
+
+    @router.get("/v1/graphs/{graph}/digest", responses={200: {"model": DigestBody}, **_ERRORS})
+    async def digest(request: Request, graph: GraphPath) -> Response:
+        """The canonical SHA-256 of the graph: equal for equal sets of live documents, however they came."""
+        return reply(fields_json(await application.digest(graph_in(request, graph))))
+
+
+def _add_checks(router: APIRouter, application: Application) -> None:
+    @router.post("/v1/graphs/{graph}/verify", responses={200: {"model": VerificationBody}, **_ERRORS})
+    async def verify(request: Request, graph: GraphPath) -> Response:
+        """Recount everything that is derived, and say what differs."""
+        return reply(fields_json(await application.verify(graph_in(request, graph))))
+
+    @router.post("/v1/purge", responses={200: {"model": PurgedBody}, **errors(429, 503)})
+    async def purge() -> Response:
+        """Delete from the files what deleted documents left there, in all graphs. Needs `admin` of every graph."""
+        return reply(fields_json(await application.purge()))
+
+    @router.post("/v1/graphs/{graph}/rebuild", responses={200: {"model": RebuiltBody}, **_ERRORS})
+    async def rebuild(request: Request, graph: GraphPath) -> Response:
+        """Build the graph again from what its live documents say, and put the result in its place."""
+        return reply(fields_json(await application.rebuild(graph_in(request, graph))))

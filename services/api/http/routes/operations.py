@@ -1,0 +1,47 @@
+"""The routes for those who run the service: alive, ready, metrics."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from graphtide.services.access.gate import Gate
+from graphtide.services.access.policy import Action, refusal
+from graphtide.services.api.http.access import caller_of
+from graphtide.services.api.http.openapi import reply
+from graphtide.services.api.http.response_models import Alive, HealthBody
+from graphtide.services.api.schema.shapes import fields_json
+from graphtide.services.application import Application
+from graphtide.services.health import in_outline, readiness
+
+
+def operation_routes(application: Application, registry: CollectorRegistry, gate: Gate) -> APIRouter:
+    """Routes over `application` and the metrics in `registry`."""
+    router = APIRouter(tags=["operation"])
+
+    @router.get("/", include_in_schema=False)
+    async def root() -> Response:
+        """Whoever opens the address in a browser wants to know what is here."""
+        return RedirectResponse("/docs")
+
+    @router.get("/healthz", responses={200: {"model": Alive}})
+    async def healthz() -> Response:
+        """The process is alive. Says nothing about what it can do: see /readyz."""
+        return reply({"status": "alive"})
+
+    @router.get("/readyz", responses={200: {"model": HealthBody}, 503: {"model": HealthBody}})
+    async def readyz(request: Request) -> Response:
+        """Whether every part is ready, and what each is doing or lacking: in full for those who may see /metrics."""
+        health = await readiness(application, gate)
+        if refusal(caller_of(request).who, Action.METRICS, None) is not None:
+            health = in_outline(health)
+        return reply(fields_json(health), 200 if health.ready else 503)
+
+    @router.get("/metrics", responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}})
+    async def metrics() -> Response:
+        """Prometheus metrics."""
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    return router

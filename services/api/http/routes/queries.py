@@ -1,0 +1,45 @@
+"""The route of questions: one answer, or its pieces as they come."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from graphtide.services.api.http.bodies import JSON, content_type, parse, read_body
+from graphtide.services.api.http.openapi import GraphPath, body_of, errors, graph_in, large_reply, schema
+from graphtide.services.api.http.response_models import AnswerBody
+from graphtide.services.api.http.sse import EventStream
+from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.questions import read_question
+from graphtide.services.api.schema.shapes import answer_json
+from graphtide.services.application import Application
+
+EVENTS = "text/event-stream"
+
+_EXAMPLE = 'event: context\ndata: {"mode": …}\n\nevent: token\ndata: {"text": "Polonium"}\n\nevent: answer\ndata: …\n\n'
+
+
+def query_routes(application: Application, limits: Limits) -> APIRouter:
+    """Routes over `application`."""
+    router = APIRouter(tags=["questions"])
+    ok = {"model": AnswerBody, "content": {EVENTS: {"schema": {"type": "string"}, "example": _EXAMPLE}}}
+
+    @router.post(
+        "/v1/graphs/{graph}/query",
+        responses={200: ok, **errors(400, 404, 408, 413, 415, 422, 429, 503, 504)},
+        openapi_extra=body_of({JSON: {"schema": schema("QueryBody")}}),
+    )
+    async def query(request: Request, graph: GraphPath) -> Response:
+        """Answer a question. With `Accept: text/event-stream` the answer comes as server-sent events:
+        `context` (all but the text), `token` (pieces of the text), `answer` (the whole), or `error`."""
+        graph = graph_in(request, graph)
+        content_type(request, JSON)
+        raw = await read_body(request, limits.max_body_bytes, limits.body_timeout_s)
+        ask = await parse(lambda body: read_question(body, limits), raw)
+        if EVENTS in request.headers.get("accept", "").lower():
+            return EventStream(application.stream(graph, ask))
+        answer = await application.query(graph, ask)
+        return await large_reply(lambda: answer_json(answer), sum(len(one.text) for one in answer.passages))
+
+    return router

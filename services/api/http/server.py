@@ -1,0 +1,55 @@
+"""The uvicorn server of every HTTP endpoint of the project: one set-up for the service, the gateway and the workers.
+
+The invariants: nothing that a client sends or refuses to read is held without a bound (`heads.py`), and the address in
+`X-Forwarded-For` is believed only from the proxies that the settings name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from ipaddress import ip_address, ip_network
+from ssl import SSLContext
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from graphtide.services.api.http.forwarded import ForwardedClient
+from graphtide.services.api.http.header_limits import BoundedHeads
+from graphtide.streams.errors import Broken
+
+
+def http_server(
+    app: ASGIApp, shutdown_timeout_s: float, trusted_proxies: str = "", tls: Callable[[], SSLContext] | None = None
+) -> uvicorn.Server:
+    """Return a server of `app` that leaves signals to its caller. Raises Broken for a wrong list of proxies."""
+    proxies = proxy_addresses(trusted_proxies)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            ForwardedClient(app, proxies) if proxies else app,
+            http=BoundedHeads,
+            ws="none",
+            proxy_headers=False,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=max(1, round(shutdown_timeout_s)),
+            ssl_context_factory=None if tls is None else lambda *_: tls(),
+        )
+    )
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign, assignment]
+    return server
+
+
+def proxy_addresses(listed: str) -> list[str]:
+    """Return the addresses and networks in a list that commas divide. Raises Broken for anything else."""
+    addresses = [each.strip() for each in listed.split(",") if each.strip()]
+    for address in addresses:
+        try:
+            ip_network(address) if "/" in address else ip_address(address)
+        except ValueError:
+            raise Broken(
+                f"GRAPHTIDE_TRUSTED_PROXIES holds {address[:80]!r}, which is no IP address or network: "
+                "list the proxies as 10.0.0.7 or 10.0.0.0/8, divided by commas"
+            ) from None
+    return addresses

@@ -1,0 +1,80 @@
+"""A streamed answer as server-sent events: `context`, then `token`s, then `answer`, or `error` at any point.
+
+Not the answer itself: `Application.stream`. The invariant: the stream of the application is closed in the task that
+opened it, as soon as it ends, fails, or the client leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import cast
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from graphtide.services.api.http.errors import error_response
+from graphtide.services.api.schema.errors import error_body
+from graphtide.services.api.schema.shapes import answer_json, context_json, dump
+from graphtide.services.application import Answer, Piece
+from graphtide.streams.errors import GraphtideError
+
+_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+
+
+class EventStream(Response):
+    """Sends what `steps` brings. An error before the first step is an ordinary error response with its status."""
+
+    def __init__(self, steps: AsyncIterator[Answer | Piece]) -> None:
+        super().__init__(headers=_HEADERS, media_type="text/event-stream")
+        del self.headers["content-length"]
+        self._steps = cast("AsyncGenerator[Answer | Piece, None]", steps)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sending = asyncio.create_task(self._send_all(scope, receive, send))
+        leaving = asyncio.create_task(_client_left(receive))
+        try:
+            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            left = not sending.done()
+            for task in (sending, leaving):
+                task.cancel()
+            await asyncio.wait((sending, leaving))
+        if not left:
+            sending.result()
+
+    async def _send_all(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with aclosing(self._steps):
+            try:
+                step = await anext(self._steps)
+            except GraphtideError as error:
+                await error_response(error)(scope, receive, send)
+                return
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            await _send(send, _event("context", context_json(cast(Answer, step))))
+            try:
+                async for step in self._steps:
+                    await _send(send, _step_event(step))
+            except GraphtideError as error:
+                await _send(send, _event("error", error_body(error)))
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _client_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _send(send: Send, event: bytes) -> None:
+    await send({"type": "http.response.body", "body": event, "more_body": True})
+
+
+def _step_event(step: Answer | Piece) -> bytes:
+    if isinstance(step, Piece):
+        return _event("token", {"text": step.text})
+    return _event("answer", answer_json(step))
+
+
+def _event(name: str, data: dict[str, object]) -> bytes:
+    return b"event: " + name.encode() + b"\ndata: " + dump(data) + b"\n\n"

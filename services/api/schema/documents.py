@@ -1,0 +1,233 @@
+"""Published documents: their shape outside, and how they become a `DocumentMessage`.
+
+Not the durable step: that is `Application.publish`. The invariant: a `DocumentMessage` that leaves here is accepted
+by `streams.messages.decode_document` after it was encoded, so nothing answered 202 is refused later for its form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from graphtide.graph.dates import GRAMMAR, span
+from graphtide.graph.records import DocumentInfo
+from graphtide.services.api.schema.envelope import ID_SCHEMA, document_id
+from graphtide.services.api.schema.errors import Malformed, Rejection, TooLarge
+from graphtide.services.api.schema.fields import (
+    Description,
+    FilledText,
+    Metadata,
+    Name,
+    StrictModel,
+    limited,
+    read_json,
+    read_value,
+)
+from graphtide.services.api.schema.json_structure import check_value_count, elements
+from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.strict_json import parse_json
+from graphtide.streams.errors import Invalid
+from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact, metadata_pairs
+
+_SPLIT = ": split the document"
+_BLANKS = b" \t\r\n"
+_NOT_BLANK = re.compile(rb"\S")
+_MAX_PARSED_FOR_AN_ERROR = 1 << 20
+
+
+def check_date(value: str) -> str:
+    """An ISO date (2024, 2024-05 or 2024-05-31) or date and time; the empty string means: not known."""
+    if value and span(value) is None:
+        raise PydanticCustomError("date", "is not an ISO date; write 2024-05-31 or 2024-05-31T12:00:00Z")
+    return value
+
+
+IsoDate = Annotated[str, AfterValidator(check_date), Field(json_schema_extra={"pattern": f"^({GRAMMAR})?$"})]
+
+
+class FactBody(StrictModel):
+    """A relation that the publisher states."""
+
+    subject: Name = Field(examples=["Marie Curie"])
+    predicate: Name = Field(examples=["discovered"])
+    object: Name = Field(examples=["polonium"])
+    description: Description | None = None
+    weight: float | None = Field(default=None, ge=0.001, le=1_000_000)
+    valid_from: IsoDate | None = Field(default=None, examples=["1898"])
+    valid_to: IsoDate | None = None
+
+
+class EntityBody(StrictModel):
+    """An entity that the publisher names."""
+
+    name: Name = Field(examples=["Marie Curie"])
+    type: Description | None = Field(default=None, examples=["person"])
+    description: Description | None = None
+
+
+class DocumentBody(StrictModel):
+    """A document. With `facts` or `entities`, even empty ones, nothing is extracted from the text by a model."""
+
+    text: FilledText = Field(examples=["Marie Curie discovered polonium in 1898."])
+    title: Description | None = Field(default=None, examples=["Marie Curie"])
+    source: Description | None = Field(default=None, examples=["notes/curie.md"])
+    occurred_at: IsoDate | None = Field(default=None, examples=["1898-07-18"])
+    metadata: Metadata | None = Field(default=None, examples=[{"language": "en"}])
+    entities: Annotated[list[EntityBody], *limited("max_entities", _SPLIT)] | None = None
+    facts: Annotated[list[FactBody], *limited("max_facts", _SPLIT)] | None = None
+
+
+class BatchDocument(DocumentBody):
+    """A document of a batch: the same, with its id."""
+
+    id: str = Field(examples=["curie"], json_schema_extra={**ID_SCHEMA})
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The good documents in the order they came, and why each of the others is not among them."""
+
+    documents: tuple[DocumentMessage, ...]
+    rejected: tuple[Rejection, ...]
+
+
+def read_document(graph: str, doc_id: str, raw: bytes, limits: Limits) -> DocumentMessage:
+    """The document in the body of a PUT. Raises Malformed and Invalid."""
+    return _message(graph, doc_id, read_json(DocumentBody, raw, limits, limits.max_document_values), limits)
+
+
+def document_of(graph: str, value: object, limits: Limits) -> DocumentMessage:
+    """A document with its id, parsed already. Raises Invalid."""
+    body = read_value(BatchDocument, value, limits)
+    return _message(graph, document_id(body.id), body, limits)
+
+
+def read_list(graph: str, raw: bytes, limits: Limits) -> Batch:
+    """The documents in a JSON list, parsed one by one. Raises Malformed, Invalid, TooLarge."""
+    text = raw.strip(_BLANKS)
+    if not text.startswith(b"["):
+        if len(text) <= _MAX_PARSED_FOR_AN_ERROR:
+            check_value_count(text, limits.max_document_values)
+            parse_json(text)
+        raise Invalid("body", "must be a list of documents; send a single one by PUT")
+    if len(text) < 2 or not text.endswith(b"]"):
+        raise Malformed("this is not JSON: the list has no end")
+    inner = text[1:-1].strip(_BLANKS)
+    return _batch(graph, elements(inner) if inner else (), limits, in_list=True)
+
+
+def read_lines(graph: str, raw: bytes, limits: Limits) -> Batch:
+    """The documents in NDJSON, one a line; blank lines do not count. Raises Invalid, TooLarge."""
+    return _batch(graph, _lines(raw), limits, in_list=False)
+
+
+class LineCount:
+    """Counts the lines of NDJSON that are not blank while it arrives. Cost: each byte is looked at once."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limit = limits.max_batch
+        self._lines = 0
+        self._at = 0
+        self._in_line = False
+
+    def check(self, body: bytearray) -> None:
+        """Raise TooLarge when what has arrived so far holds too many documents."""
+        while self._at < len(body):
+            if self._in_line:
+                end = body.find(b"\n", self._at)
+                self._in_line, self._at = end < 0, len(body) if end < 0 else end
+                continue
+            found = _NOT_BLANK.search(body, self._at)
+            if found is None:
+                self._at = len(body)
+                return
+            self._lines, self._in_line, self._at = self._lines + 1, True, found.start()
+            if self._lines > self._limit:
+                raise _too_many(self._limit)
+
+
+def _lines(raw: bytes) -> Iterator[bytes]:
+    at = 0
+    while (found := _NOT_BLANK.search(raw, at)) is not None:
+        end = raw.find(b"\n", found.start())
+        at = len(raw) if end < 0 else end
+        yield raw[found.start() : at]
+
+
+def _batch(graph: str, texts: Iterable[bytes], limits: Limits, in_list: bool) -> Batch:
+    documents: list[DocumentMessage] = []
+    rejected: list[Rejection] = []
+    for index, text in enumerate(texts):
+        if index >= limits.max_batch:
+            raise _too_many(limits.max_batch)
+        try:
+            documents.append(_one_of_batch(graph, text, limits))
+        except Invalid as error:
+            rejected.append(Rejection(index, _id_in(text, limits), error.field, error.message))
+        except TooLarge as error:
+            rejected.append(Rejection(index, "", "", str(error)))
+        except Malformed as error:
+            if in_list:  # then the list itself is none
+                raise
+            rejected.append(Rejection(index, "", "", str(error)))
+    if not documents and not rejected:
+        raise Invalid("body", "holds no document; send at least one")
+    return Batch(tuple(documents), tuple(rejected))
+
+
+def _too_many(limit: int) -> TooLarge:
+    return TooLarge(f"the batch has more than {limit} documents; send it in parts")
+
+
+def _one_of_batch(graph: str, text: bytes, limits: Limits) -> DocumentMessage:
+    if len(text) > limits.max_body_bytes:
+        raise TooLarge(f"the document has {len(text)} bytes; the limit is {limits.max_body_bytes}")
+    body = read_json(BatchDocument, text, limits, limits.max_document_values)
+    return _message(graph, document_id(body.id), body, limits)
+
+
+def _id_in(text: bytes, limits: Limits) -> str:
+    """The id of a document that is otherwise wrong, as far as it can be told."""
+    try:
+        check_value_count(text, limits.max_document_values)
+        value = parse_json(text)
+        doc_id = value.get("id") if isinstance(value, dict) else None
+        return document_id(doc_id) if isinstance(doc_id, str) else ""
+    except (Invalid, Malformed, TooLarge):
+        return ""
+
+
+def _message(graph: str, doc_id: str, body: DocumentBody, limits: Limits) -> DocumentMessage:
+    _check_sizes(body, limits)
+    metadata = metadata_pairs(_ordered(body.metadata)) if body.metadata else ()
+    info = DocumentInfo(body.title or "", body.source or "", body.occurred_at or "", metadata)
+    entities = None if body.entities is None else tuple(map(_given_entity, body.entities))
+    facts = None if body.facts is None else tuple(map(_given_fact, body.facts))
+    return DocumentMessage(graph, doc_id, body.text, info, entities, facts)
+
+
+def _ordered(value: Any) -> Any:
+    """The value with the keys of every object in order: it says nothing in JSON, so it must not in the digest."""
+    if isinstance(value, dict):
+        return {key: _ordered(value[key]) for key in sorted(value)}
+    return [_ordered(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _check_sizes(body: DocumentBody, limits: Limits) -> None:
+    if len(body.text) * 4 > limits.max_body_bytes and len(body.text.encode()) > limits.max_body_bytes:
+        raise Invalid("text", f"takes more than {limits.max_body_bytes} bytes; split the document")
+
+
+def _given_entity(body: EntityBody) -> GivenEntity:
+    return GivenEntity(body.name, body.type or "", body.description or "")
+
+
+def _given_fact(body: FactBody) -> GivenFact:
+    weight = 1.0 if body.weight is None else body.weight
+    times = (body.valid_from or "", body.valid_to or "")
+    return GivenFact(body.subject, body.predicate, body.object, body.description or "", weight, *times)

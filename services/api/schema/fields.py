@@ -1,0 +1,218 @@
+"""The kinds of fields that requests are made of, and what to say when one is wrong.
+
+Not the requests themselves (`documents.py`, `questions.py`). The invariant: no string gets past here that cannot be
+stored and read back unchanged (no NUL, no lone surrogate), and every complaint names field, cause and cure.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Annotated, Any, TypeVar, cast
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from graphtide.services.api.schema.errors import Malformed
+from graphtide.services.api.schema.json_structure import check_value_count
+from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.strict_json import parse_json
+from graphtide.streams.errors import Invalid
+
+MAX_METADATA_DEPTH = 16
+_INT64 = 1 << 63
+_UNKNOWN_KEY = "unknown_key"
+
+
+class StrictModel(BaseModel):
+    """A request body, or part of one: no unknown fields, no coercion but from integer to float, finite numbers."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_key(cls, value: object) -> object:
+        """Stop at the first unknown key: a typo explains the rest, and the validator would collect every key."""
+        if isinstance(value, dict):
+            unknown = next((key for key in value if key not in cls.model_fields), None)
+            if unknown is not None:
+                known = ", ".join(cls.model_fields)
+                said = {"key": str(unknown), "known": known}
+                raise PydanticCustomError(_UNKNOWN_KEY, "is not a field here; known are {known}", said)
+        return value
+
+
+Request = TypeVar("Request", bound=StrictModel)
+
+
+def _limits(info: ValidationInfo) -> Limits:
+    return cast(Limits, info.context)  # every validation goes through read_json or read_value
+
+
+def check_text(value: str) -> str:
+    """The text, if it can be stored and read back unchanged."""
+    if "\0" in value:
+        raise PydanticCustomError("nul", "holds a NUL character; take it out")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            at = {"at": error.start}
+            raise PydanticCustomError("surrogate", "holds half a surrogate pair at character {at}", at) from error
+    return value
+
+
+def _check_filled(value: str) -> str:
+    if not value or value.isspace():
+        raise PydanticCustomError("blank", "is empty or blank; leave the document out, or give some text")
+    return check_text(value)
+
+
+def _check_name(value: str, info: ValidationInfo) -> str:
+    if not value or value.isspace():
+        raise PydanticCustomError("blank", "is empty or blank; give a name")
+    return check_text(_bounded(value, _limits(info).max_name_chars))
+
+
+def _check_description(value: str, info: ValidationInfo) -> str:
+    return check_text(_bounded(value, _limits(info).max_description_chars))
+
+
+def _check_question(value: str, info: ValidationInfo) -> str:
+    if not value or value.isspace():
+        raise PydanticCustomError("blank", "is empty or blank; ask something")
+    return check_text(_bounded(value, _limits(info).max_question_chars))
+
+
+def _bounded(value: str, limit: int) -> str:
+    if len(value) > limit:
+        said = {"length": len(value), "limit": limit}
+        raise PydanticCustomError("long", "has {length} characters; the limit is {limit}", said)
+    return value
+
+
+def limited(name: str, cure: str = "") -> tuple[Any, BeforeValidator]:
+    """The annotations of a list whose entries the limit `name` counts: judged by its length before its entries, and by
+    no more of these than the first wrong one.
+    """
+
+    def check(value: object, info: ValidationInfo) -> object:
+        limit = getattr(_limits(info), name)
+        if isinstance(value, list) and len(value) > limit:
+            said = {"length": len(value), "limit": limit, "cure": cure}
+            raise PydanticCustomError("long", "has {length} entries; the limit is {limit}{cure}", said)
+        return value
+
+    return Field(fail_fast=True), BeforeValidator(check)
+
+
+def _check_metadata(value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    if not value:
+        return value
+    _check_json(value, 1)
+    size, limit = len(json.dumps(value, ensure_ascii=False).encode()), _limits(info).max_metadata_bytes
+    if size > limit:
+        said = {"size": size, "limit": limit}
+        raise PydanticCustomError("long", "takes {size} bytes as JSON; the limit is {limit}", said)
+    return value
+
+
+def _check_json(value: object, depth: int) -> None:
+    if depth > MAX_METADATA_DEPTH:
+        raise PydanticCustomError("deep", "is nested deeper than {limit} levels", {"limit": MAX_METADATA_DEPTH})
+    if isinstance(value, str):
+        check_text(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise PydanticCustomError("finite", "holds a number that is not finite, which JSON does not know")
+    elif isinstance(value, int) and not -_INT64 <= value < _INT64:
+        raise PydanticCustomError("wide", "holds an integer of more than 64 bits; write it as a string")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            check_text(key)
+            _check_json(inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_json(inner, depth + 1)
+
+
+# The patterns describe; the functions judge, and say what is wrong.
+_FILLED = Field(json_schema_extra={"minLength": 1, "pattern": r"^[^\x00]*[^\s\x00][^\x00]*$"})
+_STORED = Field(json_schema_extra={"pattern": r"^[^\x00]*$"})
+
+FilledText = Annotated[str, AfterValidator(_check_filled), _FILLED]
+Name = Annotated[str, AfterValidator(_check_name), _FILLED]
+Description = Annotated[str, AfterValidator(_check_description), _STORED]
+Question = Annotated[str, AfterValidator(_check_question), _FILLED]
+Metadata = Annotated[dict[str, Any], AfterValidator(_check_metadata)]
+
+
+def read_json(model: type[Request], raw: bytes, limits: Limits, max_values: int) -> Request:
+    """The request in a JSON body. Raises Malformed, TooLarge beyond `max_values`, or Invalid naming the first field
+    that is wrong.
+    """
+    if not raw.strip():
+        raise Malformed("the body is empty; send a JSON object")
+    check_value_count(raw, max_values)
+    return read_value(model, parse_json(raw), limits)
+
+
+def read_value(model: type[Request], value: object, limits: Limits) -> Request:
+    """The same for a value that is parsed already."""
+    try:
+        return model.model_validate(value, context=limits)
+    except ValidationError as error:
+        raise _invalid(error) from error
+
+
+def _invalid(error: ValidationError) -> Invalid:
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "finite_number":
+        first["msg"] = "must be a finite number"
+    key = (first["ctx"]["key"],) if first["type"] == _UNKNOWN_KEY else ()
+    return Invalid(_path((*first["loc"], *key)) or "body", _complaint(first))
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    path = ""
+    for step in location:
+        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
+    return path[:200]
+
+
+_JSON_NAMES = {
+    str: "a string",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+}
+
+_WANTED = {
+    "string_type": "a string",
+    "float_type": "a number",
+    "int_type": "an integer",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+}
+
+
+def _complaint(error: ErrorDetails) -> str:
+    if error["type"] == "missing":
+        return "is missing; it is required"
+    if error["type"] in _WANTED:
+        given = _JSON_NAMES.get(type(error["input"]), "null")
+        return f"must be {_WANTED[error['type']]}, not {given}"
+    return error["msg"].replace("Input should be", "must be")

@@ -1,0 +1,105 @@
+"""Questions: their shape outside, and how they become an `Ask`.
+
+Which modes there are is the application's to say (it raises Invalid); here only the form is judged.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from graphtide.graph.dates import span
+from graphtide.graph.retrieval.types import Filters
+from graphtide.services.api.schema.documents import IsoDate
+from graphtide.services.api.schema.fields import (
+    Description,
+    Metadata,
+    Question,
+    StrictModel,
+    check_text,
+    limited,
+    read_json,
+    read_value,
+)
+from graphtide.services.api.schema.limits import Limits
+from graphtide.services.application import Ask
+from graphtide.streams.errors import Invalid
+
+
+def _check_mode(value: str) -> str:
+    if not 1 <= len(value) <= 32:
+        raise PydanticCustomError("long", "is not the name of a mode; leave it out for local")
+    return check_text(value)
+
+
+Mode = Annotated[str, AfterValidator(_check_mode)]
+Value = Annotated[str, AfterValidator(check_text)]
+
+
+class FiltersBody(StrictModel):
+    """What the document of a passage must be; what is left out admits all. Dates are inclusive, to their precision."""
+
+    doc_ids: Annotated[list[Value], *limited("max_filter_values")] | None = None
+    sources: Annotated[list[Value], *limited("max_filter_values")] | None = None
+    metadata: Metadata | None = Field(default=None, description="each named key must have exactly this value")
+    occurred_from: IsoDate | None = Field(default=None, examples=["1890-01-01"])
+    occurred_to: IsoDate | None = Field(default=None, examples=["1899-12-31"])
+    as_of: IsoDate | None = Field(
+        default=None, examples=["1895"], description="leave out what is known not to have held then"
+    )
+
+
+class QueryBody(StrictModel):
+    """A question to a graph."""
+
+    question: Question = Field(examples=["What did Marie Curie discover?"])
+    mode: Mode | None = Field(default=None, examples=["local"])
+    top_k: int | None = Field(default=None, ge=1, examples=[5])
+    after: Description | None = Field(default=None, description="a token: wait until the graph includes it")
+    filters: FiltersBody | None = None
+    generate: bool | None = Field(default=None, description="false: the context only, no answer is written")
+    level: int | None = Field(default=None, ge=0, le=2, description="for mode global: 0 is the finest level of reports")
+    explain: bool | None = Field(default=None, description="true: say step by step how the passages were found")
+
+
+def read_question(raw: bytes, limits: Limits) -> Ask:
+    """The question in a JSON body. Raises Malformed and Invalid."""
+    return _ask(read_json(QueryBody, raw, limits, limits.max_question_values), limits)
+
+
+def question_of(value: object, limits: Limits) -> Ask:
+    """The same for a value that is parsed already."""
+    return _ask(read_value(QueryBody, value, limits), limits)
+
+
+def _ask(body: QueryBody, limits: Limits) -> Ask:
+    if (body.top_k or 0) > limits.max_top_k:
+        raise Invalid("top_k", f"must be at most {limits.max_top_k}")
+    return Ask(
+        body.question,
+        mode=body.mode or "local",
+        top_k=body.top_k or 5,
+        after=body.after or "",
+        filters=_filters(body.filters) if body.filters else Filters(),
+        generate=body.generate is not False,
+        explain=body.explain is True,
+        timeout_s=limits.query_timeout_s,
+        level=body.level,
+    )
+
+
+def _filters(body: FiltersBody) -> Filters:
+    since, till = body.occurred_from or "", body.occurred_to or ""
+    first, last = span(since), span(till)
+    if first and last and first.start >= last.end:
+        raise Invalid("filters.occurred_from", f"{since} is later than occurred_to, {till}; swap them")
+    return Filters(
+        tuple(body.doc_ids or ()),
+        tuple(body.sources or ()),
+        tuple((body.metadata or {}).items()),
+        since,
+        till,
+        body.as_of or "",
+    )

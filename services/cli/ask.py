@@ -1,0 +1,34 @@
+"""Asks a question, and shows the answer: while it is being written on a terminal, whole otherwise."""
+
+from __future__ import annotations
+
+import sys
+
+from graphtide.services.cli import render as show
+from graphtide.services.cli.client import Client, Json, graph_path
+from graphtide.services.cli.exit_codes import CommandError
+from graphtide.services.cli.terminal import console, result
+
+
+def ask(client: Client, graph: str, body: Json, as_json: bool) -> None:
+    """Print the answer to `body`, a question in the shape of the contract. Raises CommandError."""
+    path = f"{graph_path(graph)}/query"
+    if as_json or not sys.stdout.isatty():
+        result(client.post(path, body), as_json, lambda screen, said: show.answer(screen, said, with_text=True))
+        return
+    show.answer(console(), _streamed(client, path, body), with_text=False)
+
+
+def _streamed(client: Client, path: str, body: Json) -> Json:
+    """Write the pieces of the answer as they come; returns the whole."""
+    for name, data in client.events(path, body):
+        if name == "token":
+            sys.stdout.write(data["text"])
+            sys.stdout.flush()
+        elif name == "answer":
+            sys.stdout.write("\n")
+            return data
+        elif name == "error":
+            sys.stdout.write("\n")
+            raise CommandError(str(data["error"]["message"]))
+    raise CommandError("the service broke off in the middle of the answer; see its log, and ask again")

@@ -1,0 +1,1 @@
+"""The commands of `graphtide`, one module per group."""

@@ -1,0 +1,243 @@
+"""The commands that work on stored data itself: `graphtide migrate`, `backup`, `restore`, `purge`.
+
+They use the storage that the settings name, not the service: the graph database if there is one, else the data folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphtide.services.cli.exit_codes import FAILED, UNREACHABLE, USAGE, CommandError
+from graphtide.services.cli.terminal import progress, result
+
+if TYPE_CHECKING:
+    from graphtide.infra.backup_folder import BackupManifest, Progress
+    from graphtide.infra.bolt import BoltAddress
+    from graphtide.infra.settings import Settings
+    from graphtide.services.cli.client import Json
+    from graphtide.services.cli.terminal import Advance
+
+Data = Annotated[Path | None, typer.Option(help="The data folder.  [default: graphtide-data]")]
+Config = Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Target = Annotated[Path, typer.Argument(metavar="DIR", help="The backup: a folder that does not exist, or is empty.")]
+URL = "http://127.0.0.1:8080"
+Source = Annotated[Path, typer.Argument(metavar="DIR", help="The backup.")]
+
+
+def add_data_commands(app: typer.Typer) -> None:
+    """Register the commands."""
+    for command in (migrate, backup, restore, purge):
+        app.command()(command)
+
+
+def migrate(
+    check: Annotated[bool, typer.Option("--check", help="Say what would be done, and do nothing.")] = False,
+    data: Data = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring stored data to the schema of this version, in one step. A start of the service does the same.
+
+    An earlier version does not open it afterwards: make a backup before.
+    """
+    from graphtide.services.cli import render as show
+
+    with _failures():
+        settings = _settings(data, config)
+        body = _migrate_graph_database(settings, check) if settings.bolt else _migrate_folder(settings.data, check)
+    result(body, as_json, show.fields)
+
+
+def backup(directory: Target, data: Data = None, config: Config = None, as_json: AsJson = False) -> None:
+    """Write a backup to a folder, while the service runs: log, ledger and graphs in one consistent state."""
+    from graphtide.services.cli import render as show
+
+    with _failures(), _steps(as_json) as steps:
+        settings = _settings(data, config)
+        if settings.bolt:
+            from graphtide.infra.bolt.backup import backup as dump
+
+            manifest = asyncio.run(dump(_address(settings), directory, steps))
+        else:
+            from graphtide.infra.sqlite.backup import backup as write
+
+            manifest = write(settings.data, directory, steps)
+    result(_shown(directory, manifest), as_json, show.fields)
+
+
+def restore(
+    directory: Source,
+    force: Annotated[bool, typer.Option("--force", help="Replace the data that is there.")] = False,
+    data: Data = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put a backup in the place of the data, once its files are verified. The service must not be running."""
+    from graphtide.services.cli import render as show
+
+    with _failures(), _steps(as_json) as steps:
+        settings = _settings(data, config)
+        if settings.bolt:
+            from graphtide.infra.bolt.backup import restore as load
+
+            manifest = asyncio.run(load(_address(settings), directory, force=force, on_progress=steps))
+        else:
+            from graphtide.infra.sqlite.backup import restore as put
+
+            manifest = put(directory, settings.data, force=force, on_progress=steps)
+    result(_shown(directory, manifest), as_json, show.fields)
+
+
+def purge(
+    check: Annotated[
+        bool, typer.Option("--check", help="Cluster: count what the topics still hold, and delete nothing.")
+    ] = False,
+    config: Config = None,
+    url: Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="Where the service is.")] = URL,
+    as_json: AsJson = False,
+) -> None:
+    """Delete from the files what deleted documents left there: text, names, vectors, in all graphs.
+
+    The running service does it, and holds its writers meanwhile: the database file is written anew. With the settings
+    of a cluster, its graph database is purged, and what the topics still hold of deleted documents is counted.
+    """
+    from graphtide.services.cli import render as show
+    from graphtide.services.cli.client import Client
+    from graphtide.services.cli.connection import CONNECTION
+    from graphtide.services.cli.terminal import tell
+
+    settings = _settings(None, config)
+    if settings.bolt:
+        with _failures():
+            result(asyncio.run(_purge_cluster(settings, check)), as_json, show.fields)
+        return
+    if check:
+        raise CommandError("--check is for a cluster; a purge of a data folder leaves nothing to check", USAGE)
+    with Client(url, tell, timeout_s=3600.0, connection=CONNECTION) as client, progress(as_json) as bar:
+        bar("Purging", 0)
+        body = client.post("/v1/purge")
+    result(body, as_json, show.fields)
+
+
+async def _purge_cluster(settings: Settings, check: bool) -> Json:
+    from graphtide.infra.bolt import BoltBackend
+    from graphtide.infra.kafka.address import kafka_address
+    from graphtide.infra.kafka.log import KafkaLog, KafkaTuning
+    from graphtide.services.cluster.purging import purge_graphs, purge_reasons, topic_traces
+
+    if not settings.kafka:
+        raise CommandError("GRAPHTIDE_BOLT is set, GRAPHTIDE_KAFKA is not: set it, too, so that topics are read", USAGE)
+    broker = KafkaLog(kafka_address(settings), KafkaTuning())
+    try:
+        backend = await BoltBackend.open(_address(settings), broker)
+        try:
+            removed: Json = {}
+            if not check:
+                removed = dict(await purge_graphs(backend))
+                removed["reasons"] = await purge_reasons(backend, broker)
+            traces = await topic_traces(backend.store, broker)
+        finally:
+            await backend.close()
+    finally:
+        await broker.close()
+    return {"removed": removed, "topics": {topic: asdict(one) for topic, one in traces.items()}}
+
+
+def _migrate_folder(folder: Path, check: bool) -> Json:
+    import sqlite3
+
+    from graphtide.infra.sqlite.connection import SCHEMA_VERSION, open_writer, schema_version
+    from graphtide.infra.sqlite.errors import failure
+    from graphtide.infra.sqlite.folder_lock import DATABASE, FolderLock
+
+    path = folder / DATABASE
+    if not path.exists():
+        raise CommandError(f"{folder} holds no {DATABASE}: name the data folder with --data or GRAPHTIDE_DATA", USAGE)
+    lock = None if check else FolderLock(folder)
+    try:
+        found = schema_version(path)
+        if lock is not None:
+            open_writer(path).close()
+    except sqlite3.Error as error:
+        raise failure(error) from error
+    finally:
+        if lock is not None:
+            lock.release()
+    return {"data": str(folder), "schema": found, "wanted": SCHEMA_VERSION, "migrated": not check}
+
+
+def _migrate_graph_database(settings: Settings, check: bool) -> Json:
+    from graphtide.infra.bolt.database import BoltDatabase
+    from graphtide.infra.bolt.schema import SCHEMA_VERSION, prepare, stored_schema
+
+    address = _address(settings)
+
+    async def dialect_of() -> Json:
+        database = await BoltDatabase.connect(address)
+        try:
+            found = await asyncio.to_thread(stored_schema, address)
+            if not check:
+                await asyncio.to_thread(prepare, address, database.dialect)
+        finally:
+            await database.close()
+        return {"bolt": settings.bolt, "schema": found, "wanted": SCHEMA_VERSION, "migrated": not check}
+
+    return asyncio.run(dialect_of())
+
+
+def _address(settings: Settings) -> BoltAddress:
+    from graphtide.infra.bolt import BoltAddress
+
+    secret = settings.bolt_password.get_secret_value()
+    return BoltAddress(settings.bolt, settings.bolt_user, secret, settings.bolt_database, settings.bolt_ca_file)
+
+
+def _settings(data: Path | None, config: Path | None) -> Settings:
+    from graphtide.services.cli.commands.export import settings_of
+
+    return settings_of(data, config)
+
+
+def _shown(directory: Path, manifest: BackupManifest) -> Json:
+    graphs = {name: asdict(state) for name, state in manifest.graphs.items()}
+    size_bytes = sum(file.size_bytes for file in manifest.files.values())
+    said: Json = {"backup": str(directory), "kind": manifest.kind, "schema": manifest.schema, "graphs": graphs}
+    if manifest.watermarks:
+        said["watermarks"] = dict(manifest.watermarks)
+    return {**said, "size_bytes": size_bytes, "created_at": manifest.created_at, "graphtide": manifest.graphtide}
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    from graphtide.streams.errors import GraphtideError, Retryable
+
+    try:
+        yield
+    except Retryable as error:
+        raise CommandError(str(error), UNREACHABLE) from error
+    except GraphtideError as error:
+        raise CommandError(str(error), FAILED) from error
+
+
+@contextmanager
+def _steps(as_json: bool) -> Iterator[Progress]:
+    """Progress bars, one for each thing that is counted."""
+    with progress(as_json) as bar:
+        bars: dict[str, tuple[Advance, list[int]]] = {}
+
+        def step(about: str, done: int, total: int) -> None:
+            if about not in bars:
+                bars[about] = (bar(about, total), [0])
+            advance, seen = bars[about]
+            advance(done - seen[0])
+            seen[0] = done
+
+        yield step

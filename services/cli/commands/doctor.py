@@ -1,0 +1,71 @@
+"""`graphtide doctor`: looks everywhere in turn, and gathers what was found. Changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from graphtide.infra.settings import Settings, SettingsError, load_settings
+from graphtide.services.access.bind_policy import is_loopback
+from graphtide.services.cli.client import Client, Json
+from graphtide.services.cli.connection import Connection
+from graphtide.services.cli.exit_codes import UNREACHABLE, CommandError
+from graphtide.services.cli.terminal import tell
+from graphtide.services.doctor import Finding
+from graphtide.services.doctor.cluster import cluster_findings
+from graphtide.services.doctor.local import folder_findings, kernel_findings, port_findings, settings_findings
+from graphtide.services.doctor.running import running_findings
+
+
+def diagnose(config: Path | None, url: str, connection: Connection) -> Json:
+    """{"findings": […], "looked_at": […]}. `url` "" means: where the settings put the service, if it runs there."""
+    try:
+        settings = load_settings(None, config)
+    except SettingsError as error:
+        why, cure = "no process starts like this", "correct the place that it names"
+        return _body([Finding("settings", str(error), why, cure)], ["settings"])
+    found = [*settings_findings(settings), *folder_findings(settings), *kernel_findings()]
+    looked = ["settings", "data folder", "kernels"]
+    service, answers = _service(settings, url, connection)
+    if not answers:
+        service += port_findings(settings)
+    found += service
+    looked.append("the running service" if answers else "ports")
+    if settings.embedding_base_url or settings.llm_base_url:
+        from graphtide.services.doctor.endpoints import endpoint_findings
+
+        found += asyncio.run(_all(endpoint_findings(settings)))
+        looked.append("endpoints")
+    if settings.kafka or settings.bolt:
+        found += asyncio.run(_all(cluster_findings(settings)))
+        looked.append("cluster")
+    return _body(found, looked)
+
+
+def _service(settings: Settings, url: str, connection: Connection) -> tuple[list[Finding], bool]:
+    """What a running service says, and whether there is one. One that was named has to be there."""
+    try:
+        with Client(url or own_url(settings), tell, timeout_s=10.0, connection=connection) as client:
+            return list(running_findings(client, settings.jwt_leeway_s)), True
+    except CommandError as error:
+        if not url and error.code == UNREACHABLE:
+            return [], False
+        why = "nobody can publish or ask"
+        return [Finding("service", str(error), why, "graphtide serve, or name another with --url")], not url
+
+
+def own_url(settings: Settings) -> str:
+    """Where a service with these settings would be reached from its own machine."""
+    host = settings.host if is_loopback(settings.host) else "127.0.0.1"
+    scheme = "https" if settings.tls_cert_file else "http"
+    return f"{scheme}://[{host}]:{settings.port}" if ":" in host else f"{scheme}://{host}:{settings.port}"
+
+
+async def _all(findings: AsyncIterator[Finding]) -> list[Finding]:
+    return [each async for each in findings]
+
+
+def _body(findings: Iterable[Finding], looked: list[str]) -> Json:
+    return {"findings": [asdict(each) for each in findings], "looked_at": looked}

@@ -1,0 +1,349 @@
+"""The commands of `graphtide`: their options, and what each asks of the service.
+
+Not how they do it: `serving.py`, `publishing.py`, `sources.py`, `show.py` do, and are imported when needed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphtide.services.cli.commands import (
+    data as data_commands,
+)
+from graphtide.services.cli.commands import (
+    dead_letters as letter_commands,
+)
+from graphtide.services.cli.commands import (
+    keys as key_commands,
+)
+from graphtide.services.cli.commands import (
+    topics as topic_commands,
+)
+from graphtide.services.cli.connection import CONNECTION, add_connection_options
+from graphtide.services.cli.exit_codes import DIFFERS, EXPLAINED, FAILED, CommandError
+from graphtide.services.cli.terminal import progress, result, tell
+
+if TYPE_CHECKING:
+    from graphtide.services.cli.client import Client, Json
+
+app = typer.Typer(
+    name="graphtide",
+    help="A knowledge graph that stays current while documents stream in, and answers from it.",
+    epilog=EXPLAINED,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(key_commands.app, name="keys")
+app.add_typer(topic_commands.app, name="topics")
+app.add_typer(letter_commands.app, name="dlq")
+data_commands.add_data_commands(app)
+
+Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="Where the service is.")]
+Graph = Annotated[str, typer.Option("--graph", "-g", help="The graph's name.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+DocId = Annotated[str, typer.Argument(metavar="ID", help="The document's id.")]
+
+URL = "http://127.0.0.1:8080"
+GRAPH = "default"
+
+
+class Role(StrEnum):
+    """The processes of a cluster, each on its own."""
+
+    EXTRACT = "extract"
+    CONSOLIDATE = "consolidate"
+    SUMMARIZE = "summarize"
+    QUERY = "query"
+    GATEWAY = "gateway"
+
+
+class Format(StrEnum):
+    """What an export is written as."""
+
+    CYPHER = "cypher"
+    GRAPHML = "graphml"
+    JSONL = "jsonl"
+
+
+def run() -> None:
+    """Run the command line. A `CommandError` becomes one sentence on standard error, and its exit code."""
+    add_connection_options(app)
+    add_connection_options(letter_commands.app)
+    try:
+        app(prog_name="graphtide")
+    except CommandError as error:
+        tell(f"graphtide: {error}")
+        sys.exit(error.code)
+    except BrokenPipeError:  # whoever read us has left; flushing at exit must not fail again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="The address to listen on.  [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="The port for HTTP, 0 for any.  [default: 8080]")] = None,
+    grpc_port: Annotated[int | None, typer.Option(help="The port for gRPC, 0 for any.  [default: 50051]")] = None,
+    data: Annotated[Path | None, typer.Option(help="The folder for everything.  [default: graphtide-data]")] = None,
+    config: Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the service: HTTP, gRPC and all stages, in this process. Options win over settings."""
+    from graphtide.services.process.serve import serve_until_stopped
+
+    serve_until_stopped({"host": host, "port": port, "grpc_port": grpc_port, "data": data}, config, as_json)
+
+
+@app.command()
+def publish(
+    files: Annotated[list[str], typer.Argument(help="Files (.txt .md .jsonl), folders, or - for standard input.")],
+    graph: Graph = GRAPH,
+    doc_id: Annotated[str, typer.Option("--id", help="The id of a text from standard input.")] = "stdin",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the graph holds them all.")] = False,
+    url: Url = URL,
+    as_json: AsJson = False,
+) -> None:
+    """Publish documents.
+
+    A text's id is its path, seen from the working folder, or the whole path of a file outside of it; its title is its
+    first heading.
+    """
+    from graphtide.services.cli import render as show
+    from graphtide.services.cli.publish import publish_all, wait_for_all
+    from graphtide.services.cli.sources import count_documents, find_documents
+
+    found = find_documents(files, doc_id)
+    with _client(url) as client, progress(as_json) as bar:
+        outcome = publish_all(client, graph, found.read(), bar("published", sum(map(count_documents, found.files))))
+        if wait:
+            wait_for_all(client, graph, outcome, bar("in the graph", len(set(outcome.doc_ids))))
+    for problem in outcome.problems:
+        tell(f"graphtide: {problem.name}: {problem.reason}")
+    result(outcome.as_json(), as_json, show.published)
+    if outcome.problems:
+        raise CommandError(f"{len(outcome.problems)} of the documents failed; each is named above", FAILED)
+
+
+@app.command()
+def estimate(
+    files: Annotated[list[str], typer.Argument(help="Files (.txt .md .jsonl), folders, or - for standard input.")],
+    graph: Graph = GRAPH,
+    data: Annotated[Path | None, typer.Option(help="The data folder, for what is remembered.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what publishing documents would cost: calls, tokens, money, and what is remembered of it. Asks no model."""
+    from graphtide.services.cli.commands.estimate import estimate_all, shown
+    from graphtide.services.cli.sources import count_documents, find_documents
+
+    found = find_documents(files, "stdin")
+    with progress(as_json) as bar:
+        advance = bar("counted", sum(map(count_documents, found.files)))
+        estimated = estimate_all(graph, found, {"data": data}, config, advance)
+    result(estimated.as_json(), as_json, shown)
+
+
+@app.command()
+def query(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameters
+    question: Annotated[str, typer.Argument(help="The question.")],
+    graph: Graph = GRAPH,
+    mode: Annotated[str, typer.Option(help="How to look: local, vector, …")] = "local",
+    top_k: Annotated[int, typer.Option(help="How many passages.")] = 5,
+    after: Annotated[str, typer.Option(help="A token of a publish: wait until the graph holds it.")] = "",
+    as_of: Annotated[str, typer.Option(help="A date: what is known not to have held then is left out.")] = "",
+    explain: Annotated[bool, typer.Option("--explain", help="Say how the passages were found.")] = False,
+    generate: Annotated[bool, typer.Option(help="Write an answer, or show the passages only.")] = True,
+    url: Url = URL,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a question, and get an answer with its sources."""
+    from graphtide.services.cli.ask import ask
+
+    body: Json = {"question": question, "mode": mode, "top_k": top_k, "generate": generate, "explain": explain}
+    with _client(url) as client:
+        said: Json = ({"after": after} if after else {}) | ({"filters": {"as_of": as_of}} if as_of else {})
+        ask(client, graph, body | said, as_json)
+
+
+@app.command()
+def status(url: Url = URL, as_json: AsJson = False) -> None:
+    """Say whether a process is ready, what each of its parts does, what it waits for, and what to do about it.
+
+    A worker of a cluster answers at its metrics port: --url http://127.0.0.1:9464. Exits with 1 when it is not ready.
+    """
+    from graphtide.services.cli import render as show
+    from graphtide.services.cli.status import explained
+
+    with _client(url) as client:
+        body = client.readiness()
+    result({"url": url, **body, "explained": explained(body.get("parts") or {})}, as_json, show.standing)
+    if not body.get("ready"):
+        raise CommandError("the service is not ready; its parts above say why", FAILED)
+
+
+@app.command()
+def doctor(
+    config: Annotated[
+        Path | None, typer.Option(help="The service's file of settings.  [default: graphtide.toml]")
+    ] = None,
+    url: Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="Where the service is, if it runs.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Look for what is wrong, and say what cures it: settings, data folder, ports, endpoints, cluster, the service.
+
+    With the service's own settings, on its machine. Asks each endpoint once. Exits with 1 when something does not work.
+    """
+    from graphtide.services.cli import render as show
+    from graphtide.services.cli.commands.doctor import diagnose
+
+    body = diagnose(config, url, CONNECTION)
+    result(body, as_json, show.findings)
+    serious = sum(1 for each in body["findings"] if each["serious"])
+    if serious:
+        raise CommandError(f"{serious} of these keep something from working", FAILED)
+
+
+@app.command()
+def graphs(url: Url = URL, as_json: AsJson = False) -> None:
+    """List the graphs with their versions."""
+    from graphtide.services.cli import render as show
+
+    with _client(url) as client:
+        result(client.get("/v1/graphs"), as_json, show.graphs)
+
+
+@app.command()
+def stats(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
+    """Show what is in a graph, and how far it is behind."""
+    from graphtide.services.cli import render as show
+    from graphtide.services.cli.client import graph_path
+
+    with _client(url) as client:
+        result(client.get(f"{graph_path(graph)}/stats"), as_json, show.fields)
+
+
+@app.command()
+def document(doc_id: DocId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
+    """Show where a document stands, and what the graph has from it."""
+    from graphtide.services.cli import render as show
+    from graphtide.services.cli.client import document_path
+
+    with _client(url) as client:
+        result(client.get(document_path(graph, doc_id)), as_json, show.document)
+
+
+@app.command()
+def related(
+    doc_id: DocId,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, max=100, help="How many.")] = 10,
+    graph: Graph = GRAPH,
+    url: Url = URL,
+    as_json: AsJson = False,
+) -> None:
+    """Show the documents that go with one, and what they share."""
+    from graphtide.services.cli import render as show
+    from graphtide.services.cli.client import document_path
+
+    with _client(url) as client:
+        result(client.get(f"{document_path(graph, doc_id)}/related?count={count}"), as_json, show.related)
+
+
+@app.command()
+def delete(doc_id: DocId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
+    """Delete a document, and all that only it supports."""
+    from graphtide.services.cli import render as show
+    from graphtide.services.cli.client import document_path
+
+    with _client(url) as client:
+        result(client.delete(document_path(graph, doc_id)), as_json, show.fields)
+
+
+@app.command()
+def digest(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
+    """Print the canonical SHA-256 of a graph: equal for equal sets of documents, however they came."""
+    from graphtide.services.cli import render as show
+    from graphtide.services.cli.client import graph_path
+
+    with _client(url) as client:
+        result(client.get(f"{graph_path(graph)}/digest"), as_json, show.fields)
+
+
+@app.command()
+def verify(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
+    """Recount everything in a graph and say what differs. Exits with 5 when something does."""
+    from graphtide.services.cli import render as show
+    from graphtide.services.cli.client import graph_path
+
+    with _client(url, patient=True) as client, progress(as_json) as bar:
+        bar(f"Recounting graph {graph}", 0)
+        body = client.post(f"{graph_path(graph)}/verify")
+    result(body, as_json, show.fields)
+    if body["differences"]:
+        raise CommandError(f"{len(body['differences'])} differences; graphtide rebuild makes the graph anew", DIFFERS)
+
+
+@app.command()
+def rebuild(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
+    """Build a graph again from what its documents say, and put the result in its place."""
+    from graphtide.services.cli import render as show
+    from graphtide.services.cli.client import graph_path
+
+    with _client(url, patient=True) as client, progress(as_json) as bar:
+        bar(f"Building graph {graph} anew", 0)
+        body = client.post(f"{graph_path(graph)}/rebuild")
+    result(body, as_json, show.fields)
+    if not body["switched"]:
+        raise CommandError("the rebuilt graph did not take its place; the service's log says why", FAILED)
+
+
+@app.command()
+def export(
+    output: Annotated[str, typer.Option("--output", "-o", help="The file, or - for standard output.")],
+    graph: Graph = GRAPH,
+    file_format: Annotated[Format, typer.Option("--format", "-f", help="What to write.")] = Format.JSONL,
+    data: Annotated[Path | None, typer.Option(help="The data folder.  [default: graphtide-data]")] = None,
+    config: Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a graph to a file: Cypher for Neo4j and Memgraph, GraphML for Gephi and others, JSON lines for programs.
+
+    Read from the graph database if GRAPHTIDE_BOLT names one, else from the data folder, which a service may be using.
+    """
+    from graphtide.services.cli import render as show
+    from graphtide.services.cli.commands.export import Export, settings_of
+    from graphtide.services.cli.commands.export import export as write_export
+
+    with progress(as_json) as bar:
+        body = write_export(Export(graph, file_format, output), settings_of(data, config), bar)
+    if output != "-":
+        result(body, as_json, show.fields)
+
+
+@app.command()
+def worker(
+    role: Annotated[Role, typer.Argument(help="What the process does.")],
+    metrics_port: Annotated[int | None, typer.Option(help="The port for health and metrics.  [default: 9464]")] = None,
+    port: Annotated[int | None, typer.Option(help="gateway: the port for HTTP.  [default: 8080]")] = None,
+    grpc_port: Annotated[int | None, typer.Option(help="query: the port for gRPC.  [default: 50051]")] = None,
+    data: Annotated[Path | None, typer.Option(help="The folder for indexes.  [default: graphtide-data]")] = None,
+    config: Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run one process of a cluster: extract, consolidate, summarize, query (answers by gRPC), gateway (HTTP)."""
+    from graphtide.services.process.worker import work_until_stopped
+
+    given = {"metrics_port": metrics_port, "port": port, "grpc_port": grpc_port, "data": data}
+    work_until_stopped(role.value, given, config, as_json)
+
+
+def _client(url: str, patient: bool = False) -> Client:
+    """A client of the service; a patient one waits for work that grows with the graph."""
+    from graphtide.services.cli.client import Client
+
+    return Client(url, tell, timeout_s=3600.0 if patient else 60.0, connection=CONNECTION)

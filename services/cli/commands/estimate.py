@@ -1,0 +1,135 @@
+"""`graphtide estimate`: what publishing some files would cost, without a service and without a call.
+
+It reads the settings as the service does, and the data folder, if there is one, for what is remembered and for how long
+the model's answers were; a service may be at work on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from graphtide.graph.token_count import count_tokens
+from graphtide.infra.models.cache.extractions import MemoisedExtractor
+from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
+from graphtide.infra.models.openai.extractor import OpenAIExtractor
+from graphtide.infra.models.prompts.templates import Prompt
+from graphtide.infra.models.usage.accounting import Accounts, Price
+from graphtide.infra.models.usage.estimate import Estimate, Estimator, Reader
+from graphtide.infra.models.usage.expectations import Expectations
+from graphtide.infra.settings import Settings, SettingsError, load_settings
+from graphtide.infra.sqlite.folder_lock import DATABASE
+from graphtide.infra.sqlite.memo import ReadOnlyMemo
+from graphtide.infra.sqlite.usage import extracted_so_far
+from graphtide.services.api.schema.documents import document_of
+from graphtide.services.api.schema.limits import Limits
+from graphtide.services.cli import render as show
+from graphtide.services.cli.client import Json
+from graphtide.services.cli.exit_codes import USAGE, CommandError
+from graphtide.services.cli.sources import Found, Source, Unreadable
+from graphtide.services.cli.terminal import tell
+from graphtide.services.model_wiring import Plan, plan
+from graphtide.streams.errors import GraphtideError, Invalid
+from graphtide.streams.messages import DocumentMessage
+from graphtide.streams.usage import Payer, Spent, Stage, paid_by
+
+UNNAMED = "(no model is set)"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """The figures, and what they go by."""
+
+    estimate: Estimate
+    model: str
+    priced: bool
+    history: Spent
+
+    def as_json(self) -> Json:
+        one = self.estimate
+        basis = f"{self.history.calls} extractions in the data folder" if self.history.calls else "a guess"
+        body: Json = {"model": self.model, "documents": one.documents, "with_facts": one.brought}
+        body |= {"passages": one.passages, "calls": one.llm.calls, **self._amounts(one.llm)}
+        body |= {"embedding_tokens": one.embedding.prompt_tokens}
+        if self.priced:
+            body["cost"] = (one.llm + one.embedding).cost
+            body["embedding_cost"] = one.embedding.cost
+        saved: Json = {"calls": one.saved.calls, **self._amounts(one.saved)}
+        return body | {
+            "saved": saved | ({"cost": one.saved.cost} if self.priced else {}),
+            "answers_guessed_from": basis,
+        }
+
+    @staticmethod
+    def _amounts(spent: Spent) -> Json:
+        return {"prompt_tokens": spent.prompt_tokens, "completion_tokens": spent.completion_tokens}
+
+
+def estimate_all(
+    graph: str, found: Found, given: Json, config: Path | None, advance: Callable[[int], None]
+) -> Estimated:
+    """The estimate for all documents that were found. Raises CommandError for wrong settings."""
+    try:
+        settings = load_settings(given, config)
+        chosen = plan(settings)
+    except (SettingsError, GraphtideError) as error:
+        raise CommandError(str(error), USAGE) from error
+    documents = _documents(graph, found, settings, advance)
+    return asyncio.run(_estimate(chosen, chosen.extraction.of(graph), documents))
+
+
+async def _estimate(chosen: Plan, prompt: Prompt, documents: Iterator[DocumentMessage]) -> Estimated:
+    settings, database = chosen.settings, chosen.settings.data / DATABASE
+    model = settings.llm_model or UNNAMED
+    prices = {"language": chosen.rules.prices.get(settings.llm_model, Price())}
+    prices["embedding"] = chosen.rules.prices.get(settings.embedding_model, Price())
+    expected, history = Expectations(settings.llm_max_output_tokens), extracted_so_far(database)
+    material = max(0, history.prompt_tokens - history.calls * count_tokens(prompt.text))
+    expected.learn(Stage.EXTRACT, material, history.completion_tokens, history.calls)
+    async with AsyncExitStack() as stack:
+        # The client is made for the names that the memo goes by; it is asked nothing.
+        chat = OpenAIChat(ChatEndpoint(settings.llm_base_url or "http://127.0.0.1:9/v1", model), Accounts())
+        stack.push_async_callback(chat.close)
+        asked = OpenAIExtractor(chat, None, prompt, glean=settings.llm_gleaning)
+        with closing(ReadOnlyMemo(database, "extraction_memo")) as memo:
+            reader = Reader(chosen.chunker(), asked, MemoisedExtractor(asked, memo))
+            estimator = Estimator(reader, expected, prices)
+            for document in documents:
+                with paid_by(Payer(document.graph)):
+                    await estimator.add(document)
+    return Estimated(estimator.result(), model, bool(chosen.rules.prices), history)
+
+
+def _documents(
+    graph: str, found: Found, settings: Settings, advance: Callable[[int], None]
+) -> Iterator[DocumentMessage]:
+    for one in found.read():
+        advance(1)
+        document = _read(graph, one, settings)
+        if document is not None:
+            yield document
+
+
+def _read(graph: str, one: Source | Unreadable, settings: Settings) -> DocumentMessage | None:
+    if isinstance(one, Unreadable):
+        tell(f"graphtide: {one.name}: {one.reason}")
+        return None
+    try:
+        return document_of(graph, json.loads(one.line), Limits.of(settings))
+    except Invalid as error:
+        tell(f"graphtide: {one.name}: {error}")
+        return None
+
+
+def shown(console: Console, body: Json) -> None:
+    """As a table, with what is saved in words."""
+    saved = body["saved"]
+    words = f"{saved['calls']} calls, {saved['prompt_tokens'] + saved['completion_tokens']} tokens"
+    words += f", cost {saved['cost']:.4f}" if "cost" in saved else ""
+    show.fields(console, {**body, "saved": words})

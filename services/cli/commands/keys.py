@@ -1,0 +1,85 @@
+"""The commands `graphtide keys create|list|revoke`: their options."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphtide.services.access.keys import GRAPH_PATTERN, KEY_NAME
+from graphtide.services.access.policy import Action
+from graphtide.services.cli.exit_codes import USAGE, CommandError
+from graphtide.services.cli.terminal import result, tell
+
+app = typer.Typer(no_args_is_help=True, help="Make, list and revoke API keys: in their file, without the service.")
+
+File = Annotated[
+    Path | None,
+    typer.Option("--file", envvar="GRAPHTIDE_API_KEYS_FILE", help="The file of keys; the service reads the same."),
+]
+Name = Annotated[str, typer.Argument(help="The key's name, for the log and for revoking it.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+@app.command()
+def create(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameters
+    name: Name,
+    file: File = None,
+    graph: Annotated[list[str] | None, typer.Option(help="A graph, * and ? allowed; may be repeated.")] = None,
+    action: Annotated[list[Action] | None, typer.Option(help="What it may do; may be repeated.")] = None,
+    expires_days: Annotated[float | None, typer.Option(min=0, max=36500, help="Days until it expires.")] = None,
+    requests_per_second: Annotated[float, typer.Option(min=0, help="Its limit; 0: the setting's.")] = 0.0,
+    max_body_bytes: Annotated[int, typer.Option(min=0, help="Its largest body; 0: the setting's.")] = 0,
+    max_documents: Annotated[int, typer.Option(min=0, help="Most documents in its graphs together; 0: any.")] = 0,
+    max_bytes: Annotated[int, typer.Option(min=0, help="Most bytes of text in its graphs together; 0: any.")] = 0,
+    max_graphs: Annotated[int, typer.Option(min=0, help="Most graphs with documents among its own; 0: any.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key and print it, this once. Without --action it may read; --graph must be said."""
+    from graphtide.services.cli import key_editor as keys
+    from graphtide.services.cli import render as show
+
+    if not KEY_NAME.fullmatch(name):
+        raise CommandError(f"{name!r} is not a key's name; use 1 to 64 of A-Z a-z 0-9 _ . @ -", USAGE)
+    wrong = [each for each in graph or () if not GRAPH_PATTERN.fullmatch(each)]
+    if wrong or not graph:
+        raise CommandError("say which graphs: --graph NAME, or a pattern such as --graph 'team-*'", USAGE)
+    actions = tuple(each.value for each in action or (Action.READ,))
+    wanted = keys.Wanted(name, tuple(graph), actions, expires_days, requests_per_second, max_body_bytes)
+    wanted = replace(wanted, max_documents=max_documents, max_bytes=max_bytes, max_graphs=max_graphs)
+    made = keys.create(_file(file), wanted)
+    result(made, as_json, show.fields)
+    tell("This is the only time the key is shown. It is given in GRAPHTIDE_API_KEY, or as Authorization: Bearer …")
+
+
+@app.command("list")
+def list_keys(file: File = None, as_json: AsJson = False) -> None:
+    """List the keys of the file."""
+    from graphtide.services.cli import key_editor as keys
+    from graphtide.services.cli import render as show
+
+    result(keys.listed(_file(file)), as_json, show.keys)
+
+
+@app.command()
+def revoke(name: Name, file: File = None, as_json: AsJson = False) -> None:
+    """Take a key out of the file: it stops working at once."""
+    from graphtide.services.cli import key_editor as keys
+    from graphtide.services.cli import render as show
+
+    result(keys.revoke(_file(file), name), as_json, show.fields)
+
+
+def _file(given: Path | None) -> Path:
+    """The file that was named, or the one of the settings."""
+    from graphtide.infra.settings import SettingsError, load_settings
+
+    try:
+        chosen = str(given or "") or load_settings().api_keys_file
+    except SettingsError as error:
+        raise CommandError(str(error), USAGE) from error
+    if not chosen:
+        raise CommandError("name the file of keys: --file keys.toml, or GRAPHTIDE_API_KEYS_FILE", USAGE)
+    return Path(chosen)

@@ -1,0 +1,180 @@
+"""What people see of the answers: text, tables, citations. With --json none of this runs.
+
+Everything that came from documents is printed as text, never read as markup.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from graphtide.services.cli.client import Json
+
+_SHOWN_CHARS = 280
+_SHOWN_ITEMS = 5
+
+
+def answer(console: Console, body: Json, with_text: bool) -> None:
+    """An answer with its citations, the passages when it cites none, and the trace if there is one."""
+    if with_text and body["answer"]:
+        console.print(Text(body["answer"]), soft_wrap=not console.is_terminal)
+    _sources(console, body)
+    usage = body["usage"]
+    tokens = usage["prompt_tokens"] + usage["completion_tokens"]
+    said = f"\nmode {body['mode']}, version {body['version']}, {usage['llm_calls']} model calls, {tokens} tokens"
+    said += f", cost {usage['cost']:.6f}" if "cost" in usage else ""
+    console.print(Text(said, "dim"))
+    for step in body.get("trace") or ():
+        _step(console, step)
+
+
+def _sources(console: Console, body: Json) -> None:
+    """The cited passages, or all; a number is a passage's place among all, as it is in the answer."""
+    if not body["passages"]:
+        console.print(Text("No passage fits the question.", "yellow"))
+    elif body["answer"] and not body["citations"]:
+        console.print(Text("\nThe passages nearest to the question:", "dim"))
+    cited = {each["chunk_id"] for each in body["citations"]}
+    for number, each in enumerate(body["passages"], start=1):
+        if cited and each["chunk_id"] not in cited:
+            continue
+        score = "" if cited else f"  {each['score']:.3f}"
+        console.print(Text.assemble((f"\n[{number}] ", "bold cyan"), (each["doc_id"], "bold"), (score, "dim")))
+        console.print(Padding(Text(_short(each["text"]), "dim"), (0, 0, 0, 4)))
+
+
+def _step(console: Console, step: Json) -> None:
+    """One step of a trace: what was done, and the best of what it found."""
+    plain = {name: value for name, value in step.items() if name != "items"}
+    console.print(Text("· " + ": ".join(map(_one_line, plain.values())), "dim"))
+    for item in (step.get("items") or ())[:_SHOWN_ITEMS]:
+        name, score = item.get("name") or item.get("id") or _one_line(item), item.get("score")
+        console.print(Text(f"    {score:8.3f}  {name}" if isinstance(score, float) else f"    {name}", "dim"))
+
+
+def published(console: Console, body: Json) -> None:
+    """What became of a publish."""
+    states = f", {_one_line(body['states'])}" if "states" in body else ""
+    console.print(f"{body['accepted']} accepted, {len(body['rejected'])} not{states}")
+    if body["token"]:
+        console.print(Text(f"token {body['token']}", "dim"))
+
+
+def fields(console: Console, body: Json) -> None:
+    """A table of names and values; nested values are one line each."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in body.items():
+        if value in ("", None, {}, []):
+            continue
+        table.add_row(Text(name), Text(_short(_one_line(value), 2000)))
+    console.print(table)
+
+
+def standing(console: Console, body: Json) -> None:
+    """How a process is: in a sentence, then part by part."""
+    from graphtide.services.cli.status import outlook
+
+    ready = bool(body.get("ready"))
+    told = outlook(ready, body.get("parts") or {})
+    console.print(Text.assemble(f"{body['url']}: ", (told, "bold green" if ready else "bold red")), soft_wrap=True)
+    table = Table("part", "what it does", "how it is", "what to do", box=None, pad_edge=False)
+    for row in body["explained"]:
+        style = "yellow" if row["do"] else ""
+        table.add_row(Text(row["part"], "bold"), Text(row["does"], "dim"), Text(row["says"], style), Text(row["do"]))
+    console.print(table)
+
+
+def document(console: Console, body: Json) -> None:
+    """Where a document stands, and its facts."""
+    fields(console, {name: value for name, value in body.items() if name != "facts"})
+    for fact in body["facts"]:
+        console.print(Text(f"  {fact['subject']} — {fact['predicate']} — {fact['object']}"))
+
+
+def related(console: Console, body: Json) -> None:
+    """The documents that go with one, and what they share."""
+    table = Table("score", "document", "title", "both mention", box=None, pad_edge=False)
+    for each in body["documents"]:
+        table.add_row(f"{each['score']:.2f}", *map(Text, (each["doc_id"], each["title"], ", ".join(each["entities"]))))
+    console.print(table if body["documents"] else Text("No other document is near it."))
+
+
+def graphs(console: Console, body: Json) -> None:
+    """The graphs and their versions."""
+    table = Table("graph", "version", box=None, pad_edge=False)
+    for each in body["graphs"]:
+        table.add_row(Text(each["graph"]), str(each["version"]))
+    console.print(table if body["graphs"] else Text("There is no graph yet; publish a document to make one."))
+
+
+def keys(console: Console, body: Json) -> None:
+    """The API keys, and what each may do."""
+    table = Table("name", "graphs", "actions", "expires", "limits", box=None, pad_edge=False)
+    for each in body["keys"]:
+        limits = [f"{each[name]:g} {name}" for name in ("requests_per_second", "max_body_bytes") if name in each]
+        shown = (each["name"], ", ".join(each["graphs"]), ", ".join(each["actions"]), each.get("expires", "never"))
+        table.add_row(*map(Text, (*shown, ", ".join(limits))))
+    console.print(table)
+
+
+def findings(console: Console, body: Json) -> None:
+    """What the doctor found: what, why, and the cure; the serious first."""
+    for each in sorted(body["findings"], key=lambda one: not one["serious"]):
+        mark = ("✗ ", "bold red") if each["serious"] else ("· ", "yellow")
+        console.print(Text.assemble(mark, (f"{each['about']}: ", "bold"), each["what"]), soft_wrap=True)
+        console.print(Text(f"    {each['why']}", "dim"), soft_wrap=True)
+        console.print(Text(f"    → {each['cure']}"), soft_wrap=True)
+    if not body["findings"]:
+        console.print(Text("Nothing is wrong."))
+    console.print(Text(f"looked at: {', '.join(body['looked_at'])}", "dim"), soft_wrap=True)
+
+
+def topics(console: Console, body: Json) -> None:
+    """The topics, and below the table what was done, is to do, or must be done by hand."""
+    table = Table("topic", "partitions", "replicas", box=None, pad_edge=False)
+    for each in body["topics"]:
+        table.add_row(
+            Text(each["topic"]), str(each["partitions"]) if each["partitions"] else "-", str(each["replicas"])
+        )
+    console.print(table)
+    for each in body["topics"]:
+        for said, what in (("done", "done"), ("to_do", "to do"), ("by_hand", "by hand")):
+            for line in each.get(said, ()):
+                console.print(Text(f"{each['topic']}: {what}: {line}"), soft_wrap=True)
+
+
+def letters(console: Console, body: Json) -> None:
+    """Dead letters, one a line, and how to see the next page."""
+    table = Table("id", "document", "stage", "buried", "bytes", "settled", "reason", box=None, pad_edge=False)
+    for each in body["letters"]:
+        shown = (each["id"], each["doc_id"], each["stage"], each["buried_at"], str(each["size_bytes"]))
+        table.add_row(*(Text(_short(one, 80)) for one in (*shown, each["settled"], each["reason"])))
+    console.print(table if body["letters"] else Text("There are no dead letters."))
+    if body["next"]:
+        console.print(Text(f"There are more: --after {body['next']}", "dim"))
+
+
+def letter(console: Console, body: Json) -> None:
+    """A dead letter; what it holds comes last, as text with what is not printable escaped."""
+    fields(console, {name: value for name, value in body.items() if name not in ("text", "original")})
+    if body["text"]:
+        console.print(Text(f"\n{body['text']}"), soft_wrap=True)
+
+
+def _one_line(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_one_line(inner)}" for name, inner in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(_one_line, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _short(text: str, limit: int = _SHOWN_CHARS) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,0 +1,120 @@
+"""The way to the query replicas: a channel, made anew when the files it is secured by change.
+
+Not the calls: `remote.py`. The invariants: what was begun on a channel ends on it; files that cannot be used change
+nothing, and the log says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import grpc
+import grpc.aio
+
+from graphtide.infra.settings import Settings
+from graphtide.services.access.reloading import Watched, read_bytes
+from graphtide.streams.errors import Broken
+
+SERVICE = "graphtide.v1.Graphtide"
+LEAVE_S = 3600.0
+"""For the longest call that may be under way on a channel that another has taken the place of."""
+_CONFIG = {
+    "loadBalancingConfig": [{"round_robin": {}}],
+    "healthCheckConfig": {"serviceName": SERVICE},
+    "methodConfig": [
+        {
+            "name": [{"service": SERVICE}],
+            "retryPolicy": {
+                "maxAttempts": 4,
+                "initialBackoff": "0.1s",
+                "maxBackoff": "1s",
+                "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }
+    ],
+}
+"""The channel watches each replica's health and calls only those that are ready. A replica that goes away under a call,
+or is starting, is no error of the call's: another one is asked. What else a
+replica itself says (`grpc-retry-pushback-ms`) is not tried again here."""
+_OPTIONS = (
+    ("grpc.service_config", json.dumps(_CONFIG)),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.dns_min_time_between_resolutions_ms", 1000),
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+)
+
+
+class Way:
+    """Made by `way`; `channel` is the one to make the next call on."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._address = settings.query
+        files = _files(settings)
+        self._watched = Watched(files, lambda: _credentials(*files)) if files else None
+        self._credentials = self._watched.value() if self._watched else None
+        self._channel = self._open()
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    def channel(self) -> grpc.aio.Channel:
+        """Cost: a look at the files' times."""
+        newest = self._watched.value() if self._watched else None
+        if newest is not self._credentials:
+            old, self._credentials = self._channel, newest
+            self._channel = self._open()
+            leaving = asyncio.create_task(old.close(LEAVE_S))
+            self._leaving.add(leaving)
+            leaving.add_done_callback(self._leaving.discard)
+        return self._channel
+
+    async def close(self) -> None:
+        """Break off what is under way."""
+        for leaving in list(self._leaving):
+            leaving.cancel()
+        await asyncio.gather(*self._leaving, return_exceptions=True)
+        await self._channel.close()
+
+    def _open(self) -> grpc.aio.Channel:
+        if self._credentials is None:
+            return grpc.aio.insecure_channel(self._address, options=_OPTIONS)
+        return grpc.aio.secure_channel(self._address, self._credentials, options=_OPTIONS)
+
+
+@asynccontextmanager
+async def way(settings: Settings) -> AsyncIterator[Way]:
+    """To the address in the settings, by TLS where they name the certificate that those of the replicas are signed by;
+    this process shows its own, if it has one. Raises Broken for files that cannot be used.
+    """
+    one = Way(settings)
+    try:
+        yield one
+    finally:
+        await one.close()
+
+
+def _files(settings: Settings) -> tuple[Path, ...]:
+    """The authority, and this process's certificate and key."""
+    if not settings.query_ca_file:
+        return ()
+    own = (settings.tls_cert_file, settings.tls_key_file)
+    return tuple(map(Path, (settings.query_ca_file, *(own if all(own) else ()))))
+
+
+def _credentials(authority: Path, certificate: Path | None = None, key: Path | None = None) -> grpc.ChannelCredentials:
+    read = [read_bytes(file) if file else None for file in (authority, key, certificate)]
+    try:
+        context = ssl.create_default_context(cafile=authority)
+        if certificate and key:
+            context.load_cert_chain(certificate, key)
+    except OSError as error:
+        said = error.strerror or getattr(error, "reason", None) or type(error).__name__
+        named = ", ".join(str(file) for file in (authority, certificate, key) if file)
+        raise Broken(f"TLS to the query replicas cannot be set up from {named}: {said}") from None
+    return grpc.ssl_channel_credentials(*read)

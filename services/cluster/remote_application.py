@@ -1,0 +1,229 @@
+"""The application of a process that has no graph: every call goes to a query replica, by gRPC.
+
+It judges nothing: requests have been judged by whoever took them, and are judged again by the replica, on behalf of the
+same caller. The invariants: an error comes back as the class that the replica raised; a document is accepted when a
+replica said so, and a batch in one step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from graphtide.infra.settings import Settings
+from graphtide.services.access.credentials import forwarded_metadata
+from graphtide.services.api.grpc.conversion import question_message
+from graphtide.services.api.grpc.decoding import answer_of, value_of
+from graphtide.services.api.grpc.errors import ERROR_KEY, RETRY_KEY
+from graphtide.services.api.schema import graphtide_pb2 as pb
+from graphtide.services.api.schema import graphtide_pb2_grpc
+from graphtide.services.api.schema.errors import error_of
+from graphtide.services.application import (
+    Answer,
+    Ask,
+    CommunityReport,
+    Digest,
+    DocumentStatus,
+    EntityStatus,
+    GraphStats,
+    Health,
+    LetterList,
+    LetterQuery,
+    LetterStatus,
+    Piece,
+    Purged,
+    Rebuilt,
+    Receipt,
+    RelatedDocuments,
+    Verification,
+)
+from graphtide.services.cluster.channel import SERVICE, way
+from graphtide.services.health import Dependency, with_dependencies
+from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Overloaded, Retryable
+from graphtide.streams.messages import DocumentMessage
+from graphtide.streams.tracing import carried
+
+T = TypeVar("T")
+PATIENCE_S = 60.0
+LONG_S = 3600.0
+"""For what grows with the graph: verifying and rebuilding."""
+HEALTH_S = 1.5
+"""Nearer than the patience of whoever asks how this process is."""
+SAID_CHARS = 300
+MARGIN_S = 2.0
+"""Of a stream the replica keeps the deadline, piece by piece; this is for the way there and back."""
+
+
+class RemoteApplication:
+    """See `graphtide.services.application.Application`, which says what each method promises."""
+
+    def __init__(self, channel: Callable[[], grpc.aio.Channel]) -> None:
+        self._newest = channel
+        self._use(channel())
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: Settings) -> AsyncIterator[RemoteApplication]:
+        """The application at the address in the settings, until the block ends. Nothing is asked yet."""
+        async with way(settings) as found:
+            yield cls(found.channel)
+
+    @property
+    def _stub(self) -> graphtide_pb2_grpc.GraphtideStub:
+        channel = self._newest()
+        if channel is not self._channel:
+            self._use(channel)
+        return self._calls
+
+    def _use(self, channel: grpc.aio.Channel) -> None:
+        self._channel = channel
+        self._calls = graphtide_pb2_grpc.GraphtideStub(channel)  # type: ignore[no-untyped-call]
+
+    # -- documents -----------------------------------------------------------------------------------------------------
+
+    async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:
+        records = (pb.DocumentRecord(graph=one.graph, id=one.doc_id, document=one.encode()) for one in documents)
+        receipt = await _told(self._stub.PublishAll, records)
+        return Receipt(receipt.token, len(documents))
+
+    async def delete(self, graph: str, doc_id: str) -> Receipt:
+        receipt = await _told(self._stub.Delete, pb.DocumentRef(graph=graph, id=doc_id))
+        return Receipt(receipt.token, 1)
+
+    async def document(self, graph: str, doc_id: str) -> DocumentStatus:
+        return value_of(DocumentStatus, await _told(self._stub.GetDocument, pb.DocumentRef(graph=graph, id=doc_id)))
+
+    async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
+        request = pb.RelatedRequest(graph=graph, id=doc_id, count=count)
+        return value_of(RelatedDocuments, await _told(self._stub.RelatedDocuments, request))
+
+    # -- questions -----------------------------------------------------------------------------------------------------
+
+    async def query(self, graph: str, ask: Ask) -> Answer:
+        answer = await _told(self._stub.Query, question_message(graph, ask), ask.timeout_s)
+        return answer_of(answer, ask.explain)
+
+    async def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
+        call = self._stub.QueryStream(question_message(graph, ask), metadata=_metadata())
+        try:
+            while (event := await _within(call.read(), ask.timeout_s + MARGIN_S)) is not grpc.aio.EOF:
+                kind = event.WhichOneof("event")
+                yield Piece(event.token) if kind == "token" else answer_of(getattr(event, kind), ask.explain)
+        except grpc.aio.AioRpcError as error:
+            raise _ours(error) from error
+        finally:
+            call.cancel()
+
+    # -- the graph as a whole ------------------------------------------------------------------------------------------
+
+    async def graphs(self) -> Mapping[str, int]:
+        listed = await _told(self._stub.ListGraphs, pb.ListGraphsRequest())
+        return {one.graph: one.version for one in listed.graphs}
+
+    async def stats(self, graph: str) -> GraphStats:
+        return value_of(GraphStats, await _told(self._stub.Stats, pb.GraphRef(graph=graph)))
+
+    async def entity(self, graph: str, entity_id: str) -> EntityStatus:
+        return value_of(EntityStatus, await _told(self._stub.GetEntity, pb.EntityRef(graph=graph, id=entity_id)))
+
+    async def reports(self, graph: str) -> Sequence[CommunityReport]:
+        listed = await _told(self._stub.Reports, pb.GraphRef(graph=graph))
+        return [value_of(CommunityReport, one) for one in listed.reports]
+
+    async def digest(self, graph: str) -> Digest:
+        return value_of(Digest, await _told(self._stub.Digest, pb.GraphRef(graph=graph)))
+
+    async def verify(self, graph: str) -> Verification:
+        return value_of(Verification, await _told(self._stub.Verify, pb.GraphRef(graph=graph), LONG_S))
+
+    async def rebuild(self, graph: str) -> Rebuilt:
+        return value_of(Rebuilt, await _told(self._stub.Rebuild, pb.GraphRef(graph=graph), LONG_S))
+
+    async def purge(self) -> Purged:
+        return value_of(Purged, await _told(self._stub.Purge, pb.PurgeRequest(), LONG_S))
+
+    # -- dead letters --------------------------------------------------------------------------------------------------
+
+    async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
+        asked = pb.DeadLetterQuery(graph=graph, after=query.after, limit=query.limit, settled=query.settled)
+        return value_of(LetterList, await _told(self._stub.ListDeadLetters, asked))
+
+    async def dead_letter(self, graph: str, letter_id: str) -> LetterStatus:
+        ref = pb.DeadLetterRef(graph=graph, id=letter_id)
+        return value_of(LetterStatus, await _told(self._stub.GetDeadLetter, ref))
+
+    async def retry_letter(self, graph: str, letter_id: str, correction: DocumentMessage | None = None) -> Receipt:
+        document = _body(correction) if correction else None
+        asked = pb.RetryRequest(graph=graph, id=letter_id, document=document)
+        return Receipt((await _told(self._stub.RetryDeadLetter, asked)).token, 1)
+
+    async def drop_letter(self, graph: str, letter_id: str) -> LetterStatus:
+        ref = pb.DeadLetterRef(graph=graph, id=letter_id)
+        return value_of(LetterStatus, await _told(self._stub.DropDeadLetter, ref))
+
+    async def health(self) -> Health:
+        """Ready when a query replica is."""
+        return await with_dependencies(Health(True, {}), [Dependency("query", self._trouble)])
+
+    async def _trouble(self) -> str:
+        asked = health_pb2.HealthCheckRequest(service=SERVICE)
+        try:
+            health = health_pb2_grpc.HealthStub(self._newest())
+            response = await health.Check(asked, timeout=HEALTH_S, metadata=forwarded_metadata())
+        except grpc.aio.AioRpcError as error:
+            said = " ".join((error.details() or "").split())[:SAID_CHARS]
+            return f"no replica answers ({error.code().name}{': ' if said else ''}{said})"
+        ready = response.status == health_pb2.HealthCheckResponse.SERVING
+        return "" if ready else "the replica that was asked is not ready"
+
+
+def _body(document: DocumentMessage) -> bytes:
+    """The document as the body of a PUT: its record, but for what only records have."""
+    record = json.loads(document.encode())
+    del record["schema"]
+    return json.dumps(record).encode()
+
+
+async def _within(waiting: Awaitable[T], timeout_s: float) -> T:
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await waiting
+    except TimeoutError as error:
+        raise DeadlineExceeded("the query replica did not answer in time") from error
+
+
+def _metadata() -> tuple[tuple[str, str], ...]:
+    """On whose behalf, and of which trace."""
+    return (*forwarded_metadata(), *((name, value.decode()) for name, value in carried()))
+
+
+async def _told(call: Callable[..., Awaitable[T]], request: object, timeout_s: float = PATIENCE_S) -> T:
+    """The call's answer, asked on behalf of whoever is being served. Raises what the replica raised."""
+    try:
+        return await call(request, timeout=timeout_s, metadata=_metadata())
+    except grpc.aio.AioRpcError as error:
+        raise _ours(error) from error
+
+
+def _ours(error: grpc.aio.AioRpcError) -> GraphtideError:
+    """The error that the replica raised, or what it means that it could not say one."""
+    trailing = dict(error.trailing_metadata() or ())
+    said = trailing.get(ERROR_KEY)
+    if isinstance(said, bytes):
+        wait = trailing.get(RETRY_KEY)
+        return error_of(said, float(wait) if wait else None)
+    code = error.code()
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return DeadlineExceeded("the query replica did not answer in time")
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        return Overloaded("the query replica is busy")
+    if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
+        return Retryable("no query replica answers", 2.0)
+    return GraphtideError(f"a query replica failed: {code.name}")

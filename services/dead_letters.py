@@ -1,0 +1,76 @@
+"""Dead letters as the application answers them: `streams/dead_letters/queue.py` in the application's types.
+
+Not the desk itself. The invariant: the bytes of a letter leave here escaped, or in base64, never as they came.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+from graphtide.services.api.schema.envelope import NO_GRAPH
+from graphtide.services.application import LetterList, LetterQuery, LetterStatus, Receipt
+from graphtide.streams.dead_letters import queue as letter_desk
+from graphtide.streams.dead_letters.queue import Buried
+from graphtide.streams.follow.progress import token
+from graphtide.streams.messages import DocumentMessage
+from graphtide.streams.ports import Log, Position, Record
+
+SHOWN_BYTES = 4096
+"""Of the original, in `text`."""
+
+Accept = Callable[[Record], Awaitable[Position]]
+
+
+async def listed(log: Log, graph: str, query: LetterQuery) -> LetterList:
+    """See Application.dead_letters. Cost: all of the topic."""
+    page = await letter_desk.page(log, _named(graph), query.after, query.limit, settled=query.settled)
+    return LetterList(tuple(_status(one) for one in page.letters), page.next)
+
+
+async def shown(log: Log, graph: str, letter_id: str) -> LetterStatus:
+    """See Application.dead_letter."""
+    return _status(await letter_desk.letter(log, _named(graph), letter_id), whole=True)
+
+
+async def retried(
+    log: Log, graph: str, letter_id: str, accept: Accept, correction: DocumentMessage | None = None
+) -> Receipt:
+    """See Application.retry_letter."""
+    return Receipt(token([await letter_desk.retry(log, _named(graph), letter_id, accept, correction)]), 1)
+
+
+async def dropped(log: Log, graph: str, letter_id: str) -> LetterStatus:
+    """See Application.drop_letter."""
+    await letter_desk.drop(log, _named(graph), letter_id)
+    return await shown(log, graph, letter_id)
+
+
+def _named(graph: str) -> str:
+    return "" if graph == NO_GRAPH else graph
+
+
+def _status(one: Buried, whole: bool = False) -> LetterStatus:
+    letter = one.letter
+    return LetterStatus(
+        one.id,
+        letter.graph,
+        _printable(letter.doc_id),
+        letter.revision,
+        letter.stage,
+        letter.reason,
+        letter.attempts,
+        datetime.fromtimestamp(one.buried_ms / 1000, UTC).isoformat(timespec="milliseconds"),
+        one.settled,
+        one.size_bytes,
+        _printable(letter.original[:SHOWN_BYTES].decode(errors="backslashreplace")) if whole else "",
+        base64.b64encode(letter.original).decode() if whole else "",
+    )
+
+
+def _printable(text: str) -> str:
+    """The text with control characters and lone surrogates escaped; a terminal shows it, and does nothing else."""
+    return "".join(
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode("ascii") for char in text
+    )

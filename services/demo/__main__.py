@@ -1,0 +1,164 @@
+"""What `make run` shows: the service started, a small world streamed in, questions asked, the world corrected, and
+the same questions again; then the service stays up.
+
+It is a client of the service it starts: everything goes over HTTP, as it would for anyone else. Each start streams the
+sample again, which costs next to nothing when the graph holds it already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.text import Text
+
+from graphtide.infra.settings import SettingsError, load_settings
+from graphtide.services.cli.client import Client, document_path, graph_path
+from graphtide.services.cli.exit_codes import CommandError
+from graphtide.services.cli.terminal import tell
+from graphtide.services.demo.sample import SampleDocument, first_editions, later_changes, questions
+
+GRAPH = "kittiwake"
+
+
+def main() -> int:
+    """Run the demonstration until Ctrl-C. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="make run", description=__doc__)
+    for option in ("--port", "--grpc-port", "--data"):
+        parser.add_argument(option, help="as in graphtide serve; without it, the settings say")
+    parser.add_argument("--leave", action="store_true", help="stop after the last answer instead of staying up")
+    chosen = parser.parse_args()
+    console = Console()
+    try:
+        data = load_settings({"data": chosen.data}).data
+    except SettingsError as error:
+        console.print(Text(str(error), "red"))
+        return 2
+    process = _start(chosen, data)
+    for each in (signal.SIGTERM, signal.SIGHUP):  # like Ctrl-C: the service must not outlive its demonstration
+        signal.signal(each, signal.default_int_handler)
+    try:
+        return _show(console, process, data, leave=chosen.leave)
+    except KeyboardInterrupt:
+        console.print("\nStopping …")
+        return 0
+    finally:
+        _end(process)
+
+
+def _start(chosen: argparse.Namespace, data: Path) -> subprocess.Popen[str]:
+    """The service, out of the terminal's reach: Ctrl-C comes to it once, from here."""
+    command = [sys.executable, "-m", "graphtide.services.cli", "serve", "--json"]
+    for option, value in (("--port", chosen.port), ("--grpc-port", chosen.grpc_port), ("--data", chosen.data)):
+        command += [option, value] if value is not None else []
+    # S603: the command is this project's own, and the arguments are not read by a shell
+    return subprocess.Popen(  # noqa: S603
+        command, stdout=subprocess.PIPE, stderr=_log(data), text=True, process_group=0
+    )
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Let the service end in order; a second Ctrl-C does not wait for that."""
+    process.terminate()
+    try:
+        process.wait()
+    except KeyboardInterrupt:
+        process.kill()
+        process.wait()
+
+
+def _log(data: Path) -> int:
+    """The service's log, beside its data: the terminal is for the answers."""
+    data.mkdir(parents=True, exist_ok=True)
+    return os.open(data / "graphtide.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+
+def _show(console: Console, process: subprocess.Popen[str], data: Path, *, leave: bool) -> int:
+    line = process.stdout.readline() if process.stdout else ""
+    if not line:
+        last = (data / "graphtide.log").read_text().strip().splitlines()[-1:]
+        console.print(Text(f"The service did not start: {''.join(last)}", "red"))
+        console.print("Ports and folder can be set, as in GRAPHTIDE_PORT=8090 GRAPHTIDE_GRPC_PORT=50052 make run")
+        return 1
+    urls = json.loads(line)
+    try:
+        with Client(urls["http"], tell) as client:
+            _tell_the_story(console, client)
+            console.print(_where(urls, client, data))
+    except CommandError as error:
+        console.print(Text(str(error), "red"))
+        return 1
+    if leave:
+        return 0
+    code = process.wait()
+    console.print(Text(f"The service ended with {code}; {data / 'graphtide.log'} says why", "red"))
+    return 1
+
+
+def _tell_the_story(console: Console, client: Client) -> None:
+    first, later = first_editions(), later_changes()
+    _ask(console, client, _stream(console, client, first, "Streaming the sample in"))
+    console.print()
+    _ask(console, client, _stream(console, client, later, "Streaming corrections and one withdrawal"))
+
+
+def _stream(console: Console, client: Client, lines: Sequence[SampleDocument], what: str) -> str:
+    """Publish one document at a time; returns the token that says "after all of these"."""
+    token = ""
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(what, total=len(lines))
+        for one in lines:
+            token = _send(client, one) or token
+            progress.advance(task)
+    return token
+
+
+def _send(client: Client, one: SampleDocument) -> str:
+    if one.delete:
+        return str(client.delete(document_path(GRAPH, one.id))["token"])
+    body = {"id": one.id, "title": one.title, "text": one.text, "source": one.source, "occurred_at": one.occurred_at}
+    return str(client.publish(GRAPH, json.dumps(body).encode() + b"\n")["token"])
+
+
+def _ask(console: Console, client: Client, after: str) -> None:
+    for one in questions():
+        body = client.post(f"{graph_path(GRAPH)}/query", {"question": one.question, "after": after})
+        console.print(Text.assemble(("\n? ", "bold cyan"), (one.question, "bold")))
+        console.print(Padding(Text(body["answer"]), (0, 0, 0, 2)))
+        for number, passage in enumerate(body["passages"], start=1):
+            if f"[{number}]" in body["answer"]:
+                console.print(Text(f"  [{number}] {passage['doc_id']}", "dim"))
+
+
+def _where(urls: dict[str, str], client: Client, data: Path) -> Text:
+    counts = client.get(f"{graph_path(GRAPH)}/stats")["counts"]
+    said = ", ".join(f"{counts[name]} {name}" for name in ("documents", "entities", "relations", "edges"))
+    return Text.assemble(
+        ("\nGraphtide is running. ", "bold green"),
+        f"Graph {GRAPH}: {said}.\n\n",
+        f"  API      {urls['docs']}\n",
+        f"  stats    {urls['http']}{graph_path(GRAPH)}/stats\n",
+        f"  metrics  {urls['metrics']}\n",
+        f"  gRPC     {urls['grpc']}\n",
+        f"  log      {data / 'graphtide.log'}\n\n",
+        "Ask something yourself, in another terminal:\n",
+        (f'  .venv/bin/graphtide query --graph {GRAPH} "Who owns Meridian?"\n', "bold"),
+        "Publish your own notes, and ask them:\n",
+        ("  .venv/bin/graphtide publish --graph notes --wait FOLDER\n", "bold"),
+        ('  .venv/bin/graphtide query --graph notes "…"\n\n', "bold"),
+        "Ctrl-C stops the service; the graph stays in the data folder.",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

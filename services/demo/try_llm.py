@@ -1,0 +1,141 @@
+"""`make try-llm`: a few documents and questions with the models that the settings name: what comes back, and its price.
+
+Not a benchmark and not the service: no graph is built and nothing is kept, so it can be run again and again. It shows
+what has to be known of an endpoint before a corpus is sent there: whether it can be reached, what it takes of schemas,
+how long a call lasts, how much of an answer the text bears out, what it costs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+import numpy as np
+from prometheus_client import CollectorRegistry
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from graphtide.graph.records import DocumentInfo, Extraction
+from graphtide.infra.models.cache.embeddings import MemoryVectorStore
+from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.counters import Tally
+from graphtide.infra.settings import SettingsError, load_settings
+from graphtide.services.cli.terminal import console, tell
+from graphtide.services.demo.sample import first_editions, questions
+from graphtide.services.model_wiring import Memos, ModelSet, Plan, open_models, plan
+from graphtide.streams.errors import GraphtideError
+from graphtide.streams.extract.pipeline import Caps, extract
+from graphtide.streams.messages import DocumentMessage
+from graphtide.streams.model_ports import ContextPassage
+from graphtide.streams.usage import Bill, Payer, Stage, paid_by
+
+GRAPH = "trial"
+DOCUMENTS = 5
+QUESTIONS = 3
+SHOWN_PASSAGES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One document read or question answered: what came of it, how long it took, what was paid."""
+
+    about: str
+    outcome: str
+    seconds: float
+    bill: Bill
+
+
+def main() -> int:
+    """Run the trial; the exit code says whether everything was answered."""
+    try:
+        chosen = plan(load_settings())
+    except (SettingsError, GraphtideError) as error:
+        tell(f"try-llm: {error}")
+        return 2
+    if not chosen.settings.llm_base_url:
+        tell("try-llm: name an endpoint: GRAPHTIDE_LLM_BASE_URL and GRAPHTIDE_LLM_MODEL (see docs/models.md)")
+        return 2
+    return asyncio.run(_run(chosen, console()))
+
+
+async def _run(chosen: Plan, out: Console) -> int:
+    tally = Tally(registry := CollectorRegistry())
+    accounts = Accounts(rules=chosen.rules, tally=tally)
+    async with AsyncExitStack() as stack:
+        memos = Memos(MemoryVectorStore(), MemoryVectorStore())
+        models = open_models(chosen, accounts, memos, tally, stack)
+        if models.chat is None:
+            return 2
+        out.print(Text(f"{models.chat.model} at {models.chat.where}", "bold"))
+        steps: list[Step] = []
+        failed = await _take(models, steps, out)
+        if steps:
+            out.print(Text(f"\nschemas: {models.chat.schema_support}"))
+        _report(out, steps, accounts.priced, registry)
+    return 1 if failed else 0
+
+
+async def _take(models: ModelSet, steps: list[Step], out: Console) -> bool:
+    """Read the documents, then ask; True when something was not answered."""
+    passages: list[ContextPassage] = []
+    vectors: list[np.ndarray] = []
+    try:
+        for number, one in enumerate(first_editions()[:DOCUMENTS]):
+            document = DocumentMessage(GRAPH, one.id, one.text, DocumentInfo(one.title))
+            extraction, step = await _read(models, document, number)
+            steps.append(step)
+            out.print(Text(f"  {step.about}: {step.outcome}, {step.seconds:.1f} s"))
+            for unit in extraction.units:
+                passages.append(ContextPassage(unit.text, one.title, one.id, f"{one.id}#{len(passages)}"))
+                vectors.append(unit.vector.astype(np.float32))
+        for asked in questions()[:QUESTIONS]:
+            step = await _ask(models, asked.question, passages, vectors)
+            steps.append(step)
+            out.print(Text(f"  {step.about}\n    {step.outcome}, {step.seconds:.1f} s"))
+    except GraphtideError as error:
+        tell(f"try-llm: {error}")
+        return True
+    return False
+
+
+async def _read(models: ModelSet, document: DocumentMessage, revision: int) -> tuple[Extraction, Step]:
+    bill, started = Bill(), time.monotonic()
+    with paid_by(Payer(GRAPH, document.doc_id, bill=bill)):
+        extraction = await extract(document, revision, models.reading, Caps())
+    entities = sum(len(unit.mentions) for unit in extraction.units)
+    relations = sum(len(unit.facts) for unit in extraction.units)
+    said = f"{entities} entities, {relations} relations"
+    return extraction, Step(document.info.title or document.doc_id, said, time.monotonic() - started, bill)
+
+
+async def _ask(models: ModelSet, question: str, passages: list[ContextPassage], vectors: list[np.ndarray]) -> Step:
+    bill, started = Bill(), time.monotonic()
+    with paid_by(Payer(GRAPH, question=True, bill=bill)):
+        asked = (await models.embedder.embed([question]))[0]
+        nearest = np.argsort(-np.stack(vectors) @ asked)[:SHOWN_PASSAGES]
+        answer = await models.generator.answer(question, [passages[at] for at in nearest])
+    return Step(question, answer.text, time.monotonic() - started, bill)
+
+
+def _report(out: Console, steps: list[Step], priced: bool, registry: CollectorRegistry) -> None:
+    """By stage, what was called and what it took."""
+    columns = ["stage", "calls", "prompt tokens", "completion tokens", *(["cost"] if priced else [])]
+    table = Table(*columns, box=None, pad_edge=False)
+    for stage in Stage:
+        spent = [step.bill.stages[stage] for step in steps if stage in step.bill.stages]
+        if spent:
+            total = sum(spent[1:], spent[0])
+            figures = [f"{total.calls}", f"{total.prompt_tokens:,}", f"{total.completion_tokens:,}"]
+            table.add_row(stage.value, *figures, *([f"{total.cost:.6f}"] if priced else []))
+    out.print(table)
+    left_out = [one for one in registry.collect() if one.name == "graphtide_llm_dropped"]
+    for sample in (sample for one in left_out for sample in one.samples if sample.name.endswith("_total")):
+        out.print(Text(f"left out, by {sample.labels['reason']}: {sample.value:.0f}", "dim"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Readings of a graph for callers: document status, entity details, model usage, shared expensive reads."""

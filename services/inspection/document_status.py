@@ -1,0 +1,89 @@
+"""What becomes of a document, as told to whoever asks: its state, what holds it up, what it says, what it cost."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from graphtide.graph.consolidation.signed_counts import repeats
+from graphtide.graph.identity import chunk_id
+from graphtide.graph.records import Extraction, Unit
+from graphtide.graph.validity.intervals import Validity
+from graphtide.graph.view import LiveView
+from graphtide.services.api.schema.disclosure import for_caller
+from graphtide.services.application import DocumentStatus, StatedFact, Usage
+from graphtide.streams.follow.progress import token
+from graphtide.streams.messages import decode_stored
+from graphtide.streams.ports import LedgerEntry, Standing
+
+
+def document_status(
+    latest: LedgerEntry, standing: Standing | None, view: LiveView | None, waiting: str, used: Usage
+) -> DocumentStatus:
+    """Of the newest revision, with what is live of the document, which may be an earlier one.
+
+    `waiting` says what an accepted revision waits for, "" for nothing but its turn. Cost: the document's own facts.
+    """
+    held = standing.extraction if standing else None
+    live = decode_stored(latest.graph, latest.doc_id, held) if held else None
+    return DocumentStatus(
+        latest.graph,
+        latest.doc_id,
+        latest.state,
+        latest.revision,
+        for_caller(latest.reason or waiting),
+        token([latest.position]),
+        live.revision if live else None,
+        live.info.title if live else "",
+        live.info.source if live else "",
+        live.info.occurred_at if live else "",
+        {name: json.loads(value) for name, value in live.info.metadata} if live else {},
+        live.text if live else "",
+        tuple(_stated(view, live)) if live else (),
+        used,
+    )
+
+
+def _stated(view: LiveView | None, live: Extraction) -> list[StatedFact]:
+    """What the graph has from a document: under its entities' names, or as extracted until the view shows it."""
+    if view is not None:
+        with view.lock.read():
+            row = view.documents.get(live.doc_id)
+            if row is not None and row.revision == live.revision:
+                return [fact for chunk in row.chunks for fact in _chunk_facts(view, chunk)]
+    return [
+        fact for unit, repeat in zip(live.units, repeats(live), strict=True) for fact in _unit_facts(live, unit, repeat)
+    ]
+
+
+def _unit_facts(live: Extraction, unit: Unit, repeat: int) -> list[StatedFact]:
+    name = chunk_id(live.doc_id, unit.text, repeat)
+    return [
+        StatedFact(
+            unit.mentions[fact.subject].name,
+            fact.predicate,
+            unit.mentions[fact.object].name,
+            fact.description,
+            fact.weight_milli / 1000,
+            fact.sentence,
+            name,
+            fact.valid_from,
+            fact.valid_to,
+        )
+        for fact in unit.facts
+    ]
+
+
+def _chunk_facts(view: LiveView, chunk: int) -> list[StatedFact]:
+    held = view.chunks[chunk]
+    validity = Validity(view)
+    facts = []
+    for shown in held.evidence:
+        subject, object_ = view.ends(shown.statement)
+        names = (view.entities[subject].name, view.statements[shown.statement].predicate, view.entities[object_].name)
+        fact = StatedFact(*names, shown.description, shown.weight_milli / 1000, shown.sentence, held.chunk_id)
+        times = validity.of_support(shown)
+        ended_by = times.ended_by[0] if times.ended_by else ""
+        fact = replace(fact, valid_from=times.valid_from, valid_to=times.valid_to)
+        facts.append(replace(fact, ended_by=ended_by, instead=times.instead))
+    return facts

@@ -1,0 +1,93 @@
+"""Why an entity is what it is: its labels with where they stand, its merges with their rules, its relations.
+
+And which documents go with a document, with what they share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from graphtide.graph.entity_descriptions import described
+from graphtide.graph.identity import relation_id
+from graphtide.graph.retrieval.nakg import related_documents, shared_names
+from graphtide.graph.retrieval.temporal import dated_edges
+from graphtide.graph.view import LiveView
+from graphtide.services.application import (
+    EntityStatus,
+    LabelStatus,
+    Merge,
+    RelatedDocument,
+    RelatedDocuments,
+    SubgraphEdge,
+)
+
+CHUNKS_SHOWN = 5
+RELATIONS_SHOWN = 20
+
+
+def explain_entity(view: LiveView, node: int) -> EntityStatus:
+    """Read an entity. Call under `view.lock.read()`. Cost: its labels, links, passages and statements."""
+    entity = view.entities[node]
+    return EntityStatus(
+        entity.id,
+        entity.name,
+        entity.type,
+        entity.mentions,
+        tuple(_label(view, number) for number in entity.labels),
+        tuple(_merges(view, entity.labels)),
+        tuple(_relations(view, node)),
+        tuple(_communities(view, node)),
+        view.version,
+        described(view, node),
+    )
+
+
+def explain_related(view: LiveView, doc_id: str, count: int) -> RelatedDocuments:
+    """The documents most related to one. Call under `view.lock.read()`. Raises KeyError if it is not live.
+
+    Cost: a search, and the passages of some hundred documents, whatever the graph's size.
+    """
+    rows = (
+        RelatedDocument(
+            one.doc_id,
+            view.documents[one.doc_id].info.title,
+            one.score,
+            one.weight,
+            one.shared,
+            tuple(shared_names(view, doc_id, one.doc_id)),
+        )
+        for one in related_documents(view, doc_id, count)
+    )
+    return RelatedDocuments(doc_id, view.version, tuple(rows))
+
+
+def _label(view: LiveView, number: int) -> LabelStatus:
+    label = view.labels[number]
+    chunks = sorted(view.chunks[chunk].chunk_id for chunk in label.chunks)
+    return LabelStatus(label.name, label.type, label.mentions, tuple(chunks[:CHUNKS_SHOWN]))
+
+
+def _merges(view: LiveView, labels: tuple[int, ...]) -> Iterator[Merge]:
+    """The links of the entity's labels, those that were overruled too."""
+    links = {(link.a, link.b): link for number in labels for link in view.links_of(number)}
+    for (a, b), link in sorted(links.items()):
+        left, right = view.labels[a], view.labels[b]
+        yield Merge(left.name, right.name, link.rule, link.score_milli / 1000, left.node == right.node)
+
+
+def _relations(view: LiveView, node: int) -> list[SubgraphEdge]:
+    """The strongest relations of the entity, with when they held."""
+    weights: dict[tuple[str, str, str], int] = {}
+    for number in view.statements_of(node):
+        said, (subject, object_) = view.statements[number], view.ends(number)
+        key = (view.entities[subject].id, said.predicate, view.entities[object_].id)
+        weights[key] = max(said.weight_milli, weights.get(key, 0))
+    edges = (SubgraphEdge(relation_id(*said), *said, weight / 1000) for said, weight in weights.items())
+    return list(dated_edges(view, sorted(edges, key=lambda edge: (-edge.weight, edge.id))[:RELATIONS_SHOWN]))
+
+
+def _communities(view: LiveView, node: int) -> Iterator[int]:
+    community = view.hierarchy.community(node)
+    while community:
+        yield community
+        community = view.hierarchy.parent(community)

@@ -1,0 +1,301 @@
+"""The application port, answered from the views of this process: by the embedded runtime, and by a replica.
+
+It owns no driver (`services/wiring.py` and `services/cluster/roles.py` choose those), runs no stage and speaks no
+protocol. What is read of a view is read in a thread, under the view's read lock, so each answer is of one version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TypeVar
+
+from graphtide.graph.digest import digest as digest_of
+from graphtide.graph.view import LiveView
+from graphtide.infra.observability.metrics.views import counts
+from graphtide.services import dead_letters as letters
+from graphtide.services.access.quotas import Entering, Quotas
+from graphtide.services.application import (
+    Answer,
+    Ask,
+    CommunityReport,
+    Digest,
+    DocumentStatus,
+    EntityStatus,
+    GraphStats,
+    Health,
+    LetterList,
+    LetterQuery,
+    LetterStatus,
+    Piece,
+    Purged,
+    Rebuilt,
+    Receipt,
+    RelatedDocuments,
+    Verification,
+)
+from graphtide.services.health import with_dependencies
+from graphtide.services.inspection.document_status import document_status
+from graphtide.services.inspection.entity_details import explain_entity, explain_related
+from graphtide.services.inspection.shared_reads import SharedReads
+from graphtide.services.inspection.usage import spending, usage
+from graphtide.services.maintenance import rows_of
+from graphtide.services.query.service import Questions
+from graphtide.services.runtime import Limits, Runtime
+from graphtide.streams.errors import DeadlineExceeded, NotFound, Overloaded
+from graphtide.streams.follow.progress import token
+from graphtide.streams.messages import DocumentMessage, document_key, split_document_key
+from graphtide.streams.ports import LedgerEntry, Position, Record, State
+from graphtide.streams.tracing import Kind, Span, carried, span
+
+T = TypeVar("T")
+
+SMALL_EXTRACTION_BYTES = 32 << 10
+"""A stored extraction that is decoded within about a millisecond."""
+
+
+class LocalApplication:
+    """See `graphtide.services.application.Application`, which says what each method promises."""
+
+    def __init__(self, runtime: Runtime, limits: Limits | None = None) -> None:
+        self._runtime = runtime
+        self._limits = limits or Limits()
+        self._quotas = Quotas(runtime)
+        self._questions = Questions(runtime, self._limits.running_queries)
+        self._digests: SharedReads[Digest] = SharedReads()
+        self._statuses: SharedReads[DocumentStatus] = SharedReads()
+
+    # -- documents -----------------------------------------------------------------------------------------------------
+
+    async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:
+        for graph in {document.graph for document in documents}:
+            await self._refuse_when_behind(graph)
+        entering = [Entering(one.graph, one.doc_id, len(one.text.encode())) for one in documents]
+        with _published(documents), await self._quotas.admit(entering):
+            headers = carried()
+            records = [Record(document.key, document.encode(), headers) for document in documents]
+            return Receipt(token(await self._runtime.ledger.accept(records)), len(records))
+
+    async def delete(self, graph: str, doc_id: str) -> Receipt:
+        latest = await self._latest(graph, doc_id)
+        if latest.state is State.DELETED:
+            raise NotFound(f"document {doc_id!r} of graph {graph!r} is deleted already")
+        await self._refuse_when_behind(graph)
+        with span("publish", Kind.PRODUCER, graph=graph, doc_id=doc_id, documents=1):
+            record = Record(document_key(graph, doc_id), None, carried())
+            return Receipt(token(await self._runtime.ledger.accept([record])), 1)
+
+    async def document(self, graph: str, doc_id: str) -> DocumentStatus:
+        latest = await self._latest(graph, doc_id)
+        standings = await self._runtime.store.standings(graph, [doc_id])
+        spent = await self._runtime.accounts.spending.document(graph, doc_id)
+        waits = self._runtime.upkeep.waiting.get((graph, doc_id), "") if latest.state is State.ACCEPTED else ""
+        standing, view = standings.get(doc_id), self._runtime.views.get(graph)
+        size = len(standing.extraction or b"") if standing else 0
+        read = partial(document_status, latest, standing, view, waits, usage(spent, self._runtime.accounts))
+        if size <= SMALL_EXTRACTION_BYTES:
+            return await self._read(graph, read, small=True)
+        key = (
+            graph,
+            doc_id,
+            latest.position,
+            latest.state,
+            waits,
+            standing and standing.revision,
+            view and view.version,
+        )
+        async with self._deadline(graph):
+            return await self._statuses.read(key, lambda: self._runtime.pool.run(read, graph))
+
+    async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
+        view = await self._view(graph)
+        with self._questions.place():
+            found = await self._read(graph, partial(_related, view, doc_id, count))
+        if found is None:
+            raise NotFound(f"graph {graph!r} holds no document {doc_id!r}")
+        return found
+
+    async def _latest(self, graph: str, doc_id: str) -> LedgerEntry:
+        latest = await self._runtime.ledger.latest(graph, doc_id)
+        if latest is None:
+            await self._runtime.known(graph)
+            raise NotFound(f"graph {graph!r} has no document {doc_id!r}")
+        return latest
+
+    async def _refuse_when_behind(self, graph: str) -> None:
+        pending = await self._runtime.ledger.pending(graph)
+        if pending >= self._limits.pending_revisions:
+            raise Overloaded(f"{pending} revisions of graph {graph!r} are waiting; publish slower", 5.0)
+
+    # -- questions -----------------------------------------------------------------------------------------------------
+
+    async def query(self, graph: str, ask: Ask) -> Answer:
+        return await self._questions.answered(graph, ask)
+
+    def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
+        return self._questions.streamed(graph, ask)
+
+    # -- the graph as a whole ------------------------------------------------------------------------------------------
+
+    async def graphs(self) -> Mapping[str, int]:
+        return self._runtime.views.versions()
+
+    async def stats(self, graph: str) -> GraphStats:
+        await self._runtime.known(graph)
+        runtime, view = self._runtime, self._runtime.views.get(graph)
+        revisions = await runtime.ledger.counts(graph)
+        waiting = await runtime.ledger.unfinished(_now_ms() + 1, 10_000)
+        oldest = min((entry.accepted_ms for entry in waiting if entry.graph == graph), default=None)
+        return GraphStats(
+            graph,
+            view.version if view else 0,
+            await self._read(graph, partial(_counts, view)) if view else {},
+            {state.value: count for state, count in revisions.items()},
+            await runtime.ledger.pending(graph),
+            0.0 if oldest is None else max(0.0, (_now_ms() - oldest) / 1000),
+            runtime.metrics.event_to_queryable_ms(graph),
+            {**runtime.upkeep.kernels, **({"pagerank": view.walk.name} if view else {})},
+            runtime.models,
+            _indexes(view) if view else {},
+            await spending(graph, runtime.accounts),
+        )
+
+    async def entity(self, graph: str, entity_id: str) -> EntityStatus:
+        view = await self._view(graph)
+        await self._runtime.shelves.fill(view)
+        found = await self._read(graph, partial(_entity, view, entity_id))
+        if found is None:
+            raise NotFound(f"graph {graph!r} has no entity {entity_id!r}")
+        return found
+
+    async def reports(self, graph: str) -> Sequence[CommunityReport]:
+        view = await self._view(graph)
+        await self._runtime.shelves.fill(view)
+        return await self._read(graph, partial(_reports, view))
+
+    async def digest(self, graph: str) -> Digest:
+        view = await self._view(graph)
+        async with self._deadline(graph):
+            key, read = (id(view), view.version), partial(_digest, view)
+            return await self._digests.read(key, lambda: self._runtime.pool.run(read, graph))
+
+    async def verify(self, graph: str) -> Verification:
+        return await self._runtime.upkeep.verify(await self._view(graph))
+
+    async def rebuild(self, graph: str) -> Rebuilt:
+        return await self._runtime.upkeep.rebuild(await self._view(graph))
+
+    async def purge(self) -> Purged:
+        return await self._runtime.upkeep.purge()
+
+    # -- dead letters --------------------------------------------------------------------------------------------------
+
+    async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
+        return await letters.listed(self._runtime.log, graph, query)
+
+    async def dead_letter(self, graph: str, letter_id: str) -> LetterStatus:
+        return await letters.shown(self._runtime.log, graph, letter_id)
+
+    async def retry_letter(self, graph: str, letter_id: str, correction: DocumentMessage | None = None) -> Receipt:
+        await self._refuse_when_behind(graph)
+        return await letters.retried(self._runtime.log, graph, letter_id, self._accept, correction)
+
+    async def drop_letter(self, graph: str, letter_id: str) -> LetterStatus:
+        return await letters.dropped(self._runtime.log, graph, letter_id)
+
+    async def _accept(self, record: Record) -> Position:
+        graph, doc_id = split_document_key(record.key)
+        with await self._quotas.admit([Entering(graph, doc_id, len(record.value or b""))]):
+            [position] = await self._runtime.ledger.accept([record])
+            return position
+
+    async def health(self) -> Health:
+        return await with_dependencies(self._runtime.upkeep.health(), self._runtime.dependencies)
+
+    async def _read(self, graph: str, read: Callable[[], T], *, small: bool = False) -> T:
+        """Read outside the event loop, when it is the graph's turn. Raises Overloaded, DeadlineExceeded."""
+        async with self._deadline(graph):
+            return await self._runtime.pool.run(read, graph, small=small)
+
+    @asynccontextmanager
+    async def _deadline(self, graph: str) -> AsyncIterator[None]:
+        timeout_s = self._limits.lookup_timeout_s
+        try:
+            async with asyncio.timeout(timeout_s):
+                yield
+        except TimeoutError as error:
+            raise DeadlineExceeded(f"the look-up in graph {graph!r} was not done within {timeout_s:g} s") from error
+
+    async def _view(self, graph: str) -> LiveView:
+        await self._runtime.known(graph)
+        view = self._runtime.views.get(graph)
+        if view is None:
+            raise NotFound(f"graph {graph!r} has no document applied yet")
+        return view
+
+
+def _published(documents: Sequence[DocumentMessage]) -> Span:
+    """The span of publishing: of its graph, where it is one, and its document likewise."""
+    said: dict[str, str] = {}
+    if len({document.graph for document in documents}) == 1:
+        said["graph"] = documents[0].graph
+    if len(documents) == 1:
+        said["doc_id"] = documents[0].doc_id
+    return span("publish", Kind.PRODUCER, documents=len(documents), **said)
+
+
+def _entity(view: LiveView, entity_id: str) -> EntityStatus | None:
+    with view.lock.read():
+        node = view.entity_nodes.get(entity_id)
+        return None if node is None else explain_entity(view, node)
+
+
+def _related(view: LiveView, doc_id: str, count: int) -> RelatedDocuments | None:
+    with view.lock.read():
+        return explain_related(view, doc_id, count) if doc_id in view.documents else None
+
+
+def _reports(view: LiveView) -> list[CommunityReport]:
+    with view.lock.read():
+        held = sorted(view.reports.reports(view), key=lambda row: (-row.level, row.community))
+    return [
+        CommunityReport(
+            row.community, row.level, row.title, row.summary, row.sources, row.version, row.findings, row.rating
+        )
+        for row in held
+    ]
+
+
+def _digest(view: LiveView) -> Digest:
+    version, rows = rows_of(view)
+    return Digest(version, digest_of(rows))
+
+
+def _counts(view: LiveView) -> dict[str, int]:
+    with view.lock.read():
+        return {
+            **counts(view),
+            "merged_labels": len(view.same_as),
+        }
+
+
+def _indexes(view: LiveView) -> dict[str, Mapping[str, object]]:
+    named = {"chunks": view.indexes.chunks, "entities": view.indexes.entities, "relations": view.indexes.statements}
+    found: dict[str, Mapping[str, object]] = {}
+    for name, index in named.items():
+        held = index.statistics()
+        found[name] = {
+            "kind": held.kind,
+            "live": held.live,
+            "tombstones": held.tombstones,
+            "size_bytes": held.size_bytes,
+            "rebuilds": held.rebuilds,
+        }
+    return found
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

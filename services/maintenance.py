@@ -1,0 +1,218 @@
+"""What an application knows of the writers of its graphs, and asks of them: the part that differs by runtime.
+
+In the embedded runtime the writers are in this process, and are paused. In a cluster they are elsewhere, and are asked
+by a record in `extractions` (`streams/consolidate/maintenance_requests.py`): nothing else writes a graph while it is
+recounted or rebuilt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from graphtide.graph.digest import digest as digest_of
+from graphtide.graph.records import GraphDelta
+from graphtide.graph.view import LiveView
+from graphtide.services.application import Health, Purged, Rebuilt, Verification
+from graphtide.services.damage import Damage
+from graphtide.streams.consolidate import verification as recounting
+from graphtide.streams.consolidate.maintenance_requests import Kind, Reply, Request
+from graphtide.streams.consolidate.stage import ConsolidateStage
+from graphtide.streams.errors import Broken, DeadlineExceeded, Exhausted
+from graphtide.streams.extract.stage import ExtractStage
+from graphtide.streams.follow.progress import Progress
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.messages import DELTAS, EXTRACTIONS, DeltaNotice
+from graphtide.streams.ports import GraphStore, Log, Position, Record
+
+
+class Upkeep(Protocol):
+    """See the module."""
+
+    @property
+    def waiting(self) -> Mapping[tuple[str, str], str]:
+        """By (graph, document), what an accepted revision waits for, as far as it is known here."""
+        ...
+
+    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> Exhausted | None:
+        """Return the budget's refusal that holds up a document of the graph (`ExtractStage.refusal`), as far as it is
+        known here.
+        """
+        ...
+
+    @property
+    def kernels(self) -> Mapping[str, str]:
+        """Which implementation the writers' kernels run on, as far as it is known here."""
+        ...
+
+    async def verify(self, view: LiveView) -> Verification: ...
+
+    async def rebuild(self, view: LiveView) -> Rebuilt: ...
+
+    async def purge(self) -> Purged: ...
+
+    def health(self) -> Health: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedUpkeep:
+    """The writers are here. `notes` says what each stage is waiting for, "" while it runs."""
+
+    log: Log
+    store: GraphStore
+    views: Views
+    progress: Progress
+    extract: ExtractStage
+    consolidate: ConsolidateStage
+    notes: Mapping[str, str]
+    purger: Callable[[], Awaitable[Purged]]
+    summarizing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while reports are written, so that none of what was deleted is stored during a purge."""
+    damage: Damage = field(default_factory=Damage)
+
+    @property
+    def waiting(self) -> Mapping[tuple[str, str], str]:
+        return self.extract.waiting
+
+    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> Exhausted | None:
+        return self.extract.refusal(graph, until)
+
+    @property
+    def kernels(self) -> Mapping[str, str]:
+        return self.consolidate.kernels
+
+    async def verify(self, view: LiveView) -> Verification:
+        with self.damage.noted(view.graph):
+            async with self.consolidate.paused():
+                view = self._present(view)
+                found = await recounting.recount(self.store, view, self.consolidate.writer(view.graph))
+        self.damage.note_differences(view.graph, found.differences)
+        return Verification(view.graph, found.version, found.stored, found.recounted, found.differences, found.checked)
+
+    async def rebuild(self, view: LiveView) -> Rebuilt:
+        graph = view.graph
+        async with self.consolidate.paused():
+            view = self._present(view)
+            _, before = await asyncio.to_thread(rows_of, view)
+            with self.damage.noted(graph):
+                snapshot = await recounting.build(self.store, graph, view.version + 1)
+            await self.store.replace(snapshot)
+            self.damage.repaired(graph)
+            # Communities were named anew, and old names may mean others now.
+            named = [row.community for row in await self.store.reports(graph)]
+            await self.store.save_reports(graph, [], named)
+            self.consolidate.forget(graph)
+            await self.views.replace(snapshot)
+            notice = DeltaNotice(graph, snapshot.version, replaced=True)
+            await self.log.append(DELTAS, [Record(graph, notice.encode())])
+            self.progress.moved()
+            was, now = await asyncio.to_thread(lambda: (digest_of(before), digest_of(snapshot)))
+        return Rebuilt(graph, snapshot.version, was, now, True)
+
+    async def purge(self) -> Purged:
+        async with self.summarizing:
+            return await self.purger()
+
+    def _present(self, view: LiveView) -> LiveView:
+        """The graph's view as it is now: while we waited for the pause, a rebuild may have put another in its place."""
+        return self.views.get(view.graph) or view
+
+    def health(self) -> Health:
+        parts = {name: note or "running" for name, note in self.notes.items()}
+        if self.waiting:
+            (graph, doc_id), reason = next(iter(self.waiting.items()))
+            parts["extract"] = f"{len(self.waiting)} documents wait, {doc_id!r} of graph {graph!r} for one: {reason}"
+        troubles = self.consolidate.troubles
+        if troubles:
+            parts["consolidate"] = next(iter(troubles.values()))
+        parts |= self.damage.components()
+        return Health(not any(self.notes.values()) and not troubles and not self.damage, parts)
+
+
+Asked = asyncio.Future[Reply]
+ELSEWHERE = (
+    "the graph database and the topics: run graphtide purge with the cluster's settings; "
+    "the indexes of other query replicas: set purge_at, or purge each of them"
+)
+
+
+class ClusterUpkeep:
+    """The writers are elsewhere. `replied` is the follower's: it hands over what stands in `deltas`, in order.
+
+    `notes` as above, of the tasks in this process. A process that follows is ready: it answers from what it has, also
+    while broker or store are away, and says so.
+    """
+
+    def __init__(self, log: Log, views: Views, notes: Mapping[str, str], timeout_s: float = 3600.0) -> None:
+        self._log = log
+        self._views = views
+        self._notes = notes
+        self._timeout_s = timeout_s
+        self._asked: dict[str, Asked] = {}
+        self.ready: Callable[[], bool] = lambda: True
+
+    @property
+    def waiting(self) -> Mapping[tuple[str, str], str]:
+        return {}
+
+    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> Exhausted | None:
+        return None
+
+    @property
+    def kernels(self) -> Mapping[str, str]:
+        return {}
+
+    async def verify(self, view: LiveView) -> Verification:
+        """Rows and kernels are compared by the writer, the view with that here, if it stands at that version."""
+        reply = await self._ask(view.graph, Kind.VERIFY)
+        checked = dict(reply.checked)
+        return Verification(reply.graph, reply.version, reply.stored, reply.recounted, reply.differences, checked)
+
+    async def rebuild(self, view: LiveView) -> Rebuilt:
+        reply = await self._ask(view.graph, Kind.REBUILD)
+        await self._views.reach(reply.graph, reply.version)
+        return Rebuilt(reply.graph, reply.version, reply.stored, reply.recounted, True)
+
+    async def purge(self) -> Purged:
+        """Purge the saved indexes of this process; the rest is not its own."""
+        indexes = await self._views.purge()
+        return Purged({"indexes": indexes}, 0, 0, (ELSEWHERE,))
+
+    async def replied(self, reply: Reply) -> None:
+        """A reply stands in `deltas`. Cost for whoever asked to verify: the whole graph, in a thread."""
+        asked = self._asked.pop(reply.id, None)
+        if asked is None or asked.done():
+            return
+        view = self._views.get(reply.graph)
+        if reply.kind is Kind.VERIFY and view is not None and not reply.failure:
+            found = await asyncio.to_thread(recounting.view_differences, view, reply.version, reply.stored)
+            told = [f"queryable {line}" for line in found]
+            reply = replace(reply, differences=(*reply.differences, *told))
+        asked.set_result(reply)
+
+    async def _ask(self, graph: str, kind: Kind) -> Reply:
+        request = Request(graph, kind, uuid.uuid4().hex)
+        asked = self._asked[request.id] = asyncio.get_running_loop().create_future()
+        try:
+            await self._log.append(EXTRACTIONS, [request.record()])
+            async with asyncio.timeout(self._timeout_s):
+                reply: Reply = await asked
+        except TimeoutError as error:
+            raise DeadlineExceeded(f"the writer of graph {graph!r} did not {kind} it in time") from error
+        finally:
+            self._asked.pop(request.id, None)
+        if reply.failure:
+            raise Broken(f"graph {graph!r}: {kind} failed: {reply.failure}")
+        return reply
+
+    def health(self) -> Health:
+        return Health(self.ready(), {name: note or "running" for name, note in self._notes.items()})
+
+
+def rows_of(view: LiveView) -> tuple[int, GraphDelta]:
+    """The version that a view shows, and all its rows without vectors. Cost: the whole graph."""
+    with view.lock.read():
+        return view.version, view.rows()

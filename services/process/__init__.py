@@ -1,0 +1,1 @@
+"""Server processes: set-up, HTTP and gRPC servers, background tasks, shutdown."""

@@ -1,0 +1,88 @@
+"""What runs beside an application: its stages, supervised, and the chores that come up now and then.
+
+Not the stages themselves. The invariant: what was started here is ended by `stop`, and what it waits for is in `notes`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from datetime import time as Time  # noqa: N812 - a time of day; `time` is the module of clocks
+from typing import TYPE_CHECKING
+
+from graphtide.streams.consolidate.stage import ConsolidateStage
+from graphtide.streams.errors import GraphtideError
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.retry import outcome_of, supervise
+
+if TYPE_CHECKING:
+    from graphtide.infra.models.openai.judge import OpenAIJudge
+
+SAVE_EVERY_S = 600.0
+CHECK_EVERY_S = 5.0
+LOOK_EVERY_S = 2.0
+SAVE_AFTER_VERSIONS = 500
+
+
+def start(name: str, run: Callable[[], Awaitable[None]], notes: dict[str, str]) -> asyncio.Task[None]:
+    """Run it until `stop`, starting over after failures; `notes[name]` says what it waits for, "" while it runs."""
+
+    def note(reason: str) -> None:
+        notes[name] = reason
+
+    return asyncio.create_task(supervise(name, run, note), name=name)
+
+
+async def stop(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel the tasks and wait: what they had not committed is read again at the next start."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def check_now_and_then(stage: ConsolidateStage) -> None:
+    """Let no graph's communities drift for long. What is due is decided by how much changed, not by the clock."""
+    while True:
+        await asyncio.sleep(CHECK_EVERY_S)
+        await stage.check_drift()
+
+
+async def judge_now_and_then(stage: ConsolidateStage, judge: OpenAIJudge) -> None:
+    """Have open pairs judged as they come up, a few at a time."""
+    while True:
+        await asyncio.sleep(CHECK_EVERY_S)
+        while await stage.judge(judge.same):
+            pass
+
+
+async def look_now_and_then(look: Callable[[], Awaitable[None]], every_s: float = LOOK_EVERY_S) -> None:
+    """Keep the gauges of what waits young enough to be told by. A look that fails is made up for by the next."""
+    while True:
+        failure = await outcome_of(look())
+        if isinstance(failure, Exception) and not isinstance(failure, GraphtideError):
+            raise failure
+        await asyncio.sleep(every_s)
+
+
+async def save_now_and_then(views: Views) -> None:
+    """Keep the saved indexes young enough that a start after a crash has little to catch up with.
+
+    What the start had to build is saved at once.
+    """
+    while True:
+        await views.save(least_versions=SAVE_AFTER_VERSIONS)
+        await asyncio.sleep(SAVE_EVERY_S)
+
+
+async def purge_nightly(purge: Callable[[], Awaitable[object]], at: str) -> None:
+    """Call `purge` every day at that time, "03:00" (UTC). What it raises is its supervisor's affair."""
+    while True:
+        await asyncio.sleep(seconds_until(at, datetime.now(UTC)))
+        await purge()
+
+
+def seconds_until(at: str, now: datetime) -> float:
+    """Give the seconds from `now` to the next time that the clock says `at`: above 0, at most a day."""
+    today = datetime.combine(now.date(), Time.fromisoformat(at), now.tzinfo)
+    return ((today if today > now else today + timedelta(days=1)) - now).total_seconds()

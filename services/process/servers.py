@@ -1,0 +1,170 @@
+"""The faces of a process, HTTP and gRPC, before one application: opened, and ended in order.
+
+Not the application, nor what it waits for. The invariants: a face that could not be opened leaves none open; `end` lets
+what is in progress finish, once, and leaving the block without it breaks off what is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from graphtide.infra.settings import Settings
+from graphtide.services.cli.exit_codes import CommandError
+
+if TYPE_CHECKING:
+    import grpc.aio
+    import uvicorn
+    from prometheus_client import CollectorRegistry
+
+    from graphtide.services.access.gate import Gate
+    from graphtide.services.access.gauges import GuardGauges
+    from graphtide.services.access.tls import Certificates
+    from graphtide.services.api.schema.limits import Limits
+    from graphtide.services.application import Application
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What stands between the network and the application."""
+
+    gate: Gate
+    tls: Certificates | None
+
+    def gauges(self) -> GuardGauges:
+        """Whether what guards is as new as its files."""
+        from graphtide.services.access.gauges import GuardGauges
+
+        return GuardGauges(self.gate)
+
+
+def guard_of(settings: Settings) -> Guard:
+    """The guard that the settings ask for. Raises Broken."""
+    from graphtide.services.access.bind_policy import gate_of
+    from graphtide.services.access.tls import certificates
+
+    gate, tls = gate_of(settings), certificates(settings)
+    gate.certificates = tls
+    return Guard(gate, tls)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    application: Application
+    settings: Settings
+    registry: CollectorRegistry
+    guard: Guard
+
+
+class Faces:
+    """Made by `faced`. `http` and `grpc` say where each listens, "" where it does not."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._server: uvicorn.Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self._calls: grpc.aio.Server | None = None
+        self.http = ""
+        self.grpc = ""
+
+    async def open(self, parts: Parts, listener: socket.socket | None, calls: bool) -> None:
+        """Raises CommandError when gRPC's address cannot be had."""
+        from graphtide.services.api.schema.limits import Limits
+
+        limits = Limits.of(self._settings)
+        if calls:
+            from graphtide.services.api.grpc.server import create_server
+
+            server = create_server(parts.application, limits, parts.guard.gate)
+            self.grpc = f"{self._settings.host}:{_bind(server, self._settings, parts.guard.tls)}"
+            await server.start()
+            self._calls = server
+        if listener is not None:
+            self.http = _url(parts, listener.getsockname()[1])
+            self._server = _http_server(parts, limits)
+            self._serving = asyncio.create_task(self._server.serve([listener]))
+
+    def leave(self, at_once: bool = False) -> None:
+        """Let HTTP take no more, and `ended` return once what is in progress is done, or at once."""
+        if self._server is not None:
+            self._server.force_exit = at_once
+            self._server.should_exit = True
+
+    async def ended(self) -> None:
+        """Return when HTTP has left."""
+        if self._serving is not None:
+            await self._serving
+
+    async def end(self, at_once: bool = False) -> None:
+        """Take no more; return when what is in progress is done, or broken off."""
+        calls, self._calls = self._calls, None
+        self.leave(at_once)
+        await self.ended()
+        if calls is not None:
+            await calls.stop(None if at_once else self._settings.shutdown_timeout_s)
+
+
+@contextlib.asynccontextmanager
+async def faced(parts: Parts, listener: socket.socket | None, *, calls: bool) -> AsyncIterator[Faces]:
+    """HTTP on the listening socket, if there is one, and gRPC if `calls`, for the length of the block."""
+    faces = Faces(parts.settings)
+    try:
+        await faces.open(parts, listener, calls)
+        yield faces
+    finally:
+        await faces.end(at_once=True)
+
+
+def listen(host: str, port: int, option: str = "port") -> socket.socket:
+    """A listening TCP socket. Raises CommandError, naming the option, when the address cannot be had.
+
+    The protocol is named, not left to be the default: asyncio only sets TCP_NODELAY on connections of a socket that
+    says it is TCP, and without it every answer waits 40 ms for the caller's delayed acknowledgement.
+    """
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, socket.IPPROTO_TCP)
+    except OSError as error:
+        raise _taken(host, port, option, error.strerror or str(error)) from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(512)
+    except OSError as error:
+        listener.close()
+        raise _taken(host, port, option, error.strerror or str(error)) from error
+    return listener
+
+
+def _http_server(parts: Parts, limits: Limits) -> uvicorn.Server:
+    from graphtide.services.api.http.app import create_app
+    from graphtide.services.api.http.server import http_server
+
+    app = create_app(parts.application, limits, parts.registry, parts.guard.gate)
+    settings, tls = parts.settings, parts.guard.tls
+    context = None if tls is None else tls.context
+    return http_server(app, settings.shutdown_timeout_s, settings.trusted_proxies, context)
+
+
+def _bind(server: grpc.aio.Server, settings: Settings, tls: Certificates | None) -> int:
+    host, port = settings.host, settings.grpc_port
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        if tls is None:
+            return int(server.add_insecure_port(address))
+        return int(server.add_secure_port(address, tls.grpc_credentials()))
+    except RuntimeError as error:
+        raise _taken(host, port, "grpc-port", "the address is taken or not ours") from error
+
+
+def _taken(host: str, port: int, option: str, cause: str) -> CommandError:
+    return CommandError(f"cannot listen on {host}:{port} ({cause}); choose another with --{option}, 0 for any")
+
+
+def _url(parts: Parts, port: int) -> str:
+    scheme, host = "https" if parts.guard.tls else "http", parts.settings.host
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -1,0 +1,135 @@
+"""Runs one role of a cluster as a process: health and metrics from the first moment, the role, and a clean end.
+
+Not the roles: `services/cluster`. The order is the invariant: `/healthz` answers before anything is loaded, `/readyz`
+only once the role runs; on SIGTERM the process says "not ready", ends what is in progress, leaves its group and exits
+with 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphtide.infra.settings import Settings
+from graphtide.services.access.gate import Gate
+from graphtide.services.application import Health
+from graphtide.services.cli.exit_codes import CommandError
+from graphtide.services.cli.terminal import tell
+from graphtide.services.health import readiness
+from graphtide.services.process.serve import loop_factory, new_registry, on_signals, settled, spare_the_collector
+from graphtide.services.process.servers import Faces, Parts, faced, guard_of, listen
+from graphtide.services.process.startup_proxy import Arriving
+from graphtide.streams.errors import GraphtideError
+
+if TYPE_CHECKING:
+    import uvicorn
+    from prometheus_client import CollectorRegistry
+
+    from graphtide.services.cluster.roles import Worker
+
+
+FACED = ("query", "gateway")
+"""The roles that answer."""
+
+
+def work_until_stopped(role: str, given: Mapping[str, object], config: Path | None, as_json: bool) -> None:
+    """Run the role until SIGTERM or SIGINT. Raises CommandError when it cannot start."""
+    settings = settled(given, config)
+    try:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(_work(role, settings, as_json))
+    except GraphtideError as error:
+        raise CommandError(str(error)) from error
+    except asyncio.CancelledError:
+        tell("graphtide: stopped before it was ready, or without waiting")
+
+
+async def _work(role: str, settings: Settings, as_json: bool) -> None:
+    stopped = asyncio.Event()
+    task = asyncio.current_task()
+    if task is not None:
+        on_signals(task.cancel)
+    registry, state = new_registry(), Standing()
+    async with AsyncExitStack() as stack:
+        said = {"role": role, "metrics": await stack.enter_async_context(_observed(settings, registry, state))}
+        faces = await stack.enter_async_context(_faced(role, settings, registry, state)) if role in FACED else None
+        wiring = await asyncio.to_thread(import_module, "graphtide.services.cluster.wiring")
+        worker: Worker = await stack.enter_async_context(wiring.open_worker(role, settings, registry, state.warming))
+        spare_the_collector()
+        if faces is not None and worker.application is not None:
+            stack.push_async_callback(faces.end)
+            state.arriving.arrive(worker.application)
+            said |= {"http": faces.http} if faces.http else {"grpc": faces.grpc}
+        state.worker = worker
+        on_signals(stopped.set)
+        _announce(said, as_json)
+        await stopped.wait()
+        state.gate.draining = True
+        await asyncio.sleep(settings.drain_s)
+        if task is not None:
+            on_signals(task.cancel)
+
+
+class Standing:
+    """What the process says of itself: how far its start is, then how its role is, until it drains.
+
+    The gate is that of its face, if it has one: both say the same.
+    """
+
+    def __init__(self) -> None:
+        self.worker: Worker | None = None
+        self.gate = Gate()
+        self.arriving = Arriving()
+        self.warming = self.arriving.warming
+
+    async def health(self) -> Health:
+        """See Application.health."""
+        if self.worker is None:
+            return Health(False, {"worker": self.arriving.said()})
+        return await readiness(self.worker, self.gate)
+
+
+@asynccontextmanager
+async def _observed(settings: Settings, registry: CollectorRegistry, state: Standing) -> AsyncIterator[str]:
+    """/healthz, /readyz and /metrics for the length of the block; gives their URL."""
+    from graphtide.services.api.http.probes import probes
+    from graphtide.services.api.http.server import http_server
+
+    with listen(settings.metrics_host, settings.metrics_port, "metrics-port") as listener:
+        async with _served(http_server(probes(state.health, registry), 1.0), listener):
+            yield f"http://{settings.metrics_host}:{listener.getsockname()[1]}"
+
+
+@asynccontextmanager
+async def _faced(role: str, settings: Settings, registry: CollectorRegistry, state: Standing) -> AsyncIterator[Faces]:
+    """The face of a role that answers, from before it can: gRPC of a replica, HTTP of a gateway."""
+    guard = guard_of(settings)
+    state.gate = guard.gate
+    registry.register(guard.gauges())
+    parts = Parts(state.arriving.application(), settings, registry, guard)
+    with listen(settings.host, settings.port) if role == "gateway" else nullcontext() as listener:
+        async with faced(parts, listener, calls=role == "query") as faces:
+            yield faces
+
+
+@asynccontextmanager
+async def _served(server: uvicorn.Server, listener: socket.socket) -> AsyncIterator[None]:
+    serving = asyncio.create_task(server.serve([listener]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await serving
+
+
+def _announce(said: Mapping[str, str], as_json: bool) -> None:
+    line = json.dumps(said) if as_json else "  ".join(f"{name} {value}" for name, value in said.items())
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

@@ -1,0 +1,128 @@
+"""Erasure of what deleted documents and past revisions left in a data folder, while the service runs.
+
+A deletion takes a document out of the graph at once; this takes its bytes out of the files: log records, dead letters,
+verdicts, reports, memos, index snapshots, free pages and the write-ahead log. Writers are paused meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+from graphtide.graph.entity_descriptions import profile
+from graphtide.graph.reports.cache import ReportRow
+from graphtide.graph.reports.entity_summaries import ENTITY
+from graphtide.graph.reports.fingerprint import Fingerprint
+from graphtide.graph.view import LiveView
+from graphtide.infra.models.cache.embeddings import MemoisedEmbedder
+from graphtide.infra.models.cache.extractions import MemoisedExtractor
+from graphtide.infra.models.cache.keys import scope_of
+from graphtide.infra.sqlite.database import Database
+from graphtide.infra.sqlite.purge import compact, purge_rows
+from graphtide.services.application import Purged
+from graphtide.services.model_wiring import Memos
+from graphtide.streams.extract.pipeline import Models, passage_text, statement_texts
+from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.messages import decode_extraction
+from graphtide.streams.ports import GraphStore
+from graphtide.streams.usage import Payer, paid_by
+
+log = logging.getLogger("graphtide")
+
+Pause = Callable[[], AbstractAsyncContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedPurge:
+    """See the module. `pause` holds the writers between batches."""
+
+    database: Database
+    store: GraphStore
+    views: Views
+    reading: Models
+    memos: Memos | None
+    pause: Pause
+
+    async def run(self) -> Purged:
+        """Purge all graphs. Raises Retryable when the write-ahead log cannot be emptied; running it again is safe.
+
+        1 rows, in one transaction; 2 reports; 3 memos; 4 indexes; 5 the file. Cost: all of the data.
+        """
+        before = _size_bytes(self.database)
+        async with self.pause():
+            removed = await purge_rows(self.database)  # 1
+            views = self.views.all()
+            removed["reports"] = sum([await purge_reports(self.store, view) for view in views])  # 2
+            removed["memo_entries"] = sum([await self._purge_memos(view.graph) for view in views])  # 3
+            removed["indexes"] = await self.views.purge()  # 4
+            await compact(self.database)  # 5
+        after = _size_bytes(self.database)
+        log.info("purged the data folder: %s; %d bytes before, %d after", removed, before, after)
+        return Purged(removed, before, after, ())
+
+    async def _purge_memos(self, graph: str) -> int:
+        if self.memos is None:
+            return 0
+        with paid_by(Payer(graph)):
+            kept_vectors, kept_extractions = await self._live_keys(graph)
+        scope, memos = scope_of(graph), self.memos
+        deleted = await memos.vectors.purge(scope, kept_vectors)
+        deleted += await memos.extractions.purge(scope, kept_extractions)
+        return deleted + (await memos.reports.purge(scope) if memos.reports is not None else 0)
+
+    async def _live_keys(self, graph: str) -> tuple[Collection[bytes], Collection[bytes]]:
+        """Give the keys of what live documents need of the memos, so that an edit does not pay for all of them."""
+        embedder = self.reading.embedder
+        extractor = self.reading.extractors.get(graph, self.reading.extractor)
+        vectors: set[bytes] = set()
+        extractions: set[bytes] = set()
+        async for _, value in self.store.extractions(graph):
+            extraction = decode_extraction(value).extraction
+            for unit in extraction.units if extraction else ():
+                title = extraction.info.title if extraction else ""
+                if isinstance(embedder, MemoisedEmbedder):
+                    texts = (passage_text(title, unit.text), *statement_texts(unit))
+                    vectors.update(embedder.key(text) for text in texts)
+                if isinstance(extractor, MemoisedExtractor):
+                    extractions.add(extractor.key(title, unit.text))
+        return vectors, extractions
+
+
+async def purge_reports(store: GraphStore, view: LiveView) -> int:
+    """Delete the stored reports and summaries that were written from other content than is live; how many."""
+    rows = await store.reports(view.graph)
+    stale = await asyncio.to_thread(_retire, view, rows)
+    if stale:
+        await store.save_reports(view.graph, (), stale)
+    return len(stale)
+
+
+def _retire(view: LiveView, rows: Sequence[ReportRow]) -> list[int]:
+    with view.lock.write():
+        stale = [row for row in rows if not _is_live(view, row)]
+        view.reports.retire({row.community for row in stale if row.level != ENTITY})
+        view.summaries.retire({row.title.partition(" ")[0] for row in stale if row.level == ENTITY})
+    return sorted(row.community for row in stale)
+
+
+def _is_live(view: LiveView, row: ReportRow) -> bool:
+    """Whether the content that the row was written from is the content now, to the last statement."""
+    if any(source not in view.chunk_numbers for source in row.sources):
+        return False
+    written = Fingerprint.decode(row.fingerprint)
+    now = view.contents.fingerprint(row.community) if row.level != ENTITY else _entity_fingerprint(view, row)
+    return written is not None and now is not None and written.changed(now) == 0.0
+
+
+def _entity_fingerprint(view: LiveView, row: ReportRow) -> Fingerprint | None:
+    node = view.entity_nodes.get(row.title.partition(" ")[0])
+    said = None if node is None else profile(view, node)
+    return None if said is None else Fingerprint.decode(said.fingerprint)
+
+
+def _size_bytes(database: Database) -> int:
+    folder = database.path.parent
+    return sum(path.stat().st_size for path in folder.glob(f"{database.path.name}*"))

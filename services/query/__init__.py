@@ -1,0 +1,1 @@
+"""One question's path: places and deadline, retrieval, context, generated answer."""

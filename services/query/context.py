@@ -1,0 +1,93 @@
+"""From what was retrieved to what is answered: context for the generator, citations, the parts of an `Answer`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from graphtide.graph.retrieval import Retrieved
+from graphtide.graph.retrieval.types import Step
+from graphtide.graph.validity.intervals import Held, Validity
+from graphtide.graph.view import LiveView
+from graphtide.services.application import Answer, Citation, RankedPassage
+from graphtide.services.query.generate import Material, Written
+from graphtide.streams.model_ports import ContextPart, ContextPassage
+
+
+def material(view: LiveView, retrieved: Retrieved, as_of: str = "") -> Material:
+    """What was retrieved as a generator reads it, as things stood at the moment, or stand.
+
+    Call under `view.lock.read()`. Cost: the passages and the sources, and the rivals of what they state.
+    """
+    validity = Validity(view, as_of)
+    return Material(
+        tuple(_passage(view, one.chunk_id, validity) for one in retrieved.passages),
+        tuple(
+            ContextPart(part.title, part.text, tuple(_passage(view, source, validity) for source in part.sources))
+            for part in retrieved.parts
+        ),
+        retrieved.synthesis,
+    )
+
+
+def _passage(view: LiveView, chunk_id: str, validity: Validity) -> ContextPassage:
+    number = view.chunk_numbers[chunk_id]
+    chunk = view.chunks[number]
+    title = view.documents[chunk.doc_id].info.title
+    facts = tuple(_facts(view, number, validity))
+    return ContextPassage(chunk.text, title, chunk.doc_id, chunk_id, facts, _outdated(view, number, validity))
+
+
+def _facts(view: LiveView, chunk: int, validity: Validity) -> Iterator[str]:
+    for row in filter(validity.in_force, view.chunks[chunk].evidence):
+        subject, object_ = view.ends(row.statement)
+        predicate = view.statements[row.statement].predicate
+        fact = f"{view.entities[subject].name} {predicate} {view.entities[object_].name}"
+        yield fact + _times(validity.of_support(row))
+
+
+def _outdated(view: LiveView, chunk: int, validity: Validity) -> tuple[str, ...]:
+    """The sentences that state nothing which stands; the whole passage where facts were brought along, without one."""
+    standing: dict[str, bool] = {}
+    for row in view.chunks[chunk].evidence:
+        over = not validity.in_force(row) if validity.asked else validity.of_support(row).ended_by is not None
+        standing[row.sentence] = standing.get(row.sentence, False) or not over
+    if standing == {"": False}:
+        return (view.chunks[chunk].text,)
+    return tuple(sorted(sentence for sentence, stands in standing.items() if sentence and not stands))
+
+
+def _times(held: Held) -> str:
+    """When a fact held, in words for a reader; nothing where nothing is known."""
+    said = [f"from {held.valid_from}"] if held.valid_from else []
+    said += [f"until {held.valid_to}"] if held.valid_to else []
+    said += [f"no longer true, it is {held.instead} now"] if held.ended_by else []
+    return f" ({', '.join(said)})" if said else ""
+
+
+def answer(retrieved: Retrieved, written: Written | None) -> Answer:
+    """The answer's parts. Without generation there is no text, and nothing is cited.
+
+    `[n]` in the text names `passages[n - 1]`: what is cited beyond what was retrieved as a passage stands behind it.
+    """
+    given = Written("") if written is None else written
+    return Answer(
+        given.text,
+        tuple(Citation(one.doc_id, one.chunk_id, one.text) for one in given.cited),
+        (
+            *(RankedPassage(one.doc_id, one.chunk_id, one.score, one.text) for one in retrieved.passages),
+            *(RankedPassage(one.doc_id, one.chunk_id, 0.0, one.text) for one in given.beyond),
+        ),
+        retrieved.subgraph.nodes,
+        retrieved.subgraph.edges,
+        retrieved.version,
+        retrieved.mode,
+        given.usage,
+        None if retrieved.trace is None else tuple(_step(step) for step in retrieved.trace.steps),
+        retrieved.parts,
+        retrieved.chosen,
+    )
+
+
+def _step(step: Step) -> Mapping[str, object]:
+    items = [{"id": item.id, "name": item.name, "score": item.score, "parts": dict(item.parts)} for item in step.items]
+    return {"step": step.name, "about": step.about, "items": items}

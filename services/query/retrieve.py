@@ -1,0 +1,92 @@
+"""From a question to the material of its answer: the mode's retrieval, and the walk that a model rates for it.
+
+Not an answer. All but ratings by a model is done in threads, under the read lock of the graph's view, so that what is
+handed out is of one version. Used by every process that answers questions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from graphtide.graph.retrieval import MODES, Question, Retrieved, retrieve
+from graphtide.graph.retrieval.global_search.dynamic import Selection
+from graphtide.graph.retrieval.global_search.reports import Readable
+from graphtide.graph.retrieval.modes.auto import Choice, choose, explained
+from graphtide.graph.retrieval.temporal import dated
+from graphtide.graph.view import LiveView
+from graphtide.services.query.context import material
+from graphtide.services.query.generate import Material
+from graphtide.streams.model_ports import Rater
+from graphtide.streams.summarize.report_writer import Shelves
+from graphtide.streams.work_pool import WorkPool
+
+T = TypeVar("T")
+
+AUTO = "auto"
+READS_REPORTS = frozenset({"global", "global-dynamic", "dynagrag", AUTO})
+"""Modes that read reports of communities, or summaries of entities."""
+RATED_BY_MODEL = "global-dynamic"
+TEXTS_A_CALL = 16
+
+
+async def found(
+    view: LiveView, question: Question, shelves: Shelves, rater: Rater | None, pool: WorkPool
+) -> tuple[Retrieved, Material]:
+    """What the question's mode finds, and the material of its answer.
+
+    `rater` rates the reports for `global-dynamic`; without one the question's neighbourhood does. Raises as `retrieve`
+    does, and as the rater does.
+    """
+    if question.mode in READS_REPORTS:
+        await shelves.fill(view)
+    choice = None
+    if question.mode == AUTO:
+        choice = await _reading(pool, view, lambda: choose(view, question.text, MODES))
+        question = replace(question, mode=choice.mode)
+    if rater is None or question.mode != RATED_BY_MODEL:
+        return await _reading(
+            pool, view, partial(_concluded, view, question, choice, partial(retrieve, view, question))
+        )
+    selection = Selection(question)
+    asked = await _reading(pool, view, partial(selection.begin, view))
+    while asked:
+        ratings = await _ratings(rater, question.text, asked)
+        asked = await _reading(pool, view, partial(selection.rate, view, ratings))
+    return await _reading(
+        pool, view, partial(_concluded, view, question, choice, partial(_finished, view, question, selection))
+    )
+
+
+def _finished(view: LiveView, question: Question, selection: Selection) -> Retrieved:
+    return dated(view, selection.finish(view), question.filters.as_of)
+
+
+async def _ratings(rater: Rater, question: str, asked: Sequence[Readable]) -> list[int]:
+    """The ratings of one round, a few texts a call, side by side. All calls end when one fails."""
+    parts = [asked[start : start + TEXTS_A_CALL] for start in range(0, len(asked), TEXTS_A_CALL)]
+    tasks = [asyncio.ensure_future(rater.rate(question, [one.text for one in part])) for part in parts]
+    try:
+        return [rating for ratings in await asyncio.gather(*tasks) for rating in ratings]
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _concluded(
+    view: LiveView, question: Question, choice: Choice | None, find: Callable[[], Retrieved]
+) -> tuple[Retrieved, Material]:
+    retrieved = find()
+    used = material(view, retrieved, question.filters.as_of)
+    return retrieved if choice is None else explained(retrieved, choice), used
+
+
+async def _reading(pool: WorkPool, view: LiveView, read: Callable[[], T]) -> T:
+    def locked() -> T:
+        with view.lock.read():
+            return read()
+
+    return await pool.run(locked, view.graph)

@@ -1,0 +1,1 @@
+"""Graphtide: a knowledge graph that stays current while documents arrive, and answers from it."""

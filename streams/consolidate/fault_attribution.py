@@ -1,0 +1,39 @@
+"""Whether a record or the stored graph is at fault when a record cannot be applied.
+
+A record that is at fault is dead-lettered. A graph that is at fault is stopped, because each of its next records would
+fail likewise, and every one of them is good.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from graphtide.graph.consolidation import Consolidator
+from graphtide.graph.records import Change
+from graphtide.streams.consolidate import verification as recounting
+from graphtide.streams.errors import GraphStopped
+from graphtide.streams.messages import decode_extraction
+from graphtide.streams.ports import Delivered, GraphStore
+from graphtide.streams.retry import outcome_of
+
+
+async def raise_if_stopped(store: GraphStore, one: Delivered, error: Exception) -> None:
+    """Raise GraphStopped when the stored graph is why the record cannot be applied.
+
+    A record that fails on an empty graph, too, is at fault. Else the stored graph is compared with a build from its
+    documents. Cost: the graph; to be called for a failure that nothing foresaw.
+    """
+    message = decode_extraction(one.record.value or b"")
+    graph = message.graph
+    if message.extraction is not None:
+        change = Change(message.doc_id, None, message.extraction)
+        alone = await outcome_of(asyncio.to_thread(Consolidator(graph).apply, [change]))
+        if isinstance(alone, Exception):
+            return
+    *_, differences, _ = await recounting.recount_stored(store, graph, None)
+    if differences:
+        raise GraphStopped(
+            f"the stored rows of graph {graph!r} differ from what its documents say ({differences[0][:200]}):"
+            f" its documents wait; rebuild it with: graphtide rebuild --graph {graph}",
+            graph,
+        ) from error

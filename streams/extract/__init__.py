@@ -1,0 +1,1 @@
+"""The extract stage: reads `documents`, extracts passages, entities and relations, writes `extractions`."""

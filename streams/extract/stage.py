@@ -1,0 +1,388 @@
+"""The extract stage: reads `documents`, writes `extractions`, and dead-letters what can never be taken.
+
+For each record, in this order:
+1. enter what was read in the ledger at once, which numbers it in the order of its partition; then count the attempt,
+   durably, before any work: a record that kills the process is counted
+2. decode it; then, in one of a few slots, extract and embed; wait and try again as long as a model is away
+3. append the outcome to the partition of `extractions` that the graph is bound to (by its key, as long as it is bound
+   to none), or the dead letter to `documents.dlq` and the failure to the ledger
+4. commit the position, once everything in front of it is done too
+
+Graphs take turns (`streams/fair_queue.py`), at being begun and at the slots: records are read ahead, as far as memory
+is
+bounded, so that those of a graph with few are found among those of a graph with many. In a graph they begin in the
+log's order. Extractions may overtake each other, also those of one document: the revision decides downstream. A crash
+between 3 and 4 repeats 2 and 3, which the consolidate stage notices by the revision.
+
+After a crash the records that were under way are done again one by one, each alone until it is through or waits for
+a model: so that only the one that killed the process is counted again when it does so again.
+
+A partition that goes to another process takes its records along: what is under way of it is given up here, and the
+attempt is not counted. The same is done with everything by `hand_back`, when a process leaves in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from graphtide.graph.records import Extraction
+from graphtide.streams.consolidate.maintenance_requests import without_upkeep
+from graphtide.streams.dead_letters.writer import bury
+from graphtide.streams.errors import Exhausted, GraphtideError, Rejected, Retryable
+from graphtide.streams.extract.budget_pauses import Pauses
+from graphtide.streams.extract.in_flight import Reading, UnderWay, Work
+from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.fair_queue import Slots
+from graphtide.streams.messages import (
+    DOCUMENTS,
+    EXTRACTIONS,
+    DeadLetter,
+    DocumentMessage,
+    ExtractionMessage,
+    decode_document,
+    split_document_key,
+)
+from graphtide.streams.observer import Observer
+from graphtide.streams.ports import Consumer, Delivered, Ledger, Log, Outcome, Position, Record, State
+from graphtide.streams.retry import Backoff
+from graphtide.streams.revisions import number
+from graphtide.streams.routing import Bindings, Routes, unbound
+from graphtide.streams.tracing import Span, carried_on, received
+from graphtide.streams.usage import Payer, paid_by
+
+log = logging.getLogger("graphtide.streams")
+
+STAGE = "extract"
+HELD_A_SLOT = 8
+"""Records that may be decoded and wait, for each slot: behind slots that wait for a model, bad records still end."""
+EVER = 1 << 62
+LARGE_BYTES = 100_000
+LARGE_UNITS = 16
+"""Size of a document, and of what was read of it, from which it is decoded and encoded in a thread."""
+MOST_SHELVED = 20_000
+SHELVED_BYTES = 256 << 20
+"""Records of graphs whose budget is used up that are kept waiting; beyond them nothing more is read, of any graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractSettings:
+    """`concurrency` is the number of slots; `read_ahead` bounds the records that are read and not committed,
+    `held_bytes` the records in memory; `crashes_allowed` the starts of an extraction that came to no end.
+    """
+
+    concurrency: int = 8
+    poll_s: float = 5.0
+    crashes_allowed: int = 8
+    read_ahead: int = 10_000
+    held_bytes: int = 64 << 20
+    caps: Caps = field(default_factory=Caps)
+
+
+class ExtractStage:
+    """See the module. `waiting` says, by document, what an accepted revision is waiting for."""
+
+    def __init__(
+        self,
+        log: Log,
+        ledger: Ledger,
+        models: Models,
+        observer: Observer,
+        settings: ExtractSettings | None = None,
+        bindings: Bindings = unbound,
+    ) -> None:
+        self._log = log
+        self._routes = Routes(bindings)
+        self._ledger = ledger
+        self._models = models
+        self._observer = observer
+        self._settings = settings or ExtractSettings()
+        self._suspects: set[Position] | None = None
+        self._spared: dict[Position, int] = {}
+        self._held: frozenset[int] = frozenset()
+        self._given_up: set[tuple[str, str, Position, int]] = set()
+        self._faults: dict[Position, tuple[int, str]] = {}
+        self._pauses = Pauses()
+        self._paused: dict[str, set[Position]] = {}
+        self.waiting: dict[tuple[str, str], str] = {}
+
+    async def run(self, consumer: Consumer | None = None) -> None:
+        """Work until cancelled. Unfinished records are read again by the next run. The consumer is closed."""
+        self.waiting.clear()
+        self._paused.clear()
+        consumer = consumer or self._log.consumer(DOCUMENTS, STAGE)
+        self._held = consumer.assigned()
+        course = UnderWay(Slots(self._settings.concurrency))
+        reading: Reading | None = None
+        try:
+            if self._suspects is None:
+                self._suspects = await self._under_way_at_a_crash()
+            while True:
+                await self._start_queued(course)
+                if reading is None and (room := self._room(course)) > 0:
+                    reading = asyncio.create_task(consumer.poll(room, self._settings.poll_s))
+                await course.moves(reading)
+                await self._settle(consumer, course)
+                if reading is not None and reading.done():
+                    batch, reading = reading.result(), None
+                    if consumer.assigned() != self._held:
+                        await self._reassign(consumer.assigned(), course)
+                    await self._read_batch(batch, course)
+        finally:
+            self._note_given_up(course, self._held)
+            await course.end(reading)
+            await consumer.close()
+
+    async def redo(self, delivered: Delivered) -> None:
+        """Do one record that was read and lost sight of, beside those of `run`. It is not counted if it ends."""
+        [revision] = await self._ledger.enter([delivered]) if _is_named(delivered) else [None]
+        work = Work(delivered, revision, asyncio.get_running_loop().create_future())
+        await self._record(work, Slots(1), 0.0)
+        if revision is not None:
+            await self._ledger.spare(*split_document_key(delivered.record.key), revision)
+
+    async def hand_back(self) -> None:
+        """Take back the attempts that were given up, not failed: to be called when the process leaves in order."""
+        while self._given_up:
+            graph, doc_id, position, revision = self._given_up.pop()
+            if self._spared.pop(position, 0):
+                await self._ledger.spare(graph, doc_id, revision)
+
+    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> Exhausted | None:
+        """Return the budget's refusal that holds up a document of the graph, None when there is no such document.
+
+        With `until`, a revision counts if it is not after the position of its partition. Cost: the paused documents.
+        """
+        refusal, paused = self._pauses.refusal(graph), self._paused.get(graph, ())
+        if until is not None:
+            last = {position.partition: position.offset for position in until}
+            paused = {one for one in paused if one.offset <= last.get(one.partition, -1)} if refusal else ()
+        return refusal if paused else None
+
+    async def _reassign(self, held: frozenset[int], course: UnderWay) -> None:
+        """Give up what other processes do now, and suspect what others may have died of."""
+        lost, gained = self._held - held, held - self._held
+        self._held = held
+        if lost:
+            self._note_given_up(course, lost)
+            await course.give_up(lost)
+            await self.hand_back()
+        if gained:
+            self._suspects = (self._suspects or set()) | await self._under_way_at_a_crash()
+
+    def _note_given_up(self, course: UnderWay, partitions: frozenset[int]) -> None:
+        every = [*course.running.items(), *course.shelved.items()]
+        for work in [work for task, work in every if not task.done()]:
+            one = work.delivered
+            if one.position.partition in partitions and work.revision is not None:
+                self._given_up.add((*split_document_key(one.record.key), one.position, work.revision))
+
+    async def _under_way_at_a_crash(self) -> set[Position]:
+        entries = await self._ledger.unfinished(EVER, self._settings.read_ahead)
+        return {entry.position for entry in entries if entry.attempts}
+
+    def _room(self, course: UnderWay) -> int:
+        """How many records may be read now."""
+        settings = self._settings
+        if (
+            len(course.shelved) >= MOST_SHELVED
+            or course.shelved_bytes >= SHELVED_BYTES
+            or course.held_bytes() >= settings.held_bytes
+        ):
+            return 0
+        left = settings.read_ahead - len(course.window) + len(course.shelved)
+        return min(left, HELD_A_SLOT * settings.concurrency)
+
+    async def _read_batch(self, batch: Sequence[Delivered], course: UnderWay) -> None:
+        """Number what was read, before anything else: numbers follow the log's order, the graphs' turns do not."""
+        named = [one for one in batch if _is_named(one)]
+        numbers = await self._ledger.enter(named) if named else ()
+        revisions = {one.position: revision for one, revision in zip(named, numbers, strict=True)}
+        for one in batch:
+            course.read(one, revisions.get(one.position))
+
+    async def _start_queued(self, course: UnderWay) -> None:
+        for delivered in self._next_to_begin(course):
+            work = self._start(delivered, course.revisions.pop(delivered.position), course, 0.0)
+            course.alone = work.calm if self._is_suspected(delivered) else None
+
+    def _next_to_begin(self, course: UnderWay) -> list[Delivered]:
+        """As many as wait in front of the slots, up to the first that a crash may be laid to: that one is alone."""
+        batch: list[Delivered] = []
+        if course.alone is not None and not course.alone.done():
+            return batch
+        while course.queue and len(course.running) + len(batch) < HELD_A_SLOT * self._settings.concurrency:
+            batch.append(course.next(batch))
+            if self._is_suspected(batch[-1]):
+                break
+        return batch
+
+    def _is_suspected(self, delivered: Delivered) -> bool:
+        return self._suspects is not None and delivered.position in self._suspects
+
+    def _start(self, delivered: Delivered, revision: int | None, course: UnderWay, wait_s: float) -> Work:
+        work = Work(delivered, revision, asyncio.get_running_loop().create_future(), course)
+        task = asyncio.create_task(self._record(work, course.slots, wait_s))
+        task.add_done_callback(lambda _: work.be_calm())
+        course.running[task] = work
+        return work
+
+    async def _settle(self, consumer: Consumer, course: UnderWay) -> None:
+        """Commit what is done. Storage that fails ends the run; an unforeseen error is its record's own affair."""
+        commits: dict[int, Position] = {}
+        for task in [task for task in course.running if task.done()]:
+            work = course.running.pop(task)
+            delivered = work.delivered
+            error = asyncio.CancelledError("given up") if task.cancelled() else task.exception()
+            if error is None:
+                position = course.window.ended(delivered.position)
+                if position is not None:
+                    commits[position.partition] = position
+            elif isinstance(error, GraphtideError):
+                raise error
+            else:
+                self._start(delivered, work.revision, course, self._note_fault(delivered.position, error))
+        for position in commits.values():
+            # What is done is not read again: its text is in the extraction, or in the dead letter.
+            done = Position(position.partition, position.offset + 1)
+            await asyncio.gather(consumer.commit(position), self._log.trim(DOCUMENTS, done))
+
+    def _note_fault(self, position: Position, error: BaseException) -> float:
+        """Log what nobody foresaw, and say how long to wait before the record is tried again."""
+        log.error("extracting the document at offset %d failed", position.offset, exc_info=error)
+        times = self._faults.get(position, (0, ""))[0] + 1
+        self._faults[position] = times, f"{type(error).__name__}: {error}"[:500]
+        self._observer.retried(STAGE)
+        return Backoff().delay_s(times - 1)
+
+    async def _record(self, work: Work, slots: Slots, wait_s: float) -> None:
+        await asyncio.sleep(wait_s)
+        started = time.monotonic()
+        position, record = work.delivered.position, work.delivered.record
+        try:
+            graph, doc_id = split_document_key(record.key)
+        except Rejected as error:
+            revision = number(position.offset, position.partition)  # it has none: this tells letters apart
+            await bury(self._log, DeadLetter("", record.key, revision, STAGE, str(error), 1, record.value or b""))
+            return
+        revision = work.numbered()
+        attempts = self._spared.pop(position, 0) or await self._ledger.begin(graph, doc_id, revision)
+        try:
+            if attempts == 1 or not await self._has_ended(graph, doc_id, position):
+                behind = [record.headers]
+                with received(STAGE, behind, graph=graph, doc_id=doc_id, revision=revision) as span:
+                    await self._attempt(work, slots, attempts, span)
+        except (GraphtideError, asyncio.CancelledError):
+            # Not the record's doing: in this process the same attempt goes on, and is not counted again.
+            self._spared[position] = attempts
+            raise
+        finally:
+            self.waiting.pop((graph, doc_id), None)
+            self._resume(graph, position)
+        self._faults.pop(position, None)
+        self._observer.worked(STAGE, time.monotonic() - started)
+
+    def _resume(self, graph: str, position: Position) -> None:
+        """Forget that a revision was paused."""
+        if paused := self._paused.get(graph):
+            paused.discard(position)
+            if not paused:
+                del self._paused[graph]
+
+    async def _has_ended(self, graph: str, doc_id: str, position: Position) -> bool:
+        """Whether a revision that was begun before is known to have its end: its position was lost, not its work."""
+        latest = await self._ledger.latest(graph, doc_id)
+        return latest is not None and latest.position == position and latest.state is not State.ACCEPTED
+
+    async def _attempt(self, work: Work, slots: Slots, attempts: int, span: Span) -> None:
+        record, revision = work.delivered.record, work.numbered()
+        graph, doc_id = split_document_key(record.key)
+        try:
+            if attempts > self._settings.crashes_allowed:
+                _, last = self._faults.get(work.delivered.position, (0, "the process died each time"))
+                raise Rejected(f"its extraction was started {attempts - 1} times and never came to an end ({last})")
+            value = await self._outcome(graph, doc_id, work, slots)
+            headers = carried_on(without_upkeep(record.headers))
+            await self._log.append(EXTRACTIONS, [Record(graph, value, headers, await self._routes.of(graph))])
+            log.debug("extracted", extra={"graph": graph, "doc_id": doc_id, "revision": revision})
+        except Rejected as error:
+            reason = str(error).encode(errors="backslashreplace").decode()
+            about = {"graph": graph, "doc_id": doc_id, "revision": revision}
+            log.warning("a document cannot be taken; its state says why", extra=about)
+            await bury(self._log, DeadLetter(graph, doc_id, revision, STAGE, reason, attempts, record.value or b""))
+            await self._ledger.conclude([Outcome(graph, doc_id, revision, State.FAILED, reason)])
+            self._observer.ended(graph, State.FAILED)
+            span.note(state=State.FAILED.value)
+
+    async def _outcome(self, graph: str, doc_id: str, work: Work, slots: Slots) -> bytes:
+        record, revision, accepted_ms = work.delivered.record, work.numbered(), work.delivered.timestamp_ms
+        if record.value is None:
+            return ExtractionMessage(graph, doc_id, revision, None, accepted_ms).encode()
+        document = await self._decoded(record.key, record.value)
+        spared = False
+        while True:
+            if self._pauses.left_s(graph):
+                if not spared:
+                    spared = True
+                    self._paused.setdefault(graph, set()).add(work.delivered.position)
+                    self._observer.retried(STAGE)
+                    work.be_calm()
+                    await self._ledger.spare(graph, doc_id, revision)
+                work.shelve()
+                await self._pause(graph, doc_id)
+            async with slots.one(graph):
+                if self._pauses.left_s(graph):  # who had the slot before found the budget used up
+                    continue
+                work.take_up()
+                if spared:
+                    spared = False
+                    await self._ledger.begin(graph, doc_id, revision)
+                extraction = await self._read(document, work)
+            if extraction is not None:
+                message = ExtractionMessage(graph, doc_id, revision, extraction, accepted_ms)
+                large = len(extraction.units) > LARGE_UNITS
+                return await self._models.pool.run(message.encode, graph) if large else message.encode()
+
+    async def _decoded(self, key: str, value: bytes) -> DocumentMessage:
+        decode = partial(decode_document, key, value)
+        return decode() if len(value) < LARGE_BYTES else await self._models.pool.run(decode, key.partition("|")[0])
+
+    async def _pause(self, graph: str, doc_id: str) -> None:
+        """Wait until the graph's budget may have something left."""
+        while (left_s := self._pauses.left_s(graph)) > 0:
+            self.waiting[graph, doc_id] = self._pauses.reason(graph)
+            await asyncio.sleep(left_s)
+
+    async def _read(self, document: DocumentMessage, work: Work) -> Extraction | None:
+        """What the document says; None when its graph's budget is used up. While a model is away, it waits."""
+        graph, doc_id, revision = document.graph, document.doc_id, work.numbered()
+        backoff, attempt = Backoff(), 0
+        while True:
+            try:
+                with paid_by(Payer(graph, doc_id)):
+                    return await extract(document, revision, self._models, self._settings.caps)
+            except Exhausted as refusal:
+                self._pauses.pause(graph, refusal)
+                return None
+            except Retryable as error:
+                self.waiting[graph, doc_id] = str(error)
+                self._observer.retried(STAGE)
+                wait_s = backoff.wait_s(attempt, error)
+            work.be_calm()
+            attempt += 1
+            # Waiting is no fault of the record's, whatever becomes of the process meanwhile.
+            await self._ledger.spare(graph, doc_id, revision)
+            await asyncio.sleep(wait_s)
+            await self._ledger.begin(graph, doc_id, revision)
+
+
+def _is_named(delivered: Delivered) -> bool:
+    try:
+        split_document_key(delivered.record.key)
+    except Rejected:
+        return False
+    return True

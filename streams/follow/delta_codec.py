@@ -1,0 +1,242 @@
+"""A `GraphDelta` as bytes, for followers in other processes.
+
+Versioned JSON, in which a row is a list of its fields in order, without its vectors. Those travel as one base64 block
+of little-endian float16 beside the rows of their table, the places of rows that have none listed with it; vector sums
+and the arrays of the hierarchy are base64 of their bytes.
+
+Invariant: decode(encode(delta)) equals delta, to the last bit of every vector.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from itertools import accumulate
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from graphtide.graph.communities import CommunityChange, Hierarchy
+from graphtide.graph.records import (
+    ChunkRow,
+    DocumentInfo,
+    DocumentRow,
+    EdgeRow,
+    EntityRow,
+    EvidenceRow,
+    Gone,
+    GraphDelta,
+    LabelRow,
+    MentionRow,
+    SameAsRow,
+    StatementRow,
+    Vector,
+)
+from graphtide.streams.errors import Rejected
+
+SCHEMA = 1
+MOST_DECODED_BYTES = 1 << 30
+"""No delta is that large as JSON; what claims to be is not unpacked."""
+
+_DOCUMENT = attrgetter("doc_id", "revision", "info.title", "info.source", "info.occurred_at", "info.metadata", "chunks")
+_CHUNK = attrgetter("chunk", "chunk_id", "doc_id", "ordinal", "text", "version")
+_LABEL = attrgetter("label", "name", "type", "node", "mentions")
+_MENTION = attrgetter("label", "chunk", "name", "description", "count")
+_STATEMENT = attrgetter("statement", "subject", "predicate", "object", "count", "weight_milli", "version")
+_EVIDENCE = attrgetter(
+    "statement", "chunk", "description", "sentence", "weight_milli", "count", "valid_from", "valid_to"
+)
+_SAME_AS = attrgetter("a", "b", "rule", "score_milli")
+_ENTITY = attrgetter("node", "name", "type", "labels", "mentions", "version")
+_EDGE = attrgetter("u", "v", "weight", "trussness")
+_GONE = attrgetter(*(part.name for part in fields(Gone)))
+
+
+def encode(delta: GraphDelta, *, sums: bool = True) -> bytes:
+    """The delta as bytes. Raises ValueError for a table whose vectors differ in length.
+
+    Without `sums` the vector sums of labels and statements are left empty: they are most of the bytes, and only a
+    writer that is restored from the rows needs them; a view does not.
+    """
+    body: dict[str, Any] = {
+        "schema": SCHEMA,
+        "graph": delta.graph,
+        "version": delta.version,
+        "snapshot": delta.snapshot,
+        "gone": _GONE(delta.gone),
+        "documents": list(map(_DOCUMENT, delta.documents)),
+        "chunks": list(map(_CHUNK, delta.chunks)),
+        "headings": [(n, row.title, row.description) for n, row in enumerate(delta.chunks) if _has_heading(row)],
+        "chunk_vectors": _vectors_out([row.vector for row in delta.chunks]),
+        "labels": list(map(_LABEL, delta.labels)),
+        "mentions": list(map(_MENTION, delta.mentions)),
+        "statements": list(map(_STATEMENT, delta.statements)),
+        "statement_vectors": _vectors_out([row.vector for row in delta.statements]),
+        "evidence": list(map(_EVIDENCE, delta.evidence)),
+        "same_as": list(map(_SAME_AS, delta.same_as)),
+        "entities": list(map(_ENTITY, delta.entities)),
+        "entity_vectors": _vectors_out([row.vector for row in delta.entities]),
+        "edges": list(map(_EDGE, delta.edges)),
+    }
+    if sums:
+        body["label_sums"] = _sums_out([row.vector_sum for row in delta.labels])
+        body["statement_sums"] = _sums_out([row.vector_sum for row in delta.statements])
+    if delta.communities is not None:
+        body["communities"] = _communities_out(delta.communities)
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def decode(value: bytes) -> GraphDelta:
+    """The delta that `encode` wrote. Raises Rejected for another schema, or for what is no delta."""
+    body = _load(value)
+    try:
+        return _delta_in(body)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, StopIteration) as error:
+        raise Rejected(f"the delta is malformed: {error!r}") from error
+
+
+def _load(value: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise Rejected(f"the delta is not JSON: {error}") from error
+    if not isinstance(body, dict) or body.get("schema") != SCHEMA:
+        found = repr(body.get("schema")) if isinstance(body, dict) else f"a JSON {type(body).__name__}"
+        raise Rejected(f"the delta has schema {found}; this version reads schema {SCHEMA}")
+    return body
+
+
+def _delta_in(body: dict[str, Any]) -> GraphDelta:
+    statement_sums = _sums_in(body.get("statement_sums"), len(body["statements"]))
+    label_sums = _sums_in(body.get("label_sums"), len(body["labels"]))
+    statement_vectors = _vectors_in(body["statement_vectors"], len(body["statements"]))
+    chunk_vectors = _vectors_in(body["chunk_vectors"], len(body["chunks"]))
+    entity_vectors = _vectors_in(body["entity_vectors"], len(body["entities"]))
+    headings = {place: (title, said) for place, title, said in body.get("headings", ())}
+    return GraphDelta(
+        str(body["graph"]),
+        int(body["version"]),
+        _gone_in(body["gone"]),
+        tuple(_document_in(row) for row in body["documents"]),
+        tuple(
+            ChunkRow(chunk, name, doc_id, ordinal, text, next(chunk_vectors), version, *headings.get(place, ("", "")))
+            for place, (chunk, name, doc_id, ordinal, text, version) in enumerate(body["chunks"])
+        ),
+        tuple(
+            LabelRow(label, name, type_, node, mentions, next(label_sums))
+            for label, name, type_, node, mentions in body["labels"]
+        ),
+        tuple(MentionRow(*row) for row in body["mentions"]),
+        tuple(
+            StatementRow(number, s, said, o, count, weight, next(statement_sums), next(statement_vectors), version)
+            for number, s, said, o, count, weight, version in body["statements"]
+        ),
+        tuple(EvidenceRow(*row) for row in body["evidence"]),
+        tuple(SameAsRow(*row) for row in body["same_as"]),
+        tuple(
+            EntityRow(node, name, type_, tuple(labels), mentions, next(entity_vectors), version)
+            for node, name, type_, labels, mentions, version in body["entities"]
+        ),
+        tuple(EdgeRow(*row) for row in body["edges"]),
+        _communities_in(body["communities"]) if "communities" in body else None,
+        bool(body["snapshot"]),
+    )
+
+
+def _has_heading(row: ChunkRow) -> bool:
+    return bool(row.title or row.description)
+
+
+def _document_in(row: list[Any]) -> DocumentRow:
+    doc_id, revision, title, source, occurred_at, metadata, chunks = row
+    info = DocumentInfo(title, source, occurred_at, tuple((key, said) for key, said in metadata))
+    return DocumentRow(doc_id, revision, info, tuple(chunks))
+
+
+def _gone_in(parts: list[list[Any]]) -> Gone:
+    documents, chunks, labels, statements, same_as, entities, edges = parts
+    return Gone(
+        tuple(documents),
+        tuple(chunks),
+        tuple(labels),
+        tuple(statements),
+        tuple((a, b) for a, b in same_as),
+        tuple(entities),
+        tuple((u, v) for u, v in edges),
+    )
+
+
+def _vectors_out(vectors: Sequence[Vector]) -> list[Any]:
+    """[length of a vector, places of rows that have none, base64 of the others one behind the other]."""
+    held = [vector for vector in vectors if vector.size]
+    bare = [place for place, vector in enumerate(vectors) if not vector.size]
+    block = np.stack(held).astype("<f2", copy=False).tobytes() if held else b""
+    return [held[0].size if held else 0, bare, _base64(block)]
+
+
+def _vectors_in(packed: list[Any], count: int) -> Iterator[Vector]:
+    """`count` vectors, read-only views of one block. Raises ValueError unless the block holds exactly those."""
+    dimensions, bare, text = packed
+    without = set(bare)
+    if not without <= set(range(count)):
+        raise ValueError(f"of {count} rows none is at {sorted(without)[-1]}")
+    block = np.frombuffer(base64.b64decode(text, validate=True), "<f2").astype(np.float16, copy=False)
+    rows = block.reshape(count - len(without), dimensions)
+    return _spread(rows, without, count)
+
+
+def _spread(rows: Vector, without: set[int], count: int) -> Iterator[Vector]:
+    held = iter(rows)
+    nothing: Vector = np.empty(0, np.float16)
+    for place in range(count):
+        yield nothing if place in without else next(held)
+
+
+def _sums_out(sums: Sequence[bytes]) -> list[Any]:
+    """[lengths in bytes, base64 of all of them one behind the other]."""
+    return [[len(one) for one in sums], _base64(b"".join(sums))]
+
+
+def _sums_in(packed: list[Any] | None, count: int) -> Iterator[bytes]:
+    """`count` sums, empty ones when they were left out. Raises ValueError when they are not that many, or cut off."""
+    lengths, block = (packed[0], base64.b64decode(packed[1], validate=True)) if packed else ([0] * count, b"")
+    if len(lengths) != count or sum(lengths) != len(block):
+        raise ValueError(f"{len(lengths)} sums of {sum(lengths)} bytes for {count} rows and {len(block)} bytes")
+    ends = accumulate(lengths)
+    return (block[end - length : end] for length, end in zip(lengths, ends, strict=True))
+
+
+_CHANGE = {"nodes": "<i4", "communities": "<i8", "children": "<i8", "levels": "<i4", "parents": "<i8", "removed": "<i8"}
+_HIERARCHY = {"nodes": "<i4", "communities": "<i8", "ids": "<i8", "levels": "<i4", "parents": "<i8"}
+
+
+def _communities_out(held: CommunityChange | Hierarchy) -> dict[str, Any]:
+    kinds = _HIERARCHY if isinstance(held, Hierarchy) else _CHANGE
+    body: dict[str, Any] = {
+        name: _base64(getattr(held, name).astype(kind, copy=False).tobytes()) for name, kind in kinds.items()
+    }
+    if isinstance(held, Hierarchy):
+        body["next_id"] = held.next_id
+    return body
+
+
+def _communities_in(body: dict[str, Any]) -> CommunityChange | Hierarchy:
+    """A body with `next_id` is a whole hierarchy. Raises ValueError where arrays that go together differ in length."""
+    whole = "next_id" in body
+    kinds = _HIERARCHY if whole else _CHANGE
+    arrays = {name: _array(body[name], kind) for name, kind in kinds.items()}
+    for together in (("nodes", "communities"), ("ids" if whole else "children", "levels", "parents")):
+        if len({len(arrays[name]) for name in together}) > 1:
+            raise ValueError(f"{', '.join(together)} differ in length")
+    return Hierarchy(**arrays, next_id=int(body["next_id"])) if whole else CommunityChange(**arrays)
+
+
+def _array(text: str, kind: str) -> Any:
+    return np.frombuffer(base64.b64decode(text, validate=True), kind).astype(kind[1:], copy=False)
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

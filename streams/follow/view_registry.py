@@ -1,0 +1,192 @@
+"""The live views of a query process: opened from the store, kept current by deltas."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Protocol
+
+from graphtide.graph.records import GraphDelta
+from graphtide.graph.validity.predicates import DEFAULT, SingleValued
+from graphtide.graph.view import Indexed, Indexes, LiveView
+from graphtide.streams.errors import Broken
+from graphtide.streams.ports import GraphStore
+from graphtide.streams.retry import outcome_of
+
+log = logging.getLogger("graphtide.streams")
+
+
+class IndexKeeper(Protocol):
+    """Where the vector indexes of a view come from, and where they last. Blocking: called in threads."""
+
+    def open(self, graph: str, dimensions: int, version: int) -> tuple[Indexes, Indexed]:
+        """Indexes for a graph that stands at `version`, with what they hold already.
+
+        Nothing newer than that is held, and a damaged or missing index is an empty one.
+        """
+        ...
+
+    def save(self, graph: str, indexes: Indexes, version: int) -> None:
+        """Make the indexes last, as of that version. Failure is logged: they can be built again."""
+        ...
+
+    def compact(self, indexes: Indexes) -> None:
+        """Let no vector be left in the indexes of what was removed from them."""
+        ...
+
+    def drop(self, graph: str) -> None:
+        """Forget what was saved: the graph was rebuilt, and its inner numbers mean something else now."""
+        ...
+
+    def close(self, indexes: Indexes) -> None:
+        """End the indexes' background work."""
+        ...
+
+
+class Views:
+    """The live views by graph. `follow` and `replace` are called by one task.
+
+    `single_valued` is how they read contradictions (graph/validity).
+    """
+
+    def __init__(self, keeper: IndexKeeper, single_valued: SingleValued = DEFAULT) -> None:
+        self._keeper = keeper
+        self._single_valued = single_valued
+        self._views: dict[str, LiveView] = {}
+        self._saved: dict[str, int] = {}
+        self._moved = asyncio.Event()
+        self._opening = ("", 0)
+        self._saving = asyncio.Lock()
+
+    def get(self, graph: str) -> LiveView | None:
+        return self._views.get(graph)
+
+    def version(self, graph: str) -> int:
+        """The version that questions see; 0 for a graph without a view."""
+        view = self._views.get(graph)
+        return view.version if view else 0
+
+    def all(self) -> list[LiveView]:
+        """The views there are."""
+        return list(self._views.values())
+
+    def versions(self) -> Mapping[str, int]:
+        return {graph: view.version for graph, view in self._views.items()}
+
+    async def open(self, store: GraphStore) -> None:
+        """A view for every graph in the store. Raises Broken when rows do not fit together. Cost: linear in them."""
+        graphs = await store.graphs()
+        for graph in graphs:
+            self._opening = (graph, len(graphs))
+            opened = await outcome_of(asyncio.to_thread(self._open, await store.snapshot(graph)))
+            if isinstance(opened, Exception):
+                raise Broken(
+                    f"the rows of graph {graph!r} do not fit together ({type(opened).__name__}: {opened}):"
+                    " restore the data folder from a backup"
+                ) from opened
+            self._views[graph] = opened
+
+    def opening(self) -> str:
+        """How far `open` is, in plain words."""
+        graph, count = self._opening
+        return f"loading the graphs: {graph}, {len(self._views) + 1} of {count}" if count else "loading the graphs"
+
+    async def follow(self, delta: GraphDelta) -> None:
+        """Apply a delta to the view of its graph, which comes into being with the first one.
+
+        A snapshot takes the view's place, unless the view stands there already. Raises ValueError for a gap.
+        """
+        view = self._views.get(delta.graph)
+        if delta.snapshot:
+            if view is None or view.version < delta.version:
+                await self._put(await asyncio.to_thread(self._open, delta))
+            return
+        if view is None or _misfits(view, delta):
+            indexes, _ = await asyncio.to_thread(self._keeper.open, delta.graph, dimensions(delta), 0)
+            view = LiveView(delta.graph, indexes, self._single_valued)
+            view.version = delta.version - 1
+            await self._put(view)
+        await asyncio.to_thread(_apply, view, delta)
+        self._announce()
+
+    async def reach(self, graph: str, version: int) -> LiveView:
+        """The graph's view, once it shows that version. What a notice speaks of is durable, and may be on its way."""
+        while True:
+            moved, view = self._moved, self._views.get(graph)
+            if view is not None and view.version >= version:
+                return view
+            await moved.wait()
+
+    def _announce(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def replace(self, snapshot: GraphDelta) -> None:
+        """Put a view of a rebuilt graph in the place of the one that stands."""
+        await self._put(await asyncio.to_thread(self._build, snapshot))
+
+    async def _put(self, view: LiveView) -> None:
+        old, self._views[view.graph] = self._views.get(view.graph), view
+        self._announce()
+        if old is not None:
+            await asyncio.to_thread(self._keeper.close, old.indexes)
+
+    async def save(self, *, least_versions: int = 1) -> None:
+        """Save the indexes of views that moved by that many versions since they were saved."""
+        async with self._saving:
+            for graph, view in list(self._views.items()):
+                if view.version - self._saved.get(graph, 0) >= least_versions:
+                    self._saved[graph] = await asyncio.to_thread(self._save, view)
+
+    async def purge(self) -> int:
+        """Save every index without the vectors of what was removed; how many graphs. Cost: a rebuild of each index."""
+        views = list(self._views.values())
+        async with self._saving:
+            for view in views:
+                await asyncio.to_thread(self._keeper.compact, view.indexes)
+                await asyncio.to_thread(self._keeper.drop, view.graph)  # also if the new ones cannot be saved
+                self._saved[view.graph] = await asyncio.to_thread(self._save, view)
+        return len(views)
+
+    async def close(self) -> None:
+        """Save what moved, and end all background work."""
+        await self.save()
+        for view in self._views.values():
+            await asyncio.to_thread(self._keeper.close, view.indexes)
+
+    def _open(self, snapshot: GraphDelta) -> LiveView:
+        indexes, held = self._keeper.open(snapshot.graph, dimensions(snapshot), snapshot.version)
+        view = LiveView(snapshot.graph, indexes, self._single_valued)
+        view.apply(snapshot, indexed=held)
+        self._saved[snapshot.graph] = min(held.chunks, held.entities, held.statements)
+        log.info("graph %s stands at version %d", snapshot.graph, snapshot.version)
+        return view
+
+    def _build(self, snapshot: GraphDelta) -> LiveView:
+        self._keeper.drop(snapshot.graph)
+        indexes, _ = self._keeper.open(snapshot.graph, dimensions(snapshot), 0)
+        view = LiveView(snapshot.graph, indexes, self._single_valued)
+        view.apply(snapshot)
+        self._saved.pop(snapshot.graph, None)
+        return view
+
+    def _save(self, view: LiveView) -> int:
+        with view.lock.read():
+            self._keeper.save(view.graph, view.indexes, view.version)
+            return view.version
+
+
+def _apply(view: LiveView, delta: GraphDelta) -> None:
+    with view.lock.write():
+        view.apply(delta)
+
+
+def _misfits(view: LiveView, delta: GraphDelta) -> bool:
+    """Whether an empty view was opened for vectors of another length: its graph had none then, or lost all."""
+    return not view.documents and bool(delta.chunks) and view.indexes.chunks.dimensions != dimensions(delta)
+
+
+def dimensions(delta: GraphDelta) -> int:
+    """Length of the delta's vectors; 1 when it has none, and then there is nothing to search."""
+    return max((row.vector.size for row in delta.chunks), default=1) or 1
