@@ -31,14 +31,14 @@ _SECOND = 10**6
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class DateSpan:
     """From `start` to before `end`, microseconds."""
 
     start: int
     end: int
 
 
-def span(text: str) -> Span | None:
+def date_span(text: str) -> DateSpan | None:
     """Return the time that a date names: "2024" a year, "2024-05-31T12:30+02:00" a minute. None for anything else."""
     found = _ISO.fullmatch(text)
     if found is None:
@@ -47,13 +47,13 @@ def span(text: str) -> Span | None:
     try:
         first = date(int(year), int(month or 1), int(day or 1))
         if hour is None:
-            return Span(_days(first), _days(first) + _length(first, month, day) * _DAY)
+            return DateSpan(_days(first), _days(first) + _length(first, month, day) * _DAY)
         return _moment(first, hour, rest)
     except ValueError:
         return None
 
 
-def _moment(day: date, hour: str, rest: Sequence[str | None]) -> Span:
+def _moment(day: date, hour: str, rest: Sequence[str | None]) -> DateSpan:
     """Return the time of a day; its length is what the text leaves open. Raises ValueError when there is none."""
     minute, second, fraction, sign, offset_hours, offset_minutes = rest
     clock = time(int(hour), int(minute or 0), int(second or 0))
@@ -61,8 +61,8 @@ def _moment(day: date, hour: str, rest: Sequence[str | None]) -> Span:
     shift = _of_day(offset) * (-1 if sign == "-" else 1)
     start = _days(day) + _of_day(clock) + int((fraction or "")[:6].ljust(6, "0")) - shift
     if fraction:
-        return Span(start, start + 10 ** max(0, 6 - len(fraction)))
-    return Span(start, start + (_SECOND if second else _MINUTE if minute else _HOUR))
+        return DateSpan(start, start + 10 ** max(0, 6 - len(fraction)))
+    return DateSpan(start, start + (_SECOND if second else _MINUTE if minute else _HOUR))
 
 
 def _of_day(clock: time) -> int:
@@ -89,15 +89,15 @@ class DateRange:
         """Whether no part of the time that a date names lies outside. What is no date is in an unbounded range only."""
         if self.earliest is None and self.latest is None:
             return True
-        when = span(moment)
+        when = date_span(moment)
         if when is None:
             return False
         after = self.earliest is None or self.earliest <= when.start
         return after and (self.latest is None or when.end <= self.latest)
 
 
-def _bound(text: str) -> Span:
-    found = span(text)
+def _bound(text: str) -> DateSpan:
+    found = date_span(text)
     if found is None:
         raise ValueError(f"{text!r} is not an ISO date")
     return found

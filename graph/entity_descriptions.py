@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 
 from graphtide.graph.reports.cache import ReportFinding, ReportRow
-from graphtide.graph.reports.entity_summaries import ENTITY, called, number_of
+from graphtide.graph.reports.entity_summaries import ENTITY, storage_id, summary_key
 from graphtide.graph.reports.fingerprint import fingerprint_of
 from graphtide.graph.token_count import count_tokens
 from graphtide.graph.view import LiveView
 
-MOST_TOKENS = 500
-MOST_READ = 1_000
+MAX_TOKENS = 500
+MAX_READ = 1_000
 """Passages that are looked at, of an entity that stands in more: the first by name."""
 SHOWN_TOKENS = 3_000
 """Of descriptions that a model is shown."""
@@ -45,8 +45,8 @@ class Description:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
-    """An entity of whom more is said than fits, as a summary needs it. `called`: see `graph.reports.entity_summaries.called`.
+class EntityProfile:
+    """An entity of whom more is said than fits, as a summary needs it. `summary_key`: see `graph.reports.entity_summaries.called`.
 
     `descriptions` are bounded, the most frequent ones, in the order of their texts; `fingerprint` is of all of them.
     """
@@ -60,14 +60,14 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class DescribedSentence:
     """A sentence of a summary, and which of a profile's descriptions it rests on, by place."""
 
     text: str
     of: tuple[int, ...]
 
 
-def described(view: LiveView, node: int, most_tokens: int = MOST_TOKENS) -> str:
+def describe(view: LiveView, node: int, most_tokens: int = MAX_TOKENS) -> str:
     """What is said of the entity, the most frequent first, equal ones by text; cut where a sentence ends.
 
     A summary that holds is taken first. Empty where no document describes it. Call under `view.lock.read()`. Cost: its
@@ -77,14 +77,14 @@ def described(view: LiveView, node: int, most_tokens: int = MOST_TOKENS) -> str:
     if held is not None and count_tokens(held.summary) <= most_tokens:
         return held.summary
     given = {text: one.count for text, one in _given(view, node).items()}
-    return joined(Counter(given), most_tokens)
+    return merge_descriptions(Counter(given), most_tokens)
 
 
-def profile(view: LiveView, node: int) -> Profile | None:
-    """What a summary is written from; None where the descriptions fit together. As `described` for lock and cost."""
+def profile(view: LiveView, node: int) -> EntityProfile | None:
+    """What a summary is written from; None where the descriptions fit together. As `describe` for lock and cost."""
     given = _given(view, node)
     counts = Counter({text: one.count for text, one in given.items()})
-    if not given or not _joined(counts, MOST_TOKENS)[1]:
+    if not given or not _joined(counts, MAX_TOKENS)[1]:
         return None
     shown = sorted(_telling(counts), key=lambda text: (text.casefold(), text))
     descriptions = tuple(
@@ -92,23 +92,23 @@ def profile(view: LiveView, node: int) -> Profile | None:
         for text in shown
     )
     entity, fingerprint = view.entities[node], fingerprint_of(counts).encode()
-    return Profile(entity.id, called(view, node), entity.name, entity.type, descriptions, fingerprint)
+    return EntityProfile(entity.id, summary_key(view, node), entity.name, entity.type, descriptions, fingerprint)
 
 
-def quoted(said: Profile) -> tuple[Sentence, ...]:
+def extractive_summary(said: EntityProfile) -> tuple[DescribedSentence, ...]:
     """The summary that quotes: the most frequent descriptions, as many as fit."""
     order = sorted(range(len(said.descriptions)), key=lambda at: (-said.descriptions[at].count, at))
-    taken, left = [], MOST_TOKENS
+    taken, left = [], MAX_TOKENS
     for at in order:
         text = _ended(said.descriptions[at].text)
         left -= count_tokens(text)
         if left < 0:
             break
-        taken.append(Sentence(text, (at,)))
-    return tuple(taken) or (Sentence(_first_words(said.descriptions[order[0]].text, MOST_TOKENS), (order[0],)),)
+        taken.append(DescribedSentence(text, (at,)))
+    return tuple(taken) or (DescribedSentence(_first_words(said.descriptions[order[0]].text, MAX_TOKENS), (order[0],)),)
 
 
-def summary_row(said: Profile, sentences: Iterable[Sentence], version: int) -> ReportRow:
+def summary_row(said: EntityProfile, sentences: Iterable[DescribedSentence], version: int) -> ReportRow:
     """A summary as it is kept: each sentence with the chunks of the descriptions that it rests on."""
     findings = []
     for one in sentences:
@@ -116,11 +116,11 @@ def summary_row(said: Profile, sentences: Iterable[Sentence], version: int) -> R
         findings.append(ReportFinding(one.text, tuple(chunks)))
     sources = tuple(dict.fromkeys(chunk for one in findings for chunk in one.chunks))
     text = " ".join(one.text for one in findings)
-    key = (number_of(said.entity), ENTITY, said.fingerprint, version)
+    key = (storage_id(said.entity), ENTITY, said.fingerprint, version)
     return ReportRow(*key, said.called, text, sources, tuple(findings))
 
 
-def joined(given: Counter[str], most_tokens: int = MOST_TOKENS) -> str:
+def merge_descriptions(given: Counter[str], most_tokens: int = MAX_TOKENS) -> str:
     """Descriptions with how often each is given, as one text. What is contained in one before it is left out.
 
     The first sentence alone, if it is above the bound, is cut where a word ends.
@@ -177,7 +177,7 @@ class _Given:
 def _given(view: LiveView, node: int) -> dict[str, _Given]:
     entity = view.entities[node]
     given: defaultdict[str, _Given] = defaultdict(_Given)
-    for chunk in nsmallest(MOST_READ, entity.chunks, key=lambda number: view.chunks[number].chunk_id):
+    for chunk in nsmallest(MAX_READ, entity.chunks, key=lambda number: view.chunks[number].chunk_id):
         for mention in view.chunks[chunk].mentions:
             if view.labels[mention.label].node == node and mention.description.strip():
                 one = given[" ".join(mention.description.split())]

@@ -1,6 +1,6 @@
 """The rows a graph is made of, and the delta that takes a graph from one version to the next.
 
-Two families stand here. An `Extraction` is what one document revision contributes; it is cut into `Unit`s, one per
+Two families stand here. An `Extraction` is what one document revision contributes; it is cut into `ChunkContribution`s, one per
 chunk, and a unit is the smallest thing that is added or retracted. The `*Row`s are what the graph holds; a
 `GraphDelta` lists the rows that one commit changed, completely: whoever applies the deltas in order holds the same
 graph as the writer, and a snapshot is nothing but one delta from the empty graph.
@@ -55,7 +55,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ChunkContribution:
     """One chunk and all it contributes. `key` is a digest of everything in it: equal keys, equal contributions.
 
     `title` and `description` are what a model calls the chunk; empty where none was asked.
@@ -89,7 +89,7 @@ class Extraction:
     doc_id: str
     revision: int
     info: DocumentInfo
-    units: tuple[Unit, ...]
+    units: tuple[ChunkContribution, ...]
     gaps: tuple[str, ...] = ()
 
     @property
@@ -101,7 +101,7 @@ class Extraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DocumentChange:
     """One document's step: `old` is what it contributed so far, `new` what it contributes from now on."""
 
     doc_id: str
@@ -119,7 +119,7 @@ class DocumentRow:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """`chunk_id` is the outside name: the document's id and a digest of the text. For the last two see `Unit`."""
+    """`chunk_id` is the outside name: the document's id and a digest of the text. For the last two see `ChunkContribution`."""
 
     chunk: int
     chunk_id: str
@@ -156,7 +156,7 @@ class MentionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class StatementRow:
+class TripleRow:
     """(subject label, predicate, object label) as all its chunks together state it; `count` is its frequency."""
 
     statement: int
@@ -222,7 +222,7 @@ class EdgeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class Removals:
     """Keys that a delta removes. Removals are applied before the rows of the same delta: ids are reused.
 
     The mention and evidence rows of a chunk that goes, go with it.
@@ -246,12 +246,12 @@ class GraphDelta:
 
     graph: str
     version: int
-    gone: Gone = field(default_factory=Gone)
+    gone: Removals = field(default_factory=Removals)
     documents: tuple[DocumentRow, ...] = ()
     chunks: tuple[ChunkRow, ...] = ()
     labels: tuple[LabelRow, ...] = ()
     mentions: tuple[MentionRow, ...] = ()
-    statements: tuple[StatementRow, ...] = ()
+    statements: tuple[TripleRow, ...] = ()
     evidence: tuple[EvidenceRow, ...] = ()
     same_as: tuple[SameAsRow, ...] = ()
     entities: tuple[EntityRow, ...] = ()

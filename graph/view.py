@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from graphtide.graph import pagerank
-from graphtide.graph.communities import CommunityChange, Hierarchy, MirroredHierarchy
+from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyReplica
 from graphtide.graph.identity import entity_id
 from graphtide.graph.records import (
     ChunkRow,
@@ -23,24 +23,32 @@ from graphtide.graph.records import (
     EdgeRow,
     EntityRow,
     EvidenceRow,
-    Gone,
     GraphDelta,
     LabelRow,
     MentionRow,
+    Removals,
     SameAsRow,
-    StatementRow,
+    TripleRow,
     Vector,
 )
-from graphtide.graph.relatedness import Learner
-from graphtide.graph.reports.cache import ReportShelf
-from graphtide.graph.reports.entity_summaries import SummaryShelf
-from graphtide.graph.reports.fingerprint import Contents
+from graphtide.graph.relatedness import RelatednessModel
+from graphtide.graph.reports.cache import ReportCache
+from graphtide.graph.reports.entity_summaries import EntitySummaryCache
+from graphtide.graph.reports.fingerprint import CommunityFingerprints
 from graphtide.graph.rwlock import ReadersWriterLock
-from graphtide.graph.validity.predicates import DEFAULT, SingleValued
-from graphtide.graph.view_indexes import Indexed, Indexes, follow, stale
-from graphtide.graph.view_tables import Chunk, Edge, Entity, Label, Statement, walk_chunk, walk_entity
+from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
+from graphtide.graph.view_indexes import IndexVersions, VectorIndexes, stale, sync
+from graphtide.graph.view_tables import (
+    ViewChunk,
+    ViewEdge,
+    ViewEntity,
+    ViewLabel,
+    ViewStatement,
+    walk_chunk,
+    walk_entity,
+)
 
-__all__ = ["Edge", "Indexed", "Indexes", "LiveView", "walk_chunk", "walk_entity"]
+__all__ = ["IndexVersions", "LiveView", "VectorIndexes", "ViewEdge", "walk_chunk", "walk_entity"]
 
 Row = TypeVar("Row")
 
@@ -54,29 +62,29 @@ class LiveView:
     stands in them.
     """
 
-    def __init__(self, graph: str, indexes: Indexes, single_valued: SingleValued = DEFAULT) -> None:
+    def __init__(self, graph: str, indexes: VectorIndexes, single_valued: FunctionalPredicates = DEFAULT) -> None:
         self.graph = graph
         self.version = 0
         self.lock = ReadersWriterLock()
         self.indexes = indexes
         self.single_valued = single_valued
         self.walk = pagerank.build()
-        self.relatedness = Learner()
-        self.hierarchy = MirroredHierarchy()
-        self.contents = Contents()
-        self.reports = ReportShelf()
-        self.summaries = SummaryShelf()
+        self.relatedness = RelatednessModel()
+        self.hierarchy = HierarchyReplica()
+        self.contents = CommunityFingerprints()
+        self.reports = ReportCache()
+        self.summaries = EntitySummaryCache()
         self.documents: dict[str, DocumentRow] = {}
-        self.chunks: dict[int, Chunk] = {}
+        self.chunks: dict[int, ViewChunk] = {}
         self.text_bytes = 0
         """UTF-8 bytes of all passages."""
         self.chunk_numbers: dict[str, int] = {}
-        self.labels: dict[int, Label] = {}
+        self.labels: dict[int, ViewLabel] = {}
         self.names: dict[str, set[int]] = {}
-        self.statements: dict[int, Statement] = {}
-        self.entities: dict[int, Entity] = {}
+        self.statements: dict[int, ViewStatement] = {}
+        self.entities: dict[int, ViewEntity] = {}
         self.entity_nodes: dict[str, int] = {}
-        self.neighbours: dict[int, dict[int, Edge]] = {}
+        self.neighbours: dict[int, dict[int, ViewEdge]] = {}
         self.edge_count = 0
         self.same_as: dict[tuple[int, int], SameAsRow] = {}
         self._linked: dict[int, set[tuple[int, int]]] = {}
@@ -108,7 +116,7 @@ class LiveView:
 
     # -- following -----------------------------------------------------------------------------------------------------
 
-    def apply(self, delta: GraphDelta, *, indexed: Indexed | None = None) -> None:
+    def apply(self, delta: GraphDelta, *, indexed: IndexVersions | None = None) -> None:
         """Go to `delta.version`. Call under `lock.write()`.
 
         `indexed` says, for a snapshot, which vectors the indexes hold already. Raises ValueError, with nothing
@@ -131,13 +139,13 @@ class LiveView:
         for document in delta.documents:
             self.documents[document.doc_id] = document
         if isinstance(delta.communities, Hierarchy):
-            self.hierarchy = MirroredHierarchy(delta.communities)
+            self.hierarchy = HierarchyReplica(delta.communities)
         elif delta.communities is not None:
             self.hierarchy.apply(delta.communities)
         self.contents.follow(self, delta)
         if isinstance(delta.communities, CommunityChange):
             self.reports.drop(delta.communities.removed.tolist())
-        self._index(delta, indexed or Indexed())
+        self._index(delta, indexed or IndexVersions())
         self._relate(delta)
         self._walk()
         self.version = delta.version
@@ -185,14 +193,14 @@ class LiveView:
         for row in rows:
             label = self.labels.get(row.label)
             if label is None:
-                self.labels[row.label] = Label(row.name, row.type, row.node, row.mentions)
+                self.labels[row.label] = ViewLabel(row.name, row.type, row.node, row.mentions)
                 self.names.setdefault(row.name, set()).add(row.label)
                 continue
             if label.node != row.node:
                 self._move_label(row.label, label, row.node)
             label.mentions = row.mentions
 
-    def _move_label(self, number: int, label: Label, node: int) -> None:
+    def _move_label(self, number: int, label: ViewLabel, node: int) -> None:
         """Carry the label's passages over to the entity it belongs to now. Cost: its passages."""
         left, joined = self._entity(label.node), self._entity(node)
         for chunk in label.chunks:
@@ -206,12 +214,12 @@ class LiveView:
         chunks: Iterable[ChunkRow],
         mentions: Iterable[MentionRow],
         evidence: Iterable[EvidenceRow],
-        statements: Iterable[StatementRow],
+        statements: Iterable[TripleRow],
     ) -> None:
         for row in chunks:
             held = self.chunks.get(row.chunk)
             if held is None:
-                fresh = Chunk(row.chunk_id, row.doc_id, row.ordinal, row.text, row.vector)
+                fresh = ViewChunk(row.chunk_id, row.doc_id, row.ordinal, row.text, row.vector)
                 fresh.title, fresh.description = row.title, row.description
                 self.chunks[row.chunk] = fresh
                 self.text_bytes += len(row.text.encode())
@@ -232,13 +240,13 @@ class LiveView:
             for support in shown:
                 self.statements[support.statement].chunks.add(chunk)
 
-    def _take_statement(self, row: StatementRow) -> None:
+    def _take_statement(self, row: TripleRow) -> None:
         held = self.statements.get(row.statement)
         if held is not None:
             held.count, held.weight_milli, held.vector = row.count, row.weight_milli, row.vector
             return
         said = (row.subject, row.predicate, row.object, row.count, row.weight_milli, row.vector)
-        self.statements[row.statement] = Statement(*said)
+        self.statements[row.statement] = ViewStatement(*said)
         for end in (row.subject, row.object):
             self.labels[end].statements.add(row.statement)
 
@@ -277,7 +285,7 @@ class LiveView:
 
     def _take_edges(self, rows: Iterable[EdgeRow]) -> None:
         for row in rows:
-            edge = Edge(row.weight, row.trussness)
+            edge = ViewEdge(row.weight, row.trussness)
             held = self.neighbours.get(row.u, {}).get(row.v)
             self.edge_count += held is None
             if held is None or held.weight != row.weight:
@@ -285,13 +293,13 @@ class LiveView:
             self.neighbours.setdefault(row.u, {})[row.v] = edge
             self.neighbours.setdefault(row.v, {})[row.u] = edge
 
-    def _entity(self, node: int) -> Entity:
+    def _entity(self, node: int) -> ViewEntity:
         entity = self.entities.get(node)
         if entity is None:
-            entity = self.entities[node] = Entity("", "", "", (), 0, NO_VECTOR)
+            entity = self.entities[node] = ViewEntity("", "", "", (), 0, NO_VECTOR)
         return entity
 
-    def _count(self, node: int, entity: Entity, chunk: int, times: int) -> None:
+    def _count(self, node: int, entity: ViewEntity, chunk: int, times: int) -> None:
         entity.chunks[chunk] += times
         if not entity.chunks[chunk]:
             del entity.chunks[chunk]
@@ -299,10 +307,10 @@ class LiveView:
 
     # -- indexes -------------------------------------------------------------------------------------------------------
 
-    def _index(self, delta: GraphDelta, indexed: Indexed) -> None:
+    def _index(self, delta: GraphDelta, indexed: IndexVersions) -> None:
         gone, indexes = delta.gone, self.indexes
         if delta.snapshot:
-            gone = Gone(
+            gone = Removals(
                 chunks=tuple(stale(indexes.chunks, self.chunks)),
                 statements=tuple(stale(indexes.statements, self.statements)),
                 entities=tuple(stale(indexes.entities, self.entities)),
@@ -310,9 +318,9 @@ class LiveView:
         chunks = ((row.chunk, row.vector, row.version) for row in delta.chunks)
         entities = ((row.node, row.vector, row.version) for row in delta.entities)
         statements = ((row.statement, row.vector, row.version) for row in delta.statements)
-        follow(indexes.chunks, gone.chunks, chunks, indexed.chunks)
-        follow(indexes.entities, gone.entities, entities, indexed.entities)
-        follow(indexes.statements, gone.statements, statements, indexed.statements)
+        sync(indexes.chunks, gone.chunks, chunks, indexed.chunks)
+        sync(indexes.entities, gone.entities, entities, indexed.entities)
+        sync(indexes.statements, gone.statements, statements, indexed.statements)
 
     def _relate(self, delta: GraphDelta) -> None:
         """Let the learner follow the passages and incidences that this delta touched."""
@@ -362,7 +370,7 @@ class LiveView:
             ),
             mentions=tuple(row for chunk in self.chunks.values() for row in chunk.mentions),
             statements=tuple(
-                StatementRow(n, s.subject, s.predicate, s.object, s.count, s.weight_milli, b"", NO_VECTOR)
+                TripleRow(n, s.subject, s.predicate, s.object, s.count, s.weight_milli, b"", NO_VECTOR)
                 for n, s in self.statements.items()
             ),
             evidence=tuple(row for chunk in self.chunks.values() for row in chunk.evidence),

@@ -1,6 +1,6 @@
 """The vector indexes of a live view, and how they follow its rows.
 
-Invariant: after `follow`, an index holds exactly the rows that have a vector, under that vector.
+Invariant: after `sync`, an index holds exactly the rows that have a vector, under that vector.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from graphtide.graph.vector_index import VectorIndex
 
 
 @dataclass(frozen=True, slots=True)
-class Indexes:
+class VectorIndexes:
     """The vector indexes of a view, by the numbers of its tables: passages, entities, statements."""
 
     chunks: VectorIndex
@@ -24,7 +24,7 @@ class Indexes:
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed:
+class IndexVersions:
     """Up to which version each index holds its vectors already (0: nothing), when a view is filled from a snapshot."""
 
     chunks: int = 0
@@ -37,7 +37,7 @@ def stale(index: VectorIndex, live: Container[int]) -> list[int]:
     return [number for number in index.live_ids().tolist() if number not in live]
 
 
-def follow(index: VectorIndex, gone: Sequence[int], rows: Iterable[tuple[int, Vector, int]], held: int) -> None:
+def sync(index: VectorIndex, gone: Sequence[int], rows: Iterable[tuple[int, Vector, int]], held: int) -> None:
     """Remove what went, add what is new or newer than the index. A row without a vector is not in the index."""
     dead = list(gone)
     ids: list[int] = []

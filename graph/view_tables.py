@@ -13,7 +13,7 @@ from graphtide.graph.records import EvidenceRow, MentionRow, Vector
 
 
 @dataclass(slots=True)
-class Chunk:
+class ViewChunk:
     """A passage, with what it mentions and states. Its vector stands here too: an index is slow to give one back.
 
     `title` and `description` are a model's, or empty: what a passage is called is `graph/layers/headings.py`'s to say.
@@ -31,7 +31,7 @@ class Chunk:
 
 
 @dataclass(slots=True)
-class Label:
+class ViewLabel:
     """A spelling of one type, the entity it belongs to, the chunks that use it, the statements it stands in."""
 
     name: str
@@ -43,7 +43,7 @@ class Label:
 
 
 @dataclass(slots=True)
-class Statement:
+class ViewStatement:
     """A triple of labels, how often and how strongly it is stated, and the chunks that state it.
 
     The vectors of statements and entities stand here too: an index takes twenty times as long to give one back.
@@ -59,7 +59,7 @@ class Statement:
 
 
 @dataclass(slots=True)
-class Entity:
+class ViewEntity:
     """A cluster of labels under its canonical `id`. `chunks` counts, by chunk, the mentions of the entity there."""
 
     id: str
@@ -72,7 +72,7 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class ViewEdge:
     weight: int
     trussness: int
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from graphtide.graph.validity.predicates import DEFAULT, SingleValued, parse_families
+from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates, parse_families
 from graphtide.streams.errors import Broken
 
 
-def load_single_valued(file: str) -> SingleValued:
+def load_functional_predicates(file: str) -> FunctionalPredicates:
     """The families in a TOML file, or those that hold unless one is named. Raises Broken for what cannot be read."""
     if not file:
         return DEFAULT

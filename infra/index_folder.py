@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from graphtide.graph.vector_index import VectorIndex
-from graphtide.graph.view import Indexed, Indexes
+from graphtide.graph.view import IndexVersions, VectorIndexes
 from graphtide.infra.hnsw import HnswIndex, HnswParameters, IndexDamaged, IndexNotSaved
 from graphtide.infra.hnsw.snapshot import MANIFEST, Snapshot
 
@@ -27,10 +27,10 @@ class IndexFolder:
         self._folder = folder
         self._parameters = parameters or HnswParameters()
 
-    def open(self, graph: str, dimensions: int, version: int) -> tuple[Indexes, Indexed]:
+    def open(self, graph: str, dimensions: int, version: int) -> tuple[VectorIndexes, IndexVersions]:
         opened = {kind: self._open(self._folder / graph / kind, dimensions, version) for kind in KINDS}
-        indexes = Indexes(*(opened[kind][0] for kind in KINDS))
-        return indexes, Indexed(*(opened[kind][1] for kind in KINDS))
+        indexes = VectorIndexes(*(opened[kind][0] for kind in KINDS))
+        return indexes, IndexVersions(*(opened[kind][1] for kind in KINDS))
 
     def _open(self, folder: Path, dimensions: int, version: int) -> tuple[HnswIndex, int]:
         if version and folder.exists():
@@ -43,14 +43,14 @@ class IndexFolder:
                 log.warning("%s; the index is built anew from the store", error)
         return HnswIndex(dimensions, self._parameters), 0
 
-    def save(self, graph: str, indexes: Indexes, version: int) -> None:
+    def save(self, graph: str, indexes: VectorIndexes, version: int) -> None:
         for kind, index in _by_kind(indexes).items():
             try:
                 index.save(self._folder / graph / kind, version)
             except IndexNotSaved as error:
                 log.warning("the %s index of graph %s was not saved: %s", kind, graph, error)
 
-    def compact(self, indexes: Indexes) -> None:
+    def compact(self, indexes: VectorIndexes) -> None:
         """See IndexKeeper.compact."""
         for index in _by_kind(indexes).values():
             index.compact()
@@ -63,12 +63,12 @@ class IndexFolder:
         """Forget what was saved of a graph whose inner numbers no longer mean the same."""
         shutil.rmtree(self._folder / graph, ignore_errors=True)
 
-    def close(self, indexes: Indexes) -> None:
+    def close(self, indexes: VectorIndexes) -> None:
         for index in _by_kind(indexes).values():
             index.close()
 
 
-def _by_kind(indexes: Indexes) -> dict[str, HnswIndex]:
+def _by_kind(indexes: VectorIndexes) -> dict[str, HnswIndex]:
     found: dict[str, HnswIndex] = {}
     for kind in KINDS:
         index: VectorIndex = getattr(indexes, kind)

@@ -12,18 +12,18 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from graphtide.graph.retrieval.types import Edge as SubgraphEdge
-from graphtide.graph.retrieval.types import Filters, Part
-from graphtide.graph.retrieval.types import Node as SubgraphNode
+from graphtide.graph.retrieval.types import AnswerEdge as SubgraphEdge
+from graphtide.graph.retrieval.types import AnswerNode as SubgraphNode
+from graphtide.graph.retrieval.types import ContextPart, Filters
 from graphtide.streams.messages import DocumentMessage
-from graphtide.streams.ports import ReportFinding, State
+from graphtide.streams.ports import ReportFinding, RevisionState
 
 __all__ = [
     "Answer",
     "Application",
-    "Ask",
     "Citation",
     "CommunityReport",
+    "ContextPart",
     "Digest",
     "DocumentStatus",
     "EntityStatus",
@@ -35,8 +35,8 @@ __all__ = [
     "LetterQuery",
     "LetterStatus",
     "Merge",
-    "Part",
     "Piece",
+    "QueryRequest",
     "RankedPassage",
     "Rebuilt",
     "Receipt",
@@ -90,7 +90,7 @@ class DocumentStatus:
 
     graph: str
     doc_id: str
-    state: State
+    state: RevisionState
     revision: int
     reason: str
     token: str
@@ -105,7 +105,7 @@ class DocumentStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class QueryRequest:
     """A question. `timeout_s` bounds the wait for `after` and the answer together.
 
     `level` is of the hierarchy of communities, 0 the finest, for the modes that read reports; None leaves it to them.
@@ -163,7 +163,7 @@ class Answer:
     mode: str
     usage: Usage
     trace: tuple[Mapping[str, object], ...] | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ContextPart, ...] = ()
     chosen: str = ""
 
 
@@ -385,11 +385,11 @@ class Application(Protocol):
         """The `count` documents most related to one that is live. Raises NotFound."""
         ...
 
-    async def query(self, graph: str, ask: Ask) -> Answer:
+    async def query(self, graph: str, ask: QueryRequest) -> Answer:
         """Answer from the live graph. Raises NotFound, Invalid (mode, after), DeadlineExceeded."""
         ...
 
-    def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
+    def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
         """The same in pieces: the Answer with its context and an empty text, then Pieces, last the full Answer."""
         ...
 

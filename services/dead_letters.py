@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from graphtide.services.api.schema.envelope import NO_GRAPH
 from graphtide.services.application import LetterList, LetterQuery, LetterStatus, Receipt
 from graphtide.streams.dead_letters import queue as letter_desk
-from graphtide.streams.dead_letters.queue import Buried
+from graphtide.streams.dead_letters.queue import StoredDeadLetter
 from graphtide.streams.follow.progress import token
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.ports import Log, Position, Record
@@ -31,7 +31,7 @@ async def listed(log: Log, graph: str, query: LetterQuery) -> LetterList:
 
 async def shown(log: Log, graph: str, letter_id: str) -> LetterStatus:
     """See Application.dead_letter."""
-    return _status(await letter_desk.letter(log, _named(graph), letter_id), whole=True)
+    return _status(await letter_desk.get_dead_letter(log, _named(graph), letter_id), whole=True)
 
 
 async def retried(
@@ -43,7 +43,7 @@ async def retried(
 
 async def dropped(log: Log, graph: str, letter_id: str) -> LetterStatus:
     """See Application.drop_letter."""
-    await letter_desk.drop(log, _named(graph), letter_id)
+    await letter_desk.discard(log, _named(graph), letter_id)
     return await shown(log, graph, letter_id)
 
 
@@ -51,7 +51,7 @@ def _named(graph: str) -> str:
     return "" if graph == NO_GRAPH else graph
 
 
-def _status(one: Buried, whole: bool = False) -> LetterStatus:
+def _status(one: StoredDeadLetter, whole: bool = False) -> LetterStatus:
     letter = one.letter
     return LetterStatus(
         one.id,

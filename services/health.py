@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from graphtide.services.access.gate import Gate
+from graphtide.services.access.gate import AccessGate
 from graphtide.services.application import Health
 from graphtide.streams.errors import GraphtideError
 
@@ -120,7 +120,7 @@ class Told(Protocol):
     def health(self) -> Callable[[], Awaitable[Health]]: ...
 
 
-async def readiness(application: Told, gate: Gate) -> Health:
+async def readiness(application: Told, gate: AccessGate) -> Health:
     """What /readyz and gRPC health say. A process that is about to end says so first of all."""
     if gate.draining:
         return Health(False, {"service": "draining"})

@@ -20,7 +20,6 @@ from graphtide.services import dead_letters as letters
 from graphtide.services.access.quotas import Entering, Quotas
 from graphtide.services.application import (
     Answer,
-    Ask,
     CommunityReport,
     Digest,
     DocumentStatus,
@@ -32,6 +31,7 @@ from graphtide.services.application import (
     LetterStatus,
     Piece,
     Purged,
+    QueryRequest,
     Rebuilt,
     Receipt,
     RelatedDocuments,
@@ -43,13 +43,13 @@ from graphtide.services.inspection.entity_details import explain_entity, explain
 from graphtide.services.inspection.shared_reads import SharedReads
 from graphtide.services.inspection.usage import spending, usage
 from graphtide.services.maintenance import rows_of
-from graphtide.services.query.service import Questions
-from graphtide.services.runtime import Limits, Runtime
+from graphtide.services.query.service import QueryService
+from graphtide.services.runtime import Runtime, RuntimeLimits
 from graphtide.streams.errors import DeadlineExceeded, NotFound, Overloaded
 from graphtide.streams.follow.progress import token
 from graphtide.streams.messages import DocumentMessage, document_key, split_document_key
-from graphtide.streams.ports import LedgerEntry, Position, Record, State
-from graphtide.streams.tracing import Kind, Span, carried, span
+from graphtide.streams.ports import LedgerEntry, Position, Record, RevisionState
+from graphtide.streams.tracing import Span, SpanRole, inject, span
 
 T = TypeVar("T")
 
@@ -60,11 +60,11 @@ SMALL_EXTRACTION_BYTES = 32 << 10
 class LocalApplication:
     """See `graphtide.services.application.Application`, which says what each method promises."""
 
-    def __init__(self, runtime: Runtime, limits: Limits | None = None) -> None:
+    def __init__(self, runtime: Runtime, limits: RuntimeLimits | None = None) -> None:
         self._runtime = runtime
-        self._limits = limits or Limits()
+        self._limits = limits or RuntimeLimits()
         self._quotas = Quotas(runtime)
-        self._questions = Questions(runtime, self._limits.running_queries)
+        self._questions = QueryService(runtime, self._limits.running_queries)
         self._digests: SharedReads[Digest] = SharedReads()
         self._statuses: SharedReads[DocumentStatus] = SharedReads()
 
@@ -75,24 +75,24 @@ class LocalApplication:
             await self._refuse_when_behind(graph)
         entering = [Entering(one.graph, one.doc_id, len(one.text.encode())) for one in documents]
         with _published(documents), await self._quotas.admit(entering):
-            headers = carried()
+            headers = inject()
             records = [Record(document.key, document.encode(), headers) for document in documents]
             return Receipt(token(await self._runtime.ledger.accept(records)), len(records))
 
     async def delete(self, graph: str, doc_id: str) -> Receipt:
         latest = await self._latest(graph, doc_id)
-        if latest.state is State.DELETED:
+        if latest.state is RevisionState.DELETED:
             raise NotFound(f"document {doc_id!r} of graph {graph!r} is deleted already")
         await self._refuse_when_behind(graph)
-        with span("publish", Kind.PRODUCER, graph=graph, doc_id=doc_id, documents=1):
-            record = Record(document_key(graph, doc_id), None, carried())
+        with span("publish", SpanRole.PRODUCER, graph=graph, doc_id=doc_id, documents=1):
+            record = Record(document_key(graph, doc_id), None, inject())
             return Receipt(token(await self._runtime.ledger.accept([record])), 1)
 
     async def document(self, graph: str, doc_id: str) -> DocumentStatus:
         latest = await self._latest(graph, doc_id)
         standings = await self._runtime.store.standings(graph, [doc_id])
         spent = await self._runtime.accounts.spending.document(graph, doc_id)
-        waits = self._runtime.upkeep.waiting.get((graph, doc_id), "") if latest.state is State.ACCEPTED else ""
+        waits = self._runtime.upkeep.waiting.get((graph, doc_id), "") if latest.state is RevisionState.ACCEPTED else ""
         standing, view = standings.get(doc_id), self._runtime.views.get(graph)
         size = len(standing.extraction or b"") if standing else 0
         read = partial(document_status, latest, standing, view, waits, usage(spent, self._runtime.accounts))
@@ -132,10 +132,10 @@ class LocalApplication:
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
-    async def query(self, graph: str, ask: Ask) -> Answer:
+    async def query(self, graph: str, ask: QueryRequest) -> Answer:
         return await self._questions.answered(graph, ask)
 
-    def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
+    def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
         return self._questions.streamed(graph, ask)
 
     # -- the graph as a whole ------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def _published(documents: Sequence[DocumentMessage]) -> Span:
         said["graph"] = documents[0].graph
     if len(documents) == 1:
         said["doc_id"] = documents[0].doc_id
-    return span("publish", Kind.PRODUCER, documents=len(documents), **said)
+    return span("publish", SpanRole.PRODUCER, documents=len(documents), **said)
 
 
 def _entity(view: LiveView, entity_id: str) -> EntityStatus | None:

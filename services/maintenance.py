@@ -19,17 +19,17 @@ from graphtide.graph.view import LiveView
 from graphtide.services.application import Health, Purged, Rebuilt, Verification
 from graphtide.services.damage import Damage
 from graphtide.streams.consolidate import verification as recounting
-from graphtide.streams.consolidate.maintenance_requests import Kind, Reply, Request
+from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, MaintenanceReply, MaintenanceRequest
 from graphtide.streams.consolidate.stage import ConsolidateStage
-from graphtide.streams.errors import Broken, DeadlineExceeded, Exhausted
+from graphtide.streams.errors import Broken, BudgetExceeded, DeadlineExceeded
 from graphtide.streams.extract.stage import ExtractStage
-from graphtide.streams.follow.progress import Progress
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.progress import TokenWaiter
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, EXTRACTIONS, DeltaNotice
 from graphtide.streams.ports import GraphStore, Log, Position, Record
 
 
-class Upkeep(Protocol):
+class Maintenance(Protocol):
     """See the module."""
 
     @property
@@ -37,7 +37,7 @@ class Upkeep(Protocol):
         """By (graph, document), what an accepted revision waits for, as far as it is known here."""
         ...
 
-    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> Exhausted | None:
+    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> BudgetExceeded | None:
         """Return the budget's refusal that holds up a document of the graph (`ExtractStage.refusal`), as far as it is
         known here.
         """
@@ -58,13 +58,13 @@ class Upkeep(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedUpkeep:
+class EmbeddedMaintenance:
     """The writers are here. `notes` says what each stage is waiting for, "" while it runs."""
 
     log: Log
     store: GraphStore
-    views: Views
-    progress: Progress
+    views: ViewRegistry
+    progress: TokenWaiter
     extract: ExtractStage
     consolidate: ConsolidateStage
     notes: Mapping[str, str]
@@ -77,7 +77,7 @@ class EmbeddedUpkeep:
     def waiting(self) -> Mapping[tuple[str, str], str]:
         return self.extract.waiting
 
-    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> Exhausted | None:
+    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> BudgetExceeded | None:
         return self.extract.refusal(graph, until)
 
     @property
@@ -132,21 +132,21 @@ class EmbeddedUpkeep:
         return Health(not any(self.notes.values()) and not troubles and not self.damage, parts)
 
 
-Asked = asyncio.Future[Reply]
+Asked = asyncio.Future[MaintenanceReply]
 ELSEWHERE = (
     "the graph database and the topics: run graphtide purge with the cluster's settings; "
     "the indexes of other query replicas: set purge_at, or purge each of them"
 )
 
 
-class ClusterUpkeep:
+class ClusterMaintenance:
     """The writers are elsewhere. `replied` is the follower's: it hands over what stands in `deltas`, in order.
 
     `notes` as above, of the tasks in this process. A process that follows is ready: it answers from what it has, also
     while broker or store are away, and says so.
     """
 
-    def __init__(self, log: Log, views: Views, notes: Mapping[str, str], timeout_s: float = 3600.0) -> None:
+    def __init__(self, log: Log, views: ViewRegistry, notes: Mapping[str, str], timeout_s: float = 3600.0) -> None:
         self._log = log
         self._views = views
         self._notes = notes
@@ -158,7 +158,7 @@ class ClusterUpkeep:
     def waiting(self) -> Mapping[tuple[str, str], str]:
         return {}
 
-    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> Exhausted | None:
+    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> BudgetExceeded | None:
         return None
 
     @property
@@ -167,12 +167,12 @@ class ClusterUpkeep:
 
     async def verify(self, view: LiveView) -> Verification:
         """Rows and kernels are compared by the writer, the view with that here, if it stands at that version."""
-        reply = await self._ask(view.graph, Kind.VERIFY)
+        reply = await self._ask(view.graph, MaintenanceKind.VERIFY)
         checked = dict(reply.checked)
         return Verification(reply.graph, reply.version, reply.stored, reply.recounted, reply.differences, checked)
 
     async def rebuild(self, view: LiveView) -> Rebuilt:
-        reply = await self._ask(view.graph, Kind.REBUILD)
+        reply = await self._ask(view.graph, MaintenanceKind.REBUILD)
         await self._views.reach(reply.graph, reply.version)
         return Rebuilt(reply.graph, reply.version, reply.stored, reply.recounted, True)
 
@@ -181,25 +181,25 @@ class ClusterUpkeep:
         indexes = await self._views.purge()
         return Purged({"indexes": indexes}, 0, 0, (ELSEWHERE,))
 
-    async def replied(self, reply: Reply) -> None:
+    async def replied(self, reply: MaintenanceReply) -> None:
         """A reply stands in `deltas`. Cost for whoever asked to verify: the whole graph, in a thread."""
         asked = self._asked.pop(reply.id, None)
         if asked is None or asked.done():
             return
         view = self._views.get(reply.graph)
-        if reply.kind is Kind.VERIFY and view is not None and not reply.failure:
+        if reply.kind is MaintenanceKind.VERIFY and view is not None and not reply.failure:
             found = await asyncio.to_thread(recounting.view_differences, view, reply.version, reply.stored)
             told = [f"queryable {line}" for line in found]
             reply = replace(reply, differences=(*reply.differences, *told))
         asked.set_result(reply)
 
-    async def _ask(self, graph: str, kind: Kind) -> Reply:
-        request = Request(graph, kind, uuid.uuid4().hex)
+    async def _ask(self, graph: str, kind: MaintenanceKind) -> MaintenanceReply:
+        request = MaintenanceRequest(graph, kind, uuid.uuid4().hex)
         asked = self._asked[request.id] = asyncio.get_running_loop().create_future()
         try:
             await self._log.append(EXTRACTIONS, [request.record()])
             async with asyncio.timeout(self._timeout_s):
-                reply: Reply = await asked
+                reply: MaintenanceReply = await asked
         except TimeoutError as error:
             raise DeadlineExceeded(f"the writer of graph {graph!r} did not {kind} it in time") from error
         finally:

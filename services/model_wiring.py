@@ -17,7 +17,7 @@ from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, VectorStor
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.cache.reports import MemoisedReporter
 from graphtide.infra.models.cache.summaries import MemoisedSummarizer
-from graphtide.infra.models.limits.rate_limiter import Gate, Limits
+from graphtide.infra.models.limits.rate_limiter import EndpointLimits, RateLimiter
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.generator import ExtractiveGenerator
@@ -33,11 +33,11 @@ from graphtide.infra.models.prompts.graph_prompts import (
     prompts_by_graph,
 )
 from graphtide.infra.models.prompts.templates import Prompt
-from graphtide.infra.models.usage.accounting import Accounts, Price, Rules
+from graphtide.infra.models.usage.accounting import Price, Rules, UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.settings import Settings
 from graphtide.streams.errors import Broken
-from graphtide.streams.extract.pipeline import Caps, Models
+from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels
 from graphtide.streams.model_ports import Embedder, Extractor, Generator, Rater
 from graphtide.streams.summarize.report_writer import Reporter
 from graphtide.streams.summarize.summary_writer import Summarizer
@@ -93,7 +93,7 @@ class ModelSet:
     summarizer, what is said of an entity is cut where it is too much.
     """
 
-    reading: Models
+    reading: ExtractionModels
     generator: Generator
     embedder: Embedder
     chat: OpenAIChat | None
@@ -104,12 +104,12 @@ class ModelSet:
     """Where they remember what they said; None for models that are opened for one question."""
     asking: WorkPool = field(default_factory=WorkPool)
     """Where questions and look-ups work."""
-    caps: Caps = field(default_factory=Caps)
+    caps: ExtractionLimits = field(default_factory=ExtractionLimits)
     """Of one document."""
 
-    def gates(self) -> Mapping[str, Gate]:
+    def gates(self) -> Mapping[str, RateLimiter]:
         """What lets calls through to the endpoints there are, by what they are for."""
-        embedding: Gate | None = getattr(self.embedder, "gate", None)  # only an endpoint has one
+        embedding: RateLimiter | None = getattr(self.embedder, "gate", None)  # only an endpoint has one
         language = self.chat.gate if self.chat else None
         return {name: gate for name, gate in (("embedding", embedding), ("language", language)) if gate}
 
@@ -161,9 +161,9 @@ def _budget(tokens: int, cost: float) -> Budget:
     return Budget(tokens, round(cost * NANO))
 
 
-def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, stack: AsyncExitStack) -> ModelSet:
+def open_models(chosen: Plan, accounts: UsageAccounting, memos: Memos, tally: Tally, stack: AsyncExitStack) -> ModelSet:
     """The models; what they hold is closed with the stack. No call is made."""
-    caps = Caps(found=chosen.settings.max_statements)
+    caps = ExtractionLimits(found=chosen.settings.max_statements)
     reading_pool, asking_pool = WorkPool(), WorkPool(ASKING_THREADS, ASKING_THREADS_PER_GRAPH, ASKING_MAX_WAITING)
     for pool in (reading_pool, asking_pool):
         stack.callback(pool.close)
@@ -173,7 +173,7 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
         log.warning("no language model is configured: rules extract and answers are quotations, for trying out")
     remembered = MemoisedEmbedder(embedder, memos.vectors)
     if chat is None:
-        reading = Models(chosen.chunker(), OfflineExtractor(reading_pool), remembered, pool=reading_pool)
+        reading = ExtractionModels(chosen.chunker(), OfflineExtractor(reading_pool), remembered, pool=reading_pool)
         answers = ExtractiveGenerator(HashingEmbedder(pool=asking_pool), pool=asking_pool)
         return ModelSet(reading, answers, embedder, None, asking=asking_pool, caps=caps)
 
@@ -190,7 +190,7 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
         return memoised
 
     own = {graph: extractor(prompt) for graph, prompt in chosen.extraction.own.items()}
-    reading = Models(chosen.chunker(), extractor(chosen.extraction.default), remembered, own, reading_pool)
+    reading = ExtractionModels(chosen.chunker(), extractor(chosen.extraction.default), remembered, own, reading_pool)
     reporter: Reporter = OpenAIReporter(chat, tally, chosen.reports)
     summarizer: Summarizer = OpenAISummarizer(chat, tally, chosen.entities)
     if memos.reports is not None:
@@ -203,7 +203,7 @@ def open_models(chosen: Plan, accounts: Accounts, memos: Memos, tally: Tally, st
     return ModelSet(reading, generator, embedder, chat, reporter, rater, summaries, asking=asking_pool, caps=caps)
 
 
-def _embedder(settings: Settings, accounts: Accounts, stack: AsyncExitStack, pool: WorkPool) -> Embedder:
+def _embedder(settings: Settings, accounts: UsageAccounting, stack: AsyncExitStack, pool: WorkPool) -> Embedder:
     if not settings.embedding_base_url:
         log.warning("no embedding endpoint is configured: hashing embeddings stand in, for trying out")
         return HashingEmbedder(pool=pool)
@@ -214,7 +214,7 @@ def _embedder(settings: Settings, accounts: Accounts, stack: AsyncExitStack, poo
         settings.embedding_model,
         settings.embedding_api_key.get_secret_value(),
         timeout_s=settings.embedding_timeout_s,
-        limits=Limits(
+        limits=EndpointLimits(
             settings.embedding_concurrency,
             settings.embedding_requests_per_minute,
             settings.embedding_tokens_per_minute,
@@ -226,7 +226,7 @@ def _embedder(settings: Settings, accounts: Accounts, stack: AsyncExitStack, poo
     return embedder
 
 
-def _chat(settings: Settings, accounts: Accounts, stack: AsyncExitStack, model: str) -> OpenAIChat | None:
+def _chat(settings: Settings, accounts: UsageAccounting, stack: AsyncExitStack, model: str) -> OpenAIChat | None:
     """A model of the endpoint, one for all that it does so that all of it keeps to its limits; None without one."""
     if not settings.llm_base_url or not model:
         return None
@@ -238,7 +238,7 @@ def _chat(settings: Settings, accounts: Accounts, stack: AsyncExitStack, model: 
         settings.llm_api_key.get_secret_value(),
         settings.llm_timeout_s,
         settings.llm_max_output_tokens,
-        Limits(
+        EndpointLimits(
             settings.llm_concurrency,
             settings.llm_requests_per_minute,
             settings.llm_tokens_per_minute,

@@ -24,11 +24,11 @@ from graphtide.infra.sqlite.database import Database
 from graphtide.infra.sqlite.purge import compact, purge_rows
 from graphtide.services.application import Purged
 from graphtide.services.model_wiring import Memos
-from graphtide.streams.extract.pipeline import Models, passage_text, statement_texts
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.extract.pipeline import ExtractionModels, passage_text, statement_texts
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import decode_extraction
 from graphtide.streams.ports import GraphStore
-from graphtide.streams.usage import Payer, paid_by
+from graphtide.streams.usage import BillingContext, paid_by
 
 log = logging.getLogger("graphtide")
 
@@ -41,8 +41,8 @@ class EmbeddedPurge:
 
     database: Database
     store: GraphStore
-    views: Views
-    reading: Models
+    views: ViewRegistry
+    reading: ExtractionModels
     memos: Memos | None
     pause: Pause
 
@@ -66,7 +66,7 @@ class EmbeddedPurge:
     async def _purge_memos(self, graph: str) -> int:
         if self.memos is None:
             return 0
-        with paid_by(Payer(graph)):
+        with paid_by(BillingContext(graph)):
             kept_vectors, kept_extractions = await self._live_keys(graph)
         scope, memos = scope_of(graph), self.memos
         deleted = await memos.vectors.purge(scope, kept_vectors)

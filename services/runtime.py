@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.services.health import Dependency
-from graphtide.services.maintenance import Upkeep
+from graphtide.services.maintenance import Maintenance
 from graphtide.streams.errors import NotFound
-from graphtide.streams.follow.progress import Progress
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.progress import TokenWaiter
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.model_ports import Embedder, Generator, Rater
 from graphtide.streams.ports import GraphStore, Ledger, Log
 from graphtide.streams.summarize.report_writer import Shelves
@@ -28,16 +28,16 @@ class Runtime:
     log: Log
     store: GraphStore
     ledger: Ledger
-    views: Views
-    progress: Progress
-    upkeep: Upkeep
+    views: ViewRegistry
+    progress: TokenWaiter
+    upkeep: Maintenance
     embedder: Embedder
     generator: Generator
     rater: Rater | None
     metrics: Metrics
     shelves: Shelves
     models: Mapping[str, str]
-    accounts: Accounts
+    accounts: UsageAccounting
     pool: WorkPool
     """Where questions and look-ups work, outside the event loop."""
     dependencies: tuple[Dependency, ...] = ()
@@ -50,7 +50,7 @@ class Runtime:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RuntimeLimits:
     """What is refused for now, with 429, so that what was accepted stays quick."""
 
     pending_revisions: int = 100_000

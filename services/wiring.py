@@ -14,22 +14,22 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from graphtide.graph.records import GraphDelta
-from graphtide.infra.functional_predicates import load_single_valued
+from graphtide.infra.functional_predicates import load_functional_predicates
 from graphtide.infra.index_folder import IndexFolder
 from graphtide.infra.kernels import refuse_stale
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
-from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.observability.metrics.endpoints import EndpointGauges
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.infra.observability.metrics.views import ViewGauges
 from graphtide.infra.private_files import make_private_file
 from graphtide.infra.settings import Settings
-from graphtide.infra.sqlite import SqliteBackend, SqliteSpending, SqliteVectorStore
+from graphtide.infra.sqlite import SqliteBackend, SqliteUsageLedger, SqliteVectorStore
 from graphtide.services.application import Application
 from graphtide.services.health import Dependency, Warming, disk, endpoints, silent, storage
 from graphtide.services.local_application import LocalApplication
-from graphtide.services.maintenance import EmbeddedUpkeep
+from graphtide.services.maintenance import EmbeddedMaintenance
 from graphtide.services.model_wiring import Memos, ModelSet, open_models, plan
 from graphtide.services.process.background_tasks import (
     check_now_and_then,
@@ -47,11 +47,11 @@ from graphtide.streams.consolidate.stage import ConsolidateStage
 from graphtide.streams.errors import Broken
 from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
 from graphtide.streams.follow.lag import look
-from graphtide.streams.follow.progress import Progress
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.progress import TokenWaiter
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
-from graphtide.streams.ports import State
-from graphtide.streams.summarize.report_writer import Due, ReportWriter, Shelves
+from graphtide.streams.ports import RevisionState
+from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
 from graphtide.streams.summarize.stage import SummarizeStage
 from graphtide.streams.summarize.summary_writer import SummaryWriter
 
@@ -88,17 +88,17 @@ async def open_application(
         backend = await SqliteBackend.open(settings.data)
         stack.push_async_callback(backend.close)
         tally = Tally(registry)
-        accounts = Accounts(await SqliteSpending.open(backend.database), chosen.rules, tally)
+        accounts = UsageAccounting(await SqliteUsageLedger.open(backend.database), chosen.rules, tally)
         memos = await _memos(backend)
         models = replace(open_models(chosen, accounts, memos, tally, stack), memos=memos)
         _check_model(settings.data / MODEL_FILE, models.embedder.name)
         indexes = IndexFolder(settings.data / "indexes")
         _check_indexes(settings.data, indexes.saved(), await backend.store.graphs())
-        views = Views(indexes, load_single_valued(settings.single_valued))
+        views = ViewRegistry(indexes, load_functional_predicates(settings.single_valued))
         stack.push_async_callback(views.close)
         warming(views.opening)
         await views.open(backend.store)
-        due = Due(settings.reports_least_change, settings.reports_lazy)
+        due = ReportPolicy(settings.reports_least_change, settings.reports_lazy)
         shelves = Shelves(backend.store, due)
         runtime, upkeep, notes = _runtime(backend, views, models, registry, accounts, shelves)
         registry.register(EndpointGauges(models.gates()))
@@ -128,7 +128,7 @@ async def open_application(
         yield LocalApplication(runtime)
 
 
-async def _look(backend: SqliteBackend, views: Views, metrics: Metrics, notes: Mapping[str, str]) -> None:
+async def _look(backend: SqliteBackend, views: ViewRegistry, metrics: Metrics, notes: Mapping[str, str]) -> None:
     groups = ((DOCUMENTS, "extract"), (EXTRACTIONS, "consolidate"), (DELTAS, "summarize"))
     await look(backend.log, backend.ledger, views.versions(), groups, metrics)
     for stage, note in notes.items():
@@ -142,13 +142,13 @@ def _dependencies(folder: Path, backend: SqliteBackend, models: ModelSet) -> tup
 
 def _runtime(
     backend: SqliteBackend,
-    views: Views,
+    views: ViewRegistry,
     models: ModelSet,
     registry: CollectorRegistry,
-    accounts: Accounts,
+    accounts: UsageAccounting,
     shelves: Shelves,
-) -> tuple[Runtime, EmbeddedUpkeep, dict[str, str]]:
-    progress = Progress(backend.log, backend.ledger, backend.store, views)
+) -> tuple[Runtime, EmbeddedMaintenance, dict[str, str]]:
+    progress = TokenWaiter(backend.log, backend.ledger, backend.store, views)
     metrics = Announcing(registry, progress)
 
     async def follow(delta: GraphDelta) -> None:
@@ -158,7 +158,7 @@ def _runtime(
     notes: dict[str, str] = {}
     consolidate = ConsolidateStage(backend.log, backend.store, follow, metrics)
     purger = EmbeddedPurge(backend.database, backend.store, views, models.reading, models.memos, consolidate.paused)
-    upkeep = EmbeddedUpkeep(
+    upkeep = EmbeddedMaintenance(
         backend.log,
         backend.store,
         views,
@@ -225,11 +225,11 @@ def _check_indexes(folder: Path, saved: Sequence[str], stored: Mapping[str, int]
 class Announcing(Metrics):
     """Metrics that also wake those who wait for a revision, when it fails and when it has to wait itself."""
 
-    def __init__(self, registry: CollectorRegistry | None, progress: Progress) -> None:
+    def __init__(self, registry: CollectorRegistry | None, progress: TokenWaiter) -> None:
         super().__init__(registry, ("extract", "consolidate", "summarize"))
         self._progress = progress
 
-    def ended(self, graph: str, state: State) -> None:
+    def ended(self, graph: str, state: RevisionState) -> None:
         super().ended(graph, state)
         self._progress.moved()
 

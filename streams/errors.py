@@ -32,7 +32,7 @@ class Retryable(GraphtideError):
         self.retry_after_s = retry_after_s
 
 
-class Exhausted(Retryable):
+class BudgetExceeded(Retryable):
     """A graph has spent what it may spend in a day. Nothing is wrong with the work, nor with the model."""
 
 

@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 
 
-class Turns(Generic[Item]):
+class FairQueue(Generic[Item]):
     """What waits, by graph. Nothing is known of a graph that has nothing waiting and was not served of late."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Slots:
     def __init__(self, places: int) -> None:
         self._places = places
         self._held: Counter[str] = Counter()
-        self._turns: Turns[asyncio.Future[None]] = Turns()
+        self._turns: FairQueue[asyncio.Future[None]] = FairQueue()
 
     @asynccontextmanager
     async def one(self, graph: str) -> AsyncIterator[None]:

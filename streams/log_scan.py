@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 
 from graphtide.streams.errors import Retryable
-from graphtide.streams.ports import Delivered, Log
+from graphtide.streams.ports import ConsumedRecord, Log
 
-AT_ONCE = 256
-PATIENCE_S = 15.0
+BATCH_SIZE = 256
+TIMEOUT_S = 15.0
 
 
-async def read_up_to_end(log: Log, topic: str, offsets: Mapping[int, int]) -> AsyncGenerator[Delivered, None]:
+async def read_up_to_end(log: Log, topic: str, offsets: Mapping[int, int]) -> AsyncGenerator[ConsumedRecord, None]:
     """Every record from the offsets (the start where none is given) to where the topic ends now.
 
     Raises Retryable when records that must be there do not come. A topic that is compacted, or written in transactions,
@@ -25,9 +25,9 @@ async def read_up_to_end(log: Log, topic: str, offsets: Mapping[int, int]) -> As
     try:
         while left:
             held = reader.assigned()
-            delivered = await reader.poll(AT_ONCE, PATIENCE_S)
+            delivered = await reader.poll(BATCH_SIZE, TIMEOUT_S)
             if not delivered and reader.assigned() == held:
-                raise Retryable(f"the topic {topic} could not be read to its end in {PATIENCE_S:g} s")
+                raise Retryable(f"the topic {topic} could not be read to its end in {TIMEOUT_S:g} s")
             for one in delivered:
                 if one.position.offset < ends[one.position.partition]:
                     yield one

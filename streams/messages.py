@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from graphtide.graph.dates import span
-from graphtide.graph.records import DocumentInfo, Extraction, Fact, Mention, Unit, Vector
+from graphtide.graph.dates import date_span
+from graphtide.graph.records import ChunkContribution, DocumentInfo, Extraction, Fact, Mention, Vector
 from graphtide.streams.errors import Broken, Rejected
 
 DOCUMENTS = "documents"
@@ -38,9 +38,9 @@ DEAD_LETTERS = "documents.dlq"
 
 SCHEMA = 1
 
-MOST_ID_CHARS = 512
-MOST_WEIGHT = 1_000_000.0
-MOST_METADATA_DEPTH = 32
+MAX_ID_CHARS = 512
+MAX_WEIGHT = 1_000_000.0
+MAX_METADATA_DEPTH = 32
 log = logging.getLogger("graphtide.streams")
 _GRAPH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")  # it names a folder, too: no separator, no dot in front
 FACT_FIELDS = (6, 8)
@@ -186,8 +186,8 @@ def split_document_key(key: str) -> tuple[str, str]:
         raise Rejected(f"the record's key {key[:80]!r} is not of the form graph|doc_id")
     if _GRAPH.fullmatch(graph) is None:
         raise Rejected(f"{graph[:80]!r} is not a graph's name: 1 to 64 of A-Z a-z 0-9 _ . - and no dot in front")
-    if len(doc_id) > MOST_ID_CHARS:
-        raise Rejected(f"the document's id has {len(doc_id)} characters; the limit is {MOST_ID_CHARS}")
+    if len(doc_id) > MAX_ID_CHARS:
+        raise Rejected(f"the document's id has {len(doc_id)} characters; the limit is {MAX_ID_CHARS}")
     if not doc_id.isprintable() and any(unicodedata.category(char) in ("Cc", "Cs") for char in doc_id):
         raise Rejected(f"the document's id {doc_id[:80]!r} holds a control character or half a surrogate pair")
     return graph, doc_id
@@ -323,7 +323,7 @@ def _extraction_in(body: dict[str, Any]) -> Extraction:
         held = tuple(Fact(s, p, o, said, line, w, _next(rows), *times) for s, p, o, said, line, w, *times in facts)
         if any(not 0 <= place < len(seen) for fact in held for place in (fact.subject, fact.object)):
             raise ValueError("a fact is about a mention that is not there")
-        units.append(Unit(bytes.fromhex(key), text, start, end, vector, seen, held, *heading))
+        units.append(ChunkContribution(bytes.fromhex(key), text, start, end, vector, seen, held, *heading))
     gaps = tuple(body["gaps"])
     if gaps and len(gaps) != len(units) + 1:
         raise ValueError(f"{len(gaps)} gaps do not fit around {len(units)} units")
@@ -349,10 +349,10 @@ def _entity_in(body: dict[str, Any]) -> GivenEntity:
 def _fact_in(body: dict[str, Any]) -> GivenFact:
     subject, predicate, object_ = (_text(body[name], name) for name in ("subject", "predicate", "object"))
     weight = float(body.get("weight", 1.0))
-    if not (math.isfinite(weight) and 0 < weight <= MOST_WEIGHT):
-        raise ValueError(f"a weight of {weight:g} is not above 0 and at most {MOST_WEIGHT:g}")
+    if not (math.isfinite(weight) and 0 < weight <= MAX_WEIGHT):
+        raise ValueError(f"a weight of {weight:g} is not above 0 and at most {MAX_WEIGHT:g}")
     times = [_string(body.get(name) or "") for name in ("valid_from", "valid_to")]
-    if any(time and span(time) is None for time in times):
+    if any(time and date_span(time) is None for time in times):
         raise ValueError("valid_from and valid_to are ISO dates")
     return GivenFact(subject, predicate, object_, _string(body.get("description", "")), weight, *times)
 
@@ -392,7 +392,7 @@ def _info_in(body: dict[str, Any]) -> DocumentInfo:
 
 def _date(value: str) -> str:
     """Keep a date as it is stored, so that rebuilt equals incremental; one that cannot be read counts as no date."""
-    if value and span(value) is None:
+    if value and date_span(value) is None:
         log.warning(
             "occurred_at %.40r is not an ISO date: it counts as no date; publish the document with another", value
         )
@@ -422,8 +422,8 @@ def _string(value: object) -> str:
 
 
 def _check_json(value: object, depth: int) -> None:
-    if depth > MOST_METADATA_DEPTH:
-        raise ValueError(f"metadata is nested deeper than {MOST_METADATA_DEPTH} levels")
+    if depth > MAX_METADATA_DEPTH:
+        raise ValueError(f"metadata is nested deeper than {MAX_METADATA_DEPTH} levels")
     if isinstance(value, dict):
         for key, inner in value.items():
             _string(key)

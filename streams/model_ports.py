@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class SplitPassage:
     """A piece of a text: characters ``start`` (inclusive) to ``end`` (exclusive) of it."""
 
     text: str
@@ -30,7 +30,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundEntity:
+class ExtractedEntity:
     """A name that a text mentions, as the text writes it; ``type`` is a lower-case word such as "person"."""
 
     name: str
@@ -39,8 +39,8 @@ class FoundEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRelation:
-    """A statement of a text. ``subject`` and ``object`` are names of entities in the same ``Found``.
+class ExtractedRelation:
+    """A statement of a text. ``subject`` and ``object`` are names of entities in the same ``ExtractionResult``.
 
     ``weight`` is in (0, 1]: how sure the extractor is. ``evidence`` is the sentence that says so, verbatim.
     ``valid_from`` and ``valid_to`` are ISO 8601 dates of any precision ("1961", "1961-03", "1961-03-12"), or None.
@@ -57,14 +57,14 @@ class FoundRelation:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ExtractionResult:
     """What one passage states. Entities are distinct by (name, type), and every end of a relation is among them.
 
     `title` and `description` say what the passage is about, in one line each, or are empty.
     """
 
-    entities: tuple[FoundEntity, ...] = ()
-    relations: tuple[FoundRelation, ...] = ()
+    entities: tuple[ExtractedEntity, ...] = ()
+    relations: tuple[ExtractedRelation, ...] = ()
     title: str = ""
     description: str = ""
 
@@ -139,7 +139,7 @@ class Chunker(Protocol):
     @property
     def name(self) -> str: ...
 
-    def split(self, text: str) -> tuple[Passage, ...]:
+    def split(self, text: str) -> tuple[SplitPassage, ...]:
         """The passages of ``text`` in order, none overlapping, none blank; together they hold every visible character.
 
         A blank text has none. Cost: linear in the length of ``text`` (CPU: use a thread when it is long).
@@ -154,7 +154,7 @@ class Extractor(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def extract(self, text: str, *, title: str) -> Found:
+    async def extract(self, text: str, *, title: str) -> ExtractionResult:
         """What ``text`` states. ``title`` is that of its document ("" when it has none): whom "it" may mean."""
         ...
 

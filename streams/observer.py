@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from graphtide.graph.consolidation import Effort
+from graphtide.graph.consolidation import KernelWork
 from graphtide.graph.records import GraphDelta
-from graphtide.streams.ports import State
+from graphtide.streams.ports import RevisionState
 
 
 class Observer(Protocol):
     """Called on the event loop, must not block. `graph` is a label of bounded cardinality."""
 
-    def ended(self, graph: str, state: State) -> None:
+    def ended(self, graph: str, state: RevisionState) -> None:
         """A revision reached its end."""
         ...
 
@@ -28,7 +28,7 @@ class Observer(Protocol):
         """A delta became durable."""
         ...
 
-    def laboured(self, graph: str, effort: Effort) -> None:
+    def laboured(self, graph: str, effort: KernelWork) -> None:
         """A graph's part of a batch is durable, and took so much."""
         ...
 

@@ -40,7 +40,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class ConsumedRecord:
     """A record as it is read back: where it stands, and when it was appended (milliseconds since the epoch)."""
 
     position: Position
@@ -61,7 +61,9 @@ class Consumer(Protocol):
         """The partitions that this consumer holds, as of the last poll. Backends of one process: all, always."""
         ...
 
-    async def poll(self, limit: int, timeout_s: float, among: Collection[int] | None = None) -> Sequence[Delivered]:
+    async def poll(
+        self, limit: int, timeout_s: float, among: Collection[int] | None = None
+    ) -> Sequence[ConsumedRecord]:
         """Up to `limit` records, in order within each partition, each delivered once since the last `seek`.
 
         Waits up to `timeout_s` for the first one; returns an empty sequence after that, and at once when `assigned`
@@ -126,7 +128,7 @@ class Log(Protocol):
         ...
 
 
-class State(StrEnum):
+class RevisionState(StrEnum):
     """Where a revision stands. All but ACCEPTED are ends, and a revision has exactly one end."""
 
     ACCEPTED = "accepted"
@@ -137,13 +139,13 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RevisionOutcome:
     """The end of one revision. `reason` says why when it failed."""
 
     graph: str
     doc_id: str
     revision: int
-    state: State
+    state: RevisionState
     reason: str = ""
 
 
@@ -157,7 +159,7 @@ class LedgerEntry:
     graph: str
     doc_id: str
     position: Position
-    state: State
+    state: RevisionState
     reason: str
     attempts: int
     accepted_ms: int
@@ -175,7 +177,7 @@ class Ledger(Protocol):
         """Append the records to `documents` and enter them as ACCEPTED: one durable step, all or none."""
         ...
 
-    async def enter(self, delivered: Sequence[Delivered]) -> Sequence[int]:
+    async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
         """Enter the revisions that reached `documents` without `accept`, and number those that have no number.
 
         Returns the number of each. The caller has entered every earlier record of their partitions before, or enters
@@ -187,11 +189,11 @@ class Ledger(Protocol):
         """Count an attempt at extraction, durably, before it starts; returns how many there are now."""
         ...
 
-    async def spare(self, graph: str, doc_id: str, revision: int) -> None:
+    async def uncount_attempt(self, graph: str, doc_id: str, revision: int) -> None:
         """Take one counted attempt back: it did not fail, it waits. Never below 0; unknown ones are passed over."""
         ...
 
-    async def conclude(self, outcomes: Sequence[Outcome]) -> None:
+    async def finish(self, outcomes: Sequence[RevisionOutcome]) -> None:
         """Record ends reached outside a graph commit (FAILED by the extract stage)."""
         ...
 
@@ -207,13 +209,13 @@ class Ledger(Protocol):
         """ACCEPTED revisions older than that, oldest first: what the sweeper looks at."""
         ...
 
-    async def counts(self, graph: str) -> Mapping[State, int]:
+    async def counts(self, graph: str) -> Mapping[RevisionState, int]:
         """Revisions by state."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StoredDocument:
     """What a graph holds of a document: its last revision, and its encoded `ExtractionMessage` (None: deleted)."""
 
     revision: int
@@ -237,7 +239,7 @@ class GraphCommit:
     """
 
     delta: GraphDelta
-    standings: Mapping[str, Standing]
+    standings: Mapping[str, StoredDocument]
     verdicts: Mapping[PairKey, bool] = field(default_factory=dict)
 
 
@@ -255,7 +257,7 @@ class Commit:
     held: Watermark
     next_offset: int
     graphs: tuple[GraphCommit, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RevisionOutcome, ...]
     notices: tuple[Record, ...] = ()
 
 
@@ -296,7 +298,7 @@ class GraphStore(Protocol):
         """The graphs that exist (a graph exists from its first commit), with their versions."""
         ...
 
-    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, Standing]:
+    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
         """What the graph holds of these documents; documents it never had are left out."""
         ...
 

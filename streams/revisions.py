@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from graphtide.streams.errors import Broken
-from graphtide.streams.ports import Delivered, Position
+from graphtide.streams.ports import ConsumedRecord, Position
 
 EPOCH_MS = 1_704_067_200_000
 """2024-01-01T00:00:00Z."""
@@ -36,7 +36,7 @@ class UnnumberedRevision:
     `repeat` how often its document occurred before it in the batch, in its partition.
     """
 
-    delivered: Delivered
+    delivered: ConsumedRecord
     accepted: int
     latest: int
     repeat: int
@@ -80,11 +80,11 @@ def compared_with(other: int, revision: int, accepted_ms: int) -> int:
     return estimate(accepted_ms, 0) if revision < FIRST_NUMBER <= other else revision
 
 
-def unnumbered(delivered: Sequence[Delivered]) -> Iterator[UnnumberedRevision]:
+def unnumbered(delivered: Sequence[ConsumedRecord]) -> Iterator[UnnumberedRevision]:
     """The batch by position, with what the numbers depend on beside the partitions' clocks."""
     latest: dict[int, int] = {}
     seen: dict[tuple[int, str], int] = {}
-    distinct: dict[Position, Delivered] = {one.position: one for one in delivered}
+    distinct: dict[Position, ConsumedRecord] = {one.position: one for one in delivered}
     for position, one in sorted(distinct.items()):
         accepted = max(1, one.timestamp_ms - EPOCH_MS)
         latest[position.partition] = max(accepted, latest.get(position.partition, 0))

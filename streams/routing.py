@@ -26,9 +26,9 @@ class Routes:
 
     async def of(self, graph: str) -> int | None:
         """The partition that the graph is bound to, None as long as it has none. Cost: nothing once it is known."""
-        return (await self.among([graph])).get(graph)
+        return (await self.induced_edges([graph])).get(graph)
 
-    async def among(self, graphs: Sequence[str]) -> Mapping[str, int]:
+    async def induced_edges(self, graphs: Sequence[str]) -> Mapping[str, int]:
         """The bindings of these graphs; those without one are left out, and looked up again the next time."""
         unknown = [graph for graph in graphs if graph not in self._known]
         if unknown:

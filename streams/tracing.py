@@ -16,14 +16,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import StrEnum
 from typing import Protocol, Self
 
-Said = str | int | float | bool
+Attributes = str | int | float | bool
 Headers = tuple[tuple[str, bytes], ...]
 """Of a record, a request or a call; names in lower case. `traceparent` and `tracestate` are W3C Trace Context's."""
 
 TRACE_HEADERS = frozenset({"traceparent", "tracestate"})
 
 
-class Kind(StrEnum):
+class SpanRole(StrEnum):
     """What a span is in the traffic between processes."""
 
     INTERNAL = "internal"
@@ -36,7 +36,7 @@ class Kind(StrEnum):
 class Span(AbstractContextManager["Span"], Protocol):
     """A piece of work from its beginning to `end`. As a context manager it is current in the block and ends with it."""
 
-    def note(self, **said: Said) -> None:
+    def note(self, **said: Attributes) -> None:
         """What came to be known of it."""
         ...
 
@@ -57,7 +57,12 @@ class Tracer(Protocol):
     """Called in any task and any thread, must not block, and raises nothing."""
 
     def begin(
-        self, name: str, kind: Kind, behind: Sequence[Headers] | None, said: Mapping[str, Said], since_ns: int | None
+        self,
+        name: str,
+        kind: SpanRole,
+        behind: Sequence[Headers] | None,
+        said: Mapping[str, Attributes],
+        since_ns: int | None,
     ) -> Span:
         """A span that began now, or at that time since the epoch.
 
@@ -75,11 +80,16 @@ class Tracer(Protocol):
         ...
 
 
-class Silence:
+class NoopTracer:
     """The tracer, and the span, of a process that tells nobody."""
 
     def begin(
-        self, name: str, kind: Kind, behind: Sequence[Headers] | None, said: Mapping[str, Said], since_ns: int | None
+        self,
+        name: str,
+        kind: SpanRole,
+        behind: Sequence[Headers] | None,
+        said: Mapping[str, Attributes],
+        since_ns: int | None,
     ) -> Span:
         """See Tracer.begin."""
         return self
@@ -92,7 +102,7 @@ class Silence:
         """See Tracer.trace_id."""
         return ""
 
-    def note(self, **said: Said) -> None:
+    def note(self, **said: Attributes) -> None:
         """See Span.note."""
 
     def rename(self, name: str) -> None:
@@ -112,7 +122,7 @@ class Silence:
         return None
 
 
-SILENCE = Silence()
+SILENCE = NoopTracer()
 _installed: Tracer = SILENCE
 
 
@@ -127,20 +137,22 @@ def installed(tracer: Tracer) -> Iterator[None]:
         _installed = before
 
 
-def span(name: str, kind: Kind = Kind.INTERNAL, **said: Said) -> Span:
+def span(name: str, kind: SpanRole = SpanRole.INTERNAL, **said: Attributes) -> Span:
     """A part of what is going on, or the first of something new."""
     return _installed.begin(name, kind, None, said, None)
 
 
-def received(name: str, behind: Iterable[Headers], kind: Kind = Kind.CONSUMER, **said: Said) -> Span:
+def continue_trace(
+    name: str, behind: Iterable[Headers], kind: SpanRole = SpanRole.CONSUMER, **said: Attributes
+) -> Span:
     """What follows the spans that these headers carry. See Tracer.begin."""
     return SILENCE if _installed is SILENCE else _installed.begin(name, kind, list(behind), said, None)
 
 
-def told(name: str, behind: Iterable[Headers], since_ns: int, **said: Said) -> None:
+def told(name: str, behind: Iterable[Headers], since_ns: int, **said: Attributes) -> None:
     """A span that began at that time (nanoseconds since the epoch) and ends now, likewise."""
     if _installed is not SILENCE:
-        _installed.begin(name, Kind.CONSUMER, list(behind), said, since_ns).end()
+        _installed.begin(name, SpanRole.CONSUMER, list(behind), said, since_ns).end()
 
 
 @contextmanager
@@ -154,7 +166,7 @@ def ending(one: Span) -> Iterator[Span]:
     one.end()
 
 
-def carried() -> Headers:
+def inject() -> Headers:
     """See Tracer.carried."""
     return _installed.carried()
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
-from graphtide.streams.errors import Exhausted
+from graphtide.streams.errors import BudgetExceeded
 
 NANO = 1_000_000_000
 SOON_S = 1.0
@@ -39,7 +39,7 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class ModelUsage:
     """Calls, tokens and money; `cost_nano` is in billionths of the currency of the prices, 0 where there is none."""
 
     calls: int = 0
@@ -47,8 +47,8 @@ class Spent:
     completion_tokens: int = 0
     cost_nano: int = 0
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(
+    def __add__(self, other: ModelUsage) -> ModelUsage:
+        return ModelUsage(
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
@@ -83,10 +83,10 @@ class Charge:
     doc_id: str = ""
 
 
-class Spending(Protocol):
+class UsageLedger(Protocol):
     """The books. What a method has returned for survives kill -9."""
 
-    async def reserve(self, charge: Charge, expected: Spent, budget: Budget) -> int:
+    async def reserve(self, charge: Charge, expected: ModelUsage, budget: Budget) -> int:
         """Put `expected` aside, in one step with looking whether the budget has it; returns the entry's number.
 
         Raises Exhausted when the day's figures, open entries and `expected` together are more than the budget;
@@ -94,24 +94,26 @@ class Spending(Protocol):
         """
         ...
 
-    async def settle(self, number: int, spent: Spent) -> None:
+    async def settle(self, number: int, spent: ModelUsage) -> None:
         """The entry's call is over and did cost `spent`. An entry that is settled already stays as it is."""
         ...
 
-    async def day(self, graph: str, day: str) -> Mapping[Stage, Spent]:
+    async def day(self, graph: str, day: str) -> Mapping[Stage, ModelUsage]:
         """What was spent and put aside that day, by stage; stages without a call are left out."""
         ...
 
-    async def stages(self, graph: str) -> Mapping[Stage, Spent]:
+    async def stages(self, graph: str) -> Mapping[Stage, ModelUsage]:
         """What was settled since the beginning, likewise."""
         ...
 
-    async def document(self, graph: str, doc_id: str) -> Spent:
+    async def document(self, graph: str, doc_id: str) -> ModelUsage:
         """What was settled for a document, over all its revisions: as `for_document` counts it."""
         ...
 
 
-def check_budget(charge: Charge, figures: Mapping[str, Mapping[Stage, Spent]], expected: Spent, budget: Budget) -> None:
+def check_budget(
+    charge: Charge, figures: Mapping[str, Mapping[Stage, ModelUsage]], expected: ModelUsage, budget: Budget
+) -> None:
     """Raise Exhausted (see `Spending.reserve`) for the day's "settled" and "open" figures."""
     tokens = {name: llm_tokens(held) for name, held in figures.items()}
     money = {name: sum(one.cost_nano for one in held.values()) for name, held in figures.items()}
@@ -120,12 +122,12 @@ def check_budget(charge: Charge, figures: Mapping[str, Mapping[Stage, Spent]], e
     _check(charge, money, expected.cost_nano, budget.cost_nano, "{:.4f}")
 
 
-def for_document(stage: Stage, spent: Spent) -> Spent:
+def for_document(stage: Stage, spent: ModelUsage) -> ModelUsage:
     """What counts for the document: calls and tokens of the language model, money for all models."""
-    return Spent(cost_nano=spent.cost_nano) if stage is Stage.EMBED else spent
+    return ModelUsage(cost_nano=spent.cost_nano) if stage is Stage.EMBED else spent
 
 
-def llm_tokens(stages: Mapping[Stage, Spent]) -> int:
+def llm_tokens(stages: Mapping[Stage, ModelUsage]) -> int:
     """Those of the language model."""
     return sum(one.tokens for stage, one in stages.items() if stage is not Stage.EMBED)
 
@@ -139,7 +141,7 @@ def _check(charge: Charge, held: Mapping[str, int], wanted: int, most: int, show
 
     soon = held["settled"] + wanted <= most
     left = "calls under way hold the rest" if soon else f"{say(held['settled'])} are spent"
-    raise Exhausted(
+    raise BudgetExceeded(
         f"the budget of graph {charge.graph!r} for {charge.day} is {say(most)}: {left}, and the next call may cost "
         f"{say(wanted)}; it goes on the next day (UTC), or with a larger budget",
         SOON_S if soon else None,
@@ -150,20 +152,20 @@ def _check(charge: Charge, held: Mapping[str, int], wanted: int, most: int, show
 class Bill:
     """What the calls made on somebody's behalf came to so far, by stage. Filled while they end."""
 
-    stages: dict[Stage, Spent] = field(default_factory=dict)
+    stages: dict[Stage, ModelUsage] = field(default_factory=dict)
 
-    def add(self, stage: Stage, spent: Spent) -> None:
-        self.stages[stage] = self.stages.get(stage, Spent()) + spent
+    def add(self, stage: Stage, spent: ModelUsage) -> None:
+        self.stages[stage] = self.stages.get(stage, ModelUsage()) + spent
 
     @property
-    def llm(self) -> Spent:
+    def llm(self) -> ModelUsage:
         """The calls of the language model together; the money is that of all calls."""
-        asked = sum((one for stage, one in self.stages.items() if stage is not Stage.EMBED), Spent())
+        asked = sum((one for stage, one in self.stages.items() if stage is not Stage.EMBED), ModelUsage())
         return replace(asked, cost_nano=sum(one.cost_nano for one in self.stages.values()))
 
 
 @dataclass(frozen=True, slots=True)
-class Payer:
+class BillingContext:
     """For whom the code that runs asks its models. `question`: a person waits for it."""
 
     graph: str = ""
@@ -172,17 +174,17 @@ class Payer:
     bill: Bill | None = None
 
 
-_NOBODY = Payer()
-_PAYER: ContextVar[Payer] = ContextVar("graphtide_payer", default=_NOBODY)
+_NOBODY = BillingContext()
+_PAYER: ContextVar[BillingContext] = ContextVar("graphtide_payer", default=_NOBODY)
 
 
-def payer() -> Payer:
+def payer() -> BillingContext:
     """For whom the calling task works. Tasks inherit it from where they are started."""
     return _PAYER.get()
 
 
 @contextmanager
-def paid_by(who: Payer) -> Iterator[None]:
+def paid_by(who: BillingContext) -> Iterator[None]:
     """Within the block, calls of models go on the account of `who`. Never around a `yield` of a generator."""
     token = _PAYER.set(who)
     try:

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from graphtide.streams.errors import Overloaded
-from graphtide.streams.fair_queue import Turns
+from graphtide.streams.fair_queue import FairQueue
 from graphtide.streams.usage import payer
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class WorkPool:
         self._per_graph = per_graph
         self._max_waiting = max_waiting
         self._held: Counter[str] = Counter()
-        self._turns: Turns[_Job] = Turns()
+        self._turns: FairQueue[_Job] = FairQueue()
         self._inline_s = 0.0
 
     async def run(self, work: Callable[[], T], graph: str = "", *, small: bool = False) -> T:

@@ -13,8 +13,8 @@ from graphtide.graph.communities.types import Int32, Int64
 
 LIMIT = 2**56  # of the total weight: keeps resolution x degree x degree within the kernel's 128 bits
 
-Report = tuple[Int32, Int64, Int64, Int32, Int64, Int64]
-Tree = tuple[Int32, Int64, Int64, Int32, Int64, int]
+KernelReport = tuple[Int32, Int64, Int64, Int32, Int64, Int64]
+KernelTree = tuple[Int32, Int64, Int64, Int32, Int64, int]
 
 
 def column(values: Iterable[int]) -> Int64:
@@ -28,7 +28,7 @@ class PureKernel:
     def __init__(self) -> None:
         self.core = PureCore()
 
-    def update(self, edges: Int32, deltas: Int64) -> Report:
+    def update(self, edges: Int32, deltas: Int64) -> KernelReport:
         batch = self.checked(edges, deltas)
         self.core.update(batch)
         nodes, children, removed = self.core.changes()
@@ -66,7 +66,7 @@ class PureKernel:
     def build(self) -> None:
         self.core.build()
 
-    def load(self, tree: Tree) -> None:
+    def load(self, tree: KernelTree) -> None:
         nodes, communities, ids, levels, parents, next_id = tree
         assigned = dict(zip(nodes.tolist(), communities.tolist(), strict=True))
         self.core.load(assigned, list(zip(ids.tolist(), levels.tolist(), parents.tolist(), strict=True)), next_id)
@@ -74,7 +74,7 @@ class PureKernel:
     def settle(self) -> None:
         self.core.settle()
 
-    def hierarchy(self) -> Tree:
+    def hierarchy(self) -> KernelTree:
         core = self.core
         nodes = [u for u, community in enumerate(core.levels[0].community) if community >= 0]
         rows = [(ident, h - 1, core.parent_id(h, slot)) for ident, (h, slot) in sorted(core.slots.items())]

@@ -79,7 +79,7 @@ def detach(state: Levels, h: int, community: int, units: list[int]) -> None:
     parent = state.levels[h + 1].community[community]
     target = state.open_community(h, parent)
     if parent >= 0:  # a unit without a link to the others leaves no vanishing edge that would say it
-        state.loosen(h + 1, parent, community, target)
+        state.mark_disconnected(h + 1, parent, community, target)
     for unit in units:
         state.touch(h, unit, state.levels[h].degree[unit])
         transfer(state, h, unit, target, gather(state, h, unit))

@@ -61,7 +61,7 @@ def modularity(ends: Int64, weights: Int64, labels: Int64) -> float:
     return float(4 * total * inside - squares) / (4 * total * total)
 
 
-def gap(current: float, fresh: Partition) -> float:
+def modularity_gap(current: float, fresh: Partition) -> float:
     """How much modularity the kept communities have lost against the fresh ones; negative if they are better."""
     return fresh.modularity - current
 
@@ -93,4 +93,4 @@ class DriftGuard:
 
     def adopts(self, current: float, fresh: Partition) -> bool:
         """Whether the fresh partition is better by more than the tolerance; ``current`` as when the check began."""
-        return gap(current, fresh) > self.tolerance
+        return modularity_gap(current, fresh) > self.tolerance

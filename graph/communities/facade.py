@@ -9,8 +9,16 @@ import numpy as np
 
 from graphtide.graph.communities.array_adapter import PureKernel
 from graphtide.graph.communities.local_moving import DEPTH
-from graphtide.graph.communities.repartition import compare, recut
-from graphtide.graph.communities.types import Communities, CommunityChange, Hierarchy, Int32, Int64, LevelGraph, Work
+from graphtide.graph.communities.repartition import compare, refine_by
+from graphtide.graph.communities.types import (
+    Communities,
+    CommunityChange,
+    Hierarchy,
+    Int32,
+    Int64,
+    LevelGraph,
+    WorkCounters,
+)
 
 if TYPE_CHECKING:
     from graphtide.graph._communities import Kernel
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
 Implementation = Literal["auto", "compiled", "pure"]
 
 
-class LiveCommunities:
+class KernelCommunities:
     """``Communities`` over a kernel."""
 
     def __init__(self, kernel: "Kernel | PureKernel", name: str) -> None:
@@ -73,12 +81,12 @@ class LiveCommunities:
 
     def adopt(self, nodes: Int32, labels: Int64) -> CommunityChange:
         before = self.hierarchy()
-        self._load(recut(before, np.asarray(nodes, dtype=np.int32), np.asarray(labels, dtype=np.int64)))
+        self._load(refine_by(before, np.asarray(nodes, dtype=np.int32), np.asarray(labels, dtype=np.int64)))
         self._kernel.settle()
         return compare(before, self.hierarchy())
 
-    def work(self) -> Work:
-        return Work(*self._kernel.work())
+    def work(self) -> WorkCounters:
+        return WorkCounters(*self._kernel.work())
 
     def memory_bytes(self) -> int:
         return self._kernel.memory_bytes()
@@ -118,17 +126,17 @@ def build(
     return live
 
 
-def empty(implementation: Implementation) -> LiveCommunities:
+def empty(implementation: Implementation) -> KernelCommunities:
     """The implementation asked for, without edges."""
     if implementation != "pure":
         try:
             from graphtide.graph._communities import Kernel
 
-            return LiveCommunities(Kernel(), "compiled")
+            return KernelCommunities(Kernel(), "compiled")
         except ImportError:
             if implementation == "compiled":
                 raise
-    return LiveCommunities(PureKernel(), "pure")
+    return KernelCommunities(PureKernel(), "pure")
 
 
 def check(snapshot: Hierarchy, edges: Int32) -> None:

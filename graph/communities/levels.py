@@ -41,7 +41,7 @@ class Level:
 
 
 @dataclass(slots=True)
-class Touch:
+class PendingChange:
     """What happened to a unit since it was last examined: its degree then, and the weight that changed around it."""
 
     degree: int
@@ -57,7 +57,7 @@ class Levels:
         self.next_id = 1
         self.total_weight = 0
         self.slots: dict[int, tuple[int, int]] = {}  # community id -> (level of its unit, slot)
-        self.touched: list[dict[int, Touch]] = [{} for _ in self.levels]
+        self.touched: list[dict[int, PendingChange]] = [{} for _ in self.levels]
         self.loosened: list[dict[int, set[int]]] = [
             {} for _ in self.levels
         ]  # community slot -> members that lost a link in it
@@ -78,11 +78,11 @@ class Levels:
         self.loosened = [{} for _ in self.levels]
         self.journal = [{} for _ in self.levels]
 
-    def touch(self, h: int, unit: int, weight: int) -> Touch:
+    def touch(self, h: int, unit: int, weight: int) -> PendingChange:
         """Note that ``weight`` changed around a unit; call before the degree changes."""
         mark = self.touched[h].get(unit)
         if mark is None:
-            mark = self.touched[h][unit] = Touch(self.levels[h].degree[unit])
+            mark = self.touched[h][unit] = PendingChange(self.levels[h].degree[unit])
         mark.weight += weight
         return mark
 
@@ -140,9 +140,9 @@ class Levels:
             return
         del level.adjacency[a][b], level.adjacency[b][a]
         if level.community[a] >= 0 and level.community[a] == level.community[b]:
-            self.loosen(h, level.community[a], a, b)
+            self.mark_disconnected(h, level.community[a], a, b)
 
-    def loosen(self, h: int, community: int, *units: int) -> None:
+    def mark_disconnected(self, h: int, community: int, *units: int) -> None:
         """Note members of a community of partition ``h`` that lost a link to another member."""
         self.loosened[h].setdefault(community, set()).update(units)
 

@@ -118,7 +118,7 @@ def move(state: Levels, h: int, unit: int, target: int, sums: Sums) -> None:
     if sums[0].get(source, 0):
         left = [other for other in level.adjacency[unit] if level.community[other] == source]
         if len(left) > 1 or source in state.loosened[h]:
-            state.loosen(h, source, *left)
+            state.mark_disconnected(h, source, *left)
     transfer(state, h, unit, target, sums)
 
 

@@ -15,7 +15,7 @@ from graphtide.graph.communities.local_moving import RESOLUTION, ROUNDS
 
 
 @dataclass(slots=True)
-class Region:
+class RefinementRegion:
     """The inside of one community: its units by position, in the order of their idents, and a grouping of them."""
 
     links: list[list[tuple[int, int]]]  # position -> (position, weight)
@@ -134,7 +134,7 @@ def divide(state: Levels, h: int) -> bool:
     return done
 
 
-def inside(state: Levels, h: int, units: list[int]) -> Region:
+def inside(state: Levels, h: int, units: list[int]) -> RefinementRegion:
     """The region of a community's units, each a group of its own."""
     level = state.levels[h]
     position = {unit: place for place, unit in enumerate(units)}
@@ -142,4 +142,4 @@ def inside(state: Levels, h: int, units: list[int]) -> Region:
         state.visit(h, unit)
     links = [[(position[v], w) for v, w in level.adjacency[u].items() if v in position] for u in units]
     degree = [level.degree[u] for u in units]
-    return Region(links, degree, list(range(len(units))), list(degree), 2 * state.total_weight, RESOLUTION[h])
+    return RefinementRegion(links, degree, list(range(len(units))), list(degree), 2 * state.total_weight, RESOLUTION[h])

@@ -19,7 +19,7 @@ def ancestors(tree: Hierarchy) -> list[Int64]:
     return chains
 
 
-def recut(tree: Hierarchy, nodes: Int32, labels: Int64) -> Hierarchy:
+def refine_by(tree: Hierarchy, nodes: Int32, labels: Int64) -> Hierarchy:
     """The hierarchy cut along a partition: at every level but the coarsest community x label, there the labels alone.
 
     A node the partition does not know (it came since) is a block of its own. The largest piece keeps an id; at the

@@ -10,7 +10,7 @@ from graphtide.graph.communities.local_moving import DEPTH
 from graphtide.graph.communities.types import CommunityChange, Hierarchy, Int64
 
 
-class MirroredHierarchy:
+class HierarchyReplica:
     """Starts from a snapshot, then follows change by change, in order and without gaps."""
 
     def __init__(self, snapshot: Hierarchy | None = None) -> None:

@@ -83,7 +83,7 @@ class LevelGraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkCounters:
     """What finding the communities took since the object was made, in numbers that do not depend on the machine.
 
     ``units`` of any level were examined: their ``links`` were read, to move them, or to divide what they are in.
@@ -147,7 +147,7 @@ class Communities(Protocol):
         gone are ignored. Ids go by best overlap. Cost: O(edges) and a report of everything that moved.
         """
 
-    def work(self) -> Work:
+    def work(self) -> WorkCounters:
         """What it took so far, ``build`` and ``adopt`` included; O(1). Both implementations count the same."""
 
     def memory_bytes(self) -> int:

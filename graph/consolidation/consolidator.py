@@ -17,13 +17,20 @@ import numpy as np
 
 from graphtide.graph import communities, trussness
 from graphtide.graph.communities.drift import DriftGuard, Partition
-from graphtide.graph.consolidation.entities import Entities, Placed
-from graphtide.graph.consolidation.kernel_work import Effort, effort_of
+from graphtide.graph.consolidation.entities import Entities, PlacementResult
+from graphtide.graph.consolidation.kernel_work import KernelWork, kernel_work_of
 from graphtide.graph.consolidation.rows import document_rows, entity_row, label_row, statement_row
-from graphtide.graph.consolidation.signed_counts import LabelKey, Net, Seen, UnitPlan, as_vector, plan_units
-from graphtide.graph.consolidation.state import Label, Statement, Tables
+from graphtide.graph.consolidation.signed_counts import (
+    LabelKey,
+    MentionKey,
+    SignedCounts,
+    UnitDiff,
+    as_vector,
+    diff_units,
+)
+from graphtide.graph.consolidation.state import LabelState, StatementState, Tables
 from graphtide.graph.consolidation.topology import EdgeKey, edge_pairs, placement
-from graphtide.graph.records import Change, EdgeRow, Gone, GraphDelta, SameAsRow
+from graphtide.graph.records import DocumentChange, EdgeRow, GraphDelta, Removals, SameAsRow
 from graphtide.graph.resolution import ClusterChange, LabelView, PairKey, Resolver, SameAs
 from graphtide.graph.vector_sum import VectorSum
 
@@ -32,8 +39,8 @@ from graphtide.graph.vector_sum import VectorSum
 class _Batch:
     """What one change of the graph has touched so far."""
 
-    net: Net = field(default_factory=Net)
-    plans: list[tuple[Change, UnitPlan]] = field(default_factory=list)
+    net: SignedCounts = field(default_factory=SignedCounts)
+    plans: list[tuple[DocumentChange, UnitDiff]] = field(default_factory=list)
     labels: set[int] = field(default_factory=set)
     judged: dict[int, LabelView | None] = field(default_factory=dict)
     statements: set[int] = field(default_factory=set)
@@ -43,7 +50,7 @@ class _Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class DriftCheck:
+class DriftSnapshot:
     """A copy of the topology, (n, 2) edges with weights (n,), and the modularity of the communities kept on it."""
 
     edges: np.ndarray
@@ -84,9 +91,9 @@ class Consolidator:
         """Which implementation each kernel runs on."""
         return {"trussness": self._trussness.name, "communities": self._communities.name}
 
-    def effort(self) -> Effort:
+    def effort(self) -> KernelWork:
         """What the kernels took since this object was made or restored; O(1)."""
-        return effort_of(self._trussness, self._communities)
+        return kernel_work_of(self._trussness, self._communities)
 
     def hierarchy(self) -> communities.Hierarchy:
         """The communities as they stand, whole. Cost: linear in the nodes."""
@@ -98,7 +105,7 @@ class Consolidator:
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
-    def apply(self, changes: Sequence[Change]) -> GraphDelta:
+    def apply(self, changes: Sequence[DocumentChange]) -> GraphDelta:
         """Take the changes (at most one a document) as one batch, and return what they changed, at the next version.
 
         `old` must be what the graph holds of the document: ValueError otherwise, with nothing changed.
@@ -129,7 +136,7 @@ class Consolidator:
             return None
         return self._conclude(_Batch(), self._resolver.decide((a, b), same))
 
-    def drift_check(self) -> DriftCheck | None:
+    def drift_check(self) -> DriftSnapshot | None:
         """When enough of the graph changed since the last check: what a fresh Leiden run is to be compared with.
 
         The check itself (`graph.communities.drift.leiden`) works on this copy, in any thread. Cost: the edges.
@@ -138,9 +145,9 @@ class Consolidator:
             return None
         self._guard.started()
         edges, weights = self._communities.edges()
-        return DriftCheck(edges, weights, self._communities.modularity())
+        return DriftSnapshot(edges, weights, self._communities.modularity())
 
-    def adopt(self, check: DriftCheck, fresh: Partition) -> GraphDelta | None:
+    def adopt(self, check: DriftSnapshot, fresh: Partition) -> GraphDelta | None:
         """Take a fresh partition over where it is better by more than the guard's tolerance; None where it is not."""
         if not self._guard.adopts(check.modularity, fresh):
             return None
@@ -150,7 +157,7 @@ class Consolidator:
 
     # -- what documents contribute -------------------------------------------------------------------------------------
 
-    def _check(self, changes: Sequence[Change]) -> None:
+    def _check(self, changes: Sequence[DocumentChange]) -> None:
         if len({change.doc_id for change in changes}) != len(changes):
             raise ValueError("a batch holds one change a document")
         for change in changes:
@@ -158,8 +165,8 @@ class Consolidator:
             if (None if held is None else len(held)) != given:
                 raise ValueError(f"document {change.doc_id!r}: the graph does not hold the old revision that was given")
 
-    def _plan(self, change: Change, batch: _Batch) -> None:
-        plan = plan_units(change, self._tables.documents.get(change.doc_id, ()))
+    def _plan(self, change: DocumentChange, batch: _Batch) -> None:
+        plan = diff_units(change, self._tables.documents.get(change.doc_id, ()))
         for unit, chunk in plan.retracted:
             batch.net.count(unit, -1)
             batch.gone_chunks.append(chunk)
@@ -174,7 +181,7 @@ class Consolidator:
             if changes:
                 self._count_label(key, changes, batch)
 
-    def _count_label(self, key: LabelKey, changes: Mapping[Seen, int], batch: _Batch) -> None:
+    def _count_label(self, key: LabelKey, changes: Mapping[MentionKey, int], batch: _Batch) -> None:
         """Change a label's sums, and have it judged again if it is new, gone, or another mean now."""
         label = self._tables.label(key)
         fresh, before = not label.mentions, label.vectors.mean()
@@ -217,14 +224,14 @@ class Consolidator:
         self._entities.forget(placed.gone)
         return delta
 
-    def _delta(self, batch: _Batch, clusters: ClusterChange, placed: Placed) -> GraphDelta:
+    def _delta(self, batch: _Batch, clusters: ClusterChange, placed: PlacementResult) -> GraphDelta:
         tables, version = self._tables, self.version
         edges = self._entities.topology.changed()
         edge_rows, gone_edges = self._edge_rows(edges)
         said = document_rows(tables, batch.plans, version)
         live = batch.labels - batch.gone_labels
         nodes = placed.nodes | {tables.labels[number].node for number in live}
-        gone = Gone(
+        gone = Removals(
             tuple(said.gone),
             tuple(sorted(batch.gone_chunks)),
             tuple(sorted(batch.gone_labels)),
@@ -250,7 +257,7 @@ class Consolidator:
             self._follow_weights(edges),
         )
 
-    def _members(self, node: int) -> list[Label]:
+    def _members(self, node: int) -> list[LabelState]:
         return [self._tables.labels[number] for number in self._entities.clusters[node]]
 
     def _edge_rows(self, changes: list[tuple[EdgeKey, int, int]]) -> tuple[tuple[EdgeRow, ...], tuple[EdgeKey, ...]]:
@@ -284,7 +291,7 @@ def _fill(tables: Tables, snapshot: GraphDelta) -> None:
     """Take over the stored sums."""
     for row in snapshot.labels:
         sums = VectorSum.from_bytes(row.vector_sum)
-        label = Label(row.label, (row.name, row.type), row.node, row.mentions, vectors=sums)
+        label = LabelState(row.label, (row.name, row.type), row.node, row.mentions, vectors=sums)
         tables.labels[row.label] = label
         tables.label_numbers[label.key] = row.label
     for mention in snapshot.mentions:
@@ -292,7 +299,7 @@ def _fill(tables: Tables, snapshot: GraphDelta) -> None:
     for said in snapshot.statements:
         key = (said.subject, said.predicate, said.object)
         sums = VectorSum.from_bytes(said.vector_sum)
-        statement = Statement(said.statement, key, said.count, said.weight_milli, sums)
+        statement = StatementState(said.statement, key, said.count, said.weight_milli, sums)
         tables.hold(statement)
         statement.placed = placement(*tables.nodes(statement), said.count)
     tables.documents = {row.doc_id: row.chunks for row in snapshot.documents}

@@ -11,13 +11,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from graphtide.graph.consolidation.state import Numbers, Tables
+from graphtide.graph.consolidation.state import IdAllocator, Tables
 from graphtide.graph.consolidation.topology import Topology, placement
 from graphtide.graph.resolution import ClusterChange
 
 
 @dataclass(slots=True)
-class Placed:
+class PlacementResult:
     """What placing a batch did: nodes with a new cluster, nodes that went, labels that changed their node."""
 
     nodes: set[int] = field(default_factory=set)
@@ -30,16 +30,16 @@ class Entities:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._free = Numbers()
+        self._free = IdAllocator()
         self.clusters: dict[int, frozenset[int]] = {}
         self.topology = Topology()
 
-    def place(self, change: ClusterChange, statements: Iterable[int]) -> Placed:
+    def place(self, change: ClusterChange, statements: Iterable[int]) -> PlacementResult:
         """Follow a change of clusters, and of the counts of these statements.
 
         Cost: the labels in the clusters and the statements of labels that moved.
         """
-        placed = Placed()
+        placed = PlacementResult()
         self._place_clusters(change, placed)
         touched = set(statements)
         for number in placed.moved:
@@ -56,9 +56,9 @@ class Entities:
     def restore(self, clusters: dict[int, frozenset[int]]) -> None:
         """Take over stored clusters, of labels that know their nodes already."""
         self.clusters = clusters
-        self._free = Numbers(clusters)
+        self._free = IdAllocator(clusters)
 
-    def _place_clusters(self, change: ClusterChange, placed: Placed) -> None:
+    def _place_clusters(self, change: ClusterChange, placed: PlacementResult) -> None:
         labels = self._tables.labels
         freed = {labels[next(iter(cluster))].node for cluster in change.dissolved} - {-1}
         inherited = self._heirs(change.formed, freed)

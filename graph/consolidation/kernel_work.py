@@ -12,23 +12,23 @@ from graphtide.graph.trussness import Trussness
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class KernelWork:
     """``triangles`` that the trussness kernel listed; units that the communities examined, and the links it read."""
 
     triangles: int
     community_units: int
     community_links: int
 
-    def since(self, before: Effort) -> Effort:
+    def since(self, before: KernelWork) -> KernelWork:
         """What came on top of ``before``."""
-        return Effort(
+        return KernelWork(
             self.triangles - before.triangles,
             self.community_units - before.community_units,
             self.community_links - before.community_links,
         )
 
 
-def effort_of(trussness: Trussness, communities: Communities) -> Effort:
+def kernel_work_of(trussness: Trussness, communities: Communities) -> KernelWork:
     """What the two took so far; O(1)."""
     work = communities.work()
-    return Effort(trussness.work(), work.units, work.links)
+    return KernelWork(trussness.work(), work.units, work.links)

@@ -12,20 +12,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.consolidation.signed_counts import UnitPlan, label_keys, predicate_key, repeats
-from graphtide.graph.consolidation.state import Label, Tables
+from graphtide.graph.consolidation.signed_counts import UnitDiff, label_keys, occurrence_index, predicate_key
+from graphtide.graph.consolidation.state import LabelState, Tables
 from graphtide.graph.identity import chunk_id
 from graphtide.graph.records import (
-    Change,
+    ChunkContribution,
     ChunkRow,
+    DocumentChange,
     DocumentRow,
     EntityRow,
     EvidenceRow,
     Extraction,
     LabelRow,
     MentionRow,
-    StatementRow,
-    Unit,
+    TripleRow,
     Vector,
 )
 from graphtide.graph.vector_sum import mean_of_means
@@ -42,7 +42,7 @@ class DocumentRows:
     evidence: list[EvidenceRow] = field(default_factory=list)
 
 
-def document_rows(tables: Tables, plans: Sequence[tuple[Change, UnitPlan]], version: int) -> DocumentRows:
+def document_rows(tables: Tables, plans: Sequence[tuple[DocumentChange, UnitDiff]], version: int) -> DocumentRows:
     """The rows of changed documents. Units that stay keep their chunk, and its row if their place is the same."""
     rows = DocumentRows()
     for change, plan in plans:
@@ -59,17 +59,17 @@ def document_rows(tables: Tables, plans: Sequence[tuple[Change, UnitPlan]], vers
     return rows
 
 
-def label_row(label: Label) -> LabelRow:
+def label_row(label: LabelState) -> LabelRow:
     return LabelRow(label.number, *label.key, label.node, label.mentions, label.vectors.to_bytes())
 
 
-def statement_row(tables: Tables, number: int, version: int) -> StatementRow:
+def statement_row(tables: Tables, number: int, version: int) -> TripleRow:
     statement = tables.statements[number]
     sums = (statement.count, statement.weight_milli, statement.vectors.to_bytes())
-    return StatementRow(number, *statement.key, *sums, _stored(statement.vectors.mean()), version)
+    return TripleRow(number, *statement.key, *sums, _stored(statement.vectors.mean()), version)
 
 
-def entity_row(node: int, members: Iterable[Label], version: int) -> EntityRow:
+def entity_row(node: int, members: Iterable[LabelState], version: int) -> EntityRow:
     """The entity as its labels make it: commonest spelling and type (ties by name), second mean of the vectors."""
     labels = sorted(members, key=lambda label: label.key)
     forms: Counter[str] = Counter()
@@ -90,15 +90,15 @@ def entity_row(node: int, members: Iterable[Label], version: int) -> EntityRow:
 
 
 def _chunk_rows(
-    tables: Tables, change: Change, new: Extraction, plan: UnitPlan, version: int, rows: list[ChunkRow]
+    tables: Tables, change: DocumentChange, new: Extraction, plan: UnitDiff, version: int, rows: list[ChunkRow]
 ) -> tuple[int, ...]:
     """Add the rows of chunks that are new, or stand elsewhere now, and return the numbers of all."""
     held = {}
     if change.old:
-        places = zip(tables.documents[change.doc_id], repeats(change.old), strict=True)
+        places = zip(tables.documents[change.doc_id], occurrence_index(change.old), strict=True)
         held = {chunk: (place, repeat) for place, (chunk, repeat) in enumerate(places)}
     numbers = []
-    for place, (unit, repeat) in enumerate(zip(new.units, repeats(new), strict=True)):
+    for place, (unit, repeat) in enumerate(zip(new.units, occurrence_index(new), strict=True)):
         kept = plan.kept.get(place)
         number = tables.free_chunks.take() if kept is None else kept
         numbers.append(number)
@@ -109,14 +109,14 @@ def _chunk_rows(
     return tuple(numbers)
 
 
-def _mention_rows(tables: Tables, unit: Unit, chunk: int) -> list[MentionRow]:
+def _mention_rows(tables: Tables, unit: ChunkContribution, chunk: int) -> list[MentionRow]:
     counts: Counter[tuple[int, str, str]] = Counter()
     for key, mention in zip(label_keys(unit), unit.mentions, strict=True):
         counts[tables.label_numbers[key], mention.name, mention.description] += 1
     return [MentionRow(label, chunk, name, said, n) for (label, name, said), n in counts.items()]
 
 
-def _evidence_rows(tables: Tables, unit: Unit, chunk: int) -> list[EvidenceRow]:
+def _evidence_rows(tables: Tables, unit: ChunkContribution, chunk: int) -> list[EvidenceRow]:
     keys = [tables.label_numbers[key] for key in label_keys(unit)]
     rows: Counter[tuple[int, str, str, int, str, str]] = Counter()
     for fact in unit.facts:

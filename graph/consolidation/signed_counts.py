@@ -12,28 +12,28 @@ from functools import lru_cache
 
 import numpy as np
 
-from graphtide.graph.records import Change, Extraction, Mention, Unit
+from graphtide.graph.records import ChunkContribution, DocumentChange, Extraction, Mention
 from graphtide.graph.resolution.normalisation import normalise
 
 LabelKey = tuple[str, str]
 """Normalised name and type."""
 Triple = tuple[LabelKey, str, LabelKey]
-Seen = tuple[str, bytes]
+MentionKey = tuple[str, bytes]
 """One way a label is mentioned: its spelling and the vector's bytes."""
-Said = tuple[int, bytes]
+FactKey = tuple[int, bytes]
 """One way a statement is made: its weight in thousandths and the vector's bytes."""
 
 normalised = lru_cache(maxsize=1 << 16)(normalise)
 
 
 @dataclass(slots=True)
-class Net:
+class SignedCounts:
     """Signed counts by label and by triple, and the units that come and go."""
 
-    labels: dict[LabelKey, Counter[Seen]] = field(default_factory=lambda: defaultdict(Counter))
-    triples: dict[Triple, Counter[Said]] = field(default_factory=lambda: defaultdict(Counter))
+    labels: dict[LabelKey, Counter[MentionKey]] = field(default_factory=lambda: defaultdict(Counter))
+    triples: dict[Triple, Counter[FactKey]] = field(default_factory=lambda: defaultdict(Counter))
 
-    def count(self, unit: Unit, sign: int) -> None:
+    def count(self, unit: ChunkContribution, sign: int) -> None:
         """Add (`sign` 1) or retract (-1) all that a unit contributes."""
         keys = label_keys(unit)
         for key, mention in zip(keys, unit.mentions, strict=True):
@@ -44,23 +44,23 @@ class Net:
 
 
 @dataclass(slots=True)
-class UnitPlan:
+class UnitDiff:
     """Where a document's units go: those that stay (with their chunks), those that come, the chunks that leave."""
 
     kept: dict[int, int] = field(default_factory=dict)
     """Index of the new unit -> chunk that holds it already."""
     added: list[int] = field(default_factory=list)
     """Indices of new units that have no chunk yet."""
-    retracted: list[tuple[Unit, int]] = field(default_factory=list)
+    retracted: list[tuple[ChunkContribution, int]] = field(default_factory=list)
 
 
-def plan_units(change: Change, chunks: tuple[int, ...]) -> UnitPlan:
+def diff_units(change: DocumentChange, chunks: tuple[int, ...]) -> UnitDiff:
     """Match the new revision's units with the old one's by content. `chunks` are the old units' chunks, in order."""
     held: dict[bytes, list[int]] = defaultdict(list)
     old = change.old.units if change.old else ()
     for index in reversed(range(len(old))):
         held[old[index].key].append(index)
-    plan = UnitPlan()
+    plan = UnitDiff()
     for index, unit in enumerate(change.new.units if change.new else ()):
         if held[unit.key]:
             plan.kept[index] = chunks[held[unit.key].pop()]
@@ -71,7 +71,7 @@ def plan_units(change: Change, chunks: tuple[int, ...]) -> UnitPlan:
     return plan
 
 
-def label_keys(unit: Unit) -> list[LabelKey]:
+def label_keys(unit: ChunkContribution) -> list[LabelKey]:
     """The label of each mention of a unit."""
     return [label_key(mention) for mention in unit.mentions]
 
@@ -85,7 +85,7 @@ def predicate_key(predicate: str) -> str:
     return " ".join(predicate.casefold().replace("_", " ").split())
 
 
-def repeats(extraction: Extraction | None) -> list[int]:
+def occurrence_index(extraction: Extraction | None) -> list[int]:
     """For each unit, how many units in front of it have the same text: what keeps chunk ids apart."""
     seen: Counter[str] = Counter()
     numbers = []

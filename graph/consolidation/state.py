@@ -18,7 +18,7 @@ StatementKey = tuple[int, str, int]
 """Subject label, predicate, object label."""
 
 
-class Numbers:
+class IdAllocator:
     """Small ints, the least free one first. A released number is handed out again only after `settle`.
 
     So within one batch a number never means two things.
@@ -48,7 +48,7 @@ class Numbers:
 
 
 @dataclass(slots=True)
-class Label:
+class LabelState:
     """A normalised spelling of one type: how often it is mentioned, under which spellings, and where it stands."""
 
     number: int
@@ -70,7 +70,7 @@ class Placement:
 
 
 @dataclass(slots=True)
-class Statement:
+class StatementState:
     """A triple of labels: how often it is stated, and which edge of the topology it supports right now."""
 
     number: int
@@ -87,40 +87,40 @@ class Tables:
     def __init__(self) -> None:
         self.documents: dict[str, tuple[int, ...]] = {}
         """The chunks of each live document, in order."""
-        self.labels: dict[int, Label] = {}
+        self.labels: dict[int, LabelState] = {}
         self.label_numbers: dict[LabelKey, int] = {}
-        self.statements: dict[int, Statement] = {}
+        self.statements: dict[int, StatementState] = {}
         self.statement_numbers: dict[StatementKey, int] = {}
-        self.free_chunks = Numbers()
-        self._free_labels = Numbers()
-        self._free_statements = Numbers()
+        self.free_chunks = IdAllocator()
+        self._free_labels = IdAllocator()
+        self._free_statements = IdAllocator()
 
-    def label(self, key: LabelKey) -> Label:
+    def label(self, key: LabelKey) -> LabelState:
         """The label of that key; a new one, without mentions, if there is none."""
         number = self.label_numbers.get(key)
         if number is None:
             number = self.label_numbers[key] = self._free_labels.take()
-            self.labels[number] = Label(number, key)
+            self.labels[number] = LabelState(number, key)
         return self.labels[number]
 
-    def statement(self, triple: Triple) -> Statement:
+    def statement(self, triple: Triple) -> StatementState:
         """The statement of that triple, whose labels must be there; a new one, never stated, if there is none."""
         subject, predicate, object_ = triple
         key = (self.label_numbers[subject], predicate, self.label_numbers[object_])
         number = self.statement_numbers.get(key)
         if number is None:
             number = self._free_statements.take()
-            self.hold(Statement(number, key))
+            self.hold(StatementState(number, key))
         return self.statements[number]
 
-    def hold(self, statement: Statement) -> None:
+    def hold(self, statement: StatementState) -> None:
         """Enter a statement between labels that are there."""
         self.statements[statement.number] = statement
         self.statement_numbers[statement.key] = statement.number
         for end in (statement.key[0], statement.key[2]):
             self.labels[end].statements.add(statement.number)
 
-    def nodes(self, statement: Statement) -> tuple[int, int]:
+    def nodes(self, statement: StatementState) -> tuple[int, int]:
         """The entities of a statement's subject and object."""
         return self.labels[statement.key[0]].node, self.labels[statement.key[2]].node
 
@@ -141,5 +141,5 @@ class Tables:
 
     def renumber(self, chunks: Iterable[int]) -> None:
         """After tables were filled by hand: find out which numbers are free."""
-        self._free_labels, self._free_statements = Numbers(self.labels), Numbers(self.statements)
-        self.free_chunks = Numbers(chunks)
+        self._free_labels, self._free_statements = IdAllocator(self.labels), IdAllocator(self.statements)
+        self.free_chunks = IdAllocator(chunks)

@@ -17,14 +17,14 @@ from graphtide.graph.layers.chunks import ChunkLayer, entities_in, working_entit
 from graphtide.graph.layers.headings import Heading, heading
 from graphtide.graph.layers.knowledge import KnowledgeLayer
 from graphtide.graph.layers.similarity import SimilarityLayer
-from graphtide.graph.layers.types import Layer, Link, Neighbour
+from graphtide.graph.layers.types import Layer, LayerLink, Neighbour
 
 __all__ = [
     "ChunkLayer",
     "Heading",
     "KnowledgeLayer",
     "Layer",
-    "Link",
+    "LayerLink",
     "Neighbour",
     "SimilarityLayer",
     "entities_in",

@@ -21,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from itertools import product
 
-from graphtide.graph.layers.types import Link, Neighbour, common, linked, ranked
+from graphtide.graph.layers.types import LayerLink, Neighbour, intersection, linked, ranked
 from graphtide.graph.view import LiveView
 
 SPREAD = 256
@@ -48,7 +48,7 @@ class ChunkLayer:
         totals.pop(number, None)
         return ranked(((chunk, share / _ONE) for chunk, share in totals.items()), self._name)
 
-    def among(self, numbers: Collection[int]) -> tuple[Link, ...]:
+    def induced_edges(self, numbers: Collection[int]) -> tuple[LayerLink, ...]:
         """See `Layer.among`. Cost: the relations among the passages' entities, and `spread` a relation at most."""
         holders: dict[int, list[int]] = defaultdict(list)
         for number in set(numbers):
@@ -56,7 +56,7 @@ class ChunkLayer:
                 holders[node].append(number)
         totals: dict[tuple[int, int], int] = defaultdict(int)
         for node, here in holders.items():
-            for other, share in self._shares(node, common(self._view.neighbours.get(node, {}), holders)):
+            for other, share in self._shares(node, intersection(self._view.neighbours.get(node, {}), holders)):
                 if node < other:
                     for pair in product(here, holders[other]):
                         totals[pair] += share

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from graphtide.graph.entity_descriptions import sentences
 from graphtide.graph.view import LiveView
-from graphtide.graph.view_tables import Chunk
+from graphtide.graph.view_tables import ViewChunk
 
 TITLE_CHARS = 80
 LINE_CHARS = 200
@@ -37,7 +37,7 @@ def heading(view: LiveView, chunk: int) -> Heading:
     return Heading(held.title or read.title, held.description or read.description)
 
 
-def _read_off(view: LiveView, chunk: int, held: Chunk) -> Heading:
+def _read_off(view: LiveView, chunk: int, held: ViewChunk) -> Heading:
     first, _, rest = held.text.strip().partition("\n")
     own = first.strip().lstrip("#*= ").rstrip("#*= ")
     has_own = bool(own and rest.strip()) and len(own) <= TITLE_CHARS and own[-1] not in ".!?,;:"

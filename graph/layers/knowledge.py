@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from graphtide.graph.layers.types import Link, Neighbour, common, linked, ranked
+from graphtide.graph.layers.types import LayerLink, Neighbour, intersection, linked, ranked
 from graphtide.graph.view import LiveView
 
 
@@ -29,13 +29,13 @@ class KnowledgeLayer:
         found = ((other, float(edge.weight)) for other, edge in edges if edge.trussness >= self._least)
         return ranked(found, self._view.entity_id)
 
-    def among(self, numbers: Collection[int]) -> tuple[Link, ...]:
+    def induced_edges(self, numbers: Collection[int]) -> tuple[LayerLink, ...]:
         """See `Layer.among`. Cost: for each number the lesser of its degree and how many numbers there are."""
         inside = set(numbers)
         found: dict[tuple[int, int], float] = {}
         for number in inside:
             edges = self._view.neighbours.get(number, {})
-            for other in common(edges, inside):
+            for other in intersection(edges, inside):
                 edge = edges[other]
                 if number < other and edge.trussness >= self._least:
                     found[number, other] = float(edge.weight)

@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from graphtide.graph.layers.types import Link, Neighbour, linked, ranked
+from graphtide.graph.layers.types import LayerLink, Neighbour, linked, ranked
 from graphtide.graph.vector_index import PADDING, Ids, Vectors, similarities
 from graphtide.graph.view import LiveView
 
@@ -55,7 +55,7 @@ class SimilarityLayer:
         found.update(other for other, others in near if number in others)
         return self._ranked(query[0], list(found))
 
-    def among(self, numbers: Collection[int]) -> tuple[Link, ...]:
+    def induced_edges(self, numbers: Collection[int]) -> tuple[LayerLink, ...]:
         """See `Layer.among`. Cost: a search a number."""
         place = {number: row for row, number in enumerate(number for number in set(numbers) if number in self._index)}
         vectors = self._vectors(list(place))

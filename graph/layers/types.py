@@ -17,7 +17,7 @@ class Neighbour(NamedTuple):
     weight: float
 
 
-class Link(NamedTuple):
+class LayerLink(NamedTuple):
     """An undirected link; `a` has the lesser canonical name."""
 
     a: int
@@ -35,7 +35,7 @@ class Layer(Protocol):
         """
         ...
 
-    def among(self, numbers: Collection[int]) -> Sequence[Link]:
+    def induced_edges(self, numbers: Collection[int]) -> Sequence[LayerLink]:
         """The layer's subgraph on these numbers: every link with both ends among them, once, by names.
 
         What a community is searched in (DA-RAG, section 4, "working subgraph").
@@ -49,15 +49,17 @@ def ranked(found: Iterable[tuple[int, float]], name: Callable[[int], str]) -> tu
     return tuple(Neighbour(number, weight) for number, weight in ordered)
 
 
-def linked(found: Mapping[tuple[int, int], float], name: Callable[[int], str]) -> tuple[Link, ...]:
+def linked(found: Mapping[tuple[int, int], float], name: Callable[[int], str]) -> tuple[LayerLink, ...]:
     """Links in their canonical order, each with its ends in theirs."""
     ends = {end for pair in found for end in pair}
     rank = {number: place for place, number in enumerate(sorted(ends, key=name))}
-    links = (Link(a, b, weight) if rank[a] < rank[b] else Link(b, a, weight) for (a, b), weight in found.items())
+    links = (
+        LayerLink(a, b, weight) if rank[a] < rank[b] else LayerLink(b, a, weight) for (a, b), weight in found.items()
+    )
     return tuple(sorted(links, key=lambda link: (rank[link.a], rank[link.b])))
 
 
-def common(one: Collection[int], other: Collection[int]) -> Iterator[int]:
+def intersection(one: Collection[int], other: Collection[int]) -> Iterator[int]:
     """The numbers in both, in no particular order. Cost: the smaller of the two, if both are quick to look into."""
     smaller, larger = (one, other) if len(one) < len(other) else (other, one)
     return (number for number in smaller if number in larger)

@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from graphtide.graph.pagerank.types import WEIGHT_UNIT, Nodes, Restart, Scores, checked_restart, checked_update
+from graphtide.graph.pagerank.types import WEIGHT_UNIT, Nodes, RestartVector, Scores, checked_restart, checked_update
 
 BYTES_AN_EDGE = 2 * 104  # two dictionary entries, each with a boxed weight and its share of the table's slack
 BYTES_A_NODE = 300
@@ -76,7 +76,7 @@ class PureWalkGraph:
             if not links:
                 del self._links[node], self._degrees[node]
 
-    def _spread(self, restart: Restart) -> dict[int, int]:
+    def _spread(self, restart: RestartVector) -> dict[int, int]:
         """Forward push (Andersen, Chung & Lang 2006, section 3), returning the scores in units.
 
         A node whose residue exceeds tolerance x degree keeps the share 1 - damping of it and passes the rest on by
@@ -104,5 +104,5 @@ class PureWalkGraph:
             frontier = [node for node in touched if self._overflows(node, residue, restart)]
         return scores
 
-    def _overflows(self, node: int, residue: dict[int, int], restart: Restart) -> bool:
+    def _overflows(self, node: int, residue: dict[int, int], restart: RestartVector) -> bool:
         return float(residue[node]) > restart.tolerance * self.degree(node)

@@ -88,7 +88,7 @@ class WalkGraph(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Restart:
+class RestartVector:
     """A checked query in units of mass: distinct seeds, ascending, and what each of them restarts with.
 
     `tolerance` units may stay behind for each unit of a node's degree; `unit` is what one unit counts in a score.
@@ -116,7 +116,7 @@ def checked_update(edges: Nodes, weights: Scores) -> tuple[Nodes, NDArray[np.flo
     return ends, rounded
 
 
-def checked_restart(seeds: Nodes, mass: Scores, damping: float, epsilon: float, max_pushes: int) -> Restart:
+def checked_restart(seeds: Nodes, mass: Scores, damping: float, epsilon: float, max_pushes: int) -> RestartVector:
     """Sum the masses of equal seeds. Raises ValueError as WalkGraph.push."""
     nodes, masses = np.asarray(seeds), np.asarray(mass, dtype=np.float64)
     if nodes.ndim != 1 or masses.shape != nodes.shape:
@@ -133,7 +133,9 @@ def checked_restart(seeds: Nodes, mass: Scores, damping: float, epsilon: float, 
     distinct = np.array(sorted(by_node), dtype=np.int32)
     shares = np.array([_total(by_node[node]) for node in distinct.tolist()]) / total
     units = np.floor(shares * MASS_UNITS).astype(np.int64)
-    return Restart(distinct, units, float(damping), float(epsilon) * MASS_UNITS, total / MASS_UNITS, int(max_pushes))
+    return RestartVector(
+        distinct, units, float(damping), float(epsilon) * MASS_UNITS, total / MASS_UNITS, int(max_pushes)
+    )
 
 
 def _total(masses: list[float]) -> float:

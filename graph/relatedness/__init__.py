@@ -15,7 +15,7 @@ subtracted. Heads and layers of attention ("Edge Transformer") are described wit
 """
 
 from graphtide.graph.relatedness.features import Encoded, encode, pair_features
-from graphtide.graph.relatedness.model import Learner
+from graphtide.graph.relatedness.model import RelatednessModel
 from graphtide.graph.relatedness.statistics import Weights
 
-__all__ = ["Encoded", "Learner", "Weights", "encode", "pair_features"]
+__all__ = ["Encoded", "RelatednessModel", "Weights", "encode", "pair_features"]

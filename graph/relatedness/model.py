@@ -13,23 +13,23 @@ import numpy as np
 
 from graphtide.graph.records import ChunkRow
 from graphtide.graph.relatedness.features import Encoded, encode
-from graphtide.graph.relatedness.pairs import TOGETHER, Circle, Pair, Passage, circle, passage_key
-from graphtide.graph.relatedness.statistics import BLOCK, Examples, Weights, fitted
+from graphtide.graph.relatedness.pairs import TOGETHER, HashRing, Pair, PairPassage, circle, passage_key
+from graphtide.graph.relatedness.statistics import BLOCK, SufficientStatistics, Weights, fit_weights
 
 
-class Learner:
+class RelatednessModel:
     """See the module. Memory: some 1.3 kB a passage of 384 dimensions."""
 
     def __init__(self) -> None:
-        self._passages: dict[int, Passage] = {}
-        self._members: dict[int, tuple[Passage, ...]] = {}
-        self._all = Circle()
-        self.together = Examples()
-        self.chance = Examples()
+        self._passages: dict[int, PairPassage] = {}
+        self._members: dict[int, tuple[PairPassage, ...]] = {}
+        self._all = HashRing()
+        self.together = SufficientStatistics()
+        self.chance = SufficientStatistics()
 
     def weights(self) -> Weights:
         """The weights that fit the live examples. Cost: a tenth of a millisecond, whatever their number."""
-        return fitted(self.together, self.chance)
+        return fit_weights(self.together, self.chance)
 
     def follow(self, gone: Iterable[int], rows: Iterable[ChunkRow], mentioned: Mapping[int, Collection[int]]) -> None:
         """Passages that go and come, by number, and for each entity that changed, by node, where it is mentioned now.
@@ -54,16 +54,16 @@ class Learner:
         _learn(self.chance, chance)
         _learn(self.together, together)
 
-    def _encoded(self, rows: Iterable[ChunkRow]) -> Iterable[tuple[int, Passage]]:
+    def _encoded(self, rows: Iterable[ChunkRow]) -> Iterable[tuple[int, PairPassage]]:
         news = {row.chunk: row for row in rows if row.chunk not in self._passages and row.vector.any()}
         if not news:
             return
         encoded = encode(np.stack([row.vector for row in news.values()]).astype(np.float32))
         for place, (number, row) in enumerate(news.items()):
             key = passage_key(row.doc_id, row.text, row.vector)
-            yield number, Passage(key, row.doc_id, encoded[np.array([place])])
+            yield number, PairPassage(key, row.doc_id, encoded[np.array([place])])
 
-    def _mentioning(self, chunks: Collection[int]) -> tuple[Passage, ...]:
+    def _mentioning(self, chunks: Collection[int]) -> tuple[PairPassage, ...]:
         if len(chunks) > TOGETHER:
             return ()
         return tuple(self._passages[number] for number in chunks if number in self._passages)
@@ -77,7 +77,7 @@ def _count(net: Counter[Pair], go: Iterable[Pair], come: Iterable[Pair]) -> None
         net[pair] += 1
 
 
-def _learn(examples: Examples, net: Counter[Pair]) -> None:
+def _learn(examples: SufficientStatistics, net: Counter[Pair]) -> None:
     for sign in (1, -1):
         pairs = [pair for pair, times in net.items() for _ in range(sign * times)]
         for start in range(0, len(pairs), BLOCK):

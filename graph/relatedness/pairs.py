@@ -22,7 +22,7 @@ TOGETHER = 16  # an entity of more passages says little of what belongs together
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Passage:
+class PairPassage:
     """A passage as an example: the digest of its document, text and vector; its document; its encoded vector."""
 
     key: int
@@ -30,7 +30,7 @@ class Passage:
     row: Encoded
 
 
-Pair = tuple[Passage, Passage]
+Pair = tuple[PairPassage, PairPassage]
 
 
 def passage_key(doc_id: str, text: str, vector: Vector) -> int:
@@ -42,26 +42,26 @@ def passage_key(doc_id: str, text: str, vector: Vector) -> int:
     return int.from_bytes(digest.digest(), "big")
 
 
-def circle(passages: Iterable[Passage]) -> Iterator[Pair]:
+def circle(passages: Iterable[PairPassage]) -> Iterator[Pair]:
     """Each passage and the next in the circle, but for two of one document."""
     ordered = sorted(passages, key=_key)
     if len(ordered) >= 2:
-        yield from apart(zip(ordered, ordered[1:] + ordered[:1], strict=True))
+        yield from cross_document(zip(ordered, ordered[1:] + ordered[:1], strict=True))
 
 
-def apart(pairs: Iterable[Pair]) -> Iterator[Pair]:
+def cross_document(pairs: Iterable[Pair]) -> Iterator[Pair]:
     """Those of two documents."""
     return (pair for pair in pairs if pair[0].doc_id != pair[1].doc_id)
 
 
-class Circle:
+class HashRing:
     """All passages in a circle by key. Cost of a change: a bucket of one in BUCKETS, and the empty ones beside it."""
 
     def __init__(self) -> None:
-        self._buckets: list[list[Passage]] = [[] for _ in range(BUCKETS)]
+        self._buckets: list[list[PairPassage]] = [[] for _ in range(BUCKETS)]
         self._count = 0
 
-    def add(self, passage: Passage) -> tuple[list[Pair], list[Pair]]:
+    def add(self, passage: PairPassage) -> tuple[list[Pair], list[Pair]]:
         """Put a passage in; returns the pairs that go by it, and those that come."""
         go, come = self._parted(passage)
         bucket = self._buckets[_bucket(passage.key)]
@@ -69,7 +69,7 @@ class Circle:
         self._count += 1
         return go, come
 
-    def remove(self, passage: Passage) -> tuple[list[Pair], list[Pair]]:
+    def remove(self, passage: PairPassage) -> tuple[list[Pair], list[Pair]]:
         """Take a passage out that is in; returns the pairs that go with it, and those that come."""
         bucket = self._buckets[_bucket(passage.key)]
         place = bisect_left(bucket, passage.key, key=_key)
@@ -80,15 +80,15 @@ class Circle:
         come, go = self._parted(passage)
         return go, come
 
-    def _parted(self, passage: Passage) -> tuple[list[Pair], list[Pair]]:
+    def _parted(self, passage: PairPassage) -> tuple[list[Pair], list[Pair]]:
         """Of the circle without the passage: the pair that it parts, and the two that it makes."""
         if not self._count:
             return [], []
         before, after = self._before(passage.key), self._after(passage.key)
         parted = [(before, after)] if before is not after else []
-        return list(apart(parted)), list(apart([(before, passage), (passage, after)]))
+        return list(cross_document(parted)), list(cross_document([(before, passage), (passage, after)]))
 
-    def _after(self, key: int) -> Passage:
+    def _after(self, key: int) -> PairPassage:
         """The first from a key on, round the circle."""
         start = _bucket(key)
         place = bisect_left(self._buckets[start], key, key=_key)
@@ -96,7 +96,7 @@ class Circle:
             return self._buckets[start][place]
         return next(bucket for bucket in self._round(start, 1) if bucket)[0]
 
-    def _before(self, key: int) -> Passage:
+    def _before(self, key: int) -> PairPassage:
         """The last before a key, round the circle."""
         start = _bucket(key)
         place = bisect_left(self._buckets[start], key, key=_key)
@@ -104,7 +104,7 @@ class Circle:
             return self._buckets[start][place - 1]
         return next(bucket for bucket in self._round(start, -1) if bucket)[-1]
 
-    def _round(self, start: int, step: int) -> Iterator[list[Passage]]:
+    def _round(self, start: int, step: int) -> Iterator[list[PairPassage]]:
         """The other buckets, and at last the first again."""
         return (self._buckets[(start + step * far) % BUCKETS] for far in range(1, BUCKETS + 1))
 
@@ -113,5 +113,5 @@ def _bucket(key: int) -> int:
     return key * BUCKETS >> 64
 
 
-def _key(passage: Passage) -> int:
+def _key(passage: PairPassage) -> int:
     return passage.key

@@ -44,7 +44,7 @@ UNTRAINED = Weights(np.eye(FEATURES)[1], (0, 0))
 """Before there is any example: the cosine."""
 
 
-class Examples:
+class SufficientStatistics:
     """The sums over one kind of example: how many, of their features, and of the products of these."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Examples:
         self.products += sign * (features.T @ features).astype(np.int64)
 
 
-def fitted(together: Examples, chance: Examples) -> Weights:
+def fit_weights(together: SufficientStatistics, chance: SufficientStatistics) -> Weights:
     """The last layer that comes nearest to 1 on pairs that belong together and to 0 on pairs of chance, in squares.
 
     Both kinds count the same however many there are of each; RIDGE keeps features that say the same from growing

@@ -50,7 +50,7 @@ class ReportRow:
     rating: float = 0.0
 
 
-class ReportShelf:
+class ReportCache:
     """See the module. Changed under the view's write lock; `want` alone may be called by readers."""
 
     def __init__(self) -> None:
@@ -84,11 +84,11 @@ class ReportShelf:
         """All that hold, by community. Cost: linear in the reports."""
         return [row for community in sorted(self._rows) if (row := self.report(view, community)) is not None]
 
-    def want(self, communities: Iterable[int]) -> None:
+    def request(self, communities: Iterable[int]) -> None:
         """A question would read the reports of these."""
         self._wanted.update(communities)
 
-    def has_wishes(self) -> bool:
+    def has_requests(self) -> bool:
         """Whether a report was asked for since `take_wanted`."""
         return bool(self._wanted)
 
@@ -132,17 +132,17 @@ class ReportShelf:
         for owed in (self._withdrawn, self._gone):
             owed.clear()
 
-    def take_withdrawn(self) -> set[int]:
+    def drain_withdrawn(self) -> set[int]:
         """Communities whose report was withdrawn since the last call."""
         taken, self._withdrawn = self._withdrawn, set()
         return taken
 
-    def take_gone(self) -> set[int]:
+    def drain_removed(self) -> set[int]:
         """Communities that ended with a report since the last call: a store may forget it."""
         taken, self._gone = self._gone, set()
         return taken
 
-    def take_wanted(self) -> set[int]:
+    def drain_requested(self) -> set[int]:
         """Communities that questions asked for since the last call."""
         taken, self._wanted = self._wanted, set()
         return taken

@@ -21,19 +21,19 @@ ENTITY = -1
 """The level of a row that is not about a community."""
 
 
-def number_of(entity: str) -> int:
+def storage_id(entity: str) -> int:
     """What a summary is kept under: negative, so that it is no community's. Of an entity's canonical id."""
     return -1 - (int(entity.removeprefix("e-"), 16) >> 1)
 
 
-def called(view: LiveView, node: int) -> str:
+def summary_key(view: LiveView, node: int) -> str:
     """The entity's id, and a digest of the labels it is made of: other labels, another entity. Cost: its labels."""
     entity = view.entities[node]
     labels = sorted((view.labels[number].name, view.labels[number].type) for number in entity.labels)
     return f"{entity.id} {short_digest(*(part for label in labels for part in label))}"
 
 
-class SummaryShelf:
+class EntitySummaryCache:
     """See the module. Changed under the view's write lock. `looked`: every entity was looked at since the start."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class SummaryShelf:
     def summary(self, view: LiveView, node: int) -> ReportRow | None:
         """The summary of an entity, if there is one and it holds. Cost: the entity's labels."""
         row = self._rows.get(view.entities[node].id)
-        return row if row is not None and row.title == called(view, node) else None
+        return row if row is not None and row.title == summary_key(view, node) else None
 
     def held(self, entity: str) -> bool:
         """Whether there is one, of the entity as it is or was. O(1)."""
@@ -85,7 +85,7 @@ class SummaryShelf:
         """These need none any more."""
         for entity in entities:
             if self._remove(entity):
-                self._gone.add(number_of(entity))
+                self._gone.add(storage_id(entity))
 
     def keep(self, numbers: Set[int]) -> None:
         """Let go of all others, and of what is owed: someone else writes them."""
@@ -94,12 +94,12 @@ class SummaryShelf:
         self._withdrawn.clear()
         self._gone.clear()
 
-    def take_withdrawn(self) -> set[str]:
+    def drain_withdrawn(self) -> set[str]:
         """Entities whose summary was withdrawn since the last call."""
         taken, self._withdrawn = self._withdrawn, set()
         return taken
 
-    def take_gone(self) -> set[int]:
+    def drain_removed(self) -> set[int]:
         """Numbers of summaries that a store may forget, since the last call."""
         taken, self._gone = self._gone, set()
         return taken

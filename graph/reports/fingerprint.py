@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.graph.communities import CommunityChange, Hierarchy
 from graphtide.graph.records import GraphDelta
-from graphtide.graph.view_tables import Chunk, Statement
+from graphtide.graph.view_tables import ViewChunk, ViewStatement
 
 if TYPE_CHECKING:
     from graphtide.graph.view import LiveView
@@ -92,7 +92,7 @@ def fingerprint_of(items: Iterable[str]) -> Fingerprint:
     return Fingerprint(content.entities, content.digest, content.sketch.tobytes())
 
 
-class Contents:
+class CommunityFingerprints:
     """See the module. Written by the view alone: `count` around a chunk's coming and going, then `follow`."""
 
     def __init__(self) -> None:
@@ -118,14 +118,14 @@ class Contents:
         held = self._contents.get(community)
         return Fingerprint(held.entities, held.digest, held.sketch.tobytes()) if held else None
 
-    def take_changed(self) -> set[int]:
+    def drain_changed(self) -> set[int]:
         """The communities whose content changed since the last call; where nobody calls, at most all there are."""
         taken, self._changed = self._changed, set()
         return taken
 
     # -- following -----------------------------------------------------------------------------------------------------
 
-    def count(self, view: LiveView, chunk: Chunk, times: int) -> None:
+    def count(self, view: LiveView, chunk: ViewChunk, times: int) -> None:
         """What a chunk states comes (1) or goes (-1). Call while its statements and labels are there. O(its facts)."""
         place = f"{chunk.doc_id}\0{chunk.text}"
         for shown in chunk.evidence:
@@ -211,7 +211,7 @@ def _counts(sketch: bytes) -> array[int]:
     return counts
 
 
-def _triple(view: LiveView, said: Statement) -> tuple[str, ...]:
+def _triple(view: LiveView, said: ViewStatement) -> tuple[str, ...]:
     subject, object_ = view.labels[said.subject], view.labels[said.object]
     return subject.name, subject.type, said.predicate, object_.name, object_.type
 

@@ -19,9 +19,9 @@ from heapq import nsmallest
 from graphtide.graph.identity import relation_id
 from graphtide.graph.reports.cache import ReportFinding, ReportRow
 from graphtide.graph.view import LiveView
-from graphtide.graph.view_tables import Edge
+from graphtide.graph.view_tables import ViewEdge
 
-LEAST_SIZE = 3
+MIN_SIZE = 3
 """Entities from which a community is worth a report."""
 WHOLE = 40
 """Entities up to which a community is read from the graph."""
@@ -35,7 +35,7 @@ _MOST_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ReportedFinding:
     """One statement inside a community: readable, with a sentence that says so and the chunk that one stands in.
 
     `chunks` are some of those that state it, that one first; `count` how often it is stated; `relation` its id.
@@ -60,7 +60,7 @@ class ChildReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class CommunityContext:
     """A community as a report needs it, the most mentioned entities and the most stated findings first.
 
     `fingerprint` names the whole content (`graph.reports.fingerprint`), also what is not shown here. `size` counts its
@@ -71,7 +71,7 @@ class Subject:
     level: int
     fingerprint: str
     entities: tuple[str, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[ReportedFinding, ...]
     size: int
     children: tuple[ChildReport, ...] = ()
 
@@ -95,7 +95,7 @@ def members(view: LiveView, community: int) -> Iterator[int]:
         yield from members(view, child)
 
 
-def subject(view: LiveView, community: int, most: int = 10) -> Subject:
+def community_context(view: LiveView, community: int, most: int = 10) -> CommunityContext:
     """Read a community. Call under `view.lock.read()`. Raises KeyError when it is no longer there.
 
     Cost: its entities for one of the finest level, its children for any other, and what is shown of them.
@@ -112,10 +112,10 @@ def subject(view: LiveView, community: int, most: int = 10) -> Subject:
         key=lambda one: (-one.count, one.text, one.chunk_id),
     )
     names = tuple(view.entities[node].name for node in nodes[:most])
-    return Subject(community, level, fingerprint, names, tuple(findings[:most]), size, children)
+    return CommunityContext(community, level, fingerprint, names, tuple(findings[:most]), size, children)
 
 
-def extractive(subject: Subject, most: int = 8) -> Report:
+def extractive_report(subject: CommunityContext, most: int = 8) -> Report:
     """The report that quotes: titled by its first entities, each finding a sentence of a document, or a statement.
 
     Nothing in it was written by anyone but the sources. The rating is log2 of the size, at most 10.
@@ -132,7 +132,7 @@ def extractive(subject: Subject, most: int = 8) -> Report:
     return Report(title, " ".join(one.text for one in findings[:3]), findings, rating)
 
 
-def row(subject: Subject, report: Report, version: int) -> ReportRow:
+def row(subject: CommunityContext, report: Report, version: int) -> ReportRow:
     """The report as it is kept."""
     sources = tuple(dict.fromkeys(chunk for finding in report.findings for chunk in finding.chunks))
     return ReportRow(
@@ -148,7 +148,7 @@ def row(subject: Subject, report: Report, version: int) -> ReportRow:
     )
 
 
-def as_text(report: Report | ReportRow, sources: Sequence[str]) -> str:
+def render_report(report: Report | ReportRow, sources: Sequence[str]) -> str:
     """A report as a generator reads it: each finding with the numbers of its chunks among `sources` (from 1).
 
     Findings none of whose chunks is among them are left out. A summary that says more than the findings stands in
@@ -215,13 +215,13 @@ def _degree(view: LiveView, node: int) -> int:
     return sum(len(view.labels[label].statements) for label in view.entities[node].labels)
 
 
-def _edges(view: LiveView, node: int, among: set[int]) -> Iterator[tuple[int, Edge]]:
+def _edges(view: LiveView, node: int, among: set[int]) -> Iterator[tuple[int, ViewEdge]]:
     ends = view.neighbours.get(node, {})
     few: Iterable[int] = ends if len(ends) < len(among) else among
     return ((end, ends[end]) for end in few if end in ends and end in among)
 
 
-def _finding(view: LiveView, number: int) -> Finding:
+def _finding(view: LiveView, number: int) -> ReportedFinding:
     """A statement with the first sentence (by chunk id) that supports it."""
     said = view.statements[number]
     ends = [view.entities[node] for node in view.ends(number)]
@@ -230,10 +230,10 @@ def _finding(view: LiveView, number: int) -> Finding:
     ids = tuple(view.chunks[chunk].chunk_id for chunk in chunks)
     text = f"{ends[0].name} {said.predicate} {ends[1].name}"
     relation = relation_id(ends[0].id, said.predicate, ends[1].id)
-    return Finding(text[:_MOST_CHARS], sentence[:_MOST_CHARS], ids[0], said.count, ids, relation)
+    return ReportedFinding(text[:_MOST_CHARS], sentence[:_MOST_CHARS], ids[0], said.count, ids, relation)
 
 
-def _quoted(findings: Sequence[Finding]) -> list[ReportFinding]:
+def _quoted(findings: Sequence[ReportedFinding]) -> list[ReportFinding]:
     """A finding for each sentence: statements that one sentence makes are one finding."""
     said: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for one in findings:
@@ -255,5 +255,5 @@ def _child(view: LiveView, community: int) -> ChildReport:
     size = view.contents.entities(community)
     if held is not None:
         return ChildReport(held.title, held.summary, size, held.findings)
-    short = extractive(subject(view, community, most=5), most=3)
+    short = extractive_report(community_context(view, community, most=5), most=3)
     return ChildReport(short.title, short.summary, size, short.findings)

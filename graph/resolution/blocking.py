@@ -144,7 +144,7 @@ def _projections(dimensions: int) -> NDArray[np.float32]:
     return signs
 
 
-def fits(role: int, other: int) -> bool:
+def roles_compatible(role: int, other: int) -> bool:
     """Whether two members of a block with these roles are a candidate pair."""
     return bool((role & SHORT and other & FULL) or (role & FULL and other & SHORT))
 
@@ -189,7 +189,7 @@ class Blocks:
         for key, role in self._keys[label].items():
             block = self._members[key]
             if 1 < len(block) <= MAX_BLOCK:
-                found.update(other for other, its in block.items() if fits(role, its))
+                found.update(other for other, its in block.items() if roles_compatible(role, its))
         found.discard(label)
         return found
 
@@ -197,7 +197,8 @@ class Blocks:
         """Whether the two form a candidate pair now."""
         keys, others = self._keys[a], self._keys[b]
         return any(
-            len(self._members[key]) <= MAX_BLOCK and fits(keys[key], others[key]) for key in keys.keys() & others.keys()
+            len(self._members[key]) <= MAX_BLOCK and roles_compatible(keys[key], others[key])
+            for key in keys.keys() & others.keys()
         )
 
     def members(self, keys: Iterable[Key]) -> set[int]:
@@ -211,5 +212,5 @@ class Blocks:
             return
         for i, (a, role) in enumerate(block):
             for b, its in block[i + 1 :]:
-                if fits(role, its):
+                if roles_compatible(role, its):
                     yield a, b

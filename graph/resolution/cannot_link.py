@@ -3,7 +3,7 @@
 What it is: the guards of the resolver. They dispose where similarity proposes, and no chain of links may bring two
 labels together that they keep apart. What it is not: evidence for sameness; passing every guard means nothing.
 
-Invariant: `conflict` is symmetric and depends on the two signatures alone.
+Invariant: `cannot_link_reason` is symmetric and depends on the two signatures alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from graphtide.graph.resolution import lexicon as lx
 from graphtide.graph.resolution.label_features import Signature
 
 
-def conflict(a: Signature, b: Signature) -> str | None:
+def cannot_link_reason(a: Signature, b: Signature) -> str | None:
     """Why the two can never be one entity, in a word, or None. Cost: linear in the number of words."""
     return next(_reasons(a, b), None)
 

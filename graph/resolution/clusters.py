@@ -21,7 +21,7 @@ MAX_MEANINGS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ClusterLink:
     """A proposed link between two labels, a < b. `general` is the label that says less, or -1."""
 
     a: int
@@ -34,7 +34,7 @@ class Link:
 PairTest = Callable[[int, int], bool]
 
 
-def without_ambiguous(links: Iterable[Link], are_same: PairTest) -> list[Link]:
+def drop_ambiguous_links(links: Iterable[ClusterLink], are_same: PairTest) -> list[ClusterLink]:
     """The links that remain when every ambiguous label has lost those in which it is the general side.
 
     `are_same` says whether two labels would be linked if they were compared. Cost: at most `MAX_MEANINGS` squared
@@ -56,7 +56,7 @@ def _differ(labels: list[int], are_same: PairTest) -> bool:
 
 
 def linkage(
-    labels: Iterable[int], links: Iterable[Link], keys: Mapping[int, LabelKey], conflict: PairTest
+    labels: Iterable[int], links: Iterable[ClusterLink], keys: Mapping[int, LabelKey], conflict: PairTest
 ) -> list[frozenset[int]]:
     """Constrained single linkage; labels without links are clusters of one.
 
@@ -75,6 +75,6 @@ def linkage(
     return [frozenset(members) for members in {id(c): c for c in cluster.values()}.values()]
 
 
-def _canonical(link: Link, keys: Mapping[int, LabelKey]) -> tuple[int, LabelKey, LabelKey]:
+def _canonical(link: ClusterLink, keys: Mapping[int, LabelKey]) -> tuple[int, LabelKey, LabelKey]:
     first, second = sorted((keys[link.a], keys[link.b]))
     return -link.score_milli, first, second

@@ -82,7 +82,7 @@ class Signature:
         return tuple(sorted(self.words + self.tail))
 
 
-def sign(name: str, type_: str) -> Signature:
+def parse_label(name: str, type_: str) -> Signature:
     """Read a normalised label. Cost: linear in its length."""
     folded = _fold(name)
     head, tail, short_form = _split(folded)

@@ -3,7 +3,7 @@
 What it is: words and vectors of a pair put together, with the verdict of a judge where there is one. What it is
 not: the judge itself (whoever drives the graph may ask one, and brings its verdict) and not a clustering.
 
-Invariant: `propose` is symmetric and depends on the two labels and the verdict on this pair alone.
+Invariant: `score_pair` is symmetric and depends on the two labels and the verdict on this pair alone.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.resolution.label_features import Signature, sign
-from graphtide.graph.resolution.similarity import Quantised, cosine_milli, quantise, relate
+from graphtide.graph.resolution.label_features import Signature, parse_label
+from graphtide.graph.resolution.similarity import Quantised, cosine_milli, match_rule, quantise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ PairKey = tuple[LabelKey, LabelKey]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Profile:
+class LabelFeatures:
     """A label made ready for comparison."""
 
     signature: Signature
@@ -65,20 +65,20 @@ BORDERLINE = Borderline()
 _JUDGED = 50  # a judge's yes counts a little less than what words and vectors settle themselves
 
 
-def profile(view: LabelView, known: Signature | None = None) -> Profile:
+def label_features(view: LabelView, known: Signature | None = None) -> LabelFeatures:
     """Read a label; `known` is its signature where name and type are unchanged. Cost: linear in name and vector."""
-    signature = known if known is not None else sign(view.name, view.type)
-    return Profile(signature, None if view.vector is None else quantise(view.vector))
+    signature = known if known is not None else parse_label(view.name, view.type)
+    return LabelFeatures(signature, None if view.vector is None else quantise(view.vector))
 
 
-def pair_key(a: Profile, b: Profile) -> PairKey:
+def pair_key(a: LabelFeatures, b: LabelFeatures) -> PairKey:
     """The name of a pair, equal in both orders: what verdicts are remembered by."""
     return (a.key, b.key) if a.key <= b.key else (b.key, a.key)
 
 
-def propose(a: Profile, b: Profile, verdicts: Mapping[PairKey, bool]) -> Proposal | Borderline | None:
+def score_pair(a: LabelFeatures, b: LabelFeatures, verdicts: Mapping[PairKey, bool]) -> Proposal | Borderline | None:
     """Judge one pair. The score is the mean of the lexical and the vector similarity, in thousandths."""
-    relation = relate(a.signature, b.signature)
+    relation = match_rule(a.signature, b.signature)
     if relation is None:
         return None
     rule = relation.rule

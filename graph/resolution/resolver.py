@@ -19,18 +19,18 @@ import numpy as np
 
 from graphtide.graph.resolution import clusters
 from graphtide.graph.resolution.blocking import Blocks, Key, Keys, lexical_keys, vector_keys
-from graphtide.graph.resolution.cannot_link import conflict
-from graphtide.graph.resolution.clusters import Link
+from graphtide.graph.resolution.cannot_link import cannot_link_reason
+from graphtide.graph.resolution.clusters import ClusterLink
 from graphtide.graph.resolution.pair_scoring import (
     Borderline,
+    LabelFeatures,
     LabelKey,
     LabelView,
     PairKey,
-    Profile,
     Proposal,
+    label_features,
     pair_key,
-    profile,
-    propose,
+    score_pair,
 )
 
 Pair = tuple[int, int]
@@ -71,10 +71,10 @@ class Resolver:
     def __init__(self, verdicts: Mapping[PairKey, bool] | None = None) -> None:
         """`verdicts` are what a judge has said so far, by `pair_key`; they are copied."""
         self._verdicts: dict[PairKey, bool] = dict(verdicts or {})
-        self._profiles: dict[int, Profile] = {}
+        self._profiles: dict[int, LabelFeatures] = {}
         self._lexical_keys: dict[int, Keys] = {}
         self._blocks = Blocks()
-        self._links: dict[int, dict[int, Link]] = {}
+        self._links: dict[int, dict[int, ClusterLink]] = {}
         self._awaiting: dict[int, set[int]] = {}
         self._clusters: dict[int, frozenset[int]] = {}  # those of two and more
 
@@ -112,7 +112,7 @@ class Resolver:
             raise ValueError("only an empty resolver can be restored")
         work = _Update(self)
         for label, view in labels.items():
-            work.index(label, profile(view))
+            work.index(label, label_features(view))
         for a, b in [*((link.a, link.b) for link in links), *awaiting]:
             work.judge_again(a, b)
         work.settle()
@@ -138,7 +138,7 @@ class Resolver:
         pairs = [(a, b) for a, others in self._awaiting.items() for b in others if a < b]
         return tuple(sorted(pairs, key=lambda pair: pair_key(self._profiles[pair[0]], self._profiles[pair[1]])))
 
-    def _same_as(self, link: Link) -> SameAs:
+    def _same_as(self, link: ClusterLink) -> SameAs:
         cluster = self._clusters.get(link.a)
         return SameAs(link.a, link.b, link.rule, link.score_milli, cluster is not None and link.b in cluster)
 
@@ -163,14 +163,14 @@ class _Update:
             self._forget(label)
             return
         unchanged = old is not None and old.key == (view.name, view.type)
-        new = profile(view, old.signature if old is not None and unchanged else None)
+        new = label_features(view, old.signature if old is not None and unchanged else None)
         if old is not None:
             if unchanged and _equal_vectors(old, new):
                 return
             self._unlink(label)
         self.index(label, new, state._lexical_keys[label] if unchanged else None)
 
-    def index(self, label: int, new: Profile, words: Keys | None = None) -> None:
+    def index(self, label: int, new: LabelFeatures, words: Keys | None = None) -> None:
         """Enter a label into the blocks. Its pairs are judged by `judge`."""
         state = self._state
         if label not in state._profiles:
@@ -200,7 +200,7 @@ class _Update:
     def judge_again(self, a: int, b: int) -> None:
         """Judge one pair and record the outcome."""
         profiles = self._state._profiles
-        self._put(a, b, propose(profiles[a], profiles[b], self._state._verdicts))
+        self._put(a, b, score_pair(profiles[a], profiles[b], self._state._verdicts))
 
     def settle(self) -> ClusterChange:
         """Cluster anew what is connected to anything touched, and say what differs."""
@@ -220,16 +220,19 @@ class _Update:
         added, removed = self._links_that_differ()
         return ClusterChange(_sorted(before - after), _sorted(after - before), added, removed)
 
-    def _cluster(self, region: set[int], links: list[Link]) -> list[frozenset[int]]:
+    def _cluster(self, region: set[int], links: list[ClusterLink]) -> list[frozenset[int]]:
         profiles, verdicts = self._state._profiles, self._state._verdicts
         if not links:
             return [frozenset((label,)) for label in region]
         keys: dict[int, LabelKey] = {label: profiles[label].key for label in region}
-        sure = clusters.without_ambiguous(
-            links, lambda x, y: isinstance(propose(profiles[x], profiles[y], verdicts), Proposal)
+        sure = clusters.drop_ambiguous_links(
+            links, lambda x, y: isinstance(score_pair(profiles[x], profiles[y], verdicts), Proposal)
         )
         return clusters.linkage(
-            region, sure, keys, lambda x, y: conflict(profiles[x].signature, profiles[y].signature) is not None
+            region,
+            sure,
+            keys,
+            lambda x, y: cannot_link_reason(profiles[x].signature, profiles[y].signature) is not None,
         )
 
     def _region(self) -> set[int]:
@@ -276,7 +279,7 @@ class _Update:
         if isinstance(outcome, Proposal):
             first, second = _ordered(a, b)
             general = (a, b)[outcome.general] if outcome.general >= 0 else -1
-            link = Link(first, second, outcome.rule, outcome.score_milli, general)
+            link = ClusterLink(first, second, outcome.rule, outcome.score_milli, general)
             state._links.setdefault(a, {})[b] = link
             state._links.setdefault(b, {})[a] = link
         elif outcome is not None:
@@ -299,12 +302,12 @@ def _ordered(a: int, b: int) -> Pair:
     return (a, b) if a < b else (b, a)
 
 
-def _drop(links: dict[int, dict[int, Link]], label: int, other: int) -> None:
+def _drop(links: dict[int, dict[int, ClusterLink]], label: int, other: int) -> None:
     if (others := links.get(label)) is not None and others.pop(other, None) is not None and not others:
         del links[label]
 
 
-def _equal_vectors(a: Profile, b: Profile) -> bool:
+def _equal_vectors(a: LabelFeatures, b: LabelFeatures) -> bool:
     if a.vector is None or b.vector is None:
         return a.vector is b.vector
     return bool(np.array_equal(a.vector, b.vector))

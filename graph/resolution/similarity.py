@@ -4,7 +4,7 @@ What it is: the judgement of one pair that no guard forbids. Each rule says whic
 and how near the vectors must then be; only a difference of form needs no vector. What it is not: a search for
 pairs, or the last word: the guards and the ambiguity rule come after.
 
-Invariant: `relate` and `cosine_milli` are symmetric (up to which side is the general one), and exact: cosines are
+Invariant: `match_rule` and `cosine_milli` are symmetric (up to which side is the general one), and exact: cosines are
 integer sums, so no machine and no order of operands changes a decision.
 """
 
@@ -63,7 +63,7 @@ NEAR = Rule("one word more", 1001, ask=900)  # for a judge only
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class RuleMatch:
     """How two labels differ. `general` is 0 or 1 for the side that says less and could mean others too, else -1."""
 
     rule: Rule
@@ -82,22 +82,22 @@ def cosine_milli(a: Quantised, b: Quantised) -> int:
     return int(np.dot(a.astype(np.float32), b.astype(np.float32))) * 1000 // (STEP * STEP)
 
 
-def relate(a: Signature, b: Signature) -> Relation | None:
+def match_rule(a: Signature, b: Signature) -> RuleMatch | None:
     """Which rule could make the two the same, or None. Looks at words alone; guards included. Symmetric.
 
     Cost: linear in the number of words; a misspelt word costs the product of two words' lengths.
     """
     if (b.name, b.type) < (a.name, a.type):
-        swapped = relate(b, a)
+        swapped = match_rule(b, a)
         if swapped is None or swapped.general < 0:
             return swapped
-        return Relation(swapped.rule, swapped.lexical_milli, 1 - swapped.general)
-    if guards.conflict(a, b) is not None or bool(a.suffix) != bool(b.suffix):
+        return RuleMatch(swapped.rule, swapped.lexical_milli, 1 - swapped.general)
+    if guards.cannot_link_reason(a, b) is not None or bool(a.suffix) != bool(b.suffix):
         return None
     if max(len(a.words), len(b.words)) > LONGEST:
-        return Relation(SPELLING, 1000) if (a.words, a.tail) == (b.words, b.tail) else None
+        return RuleMatch(SPELLING, 1000) if (a.words, a.tail) == (b.words, b.tail) else None
     found = _same_words(a, b) or _abbreviated(a, b) or _person(a, b) or _contained(a, b) or _misspelt(a, b)
-    return None if found is None else Relation(found[0], _lexical_milli(a, b), found[1])
+    return None if found is None else RuleMatch(found[0], _lexical_milli(a, b), found[1])
 
 
 _Found = tuple[Rule, int] | None

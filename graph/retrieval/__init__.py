@@ -31,7 +31,7 @@ from graphtide.graph.retrieval.darag import retrieve_da_rag
 from graphtide.graph.retrieval.dynagrag import retrieve_dynagrag
 from graphtide.graph.retrieval.global_search.dynamic import retrieve_global_dynamic
 from graphtide.graph.retrieval.global_search.static import retrieve_global
-from graphtide.graph.retrieval.modes.auto import choose, explained
+from graphtide.graph.retrieval.modes.auto import choose, with_choice
 from graphtide.graph.retrieval.modes.bridge import retrieve_bridge
 from graphtide.graph.retrieval.modes.local import retrieve_local
 from graphtide.graph.retrieval.modes.passages import retrieve_passages
@@ -39,16 +39,25 @@ from graphtide.graph.retrieval.modes.pipeline import retrieve_pipeline
 from graphtide.graph.retrieval.modes.vector import retrieve_vector
 from graphtide.graph.retrieval.nakg import retrieve_nakg
 from graphtide.graph.retrieval.temporal import dated
-from graphtide.graph.retrieval.types import Filters, Part, Passage, Question, Retrieved, Subgraph, Synthesis, Trace
+from graphtide.graph.retrieval.types import (
+    ContextPart,
+    Filters,
+    Question,
+    RetrievalResult,
+    RetrievedPassage,
+    Subgraph,
+    Synthesis,
+    Trace,
+)
 from graphtide.graph.view import LiveView
 
-Method = Callable[[LiveView, Question], Retrieved]
+Method = Callable[[LiveView, Question], RetrievalResult]
 
 
-def retrieve_auto(view: LiveView, question: Question) -> Retrieved:
+def retrieve_auto(view: LiveView, question: Question) -> RetrievalResult:
     """Mode `auto`: as the mode that suits the question, which is the result's `mode`; `chosen` says why."""
     choice = choose(view, question.text, MODES)
-    return explained(MODES[choice.mode](view, replace(question, mode=choice.mode)), choice)
+    return with_choice(MODES[choice.mode](view, replace(question, mode=choice.mode)), choice)
 
 
 MODES: Mapping[str, Method] = MappingProxyType(
@@ -72,7 +81,7 @@ class UnknownMode(ValueError):  # noqa: N818 - named for what is wrong, as elsew
     """A mode that is not in `MODES`; the message names those that are."""
 
 
-def retrieve(view: LiveView, question: Question) -> Retrieved:
+def retrieve(view: LiveView, question: Question) -> RetrievalResult:
     """Answer a question by its mode. Call under `view.lock.read()`; the result holds no reference into the view.
 
     An empty graph, or a question near nothing, gives no passages. Raises UnknownMode, and ValueError for `top_k`
@@ -88,12 +97,12 @@ def retrieve(view: LiveView, question: Question) -> Retrieved:
 
 __all__ = [
     "MODES",
+    "ContextPart",
     "Filters",
     "Method",
-    "Part",
-    "Passage",
     "Question",
-    "Retrieved",
+    "RetrievalResult",
+    "RetrievedPassage",
     "Subgraph",
     "Synthesis",
     "Trace",

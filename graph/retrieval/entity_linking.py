@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from graphtide.graph.resolution.normalisation import normalise
-from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.view import LiveView
 
 LONGEST = 8
@@ -25,7 +25,7 @@ _EMPTY = frozenset(_JOINING.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class LinkedEntity:
     """An entity, the words of the question that name it, and whether they are written as a name is."""
 
     node: int
@@ -33,7 +33,7 @@ class Named:
     proper: bool
 
 
-def recognise(view: LiveView, question: str, admits: Admits | None = None) -> tuple[Named, ...]:
+def link_entities(view: LiveView, question: str, admits: ChunkPredicate | None = None) -> tuple[LinkedEntity, ...]:
     """The entities a question names, in the order it names them, each once.
 
     The longest stretch of words counts, up to LONGEST, and no word twice; words that only join others name nothing.
@@ -43,7 +43,7 @@ def recognise(view: LiveView, question: str, admits: Admits | None = None) -> tu
     """
     words = [found.span() for found in _PIECE.finditer(question)][:READ]
     taken = [False] * len(words)
-    found: list[tuple[int, Named]] = []
+    found: list[tuple[int, LinkedEntity]] = []
     for length in range(min(LONGEST, len(words)), 0, -1):
         for first in range(len(words) - length + 1):
             if any(taken[first : first + length]):
@@ -52,11 +52,11 @@ def recognise(view: LiveView, question: str, admits: Admits | None = None) -> tu
             node = _meant(view, said, admits)
             if node is not None:
                 taken[first : first + length] = [True] * length
-                found.append((first, Named(node, said.strip(_AROUND), _proper(said, first))))
+                found.append((first, LinkedEntity(node, said.strip(_AROUND), _proper(said, first))))
     return tuple({named.node: named for _, named in sorted(found, key=lambda pair: -pair[0])}.values())[::-1]
 
 
-def _meant(view: LiveView, said: str, admits: Admits | None) -> int | None:
+def _meant(view: LiveView, said: str, admits: ChunkPredicate | None) -> int | None:
     for spelling in _spellings(said):
         nodes = view.named(spelling)
         if admits is not None:

@@ -6,43 +6,43 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from graphtide.graph.retrieval.scoring.candidates import Pool, best_first, bridge_strength, entities_of
-from graphtide.graph.retrieval.scoring.pair_scoring import Scores, Weighting, nearness, parts, reach
+from graphtide.graph.retrieval.scoring.candidates import CandidatePool, best_first, bridge_strength, entities_of
+from graphtide.graph.retrieval.scoring.pair_scoring import Scores, Weighting, nearness, reach, score_terms
 from graphtide.graph.retrieval.seeds import PASSAGES, Hit, Seeds
-from graphtide.graph.retrieval.types import Scored, Step
+from graphtide.graph.retrieval.types import TraceItem, TraceStep
 from graphtide.graph.view import LiveView, walk_entity
 
 SHOWN = 10
 
 
-def seed_steps(view: LiveView, seeds: Seeds) -> tuple[Step, ...]:
+def seed_steps(view: LiveView, seeds: Seeds) -> tuple[TraceStep, ...]:
     """The neighbours of the question that restart the walk, with their cosines."""
     return (
-        Step(
+        TraceStep(
             "relation seeds",
             "Statements nearest to the question.",
             tuple(_statement(view, h) for h in seeds.statements),
         ),
-        Step("entity seeds", "Entities nearest to the question.", tuple(_entity(view, h) for h in seeds.entities)),
-        Step(
+        TraceStep("entity seeds", "Entities nearest to the question.", tuple(_entity(view, h) for h in seeds.entities)),
+        TraceStep(
             "passage seeds",
             "Passages nearest to the question.",
-            tuple(Scored(hit.key, "", hit.cosine, (("cosine", hit.cosine),)) for hit in seeds.passages[:PASSAGES]),
+            tuple(TraceItem(hit.key, "", hit.cosine, (("cosine", hit.cosine),)) for hit in seeds.passages[:PASSAGES]),
         ),
     )
 
 
-def walk_step(view: LiveView, restart: Mapping[int, float], mass: Mapping[int, float]) -> Step:
+def walk_step(view: LiveView, restart: Mapping[int, float], mass: Mapping[int, float]) -> TraceStep:
     """The nodes where the walk stays most, entities and passages, with what restarts there."""
     named = [(value, *_walk_name(view, node), restart.get(node, 0.0)) for node, value in mass.items()]
     named.sort(key=lambda row: (-row[0], row[1]))
-    items = tuple(Scored(id_, name, value, (("restart", again),)) for value, id_, name, again in named[:SHOWN])
-    return Step("personalised PageRank", "Entities and passages by the walk's stationary mass.", items)
+    items = tuple(TraceItem(id_, name, value, (("restart", again),)) for value, id_, name, again in named[:SHOWN])
+    return TraceStep("personalised PageRank", "Entities and passages by the walk's stationary mass.", items)
 
 
-def pair_step(view: LiveView, pool: Pool, scores: Scores, weighting: Weighting) -> Step:
+def pair_step(view: LiveView, pool: CandidatePool, scores: Scores, weighting: Weighting) -> TraceStep:
     """The best pairs of passages and every part of their scores."""
-    items: dict[frozenset[int], Scored] = {}
+    items: dict[frozenset[int], TraceItem] = {}
     for place in best_first(scores.ravel(), 2 * SHOWN):
         row, second = divmod(int(place), scores.shape[1])
         first = int(pool.firsts[row])
@@ -50,21 +50,21 @@ def pair_step(view: LiveView, pool: Pool, scores: Scores, weighting: Weighting) 
         if np.isfinite(scores[row, second]) and both not in items:
             items[both] = _pair(view, pool, row, second, float(scores[row, second]), weighting)
     about = "Passages that answer together, named by the entity that leads from one to the other."
-    return Step("pairs", about, tuple(items.values())[:SHOWN])
+    return TraceStep("pairs", about, tuple(items.values())[:SHOWN])
 
 
-def word_step(pool: Pool) -> Step:
+def word_step(pool: CandidatePool) -> TraceStep:
     """The question's words that the candidates were told apart by."""
     rows = zip(pool.words, pool.candidates.words.tolist(), strict=True)
-    items = sorted((Scored(word, word, weight) for word, weight in rows), key=lambda item: (-item.score, item.id))
-    return Step("words", "Words of the question by how few of the candidates have them.", tuple(items))
+    items = sorted((TraceItem(word, word, weight) for word, weight in rows), key=lambda item: (-item.score, item.id))
+    return TraceStep("words", "Words of the question by how few of the candidates have them.", tuple(items))
 
 
-def choice_step(view: LiveView, pool: Pool, relevance: Scores, order: Sequence[int]) -> Step:
+def choice_step(view: LiveView, pool: CandidatePool, relevance: Scores, order: Sequence[int]) -> TraceStep:
     """The passages chosen, in order, with each one's relevance and what it is worth by itself."""
     near, reached = nearness(pool.candidates), reach(pool.candidates.walk)
     items = tuple(
-        Scored(
+        TraceItem(
             view.chunks[pool.numbers[place]].chunk_id,
             "",
             float(relevance[place]),
@@ -77,15 +77,15 @@ def choice_step(view: LiveView, pool: Pool, relevance: Scores, order: Sequence[i
         )
         for place in order
     )
-    return Step("passages", "Passages by their part in good pairs, and by maximal marginal relevance.", items)
+    return TraceStep("passages", "Passages by their part in good pairs, and by maximal marginal relevance.", items)
 
 
-def _pair(view: LiveView, pool: Pool, row: int, second: int, score: float, weighting: Weighting) -> Scored:
+def _pair(view: LiveView, pool: CandidatePool, row: int, second: int, score: float, weighting: Weighting) -> TraceItem:
     first = int(pool.firsts[row])
-    made_of = parts(pool.candidates, pool.worth, first, pool.bridges[row], weighting)
+    made_of = score_terms(pool.candidates, pool.worth, first, pool.bridges[row], weighting)
     ids = " + ".join(view.chunks[pool.numbers[place]].chunk_id for place in (first, second))
     name = _bridge_name(view, pool.numbers[first], pool.numbers[second])
-    return Scored(ids, name, score, tuple((part, float(values[second])) for part, values in made_of))
+    return TraceItem(ids, name, score, tuple((part, float(values[second])) for part, values in made_of))
 
 
 def _bridge_name(view: LiveView, first: int, second: int) -> str:
@@ -95,15 +95,15 @@ def _bridge_name(view: LiveView, first: int, second: int) -> str:
     return "" if best is None else view.entities[best].name
 
 
-def _statement(view: LiveView, hit: Hit) -> Scored:
+def _statement(view: LiveView, hit: Hit) -> TraceItem:
     said = view.statements[hit.number]
     subject, object_ = view.labels[said.subject], view.labels[said.object]
-    return Scored(hit.key.split("\0")[0], f"{subject.name} | {said.predicate} | {object_.name}", hit.cosine)
+    return TraceItem(hit.key.split("\0")[0], f"{subject.name} | {said.predicate} | {object_.name}", hit.cosine)
 
 
-def _entity(view: LiveView, hit: Hit) -> Scored:
+def _entity(view: LiveView, hit: Hit) -> TraceItem:
     entity = view.entities[hit.number]
-    return Scored(hit.key, entity.name, hit.cosine, (("passages", float(len(entity.chunks))),))
+    return TraceItem(hit.key, entity.name, hit.cosine, (("passages", float(len(entity.chunks))),))
 
 
 def _walk_name(view: LiveView, node: int) -> tuple[str, str]:

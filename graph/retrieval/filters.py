@@ -12,13 +12,13 @@ from collections.abc import Callable
 from graphtide.graph.dates import DateRange
 from graphtide.graph.records import DocumentInfo
 from graphtide.graph.retrieval.types import Filters
-from graphtide.graph.validity.intervals import Validity
+from graphtide.graph.validity.intervals import ValidityReader
 from graphtide.graph.view import LiveView
 
-Admits = Callable[[int], bool]
+ChunkPredicate = Callable[[int], bool]
 
 
-def admitted_chunks(view: LiveView, filters: Filters) -> Admits | None:
+def admitted_chunks(view: LiveView, filters: Filters) -> ChunkPredicate | None:
     """A test of a chunk's number, or None when the filters admit everything. Each document is judged once.
 
     Under `as_of` a passage is left out when it states something, and nothing of it held at that moment. Raises
@@ -28,7 +28,7 @@ def admitted_chunks(view: LiveView, filters: Filters) -> Admits | None:
         return None
     dates = DateRange.between(filters.occurred_from, filters.occurred_to)
     judged: dict[str, bool] = {}
-    validity = Validity(view, filters.as_of)
+    validity = ValidityReader(view, filters.as_of)
 
     def admits(chunk: int) -> bool:
         doc_id = view.chunks[chunk].doc_id

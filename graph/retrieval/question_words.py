@@ -23,11 +23,11 @@ ASKING = frozenset(_ASKING.split())
 EVERYTHING = frozenset(_EVERYTHING.split())
 
 
-def telling(question: str) -> frozenset[str]:
+def content_words(question: str) -> frozenset[str]:
     """The words that something in particular could be found by; none when the question is about all there is."""
     return frozenset(words(question)) - ASKING - EVERYTHING
 
 
-def about_everything(question: str) -> bool:
+def is_corpus_question(question: str) -> bool:
     """Whether it asks of the whole and of nothing in it: some word for the whole, and none that tells."""
-    return bool(frozenset(words(question)) & EVERYTHING) and not telling(question)
+    return bool(frozenset(words(question)) & EVERYTHING) and not content_words(question)

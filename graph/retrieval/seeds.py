@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphtide.graph.identity import relation_id
-from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.types import QuestionVector
 from graphtide.graph.vector_index import PADDING, VectorIndex
 from graphtide.graph.view import LiveView, walk_chunk, walk_entity
@@ -43,7 +43,7 @@ class Seeds:
     passages: tuple[Hit, ...]
 
 
-def find_seeds(view: LiveView, vector: QuestionVector, admits: Admits | None, depth: int) -> Seeds:
+def find_seeds(view: LiveView, vector: QuestionVector, admits: ChunkPredicate | None, depth: int) -> Seeds:
     """The seeds of a question, `depth` passages among them. Under a filter each has a passage that is admitted.
 
     Cost: three searches.
@@ -56,13 +56,15 @@ def find_seeds(view: LiveView, vector: QuestionVector, admits: Admits | None, de
     return Seeds(statements, entities, passages)
 
 
-def nearest_passages(view: LiveView, vector: QuestionVector, admits: Admits | None, count: int) -> tuple[Hit, ...]:
+def nearest_passages(
+    view: LiveView, vector: QuestionVector, admits: ChunkPredicate | None, count: int
+) -> tuple[Hit, ...]:
     """The `count` admitted passages most similar to the question, equal ones by chunk id."""
     return nearest(view.indexes.chunks, vector, count, lambda n: view.chunks[n].chunk_id, admits)
 
 
 def nearest(
-    index: VectorIndex, vector: QuestionVector, count: int, name: Callable[[int], str], allowed: Admits | None
+    index: VectorIndex, vector: QuestionVector, count: int, name: Callable[[int], str], allowed: ChunkPredicate | None
 ) -> tuple[Hit, ...]:
     """The `count` most similar of an index, equal ones by their canonical name. None for a question of no direction."""
     if not len(index) or not np.any(vector):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.seeds import statement_key
 from graphtide.graph.view import LiveView
 
 
-def between(view: LiveView, one: int, other: int, admits: Admits | None) -> list[int]:
+def between(view: LiveView, one: int, other: int, admits: ChunkPredicate | None) -> list[int]:
     """The statements that relate two entities in an admitted passage, the heaviest first, equal ones by name.
 
     Cost: the statements of whichever end has fewer.
@@ -15,17 +15,17 @@ def between(view: LiveView, one: int, other: int, admits: Admits | None) -> list
     end = min((one, other), key=lambda node: sum(len(view.labels[n].statements) for n in view.entities[node].labels))
     both = {one, other}
     found = {number for number in view.statements_of(end) if set(view.ends(number)) == both}
-    stated = (number for number in found if stating(view, number, admits))
+    stated = (number for number in found if supporting_passages(view, number, admits))
     return sorted(stated, key=lambda number: (-view.statements[number].weight_milli, statement_key(view, number)))
 
 
-def stating(view: LiveView, number: int, admits: Admits | None) -> list[int]:
+def supporting_passages(view: LiveView, number: int, admits: ChunkPredicate | None) -> list[int]:
     """The admitted passages that state something, by chunk id."""
     held = (chunk for chunk in view.statements[number].chunks if admits is None or admits(chunk))
     return sorted(held, key=lambda chunk: view.chunks[chunk].chunk_id)
 
 
-def sentence(view: LiveView, number: int) -> str:
+def verbalise(view: LiveView, number: int) -> str:
     """A statement by the names of its entities."""
     subject, object_ = (view.entities[end].name for end in view.ends(number))
     return f"{subject} — {view.statements[number].predicate} → {object_}"

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from graphtide.graph.identity import relation_id
 from graphtide.graph.retrieval.scoring.candidates import entities_of
-from graphtide.graph.retrieval.types import Edge, Node, Subgraph
+from graphtide.graph.retrieval.types import AnswerEdge, AnswerNode, Subgraph
 from graphtide.graph.view import LiveView, walk_entity
 
 MAX_NODES = 40
 MAX_EDGES = 60
 
 
-def stated_by(view: LiveView, chunks: Sequence[int], mass: Mapping[int, float] | None = None) -> Subgraph:
+def supported_subgraph(view: LiveView, chunks: Sequence[int], mass: Mapping[int, float] | None = None) -> Subgraph:
     """The entities the passages mention, the walk's best of them first, and the relations the passages state.
 
     Without `mass` (by walk node) an entity scores by how many of the passages mention it. At most MAX_NODES and
@@ -24,11 +24,11 @@ def stated_by(view: LiveView, chunks: Sequence[int], mass: Mapping[int, float] |
     scores = {n: mass.get(walk_entity(n), 0.0) if mass is not None else float(times) for n, times in mentioned.items()}
     ids = {node: view.entity_id(node) for node in mentioned}
     kept = sorted(mentioned, key=lambda node: (-scores[node], -mentioned[node], ids[node]))[:MAX_NODES]
-    nodes = (Node(ids[n], view.entities[n].name, view.entities[n].type, scores[n]) for n in kept)
+    nodes = (AnswerNode(ids[n], view.entities[n].name, view.entities[n].type, scores[n]) for n in kept)
     return Subgraph(tuple(nodes), _relations(view, chunks, {node: ids[node] for node in kept}))
 
 
-def _relations(view: LiveView, chunks: Iterable[int], ids: Mapping[int, str]) -> tuple[Edge, ...]:
+def _relations(view: LiveView, chunks: Iterable[int], ids: Mapping[int, str]) -> tuple[AnswerEdge, ...]:
     """The relations stated between entities that are shown. Statements of other spellings of the same add up."""
     stated = {support.statement for chunk in chunks for support in view.chunks[chunk].evidence}
     weight_milli: Counter[tuple[str, str, str]] = Counter()
@@ -37,5 +37,5 @@ def _relations(view: LiveView, chunks: Iterable[int], ids: Mapping[int, str]) ->
         if subject in ids and object_ in ids:
             said = view.statements[number]
             weight_milli[ids[subject], said.predicate, ids[object_]] += said.weight_milli
-    edges = (Edge(relation_id(*said), *said, milli / 1000) for said, milli in weight_milli.items())
+    edges = (AnswerEdge(relation_id(*said), *said, milli / 1000) for said, milli in weight_milli.items())
     return tuple(sorted(edges, key=lambda edge: (-edge.weight, edge.id))[:MAX_EDGES])

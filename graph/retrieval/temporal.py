@@ -9,20 +9,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
-from graphtide.graph.retrieval.types import Edge, Retrieved, Subgraph
-from graphtide.graph.validity.intervals import MOST_STATEMENTS, Held, Validity
+from graphtide.graph.retrieval.types import AnswerEdge, RetrievalResult, Subgraph
+from graphtide.graph.validity.intervals import MAX_STATEMENTS, ValidityInterval, ValidityReader
 from graphtide.graph.view import LiveView
 
 
-def dated(view: LiveView, retrieved: Retrieved, as_of: str) -> Retrieved:
+def dated(view: LiveView, retrieved: RetrievalResult, as_of: str) -> RetrievalResult:
     """The same with the times of its relations. Cost: the statements of the relations' less connected ends, bounded."""
     edges = tuple(dated_edges(view, retrieved.subgraph.edges, as_of))
     return replace(retrieved, subgraph=Subgraph(retrieved.subgraph.nodes, edges))
 
 
-def dated_edges(view: LiveView, edges: Iterable[Edge], as_of: str = "") -> Iterator[Edge]:
+def dated_edges(view: LiveView, edges: Iterable[AnswerEdge], as_of: str = "") -> Iterator[AnswerEdge]:
     """The edges with their times, those not in force at the moment left out."""
-    validity = Validity(view, as_of)
+    validity = ValidityReader(view, as_of)
     for edge in edges:
         numbers = _stating(view, edge)
         if validity.asked and numbers and not any(map(validity.statement_in_force, numbers)):
@@ -30,12 +30,12 @@ def dated_edges(view: LiveView, edges: Iterable[Edge], as_of: str = "") -> Itera
         yield _with_times(edge, validity.of_relation(numbers))
 
 
-def _with_times(edge: Edge, held: Held) -> Edge:
+def _with_times(edge: AnswerEdge, held: ValidityInterval) -> AnswerEdge:
     ended_by = held.ended_by[0] if held.ended_by else ""
     return replace(edge, valid_from=held.valid_from, valid_to=held.valid_to, ended_by=ended_by, instead=held.instead)
 
 
-def _stating(view: LiveView, edge: Edge) -> list[int]:
+def _stating(view: LiveView, edge: AnswerEdge) -> list[int]:
     """The statements that a relation is made of; none where both its ends have more than can be looked through."""
     ends = [view.entity_nodes.get(name) for name in (edge.source, edge.target)]
     if None in ends:
@@ -46,6 +46,6 @@ def _stating(view: LiveView, edge: Edge) -> list[int]:
     )
     return [
         number
-        for number in islice(view.statements_of(fewest), MOST_STATEMENTS)
+        for number in islice(view.statements_of(fewest), MAX_STATEMENTS)
         if view.ends(number) == (subject, object_) and view.statements[number].predicate == edge.predicate
     ]

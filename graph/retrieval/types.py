@@ -51,7 +51,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RetrievedPassage:
     """A chunk, best first in its list. What `score` means is the mode's; within one answer higher is better."""
 
     chunk_id: str
@@ -61,7 +61,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class AnswerNode:
     """An entity of the subgraph; `score` is its PageRank mass, or how many of the passages mention it."""
 
     id: str
@@ -71,7 +71,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class AnswerEdge:
     """A relation of the subgraph between two of its nodes, with its weight over the whole graph.
 
     `valid_from` and `valid_to` are ISO dates or empty; `ended_by` is the document that contradicts it since, and
@@ -93,12 +93,12 @@ class Edge:
 class Subgraph:
     """The part of the graph that the passages state."""
 
-    nodes: tuple[Node, ...] = ()
-    edges: tuple[Edge, ...] = ()
+    nodes: tuple[AnswerNode, ...] = ()
+    edges: tuple[AnswerEdge, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class TraceItem:
     """One line of a trace: what, how it is called, its score, and what the score is made of."""
 
     id: str
@@ -108,17 +108,17 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TraceStep:
     """One step of a retrieval, in the order it was taken; `about` says in plain words what was done."""
 
     name: str
     about: str
-    items: tuple[Scored, ...] = ()
+    items: tuple[TraceItem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    steps: tuple[Step, ...] = ()
+    steps: tuple[TraceStep, ...] = ()
 
 
 class Synthesis(StrEnum):
@@ -131,7 +131,7 @@ class Synthesis(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ContextPart:
     """A piece of context that a mode wrote itself: a community's report, a subgraph put into words.
 
     `sources` are the ids of the chunks it rests on: what an answer made from it may cite. `[n]` in `text` names the
@@ -145,18 +145,18 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved:
+class RetrievalResult:
     """The answer of a mode at one version of the graph. `trace` is there when the question asked to explain.
 
     `parts` are what the mode has beyond passages, best first. `synthesis` says how an answer is made of both. `chosen`
     says in plain words why this mode was taken, where mode `auto` took it.
     """
 
-    passages: tuple[Passage, ...]
+    passages: tuple[RetrievedPassage, ...]
     subgraph: Subgraph
     version: int
     mode: str
     trace: Trace | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ContextPart, ...] = ()
     synthesis: Synthesis = Synthesis.AT_ONCE
     chosen: str = ""

@@ -7,10 +7,10 @@ edge at its own level, and each edge closes enough triangles at its level. It ch
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from graphtide.graph.trussness.state import NONE, State
+from graphtide.graph.trussness.state import NONE, PeelState
 
 
-def check_all(state: State) -> Iterator[str]:
+def check_all(state: PeelState) -> Iterator[str]:
     """Yield what is wrong anywhere: edges, and the lists of the levels. Cost: all triangles."""
     live = state.live()
     missing = Counter(state.trussness[edge] for edge in live)
@@ -21,7 +21,7 @@ def check_all(state: State) -> Iterator[str]:
         yield from _check_edge(state, edge)
 
 
-def check_edges(state: State, edges: Iterable[tuple[int, int]]) -> Iterator[str]:
+def check_edges(state: PeelState, edges: Iterable[tuple[int, int]]) -> Iterator[str]:
     """Yield what is wrong with these edges (u, v in any order). Cost: their triangles."""
     for u, v in edges:
         edge = state.find(u, v)
@@ -31,7 +31,7 @@ def check_edges(state: State, edges: Iterable[tuple[int, int]]) -> Iterator[str]
             yield from _check_edge(state, edge)
 
 
-def _check_edge(state: State, edge: int) -> Iterator[str]:
+def _check_edge(state: PeelState, edge: int) -> Iterator[str]:
     (u, v), value = state.ends_of(edge), state.trussness[edge]
     what = f"edge ({u}, {v}) of trussness {value}"
     if state.find(u, v) != edge or state.find(v, u) != edge:
@@ -47,7 +47,7 @@ def _check_edge(state: State, edge: int) -> Iterator[str]:
         yield f"{what} has counts that are out of date"
 
 
-def _check_level(state: State, level: int, expected: int) -> Iterator[str]:
+def _check_level(state: PeelState, level: int, expected: int) -> Iterator[str]:
     previous, edge = NONE, state.head.get(level, NONE)
     while edge != NONE and expected >= 0:
         if state.trussness[edge] != level or state.previous[edge] != previous:

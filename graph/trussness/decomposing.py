@@ -3,10 +3,10 @@
 The twin of graph/kernels/truss/decompose.hpp: the order of peeling is the order that updates then maintain.
 """
 
-from graphtide.graph.trussness.state import State
+from graphtide.graph.trussness.state import PeelState
 
 
-def decompose(state: State, edges: list[tuple[int, int]]) -> None:
+def decompose(state: PeelState, edges: list[tuple[int, int]]) -> None:
     """Fill an empty state with these edges (u < v, sorted). Cost: O(sum over edges of the smaller degree)."""
     ids = [state.create(u, v) for u, v in edges]
     for edge in ids:
@@ -22,7 +22,7 @@ def decompose(state: State, edges: list[tuple[int, int]]) -> None:
                 _peel(state, edge, count + 2, buckets)
 
 
-def _peel(state: State, edge: int, level: int, buckets: list[list[int]]) -> None:
+def _peel(state: PeelState, edge: int, level: int, buckets: list[list[int]]) -> None:
     trussness, later = state.trussness, state.later
     for a, b in state.triangles(edge):
         at_a, at_b = trussness[a], trussness[b]

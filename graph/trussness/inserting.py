@@ -8,7 +8,7 @@ order.
 from dataclasses import dataclass, field
 
 from graphtide.graph.trussness.raising import raise_violating
-from graphtide.graph.trussness.state import State
+from graphtide.graph.trussness.state import PeelState
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class _Batch:
     violating: list[int] = field(default_factory=list)
 
 
-def insert(state: State, edges: list[int]) -> None:
+def insert(state: PeelState, edges: list[int]) -> None:
     """Place edges that are in the adjacency and in no list, and raise what they lift.
 
     Cost: the triangles of the new edges, and of the edges that become candidates to be raised.
@@ -46,12 +46,12 @@ def insert(state: State, edges: list[int]) -> None:
     raise_violating(state, batch.violating)
 
 
-def _join(state: State, batch: _Batch, edge: int, trussness_before: int) -> None:
+def _join(state: PeelState, batch: _Batch, edge: int, trussness_before: int) -> None:
     batch.of[edge] = []
     state.changes.setdefault(edge, trussness_before)
 
 
-def _enumerate(state: State, batch: _Batch, edges: list[int]) -> None:
+def _enumerate(state: PeelState, batch: _Batch, edges: list[int]) -> None:
     """List the triangles of the new edges, each once; old edges that were in none so far join the batch."""
     done: set[int] = set()
     for edge in edges:
@@ -66,7 +66,7 @@ def _enumerate(state: State, batch: _Batch, edges: list[int]) -> None:
     batch.alive = {edge: len(triangles) for edge, triangles in batch.of.items()}
 
 
-def _add_triangle(state: State, batch: _Batch, edges: tuple[int, int, int]) -> None:
+def _add_triangle(state: PeelState, batch: _Batch, edges: tuple[int, int, int]) -> None:
     old = [state.trussness[edge] for edge in edges if edge not in batch.of]
     triangle = _Triangle(edges, min(old, default=None))
     batch.triangles.append(triangle)
@@ -75,7 +75,7 @@ def _add_triangle(state: State, batch: _Batch, edges: tuple[int, int, int]) -> N
             batch.of[edge].append(triangle)
 
 
-def _peel(state: State, batch: _Batch) -> None:
+def _peel(state: PeelState, batch: _Batch) -> None:
     by_level: dict[int, list[_Triangle]] = {}
     for triangle in batch.triangles:
         if triangle.leaves_after is not None:
@@ -90,7 +90,7 @@ def _peel(state: State, batch: _Batch) -> None:
         level = max(level + 1, min([*by_level, *(alive + 2 for alive in batch.alive.values())], default=0))
 
 
-def _lose_old_edge(state: State, batch: _Batch, triangle: _Triangle) -> None:
+def _lose_old_edge(state: PeelState, batch: _Batch, triangle: _Triangle) -> None:
     """Let the triangle's first old edge leave: it stands first in the triangle, and counts it."""
     if triangle.dead:
         return
@@ -105,7 +105,7 @@ def _lose_old_edge(state: State, batch: _Batch, triangle: _Triangle) -> None:
         batch.violating.append(first)
 
 
-def _leave(state: State, batch: _Batch, edge: int, level: int, leaving: list[int]) -> None:
+def _leave(state: PeelState, batch: _Batch, edge: int, level: int, leaving: list[int]) -> None:
     state.later[edge] = batch.alive.pop(edge)
     state.link_last(edge, level)
     for triangle in batch.of[edge]:

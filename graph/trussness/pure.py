@@ -13,7 +13,7 @@ from graphtide.graph.trussness.audit import check_all, check_edges
 from graphtide.graph.trussness.decomposing import decompose
 from graphtide.graph.trussness.inserting import insert
 from graphtide.graph.trussness.removing import remove
-from graphtide.graph.trussness.state import State
+from graphtide.graph.trussness.state import PeelState
 from graphtide.graph.trussness.types import EdgeArray, TrussnessChange
 
 Pair = tuple[int, int]
@@ -26,7 +26,7 @@ class PureTrussness:
 
     def __init__(self, edges: EdgeArray) -> None:
         """Decompose the graph of these edges: O(sum over edges of the smaller degree)."""
-        self._state = State()
+        self._state = PeelState()
         decompose(self._state, _pairs(edges, "is given twice"))
 
     def update(self, added: EdgeArray, removed: EdgeArray) -> TrussnessChange:

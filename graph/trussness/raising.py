@@ -9,7 +9,7 @@ alive.
 from enum import Enum
 from heapq import heappop, heappush
 
-from graphtide.graph.trussness.state import State
+from graphtide.graph.trussness.state import PeelState
 
 
 class _Standing(Enum):
@@ -20,7 +20,7 @@ class _Standing(Enum):
     PLACED = 5
 
 
-def raise_violating(state: State, violating: list[int]) -> None:
+def raise_violating(state: PeelState, violating: list[int]) -> None:
     """Restore the order after `later` of these edges has grown past trussness - 2."""
     by_level: dict[int, list[int]] = {}
     for edge in violating:
@@ -48,7 +48,7 @@ class _Entry:
 class _Level:
     """One run over one level."""
 
-    def __init__(self, state: State, level: int) -> None:
+    def __init__(self, state: PeelState, level: int) -> None:
         self.state = state
         self.level = level
         self.standing: dict[int, _Standing] = {}

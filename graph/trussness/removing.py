@@ -5,10 +5,10 @@ until nothing sinks gives the exact values (Sariyuce et al. 2018), and the end o
 the order.
 """
 
-from graphtide.graph.trussness.state import State
+from graphtide.graph.trussness.state import PeelState
 
 
-def remove(state: State, edges: list[int]) -> None:
+def remove(state: PeelState, edges: list[int]) -> None:
     """Take out edges that are there, each once. Cost: their triangles, and those of every edge that sinks."""
     weak: list[int] = []
     for edge in edges:
@@ -21,7 +21,7 @@ def remove(state: State, edges: list[int]) -> None:
             _sink(state, edge, weak)
 
 
-def _lose_triangle(state: State, gone: int, pair: tuple[int, int], weak: list[int]) -> None:
+def _lose_triangle(state: PeelState, gone: int, pair: tuple[int, int], weak: list[int]) -> None:
     a, b = pair
     trussness = state.trussness
     first = a if state.before(a, b) else b
@@ -33,13 +33,13 @@ def _lose_triangle(state: State, gone: int, pair: tuple[int, int], weak: list[in
             _lose_support(state, edge, weak)
 
 
-def _lose_support(state: State, edge: int, weak: list[int]) -> None:
+def _lose_support(state: PeelState, edge: int, weak: list[int]) -> None:
     state.support[edge] -= 1
     if state.support[edge] == state.trussness[edge] - 3:
         weak.append(edge)
 
 
-def _sink(state: State, edge: int, weak: list[int]) -> None:
+def _sink(state: PeelState, edge: int, weak: list[int]) -> None:
     before = state.trussness[edge]
     triangles = list(state.walk(edge))
     level = _h_index(state, triangles, before - 1)
@@ -51,7 +51,7 @@ def _sink(state: State, edge: int, weak: list[int]) -> None:
     state.link_last(edge, level)
 
 
-def _h_index(state: State, triangles: list[tuple[int, int]], limit: int) -> int:
+def _h_index(state: PeelState, triangles: list[tuple[int, int]], limit: int) -> int:
     """Return the largest k <= limit at which k - 2 triangles have both edges at k or above."""
     at_level = [0] * (limit + 1)
     for a, b in triangles:
@@ -63,7 +63,7 @@ def _h_index(state: State, triangles: list[tuple[int, int]], limit: int) -> int:
     return level
 
 
-def _release_triangle(state: State, edge: int, pair: tuple[int, int], level: int, weak: list[int]) -> None:
+def _release_triangle(state: PeelState, edge: int, pair: tuple[int, int], level: int, weak: list[int]) -> None:
     """Settle one triangle of a sinking edge: what it counts at the lower level, and who counted on it above."""
     a, b = pair
     lowest, before = min(state.trussness[a], state.trussness[b]), state.trussness[edge]

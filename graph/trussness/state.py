@@ -14,7 +14,7 @@ STRIDE = 1 << 40
 NONE = -1
 
 
-class State:
+class PeelState:
     """Edges as parallel lists indexed by edge id; ids of removed edges are given out again."""
 
     def __init__(self) -> None:

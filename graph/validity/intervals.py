@@ -10,21 +10,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from graphtide.graph.dates import Span, span
+from graphtide.graph.dates import DateSpan, date_span
 from graphtide.graph.records import EvidenceRow
-from graphtide.graph.validity.predicates import Family
-from graphtide.graph.validity.timeline import Claim, Ended, Standing, standing
+from graphtide.graph.validity.predicates import FunctionalPredicate
+from graphtide.graph.validity.timeline import Claim, ClaimStatus, Supersession, resolve_claims
 from graphtide.graph.view import LiveView
 
-MOST_STATEMENTS = 2_000  # of one entity: where there are more, only what a passage says of its own counts
-MOST_CLAIMS = 200
+MAX_STATEMENTS = 2_000  # of one entity: where there are more, only what a passage says of its own counts
+MAX_CLAIMS = 200
 
 _Support = tuple[int, int]
-_UNTROUBLED = Standing(None, False)
+_UNTROUBLED = ClaimStatus(None, False)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ValidityInterval:
     """When a relation held, as far as its passages say: ISO dates as they wrote them, "" where nothing says.
 
     `ended_by` is (document, revision) of the later document that contradicts it, and what that says instead.
@@ -36,17 +36,17 @@ class Held:
     instead: str = ""
 
 
-class Validity:
+class ValidityReader:
     """When statements held, by the view's table of predicates and, where a question asks so, at one moment."""
 
     def __init__(self, view: LiveView, as_of: str = "") -> None:
         """`as_of` is an ISO date of any precision, "" for none. Raises ValueError for what is no date."""
         self._view = view
         self._table = view.single_valued
-        self._moment = span(as_of) if as_of else None
+        self._moment = date_span(as_of) if as_of else None
         if as_of and self._moment is None:
             raise ValueError(f"as_of {as_of!r} is not an ISO date such as 2019, 2019-05 or 2019-05-31")
-        self._known: dict[tuple[str, int], dict[_Support, Standing]] = {}
+        self._known: dict[tuple[str, int], dict[_Support, ClaimStatus]] = {}
 
     @property
     def asked(self) -> bool:
@@ -74,17 +74,17 @@ class Validity:
         evidence = self._view.chunks[chunk].evidence
         return self._moment is None or not evidence or any(map(self.in_force, evidence))
 
-    def of_support(self, row: EvidenceRow) -> Held:
+    def of_support(self, row: EvidenceRow) -> ValidityInterval:
         """When one passage's support for a statement held, for a reader."""
         ended = self._standing(row).ended
         if ended is None:
-            return Held(row.valid_from, row.valid_to)
+            return ValidityInterval(row.valid_from, row.valid_to)
         by = ended.by
-        return Held(
+        return ValidityInterval(
             row.valid_from, row.valid_to or self._written(by), (by.document, by.revision), self._named(by.value)
         )
 
-    def of_relation(self, numbers: Iterable[int]) -> Held:
+    def of_relation(self, numbers: Iterable[int]) -> ValidityInterval:
         """When a relation held that several statements say: the times of the passage after which it held longest.
 
         Cost: the statements' passages and rivals.
@@ -92,13 +92,15 @@ class Validity:
         rows = (row for number in numbers for row in self._supports(number) if self.in_force(row))
         supports = sorted(rows, key=lambda row: (self._view.chunks[row.chunk].chunk_id, row.valid_from, row.valid_to))
         held = [self.of_support(row) for row in supports]
-        return max(held, key=lambda one: (one.ended_by is None, not one.valid_to, one.valid_to), default=Held())
+        return max(
+            held, key=lambda one: (one.ended_by is None, not one.valid_to, one.valid_to), default=ValidityInterval()
+        )
 
     def _supports(self, number: int) -> list[EvidenceRow]:
         chunks = self._view.statements[number].chunks
         return [row for chunk in chunks for row in self._view.chunks[chunk].evidence if row.statement == number]
 
-    def _standing(self, row: EvidenceRow) -> Standing:
+    def _standing(self, row: EvidenceRow) -> ClaimStatus:
         family = self._table.family(self._view.statements[row.statement].predicate)
         if family is None:
             return _UNTROUBLED
@@ -108,11 +110,11 @@ class Validity:
             known = self._known[family.name, anchor] = self._read(family, anchor)
         return known.get((row.statement, row.chunk), _UNTROUBLED)
 
-    def _read(self, family: Family, anchor: int) -> dict[_Support, Standing]:
+    def _read(self, family: FunctionalPredicate, anchor: int) -> dict[_Support, ClaimStatus]:
         """What becomes of every claim of the family on one entity. Cost: the entity's statements, up to a bound."""
         view = self._view
-        numbers = list(islice(view.statements_of(anchor), MOST_STATEMENTS + 1))
-        if len(numbers) > MOST_STATEMENTS:
+        numbers = list(islice(view.statements_of(anchor), MAX_STATEMENTS + 1))
+        if len(numbers) > MAX_STATEMENTS:
             return {}
         rivals = {
             number
@@ -121,12 +123,12 @@ class Validity:
             and self._ends(number, family)[0] == anchor
         }
         rows = [row for number in rivals for row in self._supports(number)]
-        if len(rows) > MOST_CLAIMS:
+        if len(rows) > MAX_CLAIMS:
             return {}
-        found = standing([self._claim(row) for row in rows], self._table.by_arrival)
+        found = resolve_claims([self._claim(row) for row in rows], self._table.by_arrival)
         return {(row.statement, row.chunk): one for row, one in zip(rows, found, strict=True)}
 
-    def _ends(self, number: int, family: Family) -> tuple[int, int]:
+    def _ends(self, number: int, family: FunctionalPredicate) -> tuple[int, int]:
         """(the entity that has one value, the value) of a statement, by node."""
         subject, object_ = self._view.ends(number)
         return (subject, object_) if family.one == "object" else (object_, subject)
@@ -136,9 +138,9 @@ class Validity:
         document = view.documents[view.chunks[row.chunk].doc_id]
         family = self._table.family(view.statements[row.statement].predicate)
         value = self._ends(row.statement, family)[1] if family else row.statement
-        said, happened = span(row.valid_from), span(document.info.occurred_at)
+        said, happened = date_span(row.valid_from), date_span(document.info.occurred_at)
         name = view.entity_id(value) if family else str(value)
-        ends = span(row.valid_to)
+        ends = date_span(row.valid_to)
         return Claim(name, document.doc_id, document.revision, said or happened, ends, said is not None)
 
     def _written(self, by: Claim) -> str:
@@ -157,7 +159,7 @@ class Validity:
         return self._view.entities[self._view.entity_nodes[value]].name
 
 
-def _over(ends: Span | None, ended: Ended | None, moment: Span) -> bool:
+def _over(ends: DateSpan | None, ended: Supersession | None, moment: DateSpan) -> bool:
     """Whether a claim is known to be over when the moment begins."""
     if ends is not None and ends.end <= moment.start:
         return True

@@ -18,7 +18,7 @@ _PRESENT = frozenset({"is", "are", "has", "have", "currently", "now", "current",
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class FunctionalPredicate:
     """Predicates of one meaning, as normal forms. `one` is the end that takes one value for each other end."""
 
     name: str
@@ -31,17 +31,17 @@ def normal(predicate: str) -> str:
     return " ".join(word for word in predicate.casefold().replace("_", " ").split() if word not in _PRESENT)
 
 
-class SingleValued:
+class FunctionalPredicates:
     """Which family a predicate belongs to. Immutable.
 
     `by_arrival` says that of two documents without a date the one published later is the later one.
     """
 
-    def __init__(self, families: Iterable[Family], by_arrival: bool = False) -> None:
+    def __init__(self, families: Iterable[FunctionalPredicate], by_arrival: bool = False) -> None:
         """Raises ValueError when a predicate is in two families, or a family has none."""
         self.families = tuple(families)
         self.by_arrival = by_arrival
-        self._by_predicate: dict[str, Family] = {}
+        self._by_predicate: dict[str, FunctionalPredicate] = {}
         for family in self.families:
             if not family.predicates:
                 raise ValueError(f"the family {family.name!r} names no predicate")
@@ -52,11 +52,11 @@ class SingleValued:
                         f"the predicate {predicate!r} is in the families {other.name!r} and {family.name!r}"
                     )
 
-    def family(self, predicate: str) -> Family | None:
+    def family(self, predicate: str) -> FunctionalPredicate | None:
         return self._by_predicate.get(normal(predicate))
 
 
-def parse_families(table: Mapping[str, object]) -> SingleValued:
+def parse_families(table: Mapping[str, object]) -> FunctionalPredicates:
     """The families of a TOML table: `[mayor]`, `one = "subject"`, `predicates = ["mayor of", …]`.
 
     `by_arrival = true` in front of them is understood. Raises ValueError that names what is wrong, and what would do.
@@ -74,16 +74,18 @@ def parse_families(table: Mapping[str, object]) -> SingleValued:
             raise ValueError(f'[{name}] needs one = "subject" or "object", and predicates = ["…", …], nothing else')
         if not all(isinstance(predicate, str) and normal(predicate) for predicate in predicates):
             raise ValueError(f"[{name}]: a predicate is empty, or no text")
-        families.append(Family(name, one, frozenset(predicates)))
-    return SingleValued(families, by_arrival)
+        families.append(FunctionalPredicate(name, one, frozenset(predicates)))
+    return FunctionalPredicates(families, by_arrival)
 
 
-def _office(name: str, *titles: str) -> Family:
+def _office(name: str, *titles: str) -> FunctionalPredicate:
     """Whoever holds an office: one subject for each object, however the title is put."""
-    return Family(name, "subject", frozenset(f"{title} {link}" for title in titles for link in ("of", "for", "at")))
+    return FunctionalPredicate(
+        name, "subject", frozenset(f"{title} {link}" for title in titles for link in ("of", "for", "at"))
+    )
 
 
-DEFAULT = SingleValued(
+DEFAULT = FunctionalPredicates(
     (
         _office("chief executive", "ceo", "chief executive", "chief executive officer"),
         _office("president", "president"),
@@ -94,13 +96,17 @@ DEFAULT = SingleValued(
         _office("head coach", "head coach"),
         _office("captain", "captain"),
         _office("managing director", "managing director", "director general"),
-        Family("monarch", "subject", frozenset({"king of", "queen of", "monarch of", "emperor of", "empress of"})),
-        Family("capital of", "subject", frozenset({"capital of", "capital city of"})),
-        Family("capital", "object", frozenset({"capital", "capital city"})),
-        Family("headquarters", "object", frozenset({"headquartered in", "headquarters in", "headquarters located in"})),
-        Family("residence", "object", frozenset({"lives in", "resides in", "living in", "residing in"})),
-        Family("spouse", "object", frozenset({"married to", "spouse", "wife", "husband"})),
-        Family("population", "object", frozenset({"population of", "population"})),
+        FunctionalPredicate(
+            "monarch", "subject", frozenset({"king of", "queen of", "monarch of", "emperor of", "empress of"})
+        ),
+        FunctionalPredicate("capital of", "subject", frozenset({"capital of", "capital city of"})),
+        FunctionalPredicate("capital", "object", frozenset({"capital", "capital city"})),
+        FunctionalPredicate(
+            "headquarters", "object", frozenset({"headquartered in", "headquarters in", "headquarters located in"})
+        ),
+        FunctionalPredicate("residence", "object", frozenset({"lives in", "resides in", "living in", "residing in"})),
+        FunctionalPredicate("spouse", "object", frozenset({"married to", "spouse", "wife", "husband"})),
+        FunctionalPredicate("population", "object", frozenset({"population of", "population"})),
     )
 )
 """What holds unless the settings name a file of their own."""

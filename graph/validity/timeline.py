@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphtide.graph.dates import Span
+from graphtide.graph.dates import DateSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class Claim:
     value: str
     document: str
     revision: int
-    begins: Span | None = None
-    ends: Span | None = None
+    begins: DateSpan | None = None
+    ends: DateSpan | None = None
     explicit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Supersession:
     """What ended a claim, and at which moment: None when that is not known."""
 
     at: int | None
@@ -45,28 +45,28 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ClaimStatus:
     """What rivals do to a claim: who ended it, and whether it took over from one that stood before."""
 
-    ended: Ended | None
+    ended: Supersession | None
     succeeds: bool
 
 
-def standing(claims: Sequence[Claim], by_arrival: bool = False) -> list[Standing]:
+def resolve_claims(claims: Sequence[Claim], by_arrival: bool = False) -> list[ClaimStatus]:
     """What becomes of each claim among its rivals, in their order. Cost: quadratic in the claims."""
-    return [Standing(_ended(claim, claims, by_arrival), _succeeds(claim, claims)) for claim in claims]
+    return [ClaimStatus(_ended(claim, claims, by_arrival), _succeeds(claim, claims)) for claim in claims]
 
 
-def _ended(claim: Claim, rivals: Sequence[Claim], by_arrival: bool) -> Ended | None:
+def _ended(claim: Claim, rivals: Sequence[Claim], by_arrival: bool) -> Supersession | None:
     enders = [one for one in rivals if one.value != claim.value and _later(one, claim, by_arrival)]
     if not enders:
         return None
     by = min(enders, key=_rank)
     if by.begins is None:
-        return Ended(None, by)
+        return Supersession(None, by)
     if claim.ends is not None and claim.ends.end <= by.begins.start:
         return None
-    return Ended(by.begins.start, by)
+    return Supersession(by.begins.start, by)
 
 
 def _rank(claim: Claim) -> tuple[object, ...]:

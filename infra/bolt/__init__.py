@@ -5,6 +5,6 @@ from graphtide.infra.bolt.backend import BoltBackend
 from graphtide.infra.bolt.ledger import BoltLedger
 from graphtide.infra.bolt.memo import BoltVectorStore
 from graphtide.infra.bolt.store import BoltStore
-from graphtide.infra.bolt.usage import BoltSpending
+from graphtide.infra.bolt.usage import BoltUsageLedger
 
-__all__ = ["BoltAddress", "BoltBackend", "BoltLedger", "BoltSpending", "BoltStore", "BoltVectorStore"]
+__all__ = ["BoltAddress", "BoltBackend", "BoltLedger", "BoltStore", "BoltUsageLedger", "BoltVectorStore"]

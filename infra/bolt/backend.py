@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from graphtide.infra.bolt.address import BoltAddress
-from graphtide.infra.bolt.database import BoltDatabase, again_and_again
+from graphtide.infra.bolt.database import BoltDatabase, with_retries
 from graphtide.infra.bolt.ledger import BoltLedger
 from graphtide.infra.bolt.memo import CAPACITY, BoltVectorStore
 from graphtide.infra.bolt.schema import prepare
@@ -35,7 +35,7 @@ class BoltBackend:
         """
         database = await BoltDatabase.connect(address)
         try:
-            await again_and_again(lambda: asyncio.to_thread(prepare, address, database.dialect))
+            await with_retries(lambda: asyncio.to_thread(prepare, address, database.dialect))
             backend = cls(database, log, clock_ms)
             await backend.store.sweep()
         except GraphtideError:

@@ -22,7 +22,7 @@ from neo4j import Transaction as BlockingDriverTransaction
 
 from graphtide.infra.bolt.address import BoltAddress
 from graphtide.infra.bolt.cypher import Dialect
-from graphtide.infra.bolt.errors import DRIVER_ERRORS, as_ours, failure, is_closed_transport, is_unresolved
+from graphtide.infra.bolt.errors import DRIVER_ERRORS, failure, is_closed_transport, is_unresolved, translate_errors
 from graphtide.streams.errors import Broken, Retryable
 
 T = TypeVar("T")
@@ -54,14 +54,14 @@ class Transaction:
     async def each(self, statement: str, rows: Sequence[Row], **values: Any) -> list[Row]:
         """The statement over all of $rows, a portion at a time."""
         found: list[Row] = []
-        for portion in portions(rows):
+        for portion in batched(rows):
             found += await self.run(statement, rows=portion, **values)
         return found
 
     async def each_key(self, statement: str, keys: Sequence[str]) -> list[Row]:
         """The statement over all of $keys, a portion at a time."""
         found: list[Row] = []
-        for portion in portions(keys):
+        for portion in batched(keys):
             found += await self.run(statement, keys=portion)
         return found
 
@@ -148,7 +148,7 @@ class BoltDatabase:
         `settled` is asked after a commit whose outcome is unknown: what `work` came to, or None to run it again.
         Without it, `work` must be such that doing it twice does no harm.
         """
-        return await again_and_again(lambda: self._attempt(work), settled)
+        return await with_retries(lambda: self._attempt(work), settled)
 
     async def read(self, work: Work[T]) -> T:
         """As `write`: reads may take locks, and are done again likewise."""
@@ -159,17 +159,17 @@ class BoltDatabase:
 
         Tried again as `write` is, also when nobody knows whether it was done: doing it twice must do no harm.
         """
-        return await again_and_again(lambda: self._asked(statement, values))
+        return await with_retries(lambda: self._asked(statement, values))
 
     async def ask_each_key(self, statement: str, keys: Sequence[str]) -> list[Row]:
         """The statement over all of $keys, a portion at a time, each a transaction by itself."""
         found: list[Row] = []
-        for portion in portions(keys):
+        for portion in batched(keys):
             found += await self.ask(statement, keys=portion)
         return found
 
     async def _asked(self, statement: str, values: Mapping[str, Any]) -> list[Row]:
-        with as_ours():
+        with translate_errors():
             async with self._driver.session(database=self._database, fetch_size=FETCH_ROWS) as session:
                 result = await session.run(statement, dict(values))
                 return [dict(zip(record.keys(), record.values(), strict=True)) async for record in result]
@@ -179,11 +179,11 @@ class BoltDatabase:
         if self._blocking is None:
             self._blocking = GraphDatabase.driver(**driver_options(self.address))
         driver = self._blocking
-        return await again_and_again(lambda: asyncio.to_thread(self._read, driver, work))
+        return await with_retries(lambda: asyncio.to_thread(self._read, driver, work))
 
     def _read(self, driver: Driver, work: Callable[[BlockingTransaction], T]) -> T:
         with (
-            as_ours(),
+            translate_errors(),
             driver.session(database=self._database, fetch_size=FETCH_ROWS) as session,
             session.begin_transaction() as open_,
         ):
@@ -192,7 +192,7 @@ class BoltDatabase:
     async def _attempt(self, work: Work[T]) -> T:
         committing = False
         try:
-            with as_ours():
+            with translate_errors():
                 async with self._driver.session(database=self._database, fetch_size=FETCH_ROWS) as session:
                     open_ = await session.begin_transaction()
                     async with open_:
@@ -207,7 +207,7 @@ class BoltDatabase:
             raise
 
 
-async def again_and_again(
+async def with_retries(
     attempt: Callable[[], Awaitable[T]], settled: Callable[[], Awaitable[T | None]] | None = None
 ) -> T:
     """What `attempt` gives, tried ATTEMPTS times while it is Retryable; see BoltDatabase.write for `settled`."""
@@ -254,7 +254,7 @@ def driver_options(address: BoltAddress) -> dict[str, Any]:
 Item = TypeVar("Item")
 
 
-def portions(items: Sequence[Item], size: int = PORTION_ROWS) -> list[Sequence[Item]]:
+def batched(items: Sequence[Item], size: int = PORTION_ROWS) -> list[Sequence[Item]]:
     """The items, in order, cut into pieces of at most `size`."""
     return [items[at : at + size] for at in range(0, len(items), size)]
 

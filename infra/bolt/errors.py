@@ -97,7 +97,7 @@ def failure(error: Exception) -> GraphtideError:
 
 
 @contextmanager
-def as_ours() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """What the driver raises in the block comes out as an error of ours."""
     try:
         yield

@@ -20,7 +20,7 @@ from graphtide.graph.communities import CommunityChange, Hierarchy
 from graphtide.graph.records import EvidenceRow, GraphDelta, MentionRow
 from graphtide.infra.bolt import cypher, rows
 from graphtide.infra.bolt.codec import scope
-from graphtide.infra.bolt.database import BoltDatabase, Transaction, portions
+from graphtide.infra.bolt.database import BoltDatabase, Transaction, batched
 from graphtide.streams.errors import Retryable
 from graphtide.streams.memory.store import check_binding, check_next
 from graphtide.streams.ports import Commit
@@ -42,7 +42,7 @@ class Head:
     next_community: int | None
 
 
-async def hold(tx: Transaction, graph: str) -> Head:
+async def lock_head(tx: Transaction, graph: str) -> Head:
     """The graph's head, made if need be, and locked until the transaction ends."""
     [row] = await tx.run(cypher.HOLD_HEAD, graph=graph, first_scope=scope(graph, 1))
     return Head(**row)
@@ -58,7 +58,7 @@ async def next_version(tx: Transaction, delta: GraphDelta, commit: Commit) -> st
     values["partition"] = commit.partition
     found = await tx.run(cypher.NEXT_VERSION, graph=delta.graph, first_scope=first, **values)
     if not found:
-        head = await hold(tx, delta.graph)
+        head = await lock_head(tx, delta.graph)
         await bind(tx, delta.graph, commit)
         check_next(delta, head.version)
     return str(found[0]["scope"])
@@ -75,7 +75,7 @@ async def set_head(tx: Transaction, graph: str, head: Head) -> None:
     await tx.run(cypher.SET_HEAD, graph=graph, **values)
 
 
-class Builds:
+class ShadowBuilds:
     """Rebuilt graphs beside the ones that stand."""
 
     def __init__(self, database: BoltDatabase, clock_ms: Callable[[], int]) -> None:
@@ -86,7 +86,7 @@ class Builds:
         """Write the rows under a new scope, seen by nobody, and return it."""
 
         async def begin(tx: Transaction) -> str:
-            head = await hold(tx, snapshot.graph)
+            head = await lock_head(tx, snapshot.graph)
             generation = head.generations + 1
             values = {"generation": generation, "scope": scope(snapshot.graph, generation), "now_ms": self._clock_ms()}
             await tx.run(cypher.BEGIN_BUILD, graph=snapshot.graph, **values)
@@ -144,7 +144,7 @@ def _parts(delta: GraphDelta) -> Iterator[GraphDelta]:
     """The delta cut into ones of at most BUILD_ROWS rows each, nodes before the relationships that tie them."""
     empty = GraphDelta(delta.graph, delta.version)
     for name in ("chunks", "documents", "entities", "labels", "statements", "same_as", "edges"):
-        for portion in portions(getattr(delta, name), BUILD_ROWS):
+        for portion in batched(getattr(delta, name), BUILD_ROWS):
             yield replace(empty, **{name: tuple(portion)})  # type: ignore[arg-type]
     for portion in _whole_chunks(delta.mentions):
         yield replace(empty, mentions=portion)

@@ -19,7 +19,7 @@ from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction
 from graphtide.streams.errors import Broken
 from graphtide.streams.memory.ledger import check_ends, other_history
 from graphtide.streams.messages import DOCUMENTS, split_document_key
-from graphtide.streams.ports import Delivered, LedgerEntry, Log, Outcome, Position, Record, State
+from graphtide.streams.ports import ConsumedRecord, LedgerEntry, Log, Position, Record, RevisionOutcome, RevisionState
 from graphtide.streams.revisions import MAX_PARTITIONS, estimate, unnumbered
 
 
@@ -44,7 +44,7 @@ class BoltLedger:
         await self._enter([_entered(*names, at_, at) for names, at_ in zip(keys, positions, strict=True)])
         return positions
 
-    async def enter(self, delivered: Sequence[Delivered]) -> Sequence[int]:
+    async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
         """See Ledger.enter, in one statement. Raises Rejected when a key is not of the form graph|doc_id."""
         partitions: dict[int, dict[str, Any]] = {}
         for one in unnumbered(delivered):
@@ -73,18 +73,18 @@ class BoltLedger:
             raise Broken(f"revision {revision} of document {doc_id!r} in graph {graph!r} is not in the ledger")
         return int(found[0]["attempts"])
 
-    async def spare(self, graph: str, doc_id: str, revision: int) -> None:
+    async def uncount_attempt(self, graph: str, doc_id: str, revision: int) -> None:
         """See Ledger.spare."""
         at = _key(graph, doc_id, revision)
         await self._database.ask(cypher.SPARE_ATTEMPT, key=at)
 
-    async def conclude(self, outcomes: Sequence[Outcome]) -> None:
+    async def finish(self, outcomes: Sequence[RevisionOutcome]) -> None:
         """See Ledger.conclude. An outcome of a revision that was never entered changes nothing."""
         check_ends(outcomes)
         if outcomes:
             await self._database.write(lambda tx: self.record(tx, outcomes))
 
-    async def record(self, tx: Transaction, outcomes: Sequence[Outcome]) -> None:
+    async def record(self, tx: Transaction, outcomes: Sequence[RevisionOutcome]) -> None:
         """Set ends within the caller's transaction, the first of each revision. Locks go in the order of keys."""
         first: dict[str, Row] = {}
         for one in outcomes:
@@ -117,16 +117,16 @@ class BoltLedger:
         )
         return [_entry(row) for row in found]
 
-    async def counts(self, graph: str) -> Mapping[State, int]:
+    async def counts(self, graph: str) -> Mapping[RevisionState, int]:
         """See Ledger.counts. Every state is there, with 0 for none. Cost: what is pending, and four rows."""
 
         async def work(tx: Transaction) -> dict[str, int]:
             totals = {row["state"]: row["revisions"] for row in await tx.run(cypher.READ_TOTALS, graph=graph)}
             [row] = await tx.run(cypher.PENDING, graph=graph)
-            return totals | {State.ACCEPTED.value: row["pending"]}
+            return totals | {RevisionState.ACCEPTED.value: row["pending"]}
 
         counted = await self._database.read(work)
-        return {state: int(counted.get(state.value, 0)) for state in State}
+        return {state: int(counted.get(state.value, 0)) for state in RevisionState}
 
 
 def _key(graph: str, doc_id: str, revision: int) -> str:
@@ -150,7 +150,7 @@ def _entered(graph: str, doc_id: str, position: Position, accepted_ms: int) -> d
     }
 
 
-def _numbered(one: Delivered, row: Row) -> int:
+def _numbered(one: ConsumedRecord, row: Row) -> int:
     wanted = key(*split_document_key(one.record.key))
     if row["document"] != wanted:
         raise other_history(one.position, one.record.key, row["document"])
@@ -160,5 +160,5 @@ def _numbered(one: Delivered, row: Row) -> int:
 def _entry(row: Row) -> LedgerEntry:
     position = Position(row["partition"], row["position"])
     times = (row["accepted_ms"], row["ended_ms"])
-    said = (State(row["state"]), row["reason"], row["attempts"], *times, row["revision"])
+    said = (RevisionState(row["state"]), row["reason"], row["attempts"], *times, row["revision"])
     return LedgerEntry(row["graph"], row["doc_id"], position, *said)

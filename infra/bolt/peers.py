@@ -14,7 +14,7 @@ from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction
 ENDPOINTS = ("language", "embedding")
 
 
-class BoltFellows:
+class BoltPeers:
     """See `graphtide.infra.models.limits.shared_rate.Fellows`. `epoch` is this process's in the books."""
 
     def __init__(self, database: BoltDatabase, epoch: int) -> None:

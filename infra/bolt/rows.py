@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from graphtide.graph.communities import CommunityChange, Hierarchy
-from graphtide.graph.records import ChunkRow, DocumentRow, EntityRow, Gone, GraphDelta, LabelRow, StatementRow
+from graphtide.graph.records import ChunkRow, DocumentRow, EntityRow, GraphDelta, LabelRow, Removals, TripleRow
 from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import from_bytes, from_json, key
 from graphtide.infra.bolt.cypher import NodeTable, PairTable, PassageTable
-from graphtide.infra.bolt.database import Transaction, portions
+from graphtide.infra.bolt.database import Transaction, batched
 
 Row = Mapping[str, Any]
 
@@ -62,7 +62,7 @@ async def _remove(tx: Transaction, scope: str, delta: GraphDelta) -> None:
         await tx.each_key(vacate, keys)
 
 
-def _leaving(delta: GraphDelta, gone: Gone) -> Iterable[tuple[Sequence[int], str, str]]:
+def _leaving(delta: GraphDelta, gone: Removals) -> Iterable[tuple[Sequence[int], str, str]]:
     """Nodes whose rows go and do not come again in the same delta: those are written over instead."""
     statements = {row.statement for row in delta.statements}
     labels = {row.label for row in delta.labels}
@@ -181,7 +181,7 @@ def _label(scope: str, row: LabelRow) -> Row:
     }
 
 
-def _statement(scope: str, row: StatementRow, version: int) -> Row:
+def _statement(scope: str, row: TripleRow, version: int) -> Row:
     vector = row.vector.tobytes()
     return {
         "key": key(scope, row.statement),
@@ -253,7 +253,7 @@ async def write_passages(tx: Transaction, scope: str, delta: GraphDelta, new: fr
 async def _create_passages(tx: Transaction, table: PassageTable, rows: Sequence[Row]) -> int:
     """Each chunk is looked for once; how many were made."""
     made, columns = 0, ("end", "place", *table.columns)
-    for portion in portions(rows):
+    for portion in batched(rows):
         by_chunk: dict[str, list[Row]] = {}
         for row in portion:
             by_chunk.setdefault(row["chunk"], []).append({name: row[name] for name in columns})

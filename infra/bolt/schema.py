@@ -24,7 +24,7 @@ from graphtide.infra.bolt.address import BoltAddress
 from graphtide.infra.bolt.codec import in_order
 from graphtide.infra.bolt.cypher import Dialect
 from graphtide.infra.bolt.database import check_storage_mode, driver_options
-from graphtide.infra.bolt.errors import DRIVER_ERRORS, as_ours
+from graphtide.infra.bolt.errors import DRIVER_ERRORS, translate_errors
 from graphtide.streams.errors import Broken
 
 SCHEMA_VERSION = 3
@@ -82,7 +82,7 @@ def prepare(address: BoltAddress, dialect: Dialect) -> None:
 
     Raises Broken for a Memgraph without transactions, for a schema of a newer version and for missing rights.
     """
-    with as_ours(), closing(Administration(address)) as client:
+    with translate_errors(), closing(Administration(address)) as client:
         if dialect is Dialect.MEMGRAPH:
             check_storage_mode(list(client.execute_and_fetch(cypher.STORAGE_INFO)))
         if _is_made(list(client.execute_and_fetch(cypher.READ_SCHEMA))):
@@ -95,13 +95,13 @@ def prepare(address: BoltAddress, dialect: Dialect) -> None:
 
 def execute(address: BoltAddress, statement: str) -> None:
     """Run one statement of DDL, outside any transaction."""
-    with as_ours(), closing(Administration(address)) as client:
+    with translate_errors(), closing(Administration(address)) as client:
         client.execute(statement)
 
 
 def stored_schema(address: BoltAddress) -> int:
     """Return the number of the database's schema; 0 for one that has none. Raises Broken for a newer one."""
-    with as_ours(), closing(Administration(address)) as client:
+    with translate_errors(), closing(Administration(address)) as client:
         found = list(client.execute_and_fetch(cypher.READ_SCHEMA))
         _is_made(found)
         return int(found[0]["version"] or 0) if found else 0

@@ -20,7 +20,7 @@ from graphtide.graph.records import (
     LabelRow,
     MentionRow,
     SameAsRow,
-    StatementRow,
+    TripleRow,
 )
 from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import to_bytes, to_vector
@@ -103,11 +103,11 @@ def _entity(node: int, name: str, type_: str, labels: list[int], mentions: int, 
     return EntityRow(node, name, type_, tuple(labels), mentions, to_vector(vector), version)
 
 
-def _statement(*row: Any) -> StatementRow:
+def _statement(*row: Any) -> TripleRow:
     number, predicate, subject, object_, count, weight_milli, _, version, vector_sum, vector = row
     total = to_bytes(vector_sum)
     held = np.frombuffer(total[SUM_HEADER_BYTES:], np.float16) if vector is None else to_vector(vector)
-    return StatementRow(number, subject, predicate, object_, count, weight_milli, total, held, version)
+    return TripleRow(number, subject, predicate, object_, count, weight_milli, total, held, version)
 
 
 def _hierarchy(tx: BlockingTransaction, scope: str, next_community: int | None) -> Hierarchy | None:

@@ -19,18 +19,18 @@ from graphtide.infra.bolt import cypher, rows, snapshot
 from graphtide.infra.bolt import generations as heads
 from graphtide.infra.bolt.codec import digest_key, from_bytes, from_json, key, to_bytes
 from graphtide.infra.bolt.cypher import Dialect
-from graphtide.infra.bolt.database import BlockingTransaction, BoltDatabase, Row, Transaction, portions
-from graphtide.infra.bolt.generations import Builds, Head
+from graphtide.infra.bolt.database import BlockingTransaction, BoltDatabase, Row, Transaction, batched
+from graphtide.infra.bolt.generations import Head, ShadowBuilds
 from graphtide.infra.bolt.ledger import BoltLedger
 from graphtide.infra.bolt.outbox import BoltOutbox, put_notices
 from graphtide.streams.errors import GraphtideError, Retryable
 from graphtide.streams.memory.ledger import check_ends
 from graphtide.streams.memory.store import check_next, check_replacement, check_watermark
-from graphtide.streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, Standing, Watermark
+from graphtide.streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, StoredDocument, Watermark
 
 NOBODY = Watermark(0, 0)
 PAGE_ROWS = 64
-HOPEFUL_READS = 3
+OPTIMISTIC_READS = 3
 """A snapshot reads so often beside a busy writer before it makes the writer wait."""
 
 
@@ -50,7 +50,7 @@ class BoltStore:
         self.outbox = BoltOutbox(database)
         self._database = database
         self._ledger = ledger
-        self._builds = Builds(database, clock_ms)
+        self._builds = ShadowBuilds(database, clock_ms)
 
     async def sweep(self) -> None:
         """Delete what rebuilds that died left behind. Called when a process starts."""
@@ -115,7 +115,7 @@ class BoltStore:
         if fresh is None:
             await rows.write(tx, await heads.next_version(tx, delta, commit), delta)
         else:
-            head = await heads.hold(tx, graph)
+            head = await heads.lock_head(tx, graph)
             await heads.bind(tx, graph, commit)
             check_next(delta, head.version)
             await self._builds.switch(tx, fresh, delta, head)
@@ -133,11 +133,11 @@ class BoltStore:
         found = await self._database.ask(cypher.GRAPHS)
         return {row["name"]: row["version"] for row in found}
 
-    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, Standing]:
+    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
         """See GraphStore.standings."""
         keys = list(dict.fromkeys(key(graph, doc_id) for doc_id in doc_ids))
         found = await self._database.ask_each_key(cypher.READ_STANDINGS, keys)
-        held = {row["doc_id"]: Standing(row["revision"], _bytes(row["extraction"])) for row in found}
+        held = {row["doc_id"]: StoredDocument(row["revision"], _bytes(row["extraction"])) for row in found}
         return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
 
     async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
@@ -158,7 +158,7 @@ class BoltStore:
         """
         if self._database.dialect is Dialect.MEMGRAPH:
             return await self._database.read_in_thread(lambda tx: _read_all(tx, graph, cypher.READ_HEAD))
-        for _ in range(HOPEFUL_READS):
+        for _ in range(OPTIMISTIC_READS):
             before = await self._database.read(lambda tx: _head(tx, graph))
             found = await self._database.read_in_thread(lambda tx, before=before: _rows(tx, graph, before))  # type: ignore[misc]
             if await self._database.read(lambda tx: _head(tx, graph)) == before:
@@ -169,7 +169,7 @@ class BoltStore:
         """See GraphStore.extractions. Memory: the ids, and a page of extractions."""
         found = await self._database.read(lambda tx: tx.run(cypher.LIVE_DOCUMENTS, graph=graph))
         doc_ids = sorted(row["doc_id"] for row in found)
-        for page in portions(doc_ids, PAGE_ROWS):
+        for page in batched(doc_ids, PAGE_ROWS):
             for doc_id, standing in (await self.standings(graph, page)).items():
                 if standing.extraction is not None:
                     yield doc_id, standing.extraction
@@ -184,7 +184,7 @@ class BoltStore:
         fresh = await self._builds.write(snapshot)
 
         async def switch(tx: Transaction) -> bool:
-            head = await heads.hold(tx, graph)
+            head = await heads.lock_head(tx, graph)
             if head.scope == fresh:  # done already, by an attempt whose answer was lost
                 return True
             check_replacement(snapshot, head.version)
@@ -271,7 +271,7 @@ def _rows(tx: BlockingTransaction, graph: str, head: Head) -> GraphDelta:
     return snapshot.read(tx, head.scope, graph, head.version, head.next_community)
 
 
-def _standing_rows(graph: str, standings: Mapping[str, Standing]) -> list[Row]:
+def _standing_rows(graph: str, standings: Mapping[str, StoredDocument]) -> list[Row]:
     return [
         {
             "key": key(graph, doc_id),

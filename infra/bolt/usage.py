@@ -20,10 +20,10 @@ from typing import Any
 from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt.codec import in_order, key
 from graphtide.infra.bolt.database import BoltDatabase, Row, Transaction
-from graphtide.infra.bolt.peers import BoltFellows
-from graphtide.streams.errors import Exhausted, GraphtideError
+from graphtide.infra.bolt.peers import BoltPeers
+from graphtide.streams.errors import BudgetExceeded, GraphtideError
 from graphtide.streams.memory import now_ms
-from graphtide.streams.usage import SOON_S, Budget, Charge, Spent, Stage, check_budget
+from graphtide.streams.usage import SOON_S, Budget, Charge, ModelUsage, Stage, check_budget
 
 log = logging.getLogger("graphtide.bolt")
 
@@ -31,12 +31,12 @@ TOUCH_S = 60.0
 DEAD_AFTER_MS = 600_000
 """Ten minutes: ten signs of life that did not come, and more than the clocks of two machines differ."""
 COUNTER = "books"
-MOST_TURNS = 1_000
+MAX_ATTEMPTS = 1_000
 EPOCH_BITS = 32
 """An entry's number is its worker's epoch and, in so many bits below it, the worker's own count."""
 
 
-class BoltSpending:
+class BoltUsageLedger:
     """See `graphtide.streams.usage.Spending`. Made by `open`, in the event loop that uses it; ended by `close`."""
 
     def __init__(self, database: BoltDatabase, clock_ms: Callable[[], int], epoch: int) -> None:
@@ -50,7 +50,7 @@ class BoltSpending:
         self._keeper: asyncio.Task[None] | None = None
 
     @classmethod
-    async def open(cls, database: BoltDatabase, clock_ms: Callable[[], int] = now_ms) -> BoltSpending:
+    async def open(cls, database: BoltDatabase, clock_ms: Callable[[], int] = now_ms) -> BoltUsageLedger:
         """Take an epoch of its own, settle what the dead left open, and begin to say that it is there."""
         [row] = await database.write(lambda tx: tx.run(cypher.CLAIM_BOOKS_EPOCH, name=COUNTER))
         books = cls(database, clock_ms, row["epoch"])
@@ -69,13 +69,13 @@ class BoltSpending:
         except GraphtideError as error:
             log.warning("the books were left as they are, another worker will put them right: %s", error)
 
-    def fellows(self) -> BoltFellows:
+    def fellows(self) -> BoltPeers:
         """The other workers, as far as they ask models."""
-        return BoltFellows(self._database, self._epoch)
+        return BoltPeers(self._database, self._epoch)
 
     # -- Spending ------------------------------------------------------------------------------------------------------
 
-    async def reserve(self, charge: Charge, expected: Spent, budget: Budget) -> int:
+    async def reserve(self, charge: Charge, expected: ModelUsage, budget: Budget) -> int:
         """See Spending.reserve. One durable write of one statement. Done twice, it counts once."""
         number, account = next(self._numbers), _account(charge.graph, charge.day)
         row = self._entry(number, charge, expected) | {
@@ -88,15 +88,17 @@ class BoltSpending:
             self._accounts[number] = account
             return number
         check_budget(charge, {name: _figures(found, name) for name in ("settled", "open")}, expected, budget)
-        raise Exhausted(f"the budget of graph {charge.graph!r} for {charge.day} is held by calls under way", SOON_S)
+        raise BudgetExceeded(
+            f"the budget of graph {charge.graph!r} for {charge.day} is held by calls under way", SOON_S
+        )
 
-    async def settle(self, number: int, spent: Spent) -> None:
+    async def settle(self, number: int, spent: ModelUsage) -> None:
         """See Spending.settle. Done even if the caller is cancelled meanwhile."""
         account = self._accounts.get(number, "")
         await self._in_turn(account, cypher.SETTLE, {"key": in_order(number), **_amounts(spent)})
         self._accounts.pop(number, None)
 
-    async def day(self, graph: str, day: str) -> Mapping[Stage, Spent]:
+    async def day(self, graph: str, day: str) -> Mapping[Stage, ModelUsage]:
         """See Spending.day."""
         account = _account(graph, day)
 
@@ -106,15 +108,15 @@ class BoltSpending:
 
         return _by_stage(await self._database.read(work))
 
-    async def stages(self, graph: str) -> Mapping[Stage, Spent]:
+    async def stages(self, graph: str) -> Mapping[Stage, ModelUsage]:
         """See Spending.stages. Cost: the days there were."""
         return _by_stage(await self._database.read(lambda tx: tx.run(cypher.SPENT_BY_GRAPH, graph=graph)))
 
-    async def document(self, graph: str, doc_id: str) -> Spent:
+    async def document(self, graph: str, doc_id: str) -> ModelUsage:
         """See Spending.document."""
         at = key(graph, doc_id)
         rows = await self._database.read(lambda tx: tx.run(cypher.SPENT_ON_DOCUMENT, document=at))
-        return _spent(rows[0]) if rows else Spent()
+        return _spent(rows[0]) if rows else ModelUsage()
 
     # -- workers -------------------------------------------------------------------------------------------------------
 
@@ -154,7 +156,7 @@ class BoltSpending:
     async def _in_turn(self, account: str, statement: str, row: Row) -> Row:
         """One write of the account, to its end; those of this process do not wait for each other in the database."""
 
-        if len(self._turns) > MOST_TURNS:  # a lock that is dropped too early costs a wait in the database, no more
+        if len(self._turns) > MAX_ATTEMPTS:  # a lock that is dropped too early costs a wait in the database, no more
             idle = [one for one, turn in self._turns.items() if not turn.locked()]
             for one in idle:
                 del self._turns[one]
@@ -172,7 +174,7 @@ class BoltSpending:
         task.add_done_callback(self._writing.discard)
         return await asyncio.shield(task)
 
-    def _entry(self, number: int, charge: Charge, expected: Spent) -> dict[str, object]:
+    def _entry(self, number: int, charge: Charge, expected: ModelUsage) -> dict[str, object]:
         counted = 0 if charge.stage is Stage.EMBED else 1
         return {
             "key": in_order(number),
@@ -192,7 +194,7 @@ def _account(graph: str, day: str) -> str:
     return key(graph, day)
 
 
-def _amounts(spent: Spent) -> dict[str, int]:
+def _amounts(spent: ModelUsage) -> dict[str, int]:
     return {
         "calls": spent.calls,
         "prompt_tokens": spent.prompt_tokens,
@@ -201,17 +203,17 @@ def _amounts(spent: Spent) -> dict[str, int]:
     }
 
 
-def _spent(row: Row) -> Spent:
-    return Spent(row["calls"], row["prompt_tokens"], row["completion_tokens"], row["cost_nano"])
+def _spent(row: Row) -> ModelUsage:
+    return ModelUsage(row["calls"], row["prompt_tokens"], row["completion_tokens"], row["cost_nano"])
 
 
-def _figures(found: Row, name: str) -> dict[Stage, Spent]:
+def _figures(found: Row, name: str) -> dict[Stage, ModelUsage]:
     """An account's sums, in the form that a budget is checked by; which stage they are of makes no difference there."""
-    return {Stage.OTHER: Spent(prompt_tokens=found[f"{name}_tokens"], cost_nano=found[f"{name}_cost"])}
+    return {Stage.OTHER: ModelUsage(prompt_tokens=found[f"{name}_tokens"], cost_nano=found[f"{name}_cost"])}
 
 
-def _by_stage(rows: Iterable[Row]) -> dict[Stage, Spent]:
-    found: defaultdict[Stage, Spent] = defaultdict(Spent)
+def _by_stage(rows: Iterable[Row]) -> dict[Stage, ModelUsage]:
+    found: defaultdict[Stage, ModelUsage] = defaultdict(ModelUsage)
     for row in rows:
         found[Stage(row["stage"])] += _spent(row)
-    return {stage: one for stage, one in found.items() if one != Spent()}
+    return {stage: one for stage, one in found.items() if one != ModelUsage()}

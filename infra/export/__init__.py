@@ -3,8 +3,19 @@
 `bolt_source` is imported on its own: the embedded runtime needs no driver.
 """
 
-from graphtide.infra.export.elements import EDGE_KINDS, NODE_KINDS, Edge, Node, edges, nodes
+from graphtide.infra.export.elements import EDGE_KINDS, NODE_KINDS, ExportEdge, ExportNode, edges, nodes
 from graphtide.infra.export.formats import FORMATS, write
-from graphtide.infra.export.sources import Source, SqliteSource
+from graphtide.infra.export.sources import ExportSource, SqliteSource
 
-__all__ = ["EDGE_KINDS", "FORMATS", "NODE_KINDS", "Edge", "Node", "Source", "SqliteSource", "edges", "nodes", "write"]
+__all__ = [
+    "EDGE_KINDS",
+    "FORMATS",
+    "NODE_KINDS",
+    "ExportEdge",
+    "ExportNode",
+    "ExportSource",
+    "SqliteSource",
+    "edges",
+    "nodes",
+    "write",
+]

@@ -11,9 +11,9 @@ from graphtide.graph.records import GraphDelta
 from graphtide.infra.bolt import cypher
 from graphtide.infra.bolt import snapshot as bolt_rows
 from graphtide.infra.bolt.address import BoltAddress
-from graphtide.infra.bolt.errors import as_ours
+from graphtide.infra.bolt.errors import translate_errors
 from graphtide.infra.bolt.schema import Administration
-from graphtide.infra.export.sources import COMMUNITIES, portions
+from graphtide.infra.export.sources import COMMUNITIES, batched
 from graphtide.streams.errors import NotFound, Retryable
 
 
@@ -22,7 +22,7 @@ class BoltSource:
 
     def __init__(self, address: BoltAddress, graph: str) -> None:
         self._graph = graph
-        with as_ours(), ExitStack() as undo:
+        with translate_errors(), ExitStack() as undo:
             self._client = undo.enter_context(closing(Administration(address)))
             self._scope, self.version = self._head()
             undo.pop_all()
@@ -30,23 +30,23 @@ class BoltSource:
     def count(self, kinds: Collection[str]) -> int:
         """See Source.count."""
         wanted = [bolt_rows.COUNTS[kind] for kind in kinds if kind != COMMUNITIES]
-        with as_ours():
+        with translate_errors():
             return sum(row["rows"] for statement in wanted for row in self._stream(statement))
 
     def rows(self, kinds: Collection[str]) -> Iterator[GraphDelta]:
         """See Source.rows."""
-        with as_ours():
+        with translate_errors():
             for kind in kinds:
                 if kind == COMMUNITIES:
                     yield GraphDelta(self._graph, self.version, communities=self._hierarchy())
                     continue
                 statement, row_of = bolt_rows.KINDS[kind]
                 found = (row_of(list(row.values())) for row in self._stream(statement))
-                yield from portions(self._graph, kind, found)
+                yield from batched(self._graph, kind, found)
 
     def check(self) -> None:
         """See Source.check."""
-        with as_ours():
+        with translate_errors():
             head = self._head()
         if head != (self._scope, self.version):
             raise Retryable(

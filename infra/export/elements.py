@@ -17,7 +17,7 @@ Value = str | int | float
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ExportNode:
     """`label` is one of LABELS."""
 
     id: str
@@ -26,7 +26,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class ExportEdge:
     """A relationship of one of TYPES; `start` and `end` are ids of nodes with these labels."""
 
     type: str
@@ -53,29 +53,31 @@ EDGE_KINDS = ("documents", "mentions", "labels", "evidence", "statements", "same
 TYPES = ("HAS", "MENTIONS", "NAMES", "SUPPORTS", "SUBJECT", "OBJECT", "SAME_AS", "RELATES", "MEMBER_OF", "PART_OF")
 
 
-def nodes(rows: GraphDelta) -> Iterator[Node]:
+def nodes(rows: GraphDelta) -> Iterator[ExportNode]:
     """Those of the rows, however few of a graph's they are."""
     for d in rows.documents:
         said: dict[str, Value] = {"title": d.info.title, "source": d.info.source, "occurred_at": d.info.occurred_at}
         own: dict[str, Value] = {"doc_id": d.doc_id, "revision": d.revision, "metadata": _json(d.info)}
-        yield Node(_id("Document", d.doc_id), "Document", own | said)
+        yield ExportNode(_id("Document", d.doc_id), "Document", own | said)
     for c in rows.chunks:
         own = {"chunk_id": c.chunk_id, "doc_id": c.doc_id, "ordinal": c.ordinal, "text": c.text}
         own |= {"title": c.title, "description": c.description} if c.title or c.description else {}
-        yield Node(_id("Chunk", c.chunk), "Chunk", own)
+        yield ExportNode(_id("Chunk", c.chunk), "Chunk", own)
     for e in rows.entities:
-        yield Node(_id("Entity", e.node), "Entity", {"name": e.name, "type": e.type, "mentions": e.mentions})
+        yield ExportNode(_id("Entity", e.node), "Entity", {"name": e.name, "type": e.type, "mentions": e.mentions})
     for lab in rows.labels:
-        yield Node(_id("Label", lab.label), "Label", {"name": lab.name, "type": lab.type, "mentions": lab.mentions})
+        yield ExportNode(
+            _id("Label", lab.label), "Label", {"name": lab.name, "type": lab.type, "mentions": lab.mentions}
+        )
     for s in rows.statements:
         own = {"predicate": s.predicate, "count": s.count, "weight": s.weight_milli / 1000}
-        yield Node(_id("Statement", s.statement), "Statement", own)
+        yield ExportNode(_id("Statement", s.statement), "Statement", own)
     if isinstance(rows.communities, Hierarchy):
         for one, level in zip(rows.communities.ids.tolist(), rows.communities.levels.tolist(), strict=True):
-            yield Node(_id("Community", one), "Community", {"level": level})
+            yield ExportNode(_id("Community", one), "Community", {"level": level})
 
 
-def edges(rows: GraphDelta) -> Iterator[Edge]:
+def edges(rows: GraphDelta) -> Iterator[ExportEdge]:
     """Likewise."""
     for d in rows.documents:
         for chunk in d.chunks:
@@ -118,6 +120,6 @@ def _id(label: str, name: object) -> str:
 
 def _edge(
     type_: str, start: tuple[str, object], end: tuple[str, object], properties: dict[str, Value] | None = None
-) -> Edge:
+) -> ExportEdge:
     ends = [(label, _id(label, name)) for label, name in (start, end)]
-    return Edge(type_, ends[0], ends[1], properties or {})
+    return ExportEdge(type_, ends[0], ends[1], properties or {})

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import IO, Protocol, TypeVar
 from xml.sax.saxutils import escape, quoteattr
 
-from graphtide.infra.export.elements import BROKEN, LABELS, TEXTS, WHOLE, Edge, Node, Value
+from graphtide.infra.export.elements import BROKEN, LABELS, TEXTS, WHOLE, ExportEdge, ExportNode, Value
 
 BATCH = 200
 """Elements of one statement of Cypher: few enough for a parser, enough to be quick."""
@@ -33,14 +33,14 @@ class Format(Protocol):
 
     def begin(self) -> Iterator[str]: ...
 
-    def nodes(self, found: Iterable[Node]) -> Iterator[str]: ...
+    def nodes(self, found: Iterable[ExportNode]) -> Iterator[str]: ...
 
-    def edges(self, found: Iterable[Edge]) -> Iterator[str]: ...
+    def edges(self, found: Iterable[ExportEdge]) -> Iterator[str]: ...
 
     def end(self) -> Iterator[str]: ...
 
 
-def write(format_: Format, file: IO[str], nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
+def write(format_: Format, file: IO[str], nodes: Iterable[ExportNode], edges: Iterable[ExportEdge]) -> None:
     """Write the nodes, then the relationships."""
     for pieces in (format_.begin(), format_.nodes(nodes), format_.edges(edges), format_.end()):
         file.writelines(pieces)
@@ -52,11 +52,11 @@ class JsonLines:
     def begin(self) -> Iterator[str]:
         yield from ()
 
-    def nodes(self, found: Iterable[Node]) -> Iterator[str]:
+    def nodes(self, found: Iterable[ExportNode]) -> Iterator[str]:
         for one in found:
             yield _json({"type": "node", "id": one.id, "labels": [one.label], "properties": one.properties})
 
-    def edges(self, found: Iterable[Edge]) -> Iterator[str]:
+    def edges(self, found: Iterable[ExportEdge]) -> Iterator[str]:
         for number, one in enumerate(found):
             ends = {
                 name: {"id": at, "labels": [label]} for name, (label, at) in (("start", one.start), ("end", one.end))
@@ -79,12 +79,12 @@ class GraphMl:
                 yield f'<key id="{name}" for="all" attr.name="{name}" attr.type="{kind}"/>\n'
         yield '<graph id="G" edgedefault="directed">\n'
 
-    def nodes(self, found: Iterable[Node]) -> Iterator[str]:
+    def nodes(self, found: Iterable[ExportNode]) -> Iterator[str]:
         for one in found:
             data = _data({"labels": f":{one.label}", **one.properties})
             yield f"<node id={_attribute(one.id)}>{data}</node>\n"
 
-    def edges(self, found: Iterable[Edge]) -> Iterator[str]:
+    def edges(self, found: Iterable[ExportEdge]) -> Iterator[str]:
         for number, one in enumerate(found):
             ends = f"source={_attribute(one.start[1])} target={_attribute(one.end[1])}"
             yield f'<edge id="e{number}" {ends}>{_data({"label": one.type, **one.properties})}</edge>\n'
@@ -102,12 +102,12 @@ class Cypher:
             yield f"//! {_INDEX_MEMGRAPH.format(label=label)};\n"
             yield f"{_INDEX_NEO4J.format(label=label)};\n"
 
-    def nodes(self, found: Iterable[Node]) -> Iterator[str]:
+    def nodes(self, found: Iterable[ExportNode]) -> Iterator[str]:
         for label, batch in _batches(found, lambda one: one.label):
             rows = ", ".join(_map({"id": one.id, **one.properties}) for one in batch)
             yield f"{_NODES.format(rows=rows, label=label)};\n"
 
-    def edges(self, found: Iterable[Edge]) -> Iterator[str]:
+    def edges(self, found: Iterable[ExportEdge]) -> Iterator[str]:
         for (type_, start, end), batch in _batches(found, lambda one: (one.type, one.start[0], one.end[0])):
             rows = ", ".join(
                 f"{{start: {_text(one.start[1])}, end: {_text(one.end[1])}, own: {_map(one.properties)}}}"
@@ -125,7 +125,7 @@ FORMATS: dict[str, type[JsonLines] | type[GraphMl] | type[Cypher]] = {
     "jsonl": JsonLines,
 }
 
-_Element = TypeVar("_Element", Node, Edge)
+_Element = TypeVar("_Element", ExportNode, ExportEdge)
 _Kind = TypeVar("_Kind")
 
 # What is not a Char of XML 1.0 (section 2.2). Line ends are written as references, or a reader would change them.

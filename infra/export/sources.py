@@ -23,7 +23,7 @@ PORTION_ROWS = 1_000
 COMMUNITIES = "communities"
 
 
-class Source(Protocol):
+class ExportSource(Protocol):
     """One graph, open for reading. Blocking."""
 
     version: int
@@ -77,7 +77,7 @@ class SqliteSource:
                     tree = sqlite_rows.hierarchy(self._connection, self._number)
                     yield GraphDelta(self._graph, self.version, communities=tree)
                 else:
-                    yield from portions(self._graph, kind, sqlite_rows.READERS[kind](self._connection, self._number))
+                    yield from batched(self._graph, kind, sqlite_rows.READERS[kind](self._connection, self._number))
         except sqlite3.Error as error:
             raise failure(error) from error
 
@@ -88,7 +88,7 @@ class SqliteSource:
         self._connection.close()
 
 
-def portions(graph: str, kind: str, rows: Iterator[Any]) -> Iterator[GraphDelta]:
+def batched(graph: str, kind: str, rows: Iterator[Any]) -> Iterator[GraphDelta]:
     """The rows of one kind, PORTION_ROWS at a time."""
     while portion := tuple(islice(rows, PORTION_ROWS)):
         yield GraphDelta(graph, 0, **{kind: portion})  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ FORCED = 5
 
 
 def extraction_app(address: KafkaAddress, group: str, session_timeout_s: float, folder: Path = SCRATCH) -> faust.App:
-    """An application of the consumer group, to be given an agent by `hand_over_to`. Nothing is connected yet.
+    """An application of the consumer group, to be given an agent by `register_agent`. Nothing is connected yet.
 
     Faust makes its own data folder, `folder`, when it starts, although it keeps nothing there; not the ones above it.
     """
@@ -84,7 +84,7 @@ def extraction_app(address: KafkaAddress, group: str, session_timeout_s: float, 
     )
 
 
-def hand_over_to(app: faust.App, topic: str, hand_over: HandOver) -> None:
+def register_agent(app: faust.App, topic: str, hand_over: HandOver) -> None:
     """Declare the agent: each event of the topic is handed over, in order; while that waits, nothing more is taken."""
     declared = app.topic(topic, key_serializer="raw", value_serializer="raw", acks=False)
 

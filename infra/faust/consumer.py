@@ -18,10 +18,10 @@ from typing import Any
 import faust
 from faust.types import TP, EventT
 
-from graphtide.infra.faust.app import hand_over_to, start, stop
+from graphtide.infra.faust.app import register_agent, start, stop
 from graphtide.infra.kafka.errors import DRIVER_ERRORS, failure
 from graphtide.streams.errors import Broken, Retryable
-from graphtide.streams.ports import Delivered, Position, Record
+from graphtide.streams.ports import ConsumedRecord, Position, Record
 
 INBOX = 16
 LOOK_S = 0.5
@@ -44,7 +44,7 @@ class FaustConsumer:
         self._is_open = False
         self._next: dict[int, int] = {}
         self._to_commit: dict[int, int] = {}
-        hand_over_to(app, topic, self._hand_over)
+        register_agent(app, topic, self._hand_over)
         signals: Any = app  # their types do not fit what they are called with
         signals.on_partitions_revoked.connect(self._on_revoked, weak=False)
         signals.on_partitions_assigned.connect(self._on_assigned, weak=False)
@@ -61,7 +61,9 @@ class FaustConsumer:
         """See Consumer.assigned."""
         return self._shown
 
-    async def poll(self, limit: int, timeout_s: float, among: Collection[int] | None = None) -> Sequence[Delivered]:
+    async def poll(
+        self, limit: int, timeout_s: float, among: Collection[int] | None = None
+    ) -> Sequence[ConsumedRecord]:
         """See Consumer.poll. Raises Retryable when Faust has given up: everything must be made anew then.
 
         There is one stream: to read `among` some partitions only is Broken.
@@ -138,8 +140,8 @@ class FaustConsumer:
         self._inbox.append(event)
         self._arrived.set()
 
-    def _take(self, limit: int) -> list[Delivered]:
-        taken: list[Delivered] = []
+    def _take(self, limit: int) -> list[ConsumedRecord]:
+        taken: list[ConsumedRecord] = []
         while self._inbox and len(taken) < limit:
             message = self._inbox.popleft().message
             number, offset = message.partition, message.offset
@@ -175,9 +177,9 @@ class FaustConsumer:
         self._arrived.set()
 
 
-def _delivered(message: Any) -> Delivered:
+def _delivered(message: Any) -> ConsumedRecord:
     key = (message.key or b"").decode(errors="backslashreplace")
     headers = message.headers.items() if isinstance(message.headers, dict) else message.headers or ()
     said = tuple((name, value) for name, value in headers)
     timestamp_ms = round(message.timestamp * 1000)
-    return Delivered(Position(message.partition, message.offset), timestamp_ms, Record(key, message.value, said))
+    return ConsumedRecord(Position(message.partition, message.offset), timestamp_ms, Record(key, message.value, said))

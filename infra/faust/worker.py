@@ -55,4 +55,4 @@ async def run_extraction(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await consumer.close()  # the stage may not have come to it
-        await stage.hand_back()
+        await stage.release_attempts()

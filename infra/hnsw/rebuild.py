@@ -16,7 +16,7 @@ import numpy as np
 from graphtide.graph.vector_index import Ids, Vectors
 
 
-class Held(Protocol):
+class ReadableGeneration(Protocol):
     """The part of a generation that a rebuild reads."""
 
     def __contains__(self, id_: object) -> bool: ...
@@ -39,14 +39,14 @@ class Rebuild:
         """Number of ids it was ordered over."""
         return len(self._ids)
 
-    def note(self, held: Held, keys: list[int], rows: Vectors | None) -> None:
+    def note(self, held: ReadableGeneration, keys: list[int], rows: Vectors | None) -> None:
         """Called before a change is made to `held`: an upsert of `rows`, or a removal (None)."""
         for key in keys:
             if key in held and key not in self._kept and self._is_unread(key):
                 self._kept[key] = held.vectors(np.array([key], dtype=np.int64))[0]
         self._changes.append((keys, rows))
 
-    def read(self, held: Held, count: int) -> tuple[list[int], Vectors]:
+    def read(self, held: ReadableGeneration, count: int) -> tuple[list[int], Vectors]:
         """The next `count` ids with their vectors at the moment of ordering; none when all are read."""
         block = self._ids[self._read : self._read + count].tolist()
         self._read += len(block)

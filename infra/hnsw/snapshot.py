@@ -53,7 +53,7 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenIndex:
     """Data files under temporary names, not yet proven."""
 
     kind: str
@@ -74,7 +74,7 @@ class Snapshot:
         self._dimensions = dimensions
         self._parameters = parameters
 
-    def write(self, generation: ExactIndex | HnswGeneration) -> Written:
+    def write(self, generation: ExactIndex | HnswGeneration) -> WrittenIndex:
         """Write the data files under temporary names; called while the generation cannot change.
 
         Raises IndexNotSaved.
@@ -94,9 +94,9 @@ class Snapshot:
             make_private_file(ids)
             live = owner[owner != PADDING]
             probes = live[:: max(1, len(live) // PROBES)]
-            return Written(kind, vectors, size_bytes, ids, owner, probes, generation.vectors(probes))
+            return WrittenIndex(kind, vectors, size_bytes, ids, owner, probes, generation.vectors(probes))
 
-    def publish(self, written: Written, version: int) -> None:
+    def publish(self, written: WrittenIndex, version: int) -> None:
         """Prove the data files, then name them in the manifest; the files of earlier snapshots go.
 
         Order: 1 sizes, 2 data to disk, 3 reload and probe, 4 final names, 5 folder to disk, 6 manifest by rename.
@@ -166,7 +166,7 @@ class Snapshot:
         except RuntimeError as error:
             raise IndexDamaged(f"hnswlib refused {vectors}: {error}") from error
 
-    def _manifest(self, written: Written, version: int) -> Manifest:
+    def _manifest(self, written: WrittenIndex, version: int) -> Manifest:
         vectors_sha256, ids_sha256 = _sha256(written.vectors), _sha256(written.ids)
         return Manifest(
             dim=self._dimensions,
@@ -182,7 +182,7 @@ class Snapshot:
             ids_sha256=ids_sha256,
         )
 
-    def _prove(self, written: Written, manifest: Manifest) -> None:
+    def _prove(self, written: WrittenIndex, manifest: Manifest) -> None:
         try:
             restored = self._restore(manifest, written.vectors, written.owner)
         except IndexDamaged as error:

@@ -30,7 +30,7 @@ from aiokafka.structs import ConsumerRecord
 from graphtide.infra.kafka.address import METADATA_AGE_S
 from graphtide.infra.kafka.errors import DRIVER_ERRORS, failure
 from graphtide.streams.errors import GraphtideError
-from graphtide.streams.ports import Delivered, Position, Record
+from graphtide.streams.ports import ConsumedRecord, Position, Record
 from graphtide.streams.retry import outcome_of
 
 log = logging.getLogger("graphtide.kafka")
@@ -93,7 +93,9 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         """See Consumer.assigned."""
         return self._shown
 
-    async def poll(self, limit: int, timeout_s: float, among: Collection[int] | None = None) -> Sequence[Delivered]:
+    async def poll(
+        self, limit: int, timeout_s: float, among: Collection[int] | None = None
+    ) -> Sequence[ConsumedRecord]:
         """See Consumer.poll. While the broker is away, nothing comes; when it is back, it goes on."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
@@ -160,7 +162,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self._shown = self._held
         return True
 
-    def _deliver(self, limit: int, among: Collection[int] | None) -> list[Delivered]:
+    def _deliver(self, limit: int, among: Collection[int] | None) -> list[ConsumedRecord]:
         wanted = [one for one in self._taken if among is None or one.partition in among][:limit]
         if wanted:
             gone = {(one.partition, one.offset) for one in wanted}
@@ -291,7 +293,9 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
                 del self._to_commit[number]
 
 
-def _delivered(one: ConsumerRecord) -> Delivered:
+def _delivered(one: ConsumerRecord) -> ConsumedRecord:
     """A key that is no UTF-8 keeps its bytes visible as escapes; the stages reject it by that name."""
     key = (one.key or b"").decode(errors="backslashreplace")
-    return Delivered(Position(one.partition, one.offset), one.timestamp, Record(key, one.value, tuple(one.headers)))
+    return ConsumedRecord(
+        Position(one.partition, one.offset), one.timestamp, Record(key, one.value, tuple(one.headers))
+    )

@@ -37,7 +37,7 @@ class TopicState:
 
 
 @asynccontextmanager
-async def opened(address: KafkaAddress) -> AsyncIterator[AIOKafkaAdminClient]:
+async def admin_client(address: KafkaAddress) -> AsyncIterator[AIOKafkaAdminClient]:
     """An administrator's connection. Errors of the driver inside the block leave it as errors of Graphtide."""
     admin = AIOKafkaAdminClient(**address.client_options())
     try:
@@ -54,24 +54,24 @@ async def opened(address: KafkaAddress) -> AsyncIterator[AIOKafkaAdminClient]:
 
 async def compare(address: KafkaAddress, partitions: int | None = None) -> Sequence[TopicState]:
     """How each topic of the table stands, and what `apply` would do. `partitions` overrides those of the table."""
-    async with opened(address) as admin:
+    async with admin_client(address) as admin:
         return [(await _compared(admin, address, topic, partitions))[0] for topic in TOPICS]
 
 
 async def apply(address: KafkaAddress, partitions: int | None = None) -> Sequence[TopicState]:
     """Make the topics what the table says, and say what was done. Applied again, it changes nothing."""
-    async with opened(address) as admin:
+    async with admin_client(address) as admin:
         states = []
         for topic in TOPICS:
             state, wanted = await _compared(admin, address, topic, partitions)
             if state.changes:
                 await _change(admin, address, topic, state, wanted)
-                await until_it_has(admin, address.topic(topic.name), max(wanted, state.partitions))
+                await wait_for_partitions(admin, address.topic(topic.name), max(wanted, state.partitions))
             states.append(state)
         return states
 
 
-async def until_it_has(admin: AIOKafkaAdminClient, name: str, partitions: int) -> None:
+async def wait_for_partitions(admin: AIOKafkaAdminClient, name: str, partitions: int) -> None:
     """Return once the cluster shows the topic with so many partitions: it says yes before every broker knows."""
     async with asyncio.timeout(SETTLE_S):
         while True:

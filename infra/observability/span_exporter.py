@@ -35,7 +35,7 @@ class Fates:
         self.overflowed = count.labels("overflowed")
 
 
-class Outlet(SpanProcessor):
+class BoundedSpanExporter(SpanProcessor):
     """Takes spans as they end, and hands them on in batches to the exporter.
 
     The library's own queue drops without a word that can be counted, so it is never let run over.

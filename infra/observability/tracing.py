@@ -26,8 +26,8 @@ from opentelemetry.trace import Span as OtelSpan
 from opentelemetry.trace.propagation import get_current_span, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from graphtide.infra.observability.span_exporter import Fates, Outlet
-from graphtide.streams.tracing import TRACE_HEADERS, Headers, Kind, Said, Span
+from graphtide.infra.observability.span_exporter import BoundedSpanExporter, Fates
+from graphtide.streams.tracing import TRACE_HEADERS, Attributes, Headers, Span, SpanRole
 
 PATH = "/v1/traces"
 PATIENCE_S = 5.0
@@ -37,11 +37,11 @@ MOST_HEADER_BYTES = 512
 """What W3C Trace Context asks to be passed on at least; more would be kept with every record."""
 
 _KINDS = {
-    Kind.INTERNAL: SpanKind.INTERNAL,
-    Kind.SERVER: SpanKind.SERVER,
-    Kind.CLIENT: SpanKind.CLIENT,
-    Kind.PRODUCER: SpanKind.PRODUCER,
-    Kind.CONSUMER: SpanKind.CONSUMER,
+    SpanRole.INTERNAL: SpanKind.INTERNAL,
+    SpanRole.SERVER: SpanKind.SERVER,
+    SpanRole.CLIENT: SpanKind.CLIENT,
+    SpanRole.PRODUCER: SpanKind.PRODUCER,
+    SpanRole.CONSUMER: SpanKind.CONSUMER,
 }
 # OpenTelemetry's own variable is not used: its tokens complain when a generator is closed in another task's context.
 _current: ContextVar[OtelSpan | None] = ContextVar("graphtide-span", default=None)
@@ -55,7 +55,7 @@ class OtlpTracer:
     """
 
     def __init__(self, endpoint: str, sampled_share: float, process: str, fates: Fates) -> None:
-        # What the library has to say of a collector, `Outlet` says once.
+        # What the library has to say of a collector, `BoundedSpanExporter` says once.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         self._provider = TracerProvider(
             sampler=ParentBased(TraceIdRatioBased(sampled_share)),
@@ -63,11 +63,16 @@ class OtlpTracer:
             shutdown_on_exit=False,
         )
         exporter = OTLPSpanExporter(endpoint=endpoint.rstrip("/") + PATH, timeout=PATIENCE_S)
-        self._provider.add_span_processor(Outlet(exporter, fates))
+        self._provider.add_span_processor(BoundedSpanExporter(exporter, fates))
         self._tracer = self._provider.get_tracer("graphtide")
 
     def begin(
-        self, name: str, kind: Kind, behind: Sequence[Headers] | None, said: Mapping[str, Said], since_ns: int | None
+        self,
+        name: str,
+        kind: SpanRole,
+        behind: Sequence[Headers] | None,
+        said: Mapping[str, Attributes],
+        since_ns: int | None,
     ) -> Span:
         """See Tracer.begin."""
         parent: OtelSpan | None = _current.get()
@@ -112,7 +117,7 @@ class _OtlpSpan:
         self._span = span
         self._token: Token[OtelSpan | None] | None = None
 
-    def note(self, **said: Said) -> None:
+    def note(self, **said: Attributes) -> None:
         """See Span.note."""
         self._span.set_attributes(said)
 

@@ -6,7 +6,7 @@ from graphtide.infra.sqlite.ledger import SqliteLedger
 from graphtide.infra.sqlite.log import SqliteLog
 from graphtide.infra.sqlite.memo import SqliteVectorStore
 from graphtide.infra.sqlite.store import SqliteGraphStore
-from graphtide.infra.sqlite.usage import SqliteSpending
+from graphtide.infra.sqlite.usage import SqliteUsageLedger
 
 __all__ = [
     "Database",
@@ -14,6 +14,6 @@ __all__ = [
     "SqliteGraphStore",
     "SqliteLedger",
     "SqliteLog",
-    "SqliteSpending",
+    "SqliteUsageLedger",
     "SqliteVectorStore",
 ]

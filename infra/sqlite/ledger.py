@@ -16,7 +16,7 @@ from graphtide.infra.sqlite.log import PARTITION, SqliteLog, check_partition
 from graphtide.streams.errors import Broken
 from graphtide.streams.memory.ledger import check_ends
 from graphtide.streams.messages import DOCUMENTS, split_document_key
-from graphtide.streams.ports import Delivered, LedgerEntry, Outcome, Position, Record, State
+from graphtide.streams.ports import ConsumedRecord, LedgerEntry, Position, Record, RevisionOutcome, RevisionState
 
 _ENTRY = (
     "name, doc_id, revision, state, reason, attempts, accepted_ms, ended_ms FROM revisions JOIN graphs USING (graph)"
@@ -44,7 +44,7 @@ class SqliteLedger:
         offsets = await self._database.write(work, lambda offsets: self._log.grown(DOCUMENTS, offsets))
         return [Position(PARTITION, offset) for offset in offsets]
 
-    async def enter(self, delivered: Sequence[Delivered]) -> Sequence[int]:
+    async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
         """See Ledger.enter: offsets. Raises Rejected when a key is not of the form graph|doc_id."""
         for one in delivered:
             check_partition(DOCUMENTS, one.position)
@@ -71,7 +71,7 @@ class SqliteLedger:
 
         return await self._database.write(work)
 
-    async def spare(self, graph: str, doc_id: str, revision: int) -> None:
+    async def uncount_attempt(self, graph: str, doc_id: str, revision: int) -> None:
         """See Ledger.spare."""
         await self._database.write(
             lambda connection: (
@@ -83,7 +83,7 @@ class SqliteLedger:
             )
         )
 
-    async def conclude(self, outcomes: Sequence[Outcome]) -> None:
+    async def finish(self, outcomes: Sequence[RevisionOutcome]) -> None:
         """See Ledger.conclude. An outcome of a revision that was never entered changes nothing."""
         check_ends(outcomes)
         if outcomes:
@@ -115,7 +115,7 @@ class SqliteLedger:
         clause = "WHERE state = 'accepted' AND accepted_ms < ? ORDER BY accepted_ms, revision LIMIT ?"
         return await self._database.read(lambda connection: _entries(connection, clause, (accepted_before_ms, limit)))
 
-    async def counts(self, graph: str) -> Mapping[State, int]:
+    async def counts(self, graph: str) -> Mapping[RevisionState, int]:
         """See Ledger.counts. Every state is there, with 0 for none. Cost: five rows."""
         rows = await self._database.read(
             lambda connection: connection.execute(
@@ -124,9 +124,9 @@ class SqliteLedger:
             ).fetchall()
         )
         counted = dict(rows)
-        return {state: counted.get(state.value, 0) for state in State}
+        return {state: counted.get(state.value, 0) for state in RevisionState}
 
-    def record(self, connection: sqlite3.Connection, outcomes: Sequence[Outcome]) -> None:
+    def record(self, connection: sqlite3.Connection, outcomes: Sequence[RevisionOutcome]) -> None:
         """Set ends within the caller's transaction. Checked ends cannot fail."""
         at = self._clock_ms()
         connection.executemany(
@@ -157,7 +157,15 @@ def _any_unknown(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, 
 def _entries(connection: sqlite3.Connection, clause: str, values: tuple[object, ...]) -> list[LedgerEntry]:
     return [
         LedgerEntry(
-            name, doc_id, Position(PARTITION, revision), State(state), reason, attempts, accepted_ms, ended_ms, revision
+            name,
+            doc_id,
+            Position(PARTITION, revision),
+            RevisionState(state),
+            reason,
+            attempts,
+            accepted_ms,
+            ended_ms,
+            revision,
         )
         for name, doc_id, revision, state, reason, attempts, accepted_ms, ended_ms in connection.execute(
             f"SELECT {_ENTRY} {clause}",

@@ -18,7 +18,7 @@ from graphtide.infra.sqlite.bulk import insert
 from graphtide.infra.sqlite.database import Database
 from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.memory.arrivals import Arrivals
-from graphtide.streams.ports import Delivered, Position, Record
+from graphtide.streams.ports import ConsumedRecord, Position, Record
 
 PARTITION = 0
 TOPIC_SHIFT = 48
@@ -119,7 +119,9 @@ class SqliteConsumer:
         """See Consumer.assigned."""
         return frozenset((PARTITION,))
 
-    async def poll(self, limit: int, timeout_s: float, among: Collection[int] | None = None) -> Sequence[Delivered]:
+    async def poll(
+        self, limit: int, timeout_s: float, among: Collection[int] | None = None
+    ) -> Sequence[ConsumedRecord]:
         """See Consumer.poll."""
         if among is not None and PARTITION not in among:
             await asyncio.sleep(timeout_s)
@@ -157,7 +159,7 @@ class SqliteConsumer:
             self._closed = True
             self._log.left(self._topic, self._group or "")
 
-    async def _take(self, start: int, limit: int) -> list[Delivered]:
+    async def _take(self, start: int, limit: int) -> list[ConsumedRecord]:
         end = self._log.next_offset(self._topic)
         if end <= start:
             return []
@@ -203,7 +205,7 @@ def _reserve(connection: sqlite3.Connection, topic: str, count: int) -> tuple[in
     return rows[0][0], rows[0][1]
 
 
-def _read(connection: sqlite3.Connection, topic: str, start: int, limit: int) -> list[Delivered]:
+def _read(connection: sqlite3.Connection, topic: str, start: int, limit: int) -> list[ConsumedRecord]:
     rows = connection.execute(
         "SELECT position, appended_ms, record_key, value, headers FROM topics JOIN records"
         " ON records.key >= (topics.topic << 48 | ?) AND records.key < (topics.topic + 1 << 48)"
@@ -211,7 +213,7 @@ def _read(connection: sqlite3.Connection, topic: str, start: int, limit: int) ->
         (start, topic, limit),
     ).fetchall()
     return [
-        Delivered(Position(PARTITION, offset), at, Record(key, value, _headers_in(headers) if headers else ()))
+        ConsumedRecord(Position(PARTITION, offset), at, Record(key, value, _headers_in(headers) if headers else ()))
         for offset, at, key, value, headers in rows
     ]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from graphtide.graph.communities import CommunityChange, Hierarchy
-from graphtide.graph.records import DocumentRow, EvidenceRow, Gone, GraphDelta, MentionRow, StatementRow
+from graphtide.graph.records import DocumentRow, EvidenceRow, GraphDelta, MentionRow, Removals, TripleRow
 from graphtide.infra.sqlite.bulk import delete, insert
 from graphtide.infra.sqlite.graphs import KEY_SHIFT
 
@@ -47,7 +47,7 @@ def write(connection: sqlite3.Connection, graph: int, delta: GraphDelta) -> None
         _write_change(connection, graph, delta.communities)
 
 
-def _remove(connection: sqlite3.Connection, graph: int, gone: Gone) -> None:
+def _remove(connection: sqlite3.Connection, graph: int, gone: Removals) -> None:
     base = graph << KEY_SHIFT
     delete(connection, "documents", ("graph", "doc_id"), [(graph, doc_id) for doc_id in gone.documents])
     for table, ids in (
@@ -159,7 +159,7 @@ def _document(graph: int, row: DocumentRow) -> tuple[Any, ...]:
     return graph, row.doc_id, row.revision, info.title, info.source, info.occurred_at, metadata, _ints(row.chunks)
 
 
-def _statement(base: int, version: int, row: StatementRow) -> tuple[Any, ...]:
+def _statement(base: int, version: int, row: TripleRow) -> tuple[Any, ...]:
     vector: bytes | None = row.vector.tobytes()
     if row.vector_sum[SUM_HEADER_BYTES:] == vector:
         vector = None

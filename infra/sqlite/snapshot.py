@@ -29,7 +29,7 @@ from graphtide.graph.records import (
     LabelRow,
     MentionRow,
     SameAsRow,
-    StatementRow,
+    TripleRow,
     Vector,
 )
 from graphtide.infra.sqlite import graphs
@@ -162,10 +162,10 @@ def _document(
     return DocumentRow(doc_id, revision, DocumentInfo(title, source, occurred_at, pairs), tuple(json.loads(chunks)))
 
 
-def _statement(row: list[Any]) -> StatementRow:
+def _statement(row: list[Any]) -> TripleRow:
     statement, subject, predicate, object_, count, weight_milli, version, vector_sum, vector = row
     held = _vector(vector_sum[SUM_HEADER_BYTES:] if vector is None else vector)
-    return StatementRow(statement, subject, predicate, object_, count, weight_milli, vector_sum, held, version)
+    return TripleRow(statement, subject, predicate, object_, count, weight_milli, vector_sum, held, version)
 
 
 def _vector(data: bytes) -> Vector:

@@ -19,7 +19,7 @@ from graphtide.infra.sqlite.log import PARTITION, SqliteLog
 from graphtide.streams.memory.ledger import check_ends
 from graphtide.streams.memory.store import check_next, check_replacement, check_watermark
 from graphtide.streams.messages import DELTAS
-from graphtide.streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, Standing, Watermark
+from graphtide.streams.ports import Commit, GraphCommit, ReportFinding, ReportRow, StoredDocument, Watermark
 
 NOBODY = Watermark(0, 0)
 PAGE_ROWS = 64
@@ -75,7 +75,7 @@ class SqliteGraphStore:
         query = "SELECT name, version FROM graphs WHERE version IS NOT NULL ORDER BY name"
         return dict(await self._database.read(lambda connection: connection.execute(query).fetchall()))
 
-    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, Standing]:
+    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
         """See GraphStore.standings."""
         return await self._database.read(lambda connection: _standings(connection, graph, doc_ids))
 
@@ -168,11 +168,11 @@ def _verdicts(connection: sqlite3.Connection, graph: str) -> dict[PairKey, bool]
     return {((a_name, a_type), (b_name, b_type)): bool(same) for a_name, a_type, b_name, b_type, same in found}
 
 
-def _standings(connection: sqlite3.Connection, graph: str, doc_ids: Sequence[str]) -> dict[str, Standing]:
-    held: dict[str, Standing] = {}
+def _standings(connection: sqlite3.Connection, graph: str, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:
+    held: dict[str, StoredDocument] = {}
     for portion in portions(doc_ids):
         found = connection.execute(_lookup(len(portion)), (graph, *portion)).fetchall()
-        held.update((doc_id, Standing(revision, extraction)) for doc_id, revision, extraction in found)
+        held.update((doc_id, StoredDocument(revision, extraction)) for doc_id, revision, extraction in found)
     return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}
 
 

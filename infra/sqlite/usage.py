@@ -14,8 +14,8 @@ from contextlib import closing
 from pathlib import Path
 
 from graphtide.infra.sqlite.database import Database
-from graphtide.streams.errors import Exhausted
-from graphtide.streams.usage import Budget, Charge, Spent, Stage, check_budget, for_document
+from graphtide.streams.errors import BudgetExceeded
+from graphtide.streams.usage import Budget, Charge, ModelUsage, Stage, check_budget, for_document
 
 _AMOUNTS = ("calls", "prompt_tokens", "completion_tokens", "cost_nano")
 _COLUMNS = ", ".join(_AMOUNTS)
@@ -30,30 +30,30 @@ _TABLES = (
 )
 
 
-class SqliteSpending:
+class SqliteUsageLedger:
     """See `graphtide.streams.usage.Spending`. Made by `open`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     @classmethod
-    async def open(cls, database: Database) -> SqliteSpending:
+    async def open(cls, database: Database) -> SqliteUsageLedger:
         """Make the tables where they are missing, and settle what a process that died had open."""
         await database.write(_prepare)
         return cls(database)
 
-    async def reserve(self, charge: Charge, expected: Spent, budget: Budget) -> int:
+    async def reserve(self, charge: Charge, expected: ModelUsage, budget: Budget) -> int:
         """See Spending.reserve. One durable write."""
         number = await self._database.write(lambda connection: _reserve(connection, charge, expected, budget))
-        if isinstance(number, Exhausted):  # not raised in there: that would undo the writes beside it
+        if isinstance(number, BudgetExceeded):  # not raised in there: that would undo the writes beside it
             raise number
         return number
 
-    async def settle(self, number: int, spent: Spent) -> None:
+    async def settle(self, number: int, spent: ModelUsage) -> None:
         """See Spending.settle. Done even if the caller is cancelled meanwhile."""
         await self._database.write(lambda connection: _settle(connection, number, spent))
 
-    async def day(self, graph: str, day: str) -> Mapping[Stage, Spent]:
+    async def day(self, graph: str, day: str) -> Mapping[Stage, ModelUsage]:
         """See Spending.day."""
         both = (
             f"SELECT stage, {_COLUMNS} FROM spending WHERE graph = ?1 AND day = ?2 UNION ALL SELECT stage, {_COLUMNS}"
@@ -61,12 +61,12 @@ class SqliteSpending:
         found = f"SELECT stage, {_SUMS} FROM ({both} FROM spending_open WHERE graph = ?1 AND day = ?2) GROUP BY stage"
         return await self._database.read(lambda connection: _by_stage(connection, found, (graph, day)))
 
-    async def stages(self, graph: str) -> Mapping[Stage, Spent]:
+    async def stages(self, graph: str) -> Mapping[Stage, ModelUsage]:
         """See Spending.stages. Cost: the days there were."""
         found = f"SELECT stage, {_SUMS} FROM spending WHERE graph = ? GROUP BY stage"
         return await self._database.read(lambda connection: _by_stage(connection, found, (graph,)))
 
-    async def document(self, graph: str, doc_id: str) -> Spent:
+    async def document(self, graph: str, doc_id: str) -> ModelUsage:
         """See Spending.document."""
         rows = await self._database.read(
             lambda connection: connection.execute(
@@ -74,35 +74,37 @@ class SqliteSpending:
                 (graph, doc_id),
             ).fetchall()
         )
-        return Spent(*rows[0]) if rows else Spent()
+        return ModelUsage(*rows[0]) if rows else ModelUsage()
 
 
-def extracted_so_far(path: Path) -> Spent:
+def extracted_so_far(path: Path) -> ModelUsage:
     """What extraction took in a data folder, over all graphs; nothing where there is none. Takes no lock."""
     if not path.exists():
-        return Spent()
+        return ModelUsage()
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
         try:
             rows = connection.execute(
                 f"SELECT {_SUMS} FROM spending WHERE stage = ?", (Stage.EXTRACT.value,)
             ).fetchall()
         except sqlite3.OperationalError:  # a folder of an earlier version has no books
-            return Spent()
-    return Spent(*(amount or 0 for amount in rows[0]))
+            return ModelUsage()
+    return ModelUsage(*(amount or 0 for amount in rows[0]))
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
     for table in _TABLES:
         connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
     for number, *amounts in connection.execute(f"SELECT number, {_COLUMNS} FROM spending_open").fetchall():
-        _settle(connection, number, Spent(*amounts))
+        _settle(connection, number, ModelUsage(*amounts))
 
 
-def _reserve(connection: sqlite3.Connection, charge: Charge, expected: Spent, budget: Budget) -> int | Exhausted:
+def _reserve(
+    connection: sqlite3.Connection, charge: Charge, expected: ModelUsage, budget: Budget
+) -> int | BudgetExceeded:
     if budget.tokens or budget.cost_nano:
         try:
             check_budget(charge, _figures(connection, charge), expected, budget)
-        except Exhausted as refusal:
+        except BudgetExceeded as refusal:
             return refusal
     row = (charge.graph, charge.day, charge.stage.value, charge.doc_id, *_amounts(expected))
     found = connection.execute(
@@ -112,7 +114,7 @@ def _reserve(connection: sqlite3.Connection, charge: Charge, expected: Spent, bu
     return int(found.lastrowid or 0)
 
 
-def _figures(connection: sqlite3.Connection, charge: Charge) -> dict[str, Mapping[Stage, Spent]]:
+def _figures(connection: sqlite3.Connection, charge: Charge) -> dict[str, Mapping[Stage, ModelUsage]]:
     tables = {"settled": "spending", "open": "spending_open"}
     where = "WHERE graph = ? AND day = ? GROUP BY stage"
     return {
@@ -121,7 +123,7 @@ def _figures(connection: sqlite3.Connection, charge: Charge) -> dict[str, Mappin
     }
 
 
-def _settle(connection: sqlite3.Connection, number: int, spent: Spent) -> None:
+def _settle(connection: sqlite3.Connection, number: int, spent: ModelUsage) -> None:
     gone = "DELETE FROM spending_open WHERE number = ? RETURNING graph, day, stage, doc_id"
     rows = connection.execute(gone, (number,)).fetchall()
     for graph, day, stage, doc_id in rows:
@@ -139,10 +141,10 @@ def _add(connection: sqlite3.Connection, table: str, row: tuple[object, ...]) ->
     connection.execute(f"INSERT INTO {table} {_COLUMNS}) VALUES ({places}) ON CONFLICT DO UPDATE SET {_ADDED}", row)
 
 
-def _amounts(spent: Spent) -> tuple[int, int, int, int]:
+def _amounts(spent: ModelUsage) -> tuple[int, int, int, int]:
     return spent.calls, spent.prompt_tokens, spent.completion_tokens, spent.cost_nano
 
 
-def _by_stage(connection: sqlite3.Connection, query: str, values: tuple[object, ...]) -> dict[Stage, Spent]:
-    found = {Stage(stage): Spent(*amounts) for stage, *amounts in connection.execute(query, values).fetchall()}
-    return {stage: spent for stage, spent in found.items() if spent != Spent()}
+def _by_stage(connection: sqlite3.Connection, query: str, values: tuple[object, ...]) -> dict[Stage, ModelUsage]:
+    found = {Stage(stage): ModelUsage(*amounts) for stage, *amounts in connection.execute(query, values).fetchall()}
+    return {stage: spent for stage, spent in found.items() if spent != ModelUsage()}

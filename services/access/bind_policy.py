@@ -9,14 +9,14 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from graphtide.infra.settings import Settings
-from graphtide.services.access.gate import Fairness, Gate
+from graphtide.services.access.gate import AccessGate, CallerRateLimits
 from graphtide.services.access.keys import KeyRing, read_keys
 from graphtide.services.access.reloading import WatchedFile
 from graphtide.services.access.tokens import TokenRules, TokenVerifier
 from graphtide.streams.errors import Broken
 
 
-def gate_of(settings: Settings) -> Gate:
+def gate_of(settings: Settings) -> AccessGate:
     """The gate that the settings ask for.
 
     Raises Broken when a file cannot be used, and when `host` is not this machine alone and nothing guards it.
@@ -28,8 +28,8 @@ def gate_of(settings: Settings) -> Gate:
         )
     keys = key_file(settings.api_keys_file) if settings.api_keys_file else None
     tokens = TokenVerifier(_rules(settings)) if settings.jwt_key_file else None
-    fairness = Fairness(settings.max_in_flight, settings.key_requests_per_second, settings.tries_per_minute)
-    gate = Gate(keys, tokens, fairness, metrics_open=settings.metrics_open)
+    fairness = CallerRateLimits(settings.max_in_flight, settings.key_requests_per_second, settings.tries_per_minute)
+    gate = AccessGate(keys, tokens, fairness, metrics_open=settings.metrics_open)
     guarded = not gate.is_open or bool(settings.tls_client_ca_file) or settings.insecure
     if not guarded and not is_loopback(settings.host):
         raise Broken(unguarded(settings.host))

@@ -32,7 +32,7 @@ _log = logging.getLogger("graphtide.access")
 
 
 @dataclass(frozen=True, slots=True)
-class Fairness:
+class CallerRateLimits:
     """Limits that hold for every caller that brings none of its own. 0 requests a second: no limit."""
 
     places: int = 256
@@ -49,20 +49,20 @@ class Troubled(Protocol):
         """Why the newest files are not in force, "" when they are."""
 
 
-class Gate:
+class AccessGate:
     """Open when there are neither keys nor a verifier: everybody is ANYONE then. Belongs to one event loop."""
 
     def __init__(
         self,
         keys: WatchedFile[KeyRing] | None = None,
         tokens: TokenVerifier | None = None,
-        fairness: Fairness | None = None,
+        fairness: CallerRateLimits | None = None,
         now: Callable[[], float] = time.monotonic,
         metrics_open: bool = False,
     ) -> None:
         self._keys = keys
         self._tokens = tokens
-        self._fairness = fairness or Fairness()
+        self._fairness = fairness or CallerRateLimits()
         self._now = now
         self._rates = Buckets()
         self._tries = Buckets()

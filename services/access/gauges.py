@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from graphtide.services.access.gate import Gate
+from graphtide.services.access.gate import AccessGate
 
 
 class GuardGauges(Collector):
     """Registered with a registry. Cost: a look at the times of a handful of files."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: AccessGate) -> None:
         self._gate = gate
 
     def describe(self) -> Iterable[GaugeMetricFamily]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from graphtide.services.cli.client import Client, Json, document_path
-from graphtide.services.cli.sources import Source, Unreadable
+from graphtide.services.cli.sources import DocumentSource, Unreadable
 
 BATCH_DOCUMENTS = 200
 BATCH_BYTES = 4 << 20
@@ -18,7 +18,7 @@ _POLL_S = (0.05, 2.0)
 
 
 @dataclass(slots=True)
-class Outcome:
+class PublishResult:
     """What became of a publish. Filled as it goes."""
 
     token: str = ""
@@ -34,10 +34,10 @@ class Outcome:
 
 
 def publish_all(
-    client: Client, graph: str, found: Iterable[Source | Unreadable], advance: Callable[[int], None]
-) -> Outcome:
+    client: Client, graph: str, found: Iterable[DocumentSource | Unreadable], advance: Callable[[int], None]
+) -> PublishResult:
     """Send all, a batch at a time; `advance` hears how many are done with. Raises CommandError."""
-    outcome = Outcome()
+    outcome = PublishResult()
     for batch in _batches(found, outcome.problems, advance):
         _send(client, graph, batch, outcome)
         advance(len(batch))
@@ -45,9 +45,9 @@ def publish_all(
 
 
 def _batches(
-    found: Iterable[Source | Unreadable], problems: list[Unreadable], advance: Callable[[int], None]
-) -> Iterator[list[Source]]:
-    batch: list[Source] = []
+    found: Iterable[DocumentSource | Unreadable], problems: list[Unreadable], advance: Callable[[int], None]
+) -> Iterator[list[DocumentSource]]:
+    batch: list[DocumentSource] = []
     size_bytes = 0
     for each in found:
         if isinstance(each, Unreadable):
@@ -63,7 +63,7 @@ def _batches(
         yield batch
 
 
-def _send(client: Client, graph: str, batch: list[Source], outcome: Outcome) -> None:
+def _send(client: Client, graph: str, batch: list[DocumentSource], outcome: PublishResult) -> None:
     receipt = client.publish(graph, b"".join(each.line for each in batch))
     outcome.token = receipt["token"] or outcome.token
     outcome.accepted += receipt["accepted"]
@@ -77,7 +77,7 @@ def _send(client: Client, graph: str, batch: list[Source], outcome: Outcome) -> 
         outcome.problems.append(Unreadable(each.name, reason))
 
 
-def wait_for_all(client: Client, graph: str, outcome: Outcome, advance: Callable[[int], None]) -> None:
+def wait_for_all(client: Client, graph: str, outcome: PublishResult, advance: Callable[[int], None]) -> None:
     """Ask after each document until none is accepted only; the failed ones become problems. Raises CommandError.
 
     What a document waits for is said once, so that nobody waits for an endpoint that is away without knowing it.

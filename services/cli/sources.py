@@ -21,7 +21,7 @@ _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]++(\S.*+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DocumentSource:
     """A document as one line of NDJSON; `name` is what to call it when something is wrong with it."""
 
     name: str
@@ -46,14 +46,14 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFiles:
     """What the arguments of `publish` mean."""
 
     files: tuple[File, ...]
     standard_input: bool
     doc_id: str
 
-    def read(self) -> Iterator[Source | Unreadable]:
+    def read(self) -> Iterator[DocumentSource | Unreadable]:
         """All documents, one file in memory at a time."""
         for file in self.files:
             yield from read_file(file)
@@ -61,12 +61,12 @@ class Found:
             yield from read_standard_input(self.doc_id)
 
 
-def find_documents(arguments: Sequence[str], doc_id: str) -> Found:
+def find_documents(arguments: Sequence[str], doc_id: str) -> FoundFiles:
     """What is to be published. Raises CommandError when something is not there, or there is nothing."""
     files = find_files([each for each in arguments if each != "-"])
     if not files and "-" not in arguments:
         raise CommandError(f"no {', '.join(SUFFIXES)} file is in what was named; name others", USAGE)
-    return Found(tuple(files), "-" in arguments, doc_id)
+    return FoundFiles(tuple(files), "-" in arguments, doc_id)
 
 
 def find_files(arguments: Sequence[str]) -> list[File]:
@@ -97,7 +97,7 @@ def count_documents(file: File) -> int:
         return 1
 
 
-def read_file(file: File) -> Iterator[Source | Unreadable]:
+def read_file(file: File) -> Iterator[DocumentSource | Unreadable]:
     """The documents in a file: one, or one a line in .jsonl."""
     try:
         text = file.path.read_bytes().decode("utf-8-sig")
@@ -113,7 +113,7 @@ def read_file(file: File) -> Iterator[Source | Unreadable]:
         yield _document(text, file.doc_id, markdown=file.path.suffix.lower() == ".md")
 
 
-def read_standard_input(doc_id: str) -> Iterator[Source | Unreadable]:
+def read_standard_input(doc_id: str) -> Iterator[DocumentSource | Unreadable]:
     """Documents from standard input: JSONL if every line is an object, else one text called `doc_id`."""
     try:
         text = sys.stdin.buffer.read().decode("utf-8-sig")
@@ -145,7 +145,7 @@ def id_of(path: Path) -> str:
     return (absolute.relative_to(here) if absolute.is_relative_to(here) else absolute).as_posix()
 
 
-def _document(text: str, doc_id: str, markdown: bool, source: str | None = None) -> Source:
+def _document(text: str, doc_id: str, markdown: bool, source: str | None = None) -> DocumentSource:
     body = {"id": doc_id, "text": text}
     if source is None:
         body["source"] = doc_id
@@ -153,10 +153,10 @@ def _document(text: str, doc_id: str, markdown: bool, source: str | None = None)
     if heading:
         title: str = heading[1]
         body["title"] = title.rstrip(" \t").rstrip("#").rstrip(" \t") or title
-    return Source(doc_id, doc_id, _line(body))
+    return DocumentSource(doc_id, doc_id, _line(body))
 
 
-def _read_lines(text: str, name: str) -> Iterator[Source | Unreadable]:
+def _read_lines(text: str, name: str) -> Iterator[DocumentSource | Unreadable]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -165,7 +165,7 @@ def _read_lines(text: str, name: str) -> Iterator[Source | Unreadable]:
             yield Unreadable(f"{name}:{number}", "is not a JSON object")
             continue
         doc_id = body.setdefault("id", f"{name}#{number}")
-        yield Source(f"{name}:{number}", str(doc_id), _line(body))
+        yield DocumentSource(f"{name}:{number}", str(doc_id), _line(body))
 
 
 def _object_in(line: str) -> object:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from graphtide.services.doctor.running import CURES, WELL_SAID
+from graphtide.services.doctor.running import REMEDIES, WELL_SAID
 from graphtide.services.health import WELL
 
 _DOES = {
@@ -41,7 +41,7 @@ _WAITS = "nothing: it goes on by itself; the process's log says more"
 def explained(parts: Mapping[str, str]) -> list[dict[str, str]]:
     """A row a part, those that are not well first: `part`, `does`, `says`, and `do`, empty where all is well."""
     rows = [
-        {"part": name, "does": _does(name), "says": said, "do": "" if said in WELL_SAID else CURES.get(name, _WAITS)}
+        {"part": name, "does": _does(name), "says": said, "do": "" if said in WELL_SAID else REMEDIES.get(name, _WAITS)}
         for name, said in parts.items()
     ]
     return sorted(rows, key=lambda row: not row["do"])

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from graphtide.infra.models.cache.embeddings import VectorStore
-from graphtide.infra.models.limits.shared_rate import Fellows
+from graphtide.infra.models.limits.shared_rate import RateLimitPeers
 from graphtide.streams.errors import Broken
 from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.ports import GraphStore, Ledger, Log, Outbox
-from graphtide.streams.usage import Spending
+from graphtide.streams.usage import UsageLedger
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Backing:
     outbox: Outbox
     memo: Callable[[str], VectorStore]
     extraction: Callable[[ExtractStage], Awaitable[None]]
-    spending: Spending
-    fellows: Fellows | None = None
+    spending: UsageLedger
+    fellows: RateLimitPeers | None = None
 
 
 MODEL = sha256(b"the embedding model of this cluster").digest()

@@ -52,8 +52,8 @@ _OPTIONS = (
 )
 
 
-class Way:
-    """Made by `way`; `channel` is the one to make the next call on."""
+class QueryChannel:
+    """Made by `query_channel`; `channel` is the one to make the next call on."""
 
     def __init__(self, settings: Settings) -> None:
         self._address = settings.query
@@ -88,11 +88,11 @@ class Way:
 
 
 @asynccontextmanager
-async def way(settings: Settings) -> AsyncIterator[Way]:
+async def query_channel(settings: Settings) -> AsyncIterator[QueryChannel]:
     """To the address in the settings, by TLS where they name the certificate that those of the replicas are signed by;
     this process shows its own, if it has one. Raises Broken for files that cannot be used.
     """
-    one = Way(settings)
+    one = QueryChannel(settings)
     try:
         yield one
     finally:

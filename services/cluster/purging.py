@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from graphtide.graph.vector_index import ExactIndex
-from graphtide.graph.view import Indexes, LiveView
+from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.bolt import BoltBackend
 from graphtide.infra.models.cache.keys import scope_of
 from graphtide.services.purge import purge_reports
@@ -30,7 +30,7 @@ from graphtide.streams.messages import (
     extraction_of,
     split_document_key,
 )
-from graphtide.streams.ports import Delivered, GraphStore, Log
+from graphtide.streams.ports import ConsumedRecord, GraphStore, Log
 from graphtide.streams.topics import BY_NAME, FOR_EVER
 
 MEMO_TABLES = ("embeddings", "extractions", "reports")
@@ -59,7 +59,7 @@ async def purge_graphs(backend: BoltBackend) -> dict[str, int]:
         await backend.store.forget_verdicts(graph, dead)
         removed["verdicts"] += len(dead)
         size = dimensions(rows)
-        view = LiveView(graph, Indexes(ExactIndex(size), ExactIndex(size), ExactIndex(size)))
+        view = LiveView(graph, VectorIndexes(ExactIndex(size), ExactIndex(size), ExactIndex(size)))
         view.apply(rows)
         removed["reports"] += await purge_reports(backend.store, view)
     return removed
@@ -116,7 +116,7 @@ def _traces(topic: str, records: list[tuple[int, int]]) -> TopicTraces:
     return TopicTraces(count, datetime.fromtimestamp(last_ms / 1000, UTC).isoformat(timespec="seconds"))
 
 
-def _document_of(topic: str, one: Delivered) -> tuple[str, str] | None:
+def _document_of(topic: str, one: ConsumedRecord) -> tuple[str, str] | None:
     """(graph, doc_id) that a record with content is about; None for a tombstone and for what names no document."""
     value = one.record.value
     if value is None:

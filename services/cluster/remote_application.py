@@ -27,7 +27,6 @@ from graphtide.services.api.schema import graphtide_pb2_grpc
 from graphtide.services.api.schema.errors import error_of
 from graphtide.services.application import (
     Answer,
-    Ask,
     CommunityReport,
     Digest,
     DocumentStatus,
@@ -39,16 +38,17 @@ from graphtide.services.application import (
     LetterStatus,
     Piece,
     Purged,
+    QueryRequest,
     Rebuilt,
     Receipt,
     RelatedDocuments,
     Verification,
 )
-from graphtide.services.cluster.channel import SERVICE, way
+from graphtide.services.cluster.channel import SERVICE, query_channel
 from graphtide.services.health import Dependency, with_dependencies
 from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Overloaded, Retryable
 from graphtide.streams.messages import DocumentMessage
-from graphtide.streams.tracing import carried
+from graphtide.streams.tracing import inject
 
 T = TypeVar("T")
 PATIENCE_S = 60.0
@@ -72,7 +72,7 @@ class RemoteApplication:
     @asynccontextmanager
     async def open(cls, settings: Settings) -> AsyncIterator[RemoteApplication]:
         """The application at the address in the settings, until the block ends. Nothing is asked yet."""
-        async with way(settings) as found:
+        async with query_channel(settings) as found:
             yield cls(found.channel)
 
     @property
@@ -106,11 +106,11 @@ class RemoteApplication:
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
-    async def query(self, graph: str, ask: Ask) -> Answer:
+    async def query(self, graph: str, ask: QueryRequest) -> Answer:
         answer = await _told(self._stub.Query, question_message(graph, ask), ask.timeout_s)
         return answer_of(answer, ask.explain)
 
-    async def stream(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
+    async def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
         call = self._stub.QueryStream(question_message(graph, ask), metadata=_metadata())
         try:
             while (event := await _within(call.read(), ask.timeout_s + MARGIN_S)) is not grpc.aio.EOF:
@@ -201,7 +201,7 @@ async def _within(waiting: Awaitable[T], timeout_s: float) -> T:
 
 def _metadata() -> tuple[tuple[str, str], ...]:
     """On whose behalf, and of which trace."""
-    return (*forwarded_metadata(), *((name, value.decode()) for name, value in carried()))
+    return (*forwarded_metadata(), *((name, value.decode()) for name, value in inject()))
 
 
 async def _told(call: Callable[..., Awaitable[T]], request: object, timeout_s: float = PATIENCE_S) -> T:

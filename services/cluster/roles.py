@@ -13,10 +13,10 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from graphtide.infra.functional_predicates import load_single_valued
+from graphtide.infra.functional_predicates import load_functional_predicates
 from graphtide.infra.index_folder import IndexFolder
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
-from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.observability.metrics.stages import Metrics
 from graphtide.infra.observability.metrics.views import ViewGauges
 from graphtide.infra.settings import Settings
@@ -25,7 +25,7 @@ from graphtide.services.cluster.backing import Backing
 from graphtide.services.cluster.gauges import FollowerGauges, PartitionGauges
 from graphtide.services.health import Dependency, Warming, answering, endpoints, silent, with_dependencies
 from graphtide.services.local_application import LocalApplication
-from graphtide.services.maintenance import ClusterUpkeep
+from graphtide.services.maintenance import ClusterMaintenance
 from graphtide.services.model_wiring import ModelSet
 from graphtide.services.process.background_tasks import (
     LOOK_EVERY_S,
@@ -41,14 +41,14 @@ from graphtide.services.runtime import Runtime
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
 from graphtide.streams.follow.delta_follower import DeltaFollower
-from graphtide.streams.follow.delta_records import wholly
+from graphtide.streams.follow.delta_records import full_records
 from graphtide.streams.follow.lag import look
-from graphtide.streams.follow.progress import Progress
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.progress import TokenWaiter
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS
-from graphtide.streams.summarize.report_requests import Wishes
-from graphtide.streams.summarize.report_writer import Due, ReportWriter, Shelves
-from graphtide.streams.summarize.stage import Pace, SummarizeStage
+from graphtide.streams.summarize.report_requests import ReportRequestPublisher
+from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
+from graphtide.streams.summarize.stage import DebounceSettings, SummarizeStage
 from graphtide.streams.summarize.summary_writer import SummaryWriter
 
 QUESTIONS_REMEMBERED = 2_000
@@ -64,13 +64,13 @@ STALE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class RoleDependencies:
     """What the roles are built from."""
 
     settings: Settings
     backing: Backing
     models: ModelSet
-    accounts: Accounts
+    accounts: UsageAccounting
     registry: CollectorRegistry
     warming: Warming = silent
     """Told what the process is doing until its role runs."""
@@ -85,7 +85,7 @@ class Worker:
 
 
 @asynccontextmanager
-async def extractor(tools: Tools) -> AsyncIterator[Worker]:
+async def extractor(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Reads `documents`, writes `extractions`."""
     backing = tools.backing
     metrics = Metrics(tools.registry, ("extract",))
@@ -98,10 +98,10 @@ async def extractor(tools: Tools) -> AsyncIterator[Worker]:
 
 
 @asynccontextmanager
-async def consolidator(tools: Tools) -> AsyncIterator[Worker]:
+async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Writes the graphs of the partitions it is assigned, and relays what it announces."""
     backing, settings = tools.backing, tools.settings
-    chosen = ConsolidateSettings(write_models=settings.write_models, announce=wholly, outbox=backing.outbox)
+    chosen = ConsolidateSettings(write_models=settings.write_models, announce=full_records, outbox=backing.outbox)
     metrics = Metrics(tools.registry, ("consolidate",))
     stage = ConsolidateStage(backing.log, backing.store, None, metrics, chosen)
     tools.registry.register(PartitionGauges(stage, lambda: metrics.seen))
@@ -129,17 +129,17 @@ async def consolidator(tools: Tools) -> AsyncIterator[Worker]:
 
 
 @asynccontextmanager
-async def summarizer(tools: Tools) -> AsyncIterator[Worker]:
+async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Follows the graphs, and keeps the reports of the communities of its partitions true."""
     settings, backing = tools.settings, tools.backing
     async with _followed(tools, settings.data / "summarize" / "indexes", lambda: None) as (views, follower):
-        due = Due(settings.reports_least_change, settings.reports_lazy)
+        due = ReportPolicy(settings.reports_least_change, settings.reports_lazy)
         writer = ReportWriter(backing.store, tools.models.reporter, due)
         metrics = Metrics(tools.registry, ("summarize",))
         tools.registry.register(ViewGauges(views.all, metrics.names))
         summarizer = tools.models.summarizer
         entities = SummaryWriter(backing.store, summarizer, due) if summarizer else None
-        stage = SummarizeStage(backing.log, views, writer, metrics, Pace(trims=False), entities)
+        stage = SummarizeStage(backing.log, views, writer, metrics, DebounceSettings(trims=False), entities)
         notes: dict[str, str] = {}
         lag = _looking(tools, metrics, [(DELTAS, "summarize")], notes)
         runs = {"follow": follower.run, "summarize": stage.run, "lag": lag}
@@ -150,13 +150,13 @@ async def summarizer(tools: Tools) -> AsyncIterator[Worker]:
 
 
 @asynccontextmanager
-async def replica(tools: Tools) -> AsyncIterator[Worker]:
+async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Follows the graphs, and answers from them."""
     settings, backing = tools.settings, tools.backing
-    views = Views(IndexFolder(settings.data / "indexes"), load_single_valued(settings.single_valued))
-    progress = Progress(backing.log, backing.ledger, backing.store, views, REVISIONS_LOOK_S)
+    views = ViewRegistry(IndexFolder(settings.data / "indexes"), load_functional_predicates(settings.single_valued))
+    progress = TokenWaiter(backing.log, backing.ledger, backing.store, views, REVISIONS_LOOK_S)
     notes: dict[str, str] = {}
-    upkeep = ClusterUpkeep(backing.log, views, notes)
+    upkeep = ClusterMaintenance(backing.log, views, notes)
     metrics = Metrics(tools.registry)
     follower = DeltaFollower(backing.log, backing.store, views, progress.moved, upkeep.replied, metrics.queryable)
     async with AsyncExitStack() as stack:
@@ -173,7 +173,7 @@ async def replica(tools: Tools) -> AsyncIterator[Worker]:
         if settings.purge_at:
             runs["purge"] = lambda: purge_nightly(views.purge, settings.purge_at)
         if settings.reports_lazy:
-            runs["wishes"] = Wishes(backing.log, views).run
+            runs["wishes"] = ReportRequestPublisher(backing.log, views).run
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in runs.items()])
         # It answers from what it has also while broker or database are away, so it needs neither to be ready.
         depends = (*_dependencies(tools, needed=False), _freshness(follower))
@@ -183,7 +183,9 @@ async def replica(tools: Tools) -> AsyncIterator[Worker]:
         yield Worker(application.health, application)
 
 
-def _runtime(tools: Tools, views: Views, progress: Progress, upkeep: ClusterUpkeep, metrics: Metrics) -> Runtime:
+def _runtime(
+    tools: RoleDependencies, views: ViewRegistry, progress: TokenWaiter, upkeep: ClusterMaintenance, metrics: Metrics
+) -> Runtime:
     backing, models = tools.backing, tools.models
     return Runtime(
         log=backing.log,
@@ -196,7 +198,7 @@ def _runtime(tools: Tools, views: Views, progress: Progress, upkeep: ClusterUpke
         generator=models.generator,
         rater=models.rater,
         metrics=metrics,
-        shelves=Shelves(backing.store, Due(tools.settings.reports_least_change), every_s=REPORTS_LOOK_S),
+        shelves=Shelves(backing.store, ReportPolicy(tools.settings.reports_least_change), every_s=REPORTS_LOOK_S),
         models=models.names,
         accounts=tools.accounts,
         pool=models.asking,
@@ -205,10 +207,10 @@ def _runtime(tools: Tools, views: Views, progress: Progress, upkeep: ClusterUpke
 
 @asynccontextmanager
 async def _followed(
-    tools: Tools, folder: Path, moved: Callable[[], None]
-) -> AsyncIterator[tuple[Views, DeltaFollower]]:
+    tools: RoleDependencies, folder: Path, moved: Callable[[], None]
+) -> AsyncIterator[tuple[ViewRegistry, DeltaFollower]]:
     """Views that hold every graph of the store, and the follower that is to be run to keep them so."""
-    views = Views(IndexFolder(folder), load_single_valued(tools.settings.single_valued))
+    views = ViewRegistry(IndexFolder(folder), load_functional_predicates(tools.settings.single_valued))
     follower = DeltaFollower(tools.backing.log, tools.backing.store, views, moved)
     try:
         tools.warming(views.opening)
@@ -220,7 +222,7 @@ async def _followed(
 
 
 def _looking(
-    tools: Tools,
+    tools: RoleDependencies,
     metrics: Metrics,
     reads: Sequence[tuple[str, str]],
     notes: Mapping[str, str],
@@ -247,7 +249,7 @@ async def _tasks(runs: Mapping[str, Callable[[], Awaitable[None]]], notes: dict[
         await stop(tasks)
 
 
-def _told(tools: Tools, notes: Mapping[str, str], *more: Dependency) -> Callable[[], Awaitable[Health]]:
+def _told(tools: RoleDependencies, notes: Mapping[str, str], *more: Dependency) -> Callable[[], Awaitable[Health]]:
     """How a role is whose tasks keep these notes."""
 
     async def health() -> Health:
@@ -257,7 +259,7 @@ def _told(tools: Tools, notes: Mapping[str, str], *more: Dependency) -> Callable
     return health
 
 
-def _dependencies(tools: Tools, needed: bool = True) -> tuple[Dependency, ...]:
+def _dependencies(tools: RoleDependencies, needed: bool = True) -> tuple[Dependency, ...]:
     """The broker, the graph database, and the models' endpoints."""
     backing = tools.backing
     return (

@@ -17,14 +17,14 @@ from prometheus_client import CollectorRegistry
 from graphtide.infra.bolt.address import BoltAddress
 from graphtide.infra.kafka.address import kafka_address
 from graphtide.infra.kernels import refuse_stale
-from graphtide.infra.models.limits.shared_rate import RateShare
-from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.limits.shared_rate import SharedRate
+from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.observability.metrics.endpoints import EndpointGauges
 from graphtide.infra.settings import Settings
 from graphtide.services.application import Application
 from graphtide.services.cluster.backing import Backing, check_model
-from graphtide.services.cluster.roles import ROLES, Tools, Worker, replica
+from graphtide.services.cluster.roles import ROLES, RoleDependencies, Worker, replica
 from graphtide.services.cluster.settings_check import check_cluster
 from graphtide.services.health import Warming, silent
 from graphtide.services.model_wiring import Memos, open_models, plan
@@ -86,7 +86,9 @@ async def open_worker(
 
 
 @asynccontextmanager
-async def _tools(settings: Settings, registry: CollectorRegistry, warming: Warming = silent) -> AsyncIterator[Tools]:
+async def _tools(
+    settings: Settings, registry: CollectorRegistry, warming: Warming = silent
+) -> AsyncIterator[RoleDependencies]:
     if not settings.kafka or not settings.bolt:
         raise Broken(
             "a cluster needs both GRAPHTIDE_KAFKA (bootstrap servers) and GRAPHTIDE_BOLT (the graph database): set the"
@@ -99,15 +101,15 @@ async def _tools(settings: Settings, registry: CollectorRegistry, warming: Warmi
         warming(lambda: "waiting for the graph database and Kafka")
         backing = await open_backing(settings, stack)
         tally = Tally(registry)
-        accounts = Accounts(backing.spending, chosen.rules, tally)
+        accounts = UsageAccounting(backing.spending, chosen.rules, tally)
         models = open_models(chosen, accounts, Memos(*(backing.memo(name) for name in MEMOS)), tally, stack)
         registry.register(EndpointGauges(models.gates()))
         if backing.fellows is not None and models.gates():
-            share = RateShare(models.gates(), backing.fellows)
+            share = SharedRate(models.gates(), backing.fellows)
             await _patiently(share.look)  # before the first call: what is left over is shared, too
             stack.push_async_callback(stop, [start("rate-share", share.run, {})])
         await check_model(backing, models.embedder.name)
-        yield Tools(settings, backing, models, accounts, registry, warming)
+        yield RoleDependencies(settings, backing, models, accounts, registry, warming)
 
 
 def bolt_address(settings: Settings) -> BoltAddress:
@@ -136,7 +138,7 @@ async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
 
     Processes of a cluster start in any order, their servers among them, so it waits a while.
     """
-    from graphtide.infra.bolt import BoltBackend, BoltSpending
+    from graphtide.infra.bolt import BoltBackend, BoltUsageLedger
     from graphtide.infra.faust.worker import WorkerSettings, run_extraction
     from graphtide.infra.kafka.log import KafkaLog, KafkaTuning
 
@@ -146,7 +148,7 @@ async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
     backend = await _patiently(lambda: BoltBackend.open(bolt_address(settings), broker))
     await _patiently(lambda: broker.end(DOCUMENTS))
     stack.push_async_callback(backend.close)
-    spending = await BoltSpending.open(backend.database)
+    spending = await BoltUsageLedger.open(backend.database)
     stack.push_async_callback(spending.close)
 
     async def extraction(stage: ExtractStage) -> None:

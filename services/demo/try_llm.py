@@ -21,17 +21,17 @@ from rich.text import Text
 
 from graphtide.graph.records import DocumentInfo, Extraction
 from graphtide.infra.models.cache.embeddings import MemoryVectorStore
-from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.settings import SettingsError, load_settings
 from graphtide.services.cli.terminal import console, tell
 from graphtide.services.demo.sample import first_editions, questions
 from graphtide.services.model_wiring import Memos, ModelSet, Plan, open_models, plan
 from graphtide.streams.errors import GraphtideError
-from graphtide.streams.extract.pipeline import Caps, extract
+from graphtide.streams.extract.pipeline import ExtractionLimits, extract
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.model_ports import ContextPassage
-from graphtide.streams.usage import Bill, Payer, Stage, paid_by
+from graphtide.streams.usage import Bill, BillingContext, Stage, paid_by
 
 GRAPH = "trial"
 DOCUMENTS = 5
@@ -40,7 +40,7 @@ SHOWN_PASSAGES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TrialStep:
     """One document read or question answered: what came of it, how long it took, what was paid."""
 
     about: str
@@ -64,14 +64,14 @@ def main() -> int:
 
 async def _run(chosen: Plan, out: Console) -> int:
     tally = Tally(registry := CollectorRegistry())
-    accounts = Accounts(rules=chosen.rules, tally=tally)
+    accounts = UsageAccounting(rules=chosen.rules, tally=tally)
     async with AsyncExitStack() as stack:
         memos = Memos(MemoryVectorStore(), MemoryVectorStore())
         models = open_models(chosen, accounts, memos, tally, stack)
         if models.chat is None:
             return 2
         out.print(Text(f"{models.chat.model} at {models.chat.where}", "bold"))
-        steps: list[Step] = []
+        steps: list[TrialStep] = []
         failed = await _take(models, steps, out)
         if steps:
             out.print(Text(f"\nschemas: {models.chat.schema_support}"))
@@ -79,7 +79,7 @@ async def _run(chosen: Plan, out: Console) -> int:
     return 1 if failed else 0
 
 
-async def _take(models: ModelSet, steps: list[Step], out: Console) -> bool:
+async def _take(models: ModelSet, steps: list[TrialStep], out: Console) -> bool:
     """Read the documents, then ask; True when something was not answered."""
     passages: list[ContextPassage] = []
     vectors: list[np.ndarray] = []
@@ -102,26 +102,26 @@ async def _take(models: ModelSet, steps: list[Step], out: Console) -> bool:
     return False
 
 
-async def _read(models: ModelSet, document: DocumentMessage, revision: int) -> tuple[Extraction, Step]:
+async def _read(models: ModelSet, document: DocumentMessage, revision: int) -> tuple[Extraction, TrialStep]:
     bill, started = Bill(), time.monotonic()
-    with paid_by(Payer(GRAPH, document.doc_id, bill=bill)):
-        extraction = await extract(document, revision, models.reading, Caps())
+    with paid_by(BillingContext(GRAPH, document.doc_id, bill=bill)):
+        extraction = await extract(document, revision, models.reading, ExtractionLimits())
     entities = sum(len(unit.mentions) for unit in extraction.units)
     relations = sum(len(unit.facts) for unit in extraction.units)
     said = f"{entities} entities, {relations} relations"
-    return extraction, Step(document.info.title or document.doc_id, said, time.monotonic() - started, bill)
+    return extraction, TrialStep(document.info.title or document.doc_id, said, time.monotonic() - started, bill)
 
 
-async def _ask(models: ModelSet, question: str, passages: list[ContextPassage], vectors: list[np.ndarray]) -> Step:
+async def _ask(models: ModelSet, question: str, passages: list[ContextPassage], vectors: list[np.ndarray]) -> TrialStep:
     bill, started = Bill(), time.monotonic()
-    with paid_by(Payer(GRAPH, question=True, bill=bill)):
+    with paid_by(BillingContext(GRAPH, question=True, bill=bill)):
         asked = (await models.embedder.embed([question]))[0]
         nearest = np.argsort(-np.stack(vectors) @ asked)[:SHOWN_PASSAGES]
         answer = await models.generator.answer(question, [passages[at] for at in nearest])
-    return Step(question, answer.text, time.monotonic() - started, bill)
+    return TrialStep(question, answer.text, time.monotonic() - started, bill)
 
 
-def _report(out: Console, steps: list[Step], priced: bool, registry: CollectorRegistry) -> None:
+def _report(out: Console, steps: list[TrialStep], priced: bool, registry: CollectorRegistry) -> None:
     """By stage, what was called and what it took."""
     columns = ["stage", "calls", "prompt tokens", "completion tokens", *(["cost"] if priced else [])]
     table = Table(*columns, box=None, pad_edge=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.infra.settings import Settings
 from graphtide.services.api.schema.envelope import NO_GRAPH
-from graphtide.services.doctor import Finding
+from graphtide.services.doctor import DoctorFinding
 from graphtide.streams.errors import Broken, GraphtideError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _STOPPED = "documents are neither accepted nor processed"
 _UNREAD = "no graph can be read or written"
 
 
-async def cluster_findings(settings: Settings) -> AsyncIterator[Finding]:
+async def cluster_findings(settings: Settings) -> AsyncIterator[DoctorFinding]:
     """Nothing where the settings name no cluster."""
     if settings.kafka:
         async for finding in _kafka(settings):
@@ -30,11 +30,11 @@ async def cluster_findings(settings: Settings) -> AsyncIterator[Finding]:
             yield finding
 
 
-async def _kafka(settings: Settings) -> AsyncIterator[Finding]:
+async def _kafka(settings: Settings) -> AsyncIterator[DoctorFinding]:
     try:
         states = await _topics(settings)
     except ImportError:
-        yield Finding("kafka", "the cluster's packages are not installed", _STOPPED, _INSTALL)
+        yield DoctorFinding("kafka", "the cluster's packages are not installed", _STOPPED, _INSTALL)
         return
     except (GraphtideError, TimeoutError) as error:
         said = str(error) or f"no answer within {PATIENCE_S:g} s"
@@ -42,14 +42,14 @@ async def _kafka(settings: Settings) -> AsyncIterator[Finding]:
             cure = "change the settings that it names (docs/settings.md), or the user's rights on the brokers"
         else:
             cure = "start the brokers, or check GRAPHTIDE_KAFKA and its security protocol"
-        yield Finding("kafka", f"{settings.kafka}: {said}", _STOPPED, cure)
+        yield DoctorFinding("kafka", f"{settings.kafka}: {said}", _STOPPED, cure)
         return
     for state in states:
         if not state.partitions:
-            yield Finding("kafka", f"the topic {state.name} is not there", _STOPPED, "graphtide topics apply")
+            yield DoctorFinding("kafka", f"the topic {state.name} is not there", _STOPPED, "graphtide topics apply")
         elif state.changes or state.by_hand:
             what = f"the topic {state.name} is not as it should be: {'; '.join((*state.changes, *state.by_hand))}"
-            yield Finding("kafka", what, "records may be lost or wait", "graphtide topics apply", serious=False)
+            yield DoctorFinding("kafka", what, "records may be lost or wait", "graphtide topics apply", serious=False)
     if all(state.partitions for state in states):
         async for finding in _letters(settings):
             yield finding
@@ -63,42 +63,44 @@ async def _topics(settings: Settings) -> Sequence[TopicState]:
         return await compare(kafka_address(settings))
 
 
-async def _letters(settings: Settings) -> AsyncIterator[Finding]:
+async def _letters(settings: Settings) -> AsyncIterator[DoctorFinding]:
     try:
         waiting = await _waiting(settings)
     except (GraphtideError, TimeoutError) as error:
         why = "whether documents failed is not known"
-        yield Finding("dead letters", f"they cannot be read: {error}", why, "graphtide topics apply", serious=False)
+        yield DoctorFinding(
+            "dead letters", f"they cannot be read: {error}", why, "graphtide topics apply", serious=False
+        )
         return
     for graph, count in sorted(waiting.items()):
         named = f"graph {graph}" if graph else "no graph that could be told"
         what = f"{count} dead letters of {named} wait for somebody to deal with them"
         why = "their documents are not in the graph as they are now"
         quoted = graph or f"'{NO_GRAPH}'"
-        yield Finding("dead letters", what, why, f"graphtide dlq list --graph {quoted}", serious=False)
+        yield DoctorFinding("dead letters", what, why, f"graphtide dlq list --graph {quoted}", serious=False)
 
 
 async def _waiting(settings: Settings) -> Mapping[str, int]:
     from graphtide.infra.kafka.address import kafka_address
     from graphtide.infra.kafka.log import KafkaLog
-    from graphtide.streams.dead_letters.queue import waiting
+    from graphtide.streams.dead_letters.queue import count_dead_letters
 
     log = KafkaLog(kafka_address(settings))
     try:
         async with asyncio.timeout(PATIENCE_S):
-            return await waiting(log)
+            return await count_dead_letters(log)
     finally:
         await log.close()
 
 
-async def _bolt(settings: Settings) -> AsyncIterator[Finding]:
+async def _bolt(settings: Settings) -> AsyncIterator[DoctorFinding]:
     try:
         await _asked(settings)
     except ImportError:
-        yield Finding("bolt", "the cluster's packages are not installed", _UNREAD, _INSTALL)
+        yield DoctorFinding("bolt", "the cluster's packages are not installed", _UNREAD, _INSTALL)
     except (GraphtideError, TimeoutError) as error:
         said = str(error) or f"{settings.bolt} did not answer within {PATIENCE_S:g} s"
-        yield Finding("bolt", said, _UNREAD, _cure(said, isinstance(error, Broken)))
+        yield DoctorFinding("bolt", said, _UNREAD, _cure(said, isinstance(error, Broken)))
 
 
 async def _asked(settings: Settings) -> None:

@@ -10,16 +10,16 @@ from pathlib import Path
 from graphtide.infra.models.openai.chat import ChatEndpoint, Message, OpenAIChat
 from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
 from graphtide.infra.models.replies.schemas import Schema
-from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.settings import Settings
-from graphtide.services.doctor import Finding
+from graphtide.services.doctor import DoctorFinding
 from graphtide.streams.errors import GraphtideError
 
 PATIENCE_S = 20.0
 _SCHEMA = Schema("probe", {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]})
 
 
-async def endpoint_findings(settings: Settings) -> AsyncIterator[Finding]:
+async def endpoint_findings(settings: Settings) -> AsyncIterator[DoctorFinding]:
     """One embedding and one short answer, a few tokens each; nothing where none is configured."""
     async with AsyncExitStack() as stack:
         if settings.embedding_base_url and settings.embedding_model:
@@ -42,33 +42,33 @@ async def endpoint_findings(settings: Settings) -> AsyncIterator[Finding]:
                     settings.llm_api_key.get_secret_value(),
                     min(PATIENCE_S, settings.llm_timeout_s),
                 ),
-                Accounts(),
+                UsageAccounting(),
             )
             stack.push_async_callback(chat.close)
             async for finding in _language(chat):
                 yield finding
 
 
-async def _embedding(embedder: OpenAIEmbedder, settings: Settings) -> AsyncIterator[Finding]:
+async def _embedding(embedder: OpenAIEmbedder, settings: Settings) -> AsyncIterator[DoctorFinding]:
     try:
         dimensions = await embedder.probe()
     except GraphtideError as error:
         why = "new documents wait, and questions that were not asked before get 503"
-        yield Finding("embedding endpoint", str(error), why, _cure(str(error), "EMBEDDING"))
+        yield DoctorFinding("embedding endpoint", str(error), why, _cure(str(error), "EMBEDDING"))
         return
     for graph, held in dimensions_held(settings.data / "indexes").items():
         if held != dimensions:
             what = f"vectors of graph {graph} have {held} dimensions, and the endpoint now gives {dimensions}"
             cure = f"bring back the model that {settings.data}/embedding-model names, or publish to a new data folder"
-            yield Finding("embedding endpoint", what, "they cannot be compared, so nothing is found", cure)
+            yield DoctorFinding("embedding endpoint", what, "they cannot be compared, so nothing is found", cure)
 
 
-async def _language(chat: OpenAIChat) -> AsyncIterator[Finding]:
+async def _language(chat: OpenAIChat) -> AsyncIterator[DoctorFinding]:
     try:
         await chat.complete([Message("user", 'Answer with {"ok": true} in JSON.')], _SCHEMA)
     except GraphtideError as error:
         why = "new documents wait, and questions get no answer but their passages"
-        yield Finding("language endpoint", str(error), why, _cure(str(error), "LLM"))
+        yield DoctorFinding("language endpoint", str(error), why, _cure(str(error), "LLM"))
 
 
 def _cure(said: str, name: str) -> str:

@@ -9,12 +9,12 @@ from typing import Any
 
 from graphtide.services.cli.client import Client, graph_path
 from graphtide.services.cli.exit_codes import CommandError
-from graphtide.services.doctor import Finding
+from graphtide.services.doctor import DoctorFinding
 
 WELL_SAID = frozenset({"running", "well", "open"})
 _BUDGET = "wait until tomorrow (UTC), or raise the budget (GRAPHTIDE_BUDGET_TOKENS_PER_DAY, _COST_PER_DAY)"
 _FILE = "correct the file that it names; what was read before is in force"
-CURES = {
+REMEDIES = {
     "kafka": "start the brokers, or see graphtide doctor with the service's settings",
     "graph database": "start the database, or see graphtide doctor with the service's settings",
     "query": "start the query replicas, or check GRAPHTIDE_QUERY and GRAPHTIDE_QUERY_CA_FILE",
@@ -32,7 +32,7 @@ CURES = {
 }
 
 
-def running_findings(client: Client, leeway_s: float) -> Iterator[Finding]:
+def running_findings(client: Client, leeway_s: float) -> Iterator[DoctorFinding]:
     """What the service says of itself. Raises CommandError when none answers."""
     answer = client.probe()
     body, ready = answer.body, bool(answer.body.get("ready"))
@@ -45,17 +45,19 @@ def running_findings(client: Client, leeway_s: float) -> Iterator[Finding]:
             yield from graph_findings(client.get(f"{graph_path(each['graph'])}/stats"))
     except CommandError as error:
         why = "the graphs cannot be looked at"
-        yield Finding("service", str(error), why, "give a key with read on them in GRAPHTIDE_API_KEY", serious=False)
+        yield DoctorFinding(
+            "service", str(error), why, "give a key with read on them in GRAPHTIDE_API_KEY", serious=False
+        )
 
 
-def _part(name: str, said: str, ready: bool) -> Finding:
+def _part(name: str, said: str, ready: bool) -> DoctorFinding:
     why = "documents wait" if ready else "the service is not ready: nothing is sent to it"
     if "budget" in said:
-        return Finding(name, said, "documents wait until there is a budget again", _BUDGET)
-    return Finding(name, said, why, CURES.get(name, "see the service's log for what goes before"))
+        return DoctorFinding(name, said, "documents wait until there is a budget again", _BUDGET)
+    return DoctorFinding(name, said, why, REMEDIES.get(name, "see the service's log for what goes before"))
 
 
-def _clock(date: str, leeway_s: float) -> Iterator[Finding]:
+def _clock(date: str, leeway_s: float) -> Iterator[DoctorFinding]:
     try:
         skew_s = abs((parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
@@ -63,10 +65,10 @@ def _clock(date: str, leeway_s: float) -> Iterator[Finding]:
     if skew_s > leeway_s + 1:  # the header knows whole seconds
         what = f"its clock and this one differ by {skew_s:.0f} s"
         why = f"tokens are refused as expired or not valid yet beyond {leeway_s:g} s"
-        yield Finding("clock", what, why, "run a time service on both machines, such as chrony: chronyc tracking")
+        yield DoctorFinding("clock", what, why, "run a time service on both machines, such as chrony: chronyc tracking")
 
 
-def graph_findings(stats: Mapping[str, Any]) -> Iterator[Finding]:
+def graph_findings(stats: Mapping[str, Any]) -> Iterator[DoctorFinding]:
     """What a graph's statistics say. Pure."""
     graph, counts, indexes = stats["graph"], stats["counts"], stats["indexes"]
     failed = stats["revisions"].get("failed", 0)
@@ -75,14 +77,14 @@ def graph_findings(stats: Mapping[str, Any]) -> Iterator[Finding]:
             f"{failed} revisions of graph {graph} failed",
             "their documents are not in the graph as they are now",
         )
-        yield Finding("dead letters", what, why, f"graphtide dlq list --graph {graph}", serious=False)
+        yield DoctorFinding("dead letters", what, why, f"graphtide dlq list --graph {graph}", serious=False)
     paused = stats.get("spending", {}).get("budget", {}).get("paused")
     if paused:
         why = "its documents wait until there is a budget again, and lose nothing"
-        yield Finding("budget", f"graph {graph}: {paused}", why, _BUDGET)
+        yield DoctorFinding("budget", f"graph {graph}: {paused}", why, _BUDGET)
     for name in ("chunks", "entities", "relations"):
         live = indexes.get(name, {}).get("live")
         if not stats["lag"] and live is not None and name in counts and live != counts[name]:
             what = f"the {name} index of graph {graph} holds {live} of {counts[name]}"
             why = "what is not in it is not found"
-            yield Finding("indexes", what, why, f"graphtide rebuild --graph {graph}")
+            yield DoctorFinding("indexes", what, why, f"graphtide rebuild --graph {graph}")

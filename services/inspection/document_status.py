@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from graphtide.graph.consolidation.signed_counts import repeats
+from graphtide.graph.consolidation.signed_counts import occurrence_index
 from graphtide.graph.identity import chunk_id
-from graphtide.graph.records import Extraction, Unit
-from graphtide.graph.validity.intervals import Validity
+from graphtide.graph.records import ChunkContribution, Extraction
+from graphtide.graph.validity.intervals import ValidityReader
 from graphtide.graph.view import LiveView
 from graphtide.services.api.schema.disclosure import for_caller
 from graphtide.services.application import DocumentStatus, StatedFact, Usage
 from graphtide.streams.follow.progress import token
 from graphtide.streams.messages import decode_stored
-from graphtide.streams.ports import LedgerEntry, Standing
+from graphtide.streams.ports import LedgerEntry, StoredDocument
 
 
 def document_status(
-    latest: LedgerEntry, standing: Standing | None, view: LiveView | None, waiting: str, used: Usage
+    latest: LedgerEntry, standing: StoredDocument | None, view: LiveView | None, waiting: str, used: Usage
 ) -> DocumentStatus:
     """Of the newest revision, with what is live of the document, which may be an earlier one.
 
@@ -52,11 +52,13 @@ def _stated(view: LiveView | None, live: Extraction) -> list[StatedFact]:
             if row is not None and row.revision == live.revision:
                 return [fact for chunk in row.chunks for fact in _chunk_facts(view, chunk)]
     return [
-        fact for unit, repeat in zip(live.units, repeats(live), strict=True) for fact in _unit_facts(live, unit, repeat)
+        fact
+        for unit, repeat in zip(live.units, occurrence_index(live), strict=True)
+        for fact in _unit_facts(live, unit, repeat)
     ]
 
 
-def _unit_facts(live: Extraction, unit: Unit, repeat: int) -> list[StatedFact]:
+def _unit_facts(live: Extraction, unit: ChunkContribution, repeat: int) -> list[StatedFact]:
     name = chunk_id(live.doc_id, unit.text, repeat)
     return [
         StatedFact(
@@ -76,7 +78,7 @@ def _unit_facts(live: Extraction, unit: Unit, repeat: int) -> list[StatedFact]:
 
 def _chunk_facts(view: LiveView, chunk: int) -> list[StatedFact]:
     held = view.chunks[chunk]
-    validity = Validity(view)
+    validity = ValidityReader(view)
     facts = []
     for shown in held.evidence:
         subject, object_ = view.ends(shown.statement)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from graphtide.graph.entity_descriptions import described
+from graphtide.graph.entity_descriptions import describe
 from graphtide.graph.identity import relation_id
 from graphtide.graph.retrieval.nakg import related_documents, shared_names
 from graphtide.graph.retrieval.temporal import dated_edges
@@ -38,7 +38,7 @@ def explain_entity(view: LiveView, node: int) -> EntityStatus:
         tuple(_relations(view, node)),
         tuple(_communities(view, node)),
         view.version,
-        described(view, node),
+        describe(view, node),
     )
 
 

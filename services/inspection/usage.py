@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.services.application import Usage
-from graphtide.streams.usage import NANO, Spent, llm_tokens
+from graphtide.streams.usage import NANO, ModelUsage, llm_tokens
 
 
-def usage(spent: Spent, accounts: Accounts) -> Usage:
+def usage(spent: ModelUsage, accounts: UsageAccounting) -> Usage:
     """What was spent, with its cost if there are prices."""
     cost = spent.cost if accounts.priced else None
     return Usage(spent.calls, spent.prompt_tokens, spent.completion_tokens, cost)
 
 
-async def spending(graph: str, accounts: Accounts) -> Mapping[str, Mapping[str, object]]:
+async def spending(graph: str, accounts: UsageAccounting) -> Mapping[str, Mapping[str, object]]:
     """By stage since the beginning; today, with what is put aside for calls under way; the budget of a day."""
     figures: dict[str, Mapping[str, object]] = {
         stage.value: _figures(spent, accounts) for stage, spent in (await accounts.spending.stages(graph)).items()
@@ -23,7 +23,7 @@ async def spending(graph: str, accounts: Accounts) -> Mapping[str, Mapping[str, 
     today = await accounts.spending.day(graph, accounts.today())
     budget, paused = accounts.budget_of(graph), accounts.paused(graph)
     figures["today"] = {"day": accounts.today(), "llm_tokens": llm_tokens(today)} | _figures(
-        sum(today.values(), Spent()), accounts
+        sum(today.values(), ModelUsage()), accounts
     )
     bounds: dict[str, object] = {"tokens": budget.tokens} if budget.tokens else {}
     bounds |= {"cost": budget.cost_nano / NANO} if budget.cost_nano else {}
@@ -32,6 +32,6 @@ async def spending(graph: str, accounts: Accounts) -> Mapping[str, Mapping[str, 
     return figures
 
 
-def _figures(spent: Spent, accounts: Accounts) -> dict[str, object]:
+def _figures(spent: ModelUsage, accounts: UsageAccounting) -> dict[str, object]:
     plain = {"calls": spent.calls, "prompt_tokens": spent.prompt_tokens, "completion_tokens": spent.completion_tokens}
     return plain | ({"cost": spent.cost} if accounts.priced else {})

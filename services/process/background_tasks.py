@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from graphtide.streams.consolidate.stage import ConsolidateStage
 from graphtide.streams.errors import GraphtideError
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.retry import outcome_of, supervise
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ async def look_now_and_then(look: Callable[[], Awaitable[None]], every_s: float 
         await asyncio.sleep(every_s)
 
 
-async def save_now_and_then(views: Views) -> None:
+async def save_now_and_then(views: ViewRegistry) -> None:
     """Keep the saved indexes young enough that a start after a crash has little to catch up with.
 
     What the start had to build is saved at once.

@@ -23,13 +23,13 @@ from graphtide.infra.private_files import make_new_files_private
 from graphtide.infra.settings import Settings, SettingsError, load_settings, unknown_variables
 from graphtide.services.cli.exit_codes import USAGE, CommandError
 from graphtide.services.cli.terminal import tell
-from graphtide.services.process.servers import Faces, Parts, faced, guard_of, listen
+from graphtide.services.process.servers import Parts, Servers, faced, guard_of, listen
 from graphtide.streams.errors import GraphtideError
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from graphtide.services.access.gate import Gate
+    from graphtide.services.access.gate import AccessGate
 
 
 log = logging.getLogger("graphtide")
@@ -70,12 +70,12 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def _serve(settings: Settings, as_json: bool) -> None:
-    from graphtide.services.process.startup_proxy import Arriving
+    from graphtide.services.process.startup_proxy import StartupProxy
 
     _stop_at_once_on_signals()
     guard = guard_of(settings)
     with listen(settings.host, settings.port) as listener:
-        registry, arriving = new_registry(), Arriving()
+        registry, arriving = new_registry(), StartupProxy()
         registry.register(guard.gauges())
         async with faced(Parts(arriving.application(), settings, registry, guard), listener, calls=True) as faces:
             # In a thread, for it takes a second or two, in which probes are answered.
@@ -122,7 +122,7 @@ def _stop_at_once_on_signals() -> None:
         on_signals(task.cancel)
 
 
-def _end_on_signals(faces: Faces, gate: Gate, drain_s: float) -> None:
+def _end_on_signals(faces: Servers, gate: AccessGate, drain_s: float) -> None:
     """The first signal lets the requests in progress end, the second does not.
 
     Between saying "not ready" and taking no more there are `drain_s`: whoever sends requests here has to hear of it.
@@ -138,7 +138,7 @@ def _end_on_signals(faces: Faces, gate: Gate, drain_s: float) -> None:
     on_signals(end)
 
 
-def _announce(faces: Faces, as_json: bool) -> None:
+def _announce(faces: Servers, as_json: bool) -> None:
     http = faces.http
     if as_json:
         line = {"http": http, "grpc": faces.grpc, "docs": f"{http}/docs", "metrics": f"{http}/metrics"}

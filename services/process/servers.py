@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     import uvicorn
     from prometheus_client import CollectorRegistry
 
-    from graphtide.services.access.gate import Gate
+    from graphtide.services.access.gate import AccessGate
     from graphtide.services.access.gauges import GuardGauges
     from graphtide.services.access.tls import Certificates
-    from graphtide.services.api.schema.limits import Limits
+    from graphtide.services.api.schema.limits import RequestLimits
     from graphtide.services.application import Application
 
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Guard:
     """What stands between the network and the application."""
 
-    gate: Gate
+    gate: AccessGate
     tls: Certificates | None
 
     def gauges(self) -> GuardGauges:
@@ -60,7 +60,7 @@ class Parts:
     guard: Guard
 
 
-class Faces:
+class Servers:
     """Made by `faced`. `http` and `grpc` say where each listens, "" where it does not."""
 
     def __init__(self, settings: Settings) -> None:
@@ -73,9 +73,9 @@ class Faces:
 
     async def open(self, parts: Parts, listener: socket.socket | None, calls: bool) -> None:
         """Raises CommandError when gRPC's address cannot be had."""
-        from graphtide.services.api.schema.limits import Limits
+        from graphtide.services.api.schema.limits import RequestLimits
 
-        limits = Limits.of(self._settings)
+        limits = RequestLimits.of(self._settings)
         if calls:
             from graphtide.services.api.grpc.server import create_server
 
@@ -109,9 +109,9 @@ class Faces:
 
 
 @contextlib.asynccontextmanager
-async def faced(parts: Parts, listener: socket.socket | None, *, calls: bool) -> AsyncIterator[Faces]:
+async def faced(parts: Parts, listener: socket.socket | None, *, calls: bool) -> AsyncIterator[Servers]:
     """HTTP on the listening socket, if there is one, and gRPC if `calls`, for the length of the block."""
-    faces = Faces(parts.settings)
+    faces = Servers(parts.settings)
     try:
         await faces.open(parts, listener, calls)
         yield faces
@@ -140,7 +140,7 @@ def listen(host: str, port: int, option: str = "port") -> socket.socket:
     return listener
 
 
-def _http_server(parts: Parts, limits: Limits) -> uvicorn.Server:
+def _http_server(parts: Parts, limits: RequestLimits) -> uvicorn.Server:
     from graphtide.services.api.http.app import create_app
     from graphtide.services.api.http.server import http_server
 

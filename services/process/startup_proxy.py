@@ -15,7 +15,7 @@ from graphtide.services.application import Application, Health
 COME_BACK_S = 2.0
 
 
-class Arriving:
+class StartupProxy:
     """Stands for an application; `arrive` once it is there."""
 
     def __init__(self) -> None:

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphtide.infra.settings import Settings
-from graphtide.services.access.gate import Gate
+from graphtide.services.access.gate import AccessGate
 from graphtide.services.application import Health
 from graphtide.services.cli.exit_codes import CommandError
 from graphtide.services.cli.terminal import tell
 from graphtide.services.health import readiness
 from graphtide.services.process.serve import loop_factory, new_registry, on_signals, settled, spare_the_collector
-from graphtide.services.process.servers import Faces, Parts, faced, guard_of, listen
-from graphtide.services.process.startup_proxy import Arriving
+from graphtide.services.process.servers import Parts, Servers, faced, guard_of, listen
+from graphtide.services.process.startup_proxy import StartupProxy
 from graphtide.streams.errors import GraphtideError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def _work(role: str, settings: Settings, as_json: bool) -> None:
     task = asyncio.current_task()
     if task is not None:
         on_signals(task.cancel)
-    registry, state = new_registry(), Standing()
+    registry, state = new_registry(), WorkerHealth()
     async with AsyncExitStack() as stack:
         said = {"role": role, "metrics": await stack.enter_async_context(_observed(settings, registry, state))}
         faces = await stack.enter_async_context(_faced(role, settings, registry, state)) if role in FACED else None
@@ -77,7 +77,7 @@ async def _work(role: str, settings: Settings, as_json: bool) -> None:
             on_signals(task.cancel)
 
 
-class Standing:
+class WorkerHealth:
     """What the process says of itself: how far its start is, then how its role is, until it drains.
 
     The gate is that of its face, if it has one: both say the same.
@@ -85,8 +85,8 @@ class Standing:
 
     def __init__(self) -> None:
         self.worker: Worker | None = None
-        self.gate = Gate()
-        self.arriving = Arriving()
+        self.gate = AccessGate()
+        self.arriving = StartupProxy()
         self.warming = self.arriving.warming
 
     async def health(self) -> Health:
@@ -97,7 +97,7 @@ class Standing:
 
 
 @asynccontextmanager
-async def _observed(settings: Settings, registry: CollectorRegistry, state: Standing) -> AsyncIterator[str]:
+async def _observed(settings: Settings, registry: CollectorRegistry, state: WorkerHealth) -> AsyncIterator[str]:
     """/healthz, /readyz and /metrics for the length of the block; gives their URL."""
     from graphtide.services.api.http.probes import probes
     from graphtide.services.api.http.server import http_server
@@ -108,7 +108,9 @@ async def _observed(settings: Settings, registry: CollectorRegistry, state: Stan
 
 
 @asynccontextmanager
-async def _faced(role: str, settings: Settings, registry: CollectorRegistry, state: Standing) -> AsyncIterator[Faces]:
+async def _faced(
+    role: str, settings: Settings, registry: CollectorRegistry, state: WorkerHealth
+) -> AsyncIterator[Servers]:
     """The face of a role that answers, from before it can: gRPC of a replica, HTTP of a gateway."""
     guard = guard_of(settings)
     state.gate = guard.gate

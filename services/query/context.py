@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from graphtide.graph.retrieval import Retrieved
-from graphtide.graph.retrieval.types import Step
-from graphtide.graph.validity.intervals import Held, Validity
+from graphtide.graph.retrieval import RetrievalResult
+from graphtide.graph.retrieval.types import TraceStep
+from graphtide.graph.validity.intervals import ValidityInterval, ValidityReader
 from graphtide.graph.view import LiveView
 from graphtide.services.application import Answer, Citation, RankedPassage
-from graphtide.services.query.generate import Material, Written
+from graphtide.services.query.generate import AnswerContext, WrittenAnswer
 from graphtide.streams.model_ports import ContextPart, ContextPassage
 
 
-def material(view: LiveView, retrieved: Retrieved, as_of: str = "") -> Material:
+def material(view: LiveView, retrieved: RetrievalResult, as_of: str = "") -> AnswerContext:
     """What was retrieved as a generator reads it, as things stood at the moment, or stand.
 
     Call under `view.lock.read()`. Cost: the passages and the sources, and the rivals of what they state.
     """
-    validity = Validity(view, as_of)
-    return Material(
+    validity = ValidityReader(view, as_of)
+    return AnswerContext(
         tuple(_passage(view, one.chunk_id, validity) for one in retrieved.passages),
         tuple(
             ContextPart(part.title, part.text, tuple(_passage(view, source, validity) for source in part.sources))
@@ -29,7 +29,7 @@ def material(view: LiveView, retrieved: Retrieved, as_of: str = "") -> Material:
     )
 
 
-def _passage(view: LiveView, chunk_id: str, validity: Validity) -> ContextPassage:
+def _passage(view: LiveView, chunk_id: str, validity: ValidityReader) -> ContextPassage:
     number = view.chunk_numbers[chunk_id]
     chunk = view.chunks[number]
     title = view.documents[chunk.doc_id].info.title
@@ -37,7 +37,7 @@ def _passage(view: LiveView, chunk_id: str, validity: Validity) -> ContextPassag
     return ContextPassage(chunk.text, title, chunk.doc_id, chunk_id, facts, _outdated(view, number, validity))
 
 
-def _facts(view: LiveView, chunk: int, validity: Validity) -> Iterator[str]:
+def _facts(view: LiveView, chunk: int, validity: ValidityReader) -> Iterator[str]:
     for row in filter(validity.in_force, view.chunks[chunk].evidence):
         subject, object_ = view.ends(row.statement)
         predicate = view.statements[row.statement].predicate
@@ -45,7 +45,7 @@ def _facts(view: LiveView, chunk: int, validity: Validity) -> Iterator[str]:
         yield fact + _times(validity.of_support(row))
 
 
-def _outdated(view: LiveView, chunk: int, validity: Validity) -> tuple[str, ...]:
+def _outdated(view: LiveView, chunk: int, validity: ValidityReader) -> tuple[str, ...]:
     """The sentences that state nothing which stands; the whole passage where facts were brought along, without one."""
     standing: dict[str, bool] = {}
     for row in view.chunks[chunk].evidence:
@@ -56,7 +56,7 @@ def _outdated(view: LiveView, chunk: int, validity: Validity) -> tuple[str, ...]
     return tuple(sorted(sentence for sentence, stands in standing.items() if sentence and not stands))
 
 
-def _times(held: Held) -> str:
+def _times(held: ValidityInterval) -> str:
     """When a fact held, in words for a reader; nothing where nothing is known."""
     said = [f"from {held.valid_from}"] if held.valid_from else []
     said += [f"until {held.valid_to}"] if held.valid_to else []
@@ -64,12 +64,12 @@ def _times(held: Held) -> str:
     return f" ({', '.join(said)})" if said else ""
 
 
-def answer(retrieved: Retrieved, written: Written | None) -> Answer:
+def answer(retrieved: RetrievalResult, written: WrittenAnswer | None) -> Answer:
     """The answer's parts. Without generation there is no text, and nothing is cited.
 
     `[n]` in the text names `passages[n - 1]`: what is cited beyond what was retrieved as a passage stands behind it.
     """
-    given = Written("") if written is None else written
+    given = WrittenAnswer("") if written is None else written
     return Answer(
         given.text,
         tuple(Citation(one.doc_id, one.chunk_id, one.text) for one in given.cited),
@@ -88,6 +88,6 @@ def answer(retrieved: Retrieved, written: Written | None) -> Answer:
     )
 
 
-def _step(step: Step) -> Mapping[str, object]:
+def _step(step: TraceStep) -> Mapping[str, object]:
     items = [{"id": item.id, "name": item.name, "score": item.score, "parts": dict(item.parts)} for item in step.items]
     return {"step": step.name, "about": step.about, "items": items}

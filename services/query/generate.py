@@ -33,7 +33,7 @@ FINAL_TOKENS = 8_000
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class AnswerContext:
     """What an answer is made of, best first."""
 
     passages: tuple[ContextPassage, ...] = ()
@@ -42,7 +42,7 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenAnswer:
     """An answer, the passages it cites in order of first use, those among them that the material's passages lack, cost.
 
     `[n]` in `text` names the n-th of the material's passages followed by `beyond`.
@@ -54,7 +54,9 @@ class Written:
     usage: Usage = field(default_factory=Usage)
 
 
-async def write(generator: Generator, question: str, material: Material) -> AsyncGenerator[str | Written, None]:
+async def write(
+    generator: Generator, question: str, material: AnswerContext
+) -> AsyncGenerator[str | WrittenAnswer, None]:
     """The answer in pieces as they come, then, as the last item, the whole. Raises as the generator does."""
     usage, passages, parts = Usage(), material.passages, material.parts
     numbering = _Numbering(material.passages)
@@ -65,7 +67,7 @@ async def write(generator: Generator, question: str, material: Material) -> Asyn
         if len(parts) == 1:
             text = numbering.relabel(parts[0].text, parts[0].sources)
             yield text
-            yield Written(text, parts[0].sources, numbering.beyond, usage)
+            yield WrittenAnswer(text, parts[0].sources, numbering.beyond, usage)
             return
     sources, said = citable(passages, parts), ""
     async with aclosing(_pieces(generator, question, passages, parts)) as pieces:
@@ -75,14 +77,14 @@ async def write(generator: Generator, question: str, material: Material) -> Asyn
                 yield text
             else:
                 cited = tuple(sources[index] for index in piece.cited)
-                yield Written(said, cited, numbering.beyond, _sum(usage, piece))
+                yield WrittenAnswer(said, cited, numbering.beyond, _sum(usage, piece))
 
 
-async def written(generator: Generator, question: str, material: Material) -> Written:
+async def written(generator: Generator, question: str, material: AnswerContext) -> WrittenAnswer:
     """The whole answer, as `write` ends with it."""
     async with aclosing(write(generator, question, material)) as pieces:
         async for piece in pieces:
-            if isinstance(piece, Written):
+            if isinstance(piece, WrittenAnswer):
                 return piece
     raise AssertionError("an answer ends with the whole of it")
 

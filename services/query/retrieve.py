@@ -12,14 +12,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from graphtide.graph.retrieval import MODES, Question, Retrieved, retrieve
+from graphtide.graph.retrieval import MODES, Question, RetrievalResult, retrieve
 from graphtide.graph.retrieval.global_search.dynamic import Selection
-from graphtide.graph.retrieval.global_search.reports import Readable
-from graphtide.graph.retrieval.modes.auto import Choice, choose, explained
+from graphtide.graph.retrieval.global_search.reports import ReportView
+from graphtide.graph.retrieval.modes.auto import ModeChoice, choose, with_choice
 from graphtide.graph.retrieval.temporal import dated
 from graphtide.graph.view import LiveView
 from graphtide.services.query.context import material
-from graphtide.services.query.generate import Material
+from graphtide.services.query.generate import AnswerContext
 from graphtide.streams.model_ports import Rater
 from graphtide.streams.summarize.report_writer import Shelves
 from graphtide.streams.work_pool import WorkPool
@@ -35,7 +35,7 @@ TEXTS_A_CALL = 16
 
 async def found(
     view: LiveView, question: Question, shelves: Shelves, rater: Rater | None, pool: WorkPool
-) -> tuple[Retrieved, Material]:
+) -> tuple[RetrievalResult, AnswerContext]:
     """What the question's mode finds, and the material of its answer.
 
     `rater` rates the reports for `global-dynamic`; without one the question's neighbourhood does. Raises as `retrieve`
@@ -61,11 +61,11 @@ async def found(
     )
 
 
-def _finished(view: LiveView, question: Question, selection: Selection) -> Retrieved:
+def _finished(view: LiveView, question: Question, selection: Selection) -> RetrievalResult:
     return dated(view, selection.finish(view), question.filters.as_of)
 
 
-async def _ratings(rater: Rater, question: str, asked: Sequence[Readable]) -> list[int]:
+async def _ratings(rater: Rater, question: str, asked: Sequence[ReportView]) -> list[int]:
     """The ratings of one round, a few texts a call, side by side. All calls end when one fails."""
     parts = [asked[start : start + TEXTS_A_CALL] for start in range(0, len(asked), TEXTS_A_CALL)]
     tasks = [asyncio.ensure_future(rater.rate(question, [one.text for one in part])) for part in parts]
@@ -77,11 +77,11 @@ async def _ratings(rater: Rater, question: str, asked: Sequence[Readable]) -> li
 
 
 def _concluded(
-    view: LiveView, question: Question, choice: Choice | None, find: Callable[[], Retrieved]
-) -> tuple[Retrieved, Material]:
+    view: LiveView, question: Question, choice: ModeChoice | None, find: Callable[[], RetrievalResult]
+) -> tuple[RetrievalResult, AnswerContext]:
     retrieved = find()
     used = material(view, retrieved, question.filters.as_of)
-    return retrieved if choice is None else explained(retrieved, choice), used
+    return retrieved if choice is None else with_choice(retrieved, choice), used
 
 
 async def _reading(pool: WorkPool, view: LiveView, read: Callable[[], T]) -> T:

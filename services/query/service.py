@@ -13,28 +13,28 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractContextManager, aclosing, asynccontextmanager
 from dataclasses import replace
 
-from graphtide.graph.retrieval import MODES, Question, Retrieved
+from graphtide.graph.retrieval import MODES, Question, RetrievalResult
 from graphtide.services.access.credentials import CALLER
 from graphtide.services.access.places import FairPlaces
-from graphtide.services.application import Answer, Ask, Piece
+from graphtide.services.application import Answer, Piece, QueryRequest
 from graphtide.services.inspection.usage import usage
 from graphtide.services.query.context import answer
-from graphtide.services.query.generate import Material, Written, write, written
+from graphtide.services.query.generate import AnswerContext, WrittenAnswer, write, written
 from graphtide.services.query.retrieve import found
 from graphtide.services.runtime import Runtime
 from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Invalid, NotFound, Retryable
 from graphtide.streams.tracing import Span, ending, span
-from graphtide.streams.usage import Bill, Payer, paid_by
+from graphtide.streams.usage import Bill, BillingContext, paid_by
 
 
-class Questions:
+class QueryService:
     """At most `most` at a time, whatever graph they are put to."""
 
     def __init__(self, runtime: Runtime, most: int) -> None:
         self._runtime = runtime
         self._places = FairPlaces(most, "questions")
 
-    async def answered(self, graph: str, ask: Ask) -> Answer:
+    async def answered(self, graph: str, ask: QueryRequest) -> Answer:
         who = _asker(graph)
         with paid_by(who), _asked(graph, ask) as asked, self._counted(graph, ask):
             async with _deadline(ask, self._until(ask)):
@@ -45,11 +45,11 @@ class Questions:
                     whole = await self._written(ask, used) if ask.generate else None
         return self._billed(answer(retrieved, whole), who)
 
-    async def _written(self, ask: Ask, used: Material) -> Written:
+    async def _written(self, ask: QueryRequest, used: AnswerContext) -> WrittenAnswer:
         with span("generate"):
             return await written(self._runtime.generator, ask.question, used)
 
-    async def streamed(self, graph: str, ask: Ask) -> AsyncIterator[Answer | Piece]:
+    async def streamed(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
         until, who = self._until(ask), _asker(graph)
         with ending(_asked(graph, ask)) as asked, self._counted(graph, ask):
             with asked.current():
@@ -68,15 +68,15 @@ class Questions:
                     with ending(writing):
                         async with aclosing(self._pieces(ask, used, until, (who, writing))) as pieces:
                             async for piece in pieces:
-                                if isinstance(piece, Written):
+                                if isinstance(piece, WrittenAnswer):
                                     whole = piece
                                 else:
                                     yield Piece(piece)
                 yield self._billed(answer(retrieved, whole), who)
 
     async def _pieces(
-        self, ask: Ask, used: Material, until: float, on_behalf: tuple[Payer, Span]
-    ) -> AsyncGenerator[str | Written, None]:
+        self, ask: QueryRequest, used: AnswerContext, until: float, on_behalf: tuple[BillingContext, Span]
+    ) -> AsyncGenerator[str | WrittenAnswer, None]:
         """The answer as it is written, the whole of it at the end."""
         who, writing = on_behalf
         async with aclosing(write(self._runtime.generator, ask.question, used)) as pieces:
@@ -86,14 +86,14 @@ class Questions:
                     async with _deadline(ask, until):
                         piece = await anext(pieces)
                 yield piece
-                if isinstance(piece, Written):
+                if isinstance(piece, WrittenAnswer):
                     return
 
-    def _billed(self, given: Answer, who: Payer) -> Answer:
+    def _billed(self, given: Answer, who: BillingContext) -> Answer:
         """The answer with what the calls on its behalf came to, whoever made them."""
         return replace(given, usage=usage(who.bill.llm, self._runtime.accounts)) if who.bill else given
 
-    async def _wait(self, graph: str, ask: Ask) -> None:
+    async def _wait(self, graph: str, ask: QueryRequest) -> None:
         """Wait until the graph includes the token of the question, without a place. Raises Invalid, NotFound."""
         if ask.mode not in MODES:
             raise Invalid("mode", f"{ask.mode!r} is not a mode; there are {', '.join(sorted(MODES))}")
@@ -102,7 +102,7 @@ class Questions:
             with span("wait"):
                 await self._runtime.progress.reach(graph, ask.after, ask.timeout_s, self._runtime.upkeep.refusal)
 
-    async def _retrieve(self, graph: str, ask: Ask) -> tuple[Retrieved, Material]:
+    async def _retrieve(self, graph: str, ask: QueryRequest) -> tuple[RetrievalResult, AnswerContext]:
         view = self._runtime.views.get(graph)
         if view is None:
             raise self._absence(graph, ask)
@@ -113,7 +113,7 @@ class Questions:
         with span("retrieve", mode=ask.mode):
             return await found(view, question, self._runtime.shelves, rater, self._runtime.pool)
 
-    def _absence(self, graph: str, ask: Ask) -> GraphtideError:
+    def _absence(self, graph: str, ask: QueryRequest) -> GraphtideError:
         """Return the reason why a graph cannot be queried that has no applied document."""
         if ask.generate:
             self._runtime.accounts.check()
@@ -124,7 +124,7 @@ class Questions:
             return Retryable(f"the first documents of graph {graph!r} wait: {reason}", 5.0)
         return NotFound(f"graph {graph!r} has no document applied yet; pass `after` to wait for one")
 
-    def _counted(self, graph: str, ask: Ask) -> AbstractContextManager[None]:
+    def _counted(self, graph: str, ask: QueryRequest) -> AbstractContextManager[None]:
         """Count and time the question, its waiting included."""
         return self._runtime.metrics.asking(graph, ask.mode if ask.mode in MODES else "unknown")
 
@@ -132,12 +132,12 @@ class Questions:
         """One of the places alone, of the caller's share. Raises Overloaded."""
         return self._places.hold(CALLER.get().who.name)
 
-    def _until(self, ask: Ask) -> float:
+    def _until(self, ask: QueryRequest) -> float:
         return asyncio.get_running_loop().time() + ask.timeout_s
 
 
 @asynccontextmanager
-async def _deadline(ask: Ask, until: float) -> AsyncIterator[None]:
+async def _deadline(ask: QueryRequest, until: float) -> AsyncIterator[None]:
     """Raise DeadlineExceeded when the block is not done by `until`, in the event loop's time."""
     try:
         async with asyncio.timeout_at(until):
@@ -146,14 +146,14 @@ async def _deadline(ask: Ask, until: float) -> AsyncIterator[None]:
         raise DeadlineExceeded(f"the answer was not ready within {ask.timeout_s:g} s") from error
 
 
-def _asked(graph: str, ask: Ask) -> Span:
+def _asked(graph: str, ask: QueryRequest) -> Span:
     """The span of a question. What is no mode is the caller's text, and not told."""
     return span("query", graph=graph, mode=ask.mode if ask.mode in MODES else "unknown", generate=ask.generate)
 
 
-def _answered(asked: Span, retrieved: Retrieved) -> None:
+def _answered(asked: Span, retrieved: RetrievalResult) -> None:
     asked.note(version=retrieved.version, mode=retrieved.mode, passages=len(retrieved.passages))
 
 
-def _asker(graph: str) -> Payer:
-    return Payer(graph, question=True, bill=Bill())
+def _asker(graph: str) -> BillingContext:
+    return BillingContext(graph, question=True, bill=Bill())

@@ -10,22 +10,22 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from graphtide.graph.consolidation import Effort
-from graphtide.graph.records import Change
+from graphtide.graph.consolidation import KernelWork
+from graphtide.graph.records import DocumentChange
 from graphtide.streams.errors import Rejected
 from graphtide.streams.messages import DeadLetter, ExtractionMessage, decode_extraction, decode_stored, extraction_of
-from graphtide.streams.ports import Delivered, GraphCommit, Outcome, Standing, State
+from graphtide.streams.ports import ConsumedRecord, GraphCommit, RevisionOutcome, RevisionState, StoredDocument
 from graphtide.streams.revisions import compared_with
 from graphtide.streams.tracing import Headers
 
 log = logging.getLogger("graphtide.streams")
 
 STAGE = "consolidate"
-_IN_THE_GRAPH = frozenset({State.APPLIED, State.DELETED})
+_IN_THE_GRAPH = frozenset({RevisionState.APPLIED, RevisionState.DELETED})
 
 
 @dataclass(slots=True)
-class Batch:
+class ConsolidationBatch:
     """The newest message of each document by graph, the ends of all the others, and what it does to each graph.
 
     `carried` is what the record of each revision brought along, `efforts` what each graph's part took.
@@ -33,22 +33,22 @@ class Batch:
 
     newest: dict[str, dict[str, ExtractionMessage]] = field(default_factory=lambda: defaultdict(dict))
     values: dict[tuple[str, str], bytes] = field(default_factory=dict)
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[RevisionOutcome] = field(default_factory=list)
     letters: list[DeadLetter] = field(default_factory=list)
     parts: list[GraphCommit] = field(default_factory=list)
     carried: dict[tuple[str, str, int], Headers] = field(default_factory=dict)
-    efforts: dict[str, Effort] = field(default_factory=dict)
-    records: dict[str, list[Delivered]] = field(default_factory=dict)
+    efforts: dict[str, KernelWork] = field(default_factory=dict)
+    records: dict[str, list[ConsumedRecord]] = field(default_factory=dict)
     """By graph, the records that could be read."""
 
-    def withdraw(self, graph: str) -> list[Delivered]:
+    def withdraw(self, graph: str) -> list[ConsumedRecord]:
         """Take a graph's records out of the batch: their ends are for the writer of another partition to say."""
         self.newest.pop(graph, None)
         self.values = {place: value for place, value in self.values.items() if place[0] != graph}
-        self.outcomes = [one for one in self.outcomes if one.graph != graph or one.state is State.FAILED]
+        self.outcomes = [one for one in self.outcomes if one.graph != graph or one.state is RevisionState.FAILED]
         return self.records.pop(graph, [])
 
-    def fail(self, one: Delivered, error: Exception) -> None:
+    def fail(self, one: ConsumedRecord, error: Exception) -> None:
         """Bury a record, and end the revision it is of, if it says so much."""
         value = one.record.value or b""
         graph, doc_id, revision = extraction_of(value) or (one.record.key, "?", one.position.offset)
@@ -57,7 +57,7 @@ class Batch:
         reason = str(error) if isinstance(error, Rejected) else f"{type(error).__name__}: {error}"
         said = reason[:1000].encode(errors="backslashreplace").decode()
         self.letters.append(DeadLetter(graph, doc_id, revision, STAGE, said, 1, value))
-        self.outcomes.append(Outcome(graph, doc_id, revision, State.FAILED, said))
+        self.outcomes.append(RevisionOutcome(graph, doc_id, revision, RevisionState.FAILED, said))
 
     def accepted_ms(self) -> dict[str, list[int]]:
         """By graph, when the revisions were accepted that this batch applies or deletes, as far as they say."""
@@ -69,11 +69,11 @@ class Batch:
         return {graph: list(filter(None, times)) for graph, times in found.items()}
 
     def step(
-        self, graph: str, messages: Mapping[str, ExtractionMessage], held: Mapping[str, Standing]
-    ) -> tuple[list[Change], dict[str, Standing]]:
+        self, graph: str, messages: Mapping[str, ExtractionMessage], held: Mapping[str, StoredDocument]
+    ) -> tuple[list[DocumentChange], dict[str, StoredDocument]]:
         """What is new of one graph's messages against its standings: changes, and standings. Notes every end."""
-        changes: list[Change] = []
-        standings: dict[str, Standing] = {}
+        changes: list[DocumentChange] = []
+        standings: dict[str, StoredDocument] = {}
         for doc_id, message in sorted(messages.items()):
             standing = held.get(doc_id)
             revision = message.revision
@@ -81,20 +81,20 @@ class Batch:
                 revision = compared_with(standing.revision, message.revision, message.accepted_ms)
             if standing is not None and revision <= standing.revision:
                 if revision < standing.revision:
-                    self.outcomes.append(_outcome(message, State.SUPERSEDED))
+                    self.outcomes.append(_outcome(message, RevisionState.SUPERSEDED))
                 continue
             old = decode_stored(graph, doc_id, standing.extraction) if standing and standing.extraction else None
             deleted = message.extraction is None
-            standings[doc_id] = Standing(revision, None if deleted else self.values[graph, doc_id])
-            self.outcomes.append(_outcome(message, State.DELETED if deleted else State.APPLIED))
+            standings[doc_id] = StoredDocument(revision, None if deleted else self.values[graph, doc_id])
+            self.outcomes.append(_outcome(message, RevisionState.DELETED if deleted else RevisionState.APPLIED))
             if old is not None or not deleted:
-                changes.append(Change(doc_id, old, message.extraction))
+                changes.append(DocumentChange(doc_id, old, message.extraction))
         return changes, standings
 
 
-def sort_out(delivered: Sequence[Delivered]) -> Batch:
+def plan_batch(delivered: Sequence[ConsumedRecord]) -> ConsolidationBatch:
     """The batch of these records. What cannot be read is buried with it."""
-    batch = Batch()
+    batch = ConsolidationBatch()
     for one in delivered:
         value = one.record.value or b""
         try:
@@ -107,7 +107,7 @@ def sort_out(delivered: Sequence[Delivered]) -> Batch:
         newest = batch.newest[message.graph]
         other = newest.get(message.doc_id)
         if other is not None and other.revision != message.revision:
-            batch.outcomes.append(_outcome(other if _is_newer(message, other) else message, State.SUPERSEDED))
+            batch.outcomes.append(_outcome(other if _is_newer(message, other) else message, RevisionState.SUPERSEDED))
         if other is None or _is_newer(message, other):
             newest[message.doc_id] = message
             batch.values[message.graph, message.doc_id] = value
@@ -119,5 +119,5 @@ def _is_newer(message: ExtractionMessage, other: ExtractionMessage) -> bool:
     return ours > compared_with(message.revision, other.revision, other.accepted_ms)
 
 
-def _outcome(message: ExtractionMessage, state: State) -> Outcome:
-    return Outcome(message.graph, message.doc_id, message.revision, state)
+def _outcome(message: ExtractionMessage, state: RevisionState) -> RevisionOutcome:
+    return RevisionOutcome(message.graph, message.doc_id, message.revision, state)

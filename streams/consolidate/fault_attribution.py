@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.records import Change
+from graphtide.graph.records import DocumentChange
 from graphtide.streams.consolidate import verification as recounting
 from graphtide.streams.errors import GraphStopped
 from graphtide.streams.messages import decode_extraction
-from graphtide.streams.ports import Delivered, GraphStore
+from graphtide.streams.ports import ConsumedRecord, GraphStore
 from graphtide.streams.retry import outcome_of
 
 
-async def raise_if_stopped(store: GraphStore, one: Delivered, error: Exception) -> None:
+async def raise_if_stopped(store: GraphStore, one: ConsumedRecord, error: Exception) -> None:
     """Raise GraphStopped when the stored graph is why the record cannot be applied.
 
     A record that fails on an empty graph, too, is at fault. Else the stored graph is compared with a build from its
@@ -26,7 +26,7 @@ async def raise_if_stopped(store: GraphStore, one: Delivered, error: Exception) 
     message = decode_extraction(one.record.value or b"")
     graph = message.graph
     if message.extraction is not None:
-        change = Change(message.doc_id, None, message.extraction)
+        change = DocumentChange(message.doc_id, None, message.extraction)
         alone = await outcome_of(asyncio.to_thread(Consolidator(graph).apply, [change]))
         if isinstance(alone, Exception):
             return

@@ -12,11 +12,11 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from graphtide.streams.consolidate.batches import Batch
+from graphtide.streams.consolidate.batches import ConsolidationBatch
 from graphtide.streams.errors import Rejected
 from graphtide.streams.messages import EXTRACTIONS
 from graphtide.streams.observer import Observer
-from graphtide.streams.ports import Delivered, Log
+from graphtide.streams.ports import ConsumedRecord, Log
 from graphtide.streams.routing import Routes
 
 log = logging.getLogger("graphtide.streams")
@@ -30,12 +30,12 @@ class Forwarder:
         self._routes = routes
         self._observer = observer
 
-    async def forward(self, batch: Batch, partition: int) -> None:
+    async def forward(self, batch: ConsolidationBatch, partition: int) -> None:
         """Take the records of graphs that are bound to other partitions out of the batch, and append them there.
 
         A record that cannot be appended there is dead-lettered with the batch. Raises what the log raises.
         """
-        for graph, bound in (await self._routes.among(list(batch.records))).items():
+        for graph, bound in (await self._routes.induced_edges(list(batch.records))).items():
             if bound != partition:
                 for one in batch.withdraw(graph):
                     try:
@@ -48,7 +48,7 @@ class Forwarder:
         bound = await self._routes.of(graph)
         return partition if bound is None else bound
 
-    async def send(self, one: Delivered, graph: str, partition: int) -> None:
+    async def send(self, one: ConsumedRecord, graph: str, partition: int) -> None:
         """Append the record to that partition. Raises Rejected when the topic does not have it."""
         await self._log.append(EXTRACTIONS, [replace(one.record, partition=partition)])
         self._observer.forwarded(graph)

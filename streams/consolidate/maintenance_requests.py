@@ -17,16 +17,16 @@ from typing import Any
 
 from graphtide.streams.errors import Rejected
 from graphtide.streams.messages import SCHEMA
-from graphtide.streams.ports import Delivered, Record
+from graphtide.streams.ports import ConsumedRecord, Record
 
 REQUEST = "upkeep-request"
 REPLY = "upkeep-reply"
-MOST_LINES = 100
-MOST_LINE_CHARS = 300
+MAX_LINES = 100
+MAX_LINE_CHARS = 300
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
 
 
-class Kind(StrEnum):
+class MaintenanceKind(StrEnum):
     """What can be asked for."""
 
     VERIFY = "verify"
@@ -34,11 +34,11 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class MaintenanceRequest:
     """`id` is the asker's, to know the reply by."""
 
     graph: str
-    kind: Kind
+    kind: MaintenanceKind
     id: str
 
     def record(self) -> Record:
@@ -47,11 +47,11 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class MaintenanceReply:
     """What was found at `version`, or why nothing was done (`failure`). `stored` and `recounted` are digests."""
 
     graph: str
-    kind: Kind
+    kind: MaintenanceKind
     id: str
     version: int = 0
     stored: str = ""
@@ -66,13 +66,13 @@ class Reply:
         return Record(self.graph, _dump(body), ((REPLY, self.id.encode()),))
 
 
-def request_in(delivered: Delivered) -> Request | None:
+def parse_request(delivered: ConsumedRecord) -> MaintenanceRequest | None:
     """The request in a record of `extractions`; None for all others. Raises Rejected for a malformed one."""
     if REQUEST not in dict(delivered.record.headers):
         return None
     body = _load(delivered)
     try:
-        request = Request(body["graph"], Kind(body["kind"]), str(body["id"]))
+        request = MaintenanceRequest(body["graph"], MaintenanceKind(body["kind"]), str(body["id"]))
     except _MALFORMED as error:
         raise Rejected(f"the request for upkeep is malformed: {type(error).__name__}") from error
     if request.graph != delivered.record.key:
@@ -80,7 +80,7 @@ def request_in(delivered: Delivered) -> Request | None:
     return request
 
 
-def reply_in(delivered: Delivered) -> Reply | None:
+def parse_reply(delivered: ConsumedRecord) -> MaintenanceReply | None:
     """The reply in a record of `deltas`; None for all others. Raises Rejected for a malformed one."""
     if REPLY not in dict(delivered.record.headers):
         return None
@@ -88,26 +88,28 @@ def reply_in(delivered: Delivered) -> Reply | None:
     try:
         checked = {str(name): int(count) for name, count in body["checked"].items()}
         said = (int(body["version"]), str(body["stored"]), str(body["recounted"]), tuple(map(str, body["differences"])))
-        return Reply(body["graph"], Kind(body["kind"]), str(body["id"]), *said, checked, str(body["failure"]))
+        return MaintenanceReply(
+            body["graph"], MaintenanceKind(body["kind"]), str(body["id"]), *said, checked, str(body["failure"])
+        )
     except _MALFORMED as error:
         raise Rejected(f"the reply is malformed: {type(error).__name__}") from error
 
 
-def without_upkeep(headers: tuple[tuple[str, bytes], ...]) -> tuple[tuple[str, bytes], ...]:
+def without_requests(headers: tuple[tuple[str, bytes], ...]) -> tuple[tuple[str, bytes], ...]:
     """The headers without those by which requests and replies are known: anybody may write to `documents`."""
     return tuple(each for each in headers if each[0] not in (REQUEST, REPLY))
 
 
 def _bounded(lines: tuple[str, ...]) -> list[str]:
-    told = [line[:MOST_LINE_CHARS] for line in lines[:MOST_LINES]]
-    return told if len(lines) <= MOST_LINES else [*told, f"and {len(lines) - MOST_LINES} more"]
+    told = [line[:MAX_LINE_CHARS] for line in lines[:MAX_LINES]]
+    return told if len(lines) <= MAX_LINES else [*told, f"and {len(lines) - MAX_LINES} more"]
 
 
 def _dump(body: Mapping[str, object]) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
 
 
-def _load(delivered: Delivered) -> dict[str, Any]:
+def _load(delivered: ConsumedRecord) -> dict[str, Any]:
     try:
         body = json.loads(delivered.record.value or b"")
     except (ValueError, RecursionError) as error:

@@ -13,12 +13,12 @@ from graphtide.streams.messages import DELTAS
 from graphtide.streams.observer import Observer
 from graphtide.streams.ports import Log, Outbox
 
-MOST_AT_ONCE = 64
-LOOK_EVERY_S = 5.0
+BATCH_SIZE = 64
+POLL_INTERVAL_S = 5.0
 """Commits wake the relay; this is for what another process left behind after this one looked."""
 
 
-class Relay:
+class OutboxRelay:
     """See the module."""
 
     def __init__(self, partition: int, outbox: Outbox, log: Log, observer: Observer) -> None:
@@ -39,13 +39,13 @@ class Relay:
             while await self._pass_on():
                 pass
             try:
-                async with asyncio.timeout(LOOK_EVERY_S):
+                async with asyncio.timeout(POLL_INTERVAL_S):
                     await self._woken.wait()
             except TimeoutError:
                 continue
 
     async def _pass_on(self) -> bool:
-        waiting = await self._outbox.waiting(self._partition, MOST_AT_ONCE)
+        waiting = await self._outbox.waiting(self._partition, BATCH_SIZE)
         if waiting:
             await self._log.append(DELTAS, [record for _, record in waiting])
             await self._outbox.sent(self._partition, waiting[-1][0])

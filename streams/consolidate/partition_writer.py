@@ -27,23 +27,29 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 
-from graphtide.graph.records import Change, GraphDelta
+from graphtide.graph.records import DocumentChange, GraphDelta
 from graphtide.graph.resolution import PairKey
 from graphtide.streams.consolidate import verification as recounting
-from graphtide.streams.consolidate.batches import STAGE, Batch, sort_out
+from graphtide.streams.consolidate.batches import STAGE, ConsolidationBatch, plan_batch
 from graphtide.streams.consolidate.fault_attribution import raise_if_stopped
 from graphtide.streams.consolidate.forwarding import Forwarder
-from graphtide.streams.consolidate.maintenance_requests import REQUEST, Kind, Reply, Request, request_in
+from graphtide.streams.consolidate.maintenance_requests import (
+    REQUEST,
+    MaintenanceKind,
+    MaintenanceReply,
+    MaintenanceRequest,
+    parse_request,
+)
 from graphtide.streams.consolidate.write_models import WriteModel, WriteModels
-from graphtide.streams.dead_letters.writer import bury
+from graphtide.streams.dead_letters.writer import write_dead_letter
 from graphtide.streams.errors import Broken, GraphStopped, GraphtideError, Rejected
 from graphtide.streams.follow.freshness import accepted, seconds_since
 from graphtide.streams.log_scan import read_up_to_end
 from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage
 from graphtide.streams.observer import Observer
-from graphtide.streams.ports import Commit, Delivered, GraphCommit, GraphStore, Log, Record, Watermark
+from graphtide.streams.ports import Commit, ConsumedRecord, GraphCommit, GraphStore, Log, Record, Watermark
 from graphtide.streams.retry import outcome_of
-from graphtide.streams.tracing import carried, received, span, told
+from graphtide.streams.tracing import continue_trace, inject, span, told
 
 log = logging.getLogger("graphtide.streams")
 
@@ -53,7 +59,7 @@ LARGE_BYTES = 100_000
 Announce = Callable[[GraphDelta], tuple[Record, ...]]
 
 
-class Following:
+class LocalFollowers:
     """The followers in this process, and which version of each graph they were brought to."""
 
     def __init__(self, follow: Callable[[GraphDelta], object] | None, store: GraphStore) -> None:
@@ -96,13 +102,13 @@ class Following:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class WriterDependencies:
     """What the writers of all partitions of a process share."""
 
     log: Log
     store: GraphStore
     models: WriteModels
-    following: Following
+    following: LocalFollowers
     announce: Announce
     observer: Observer
     forwarder: Forwarder
@@ -111,7 +117,7 @@ class Tools:
 class PartitionWriter:
     """See the module. `writing` is held while a batch is applied: whoever else holds it sees none half done."""
 
-    def __init__(self, partition: int, tools: Tools) -> None:
+    def __init__(self, partition: int, tools: WriterDependencies) -> None:
         self.partition = partition
         self.writing = asyncio.Lock()
         self.upkeep = ""
@@ -150,7 +156,7 @@ class PartitionWriter:
             f" but the log goes on at {offset}: what is between is lost; restore the store and the log from one backup"
         )
 
-    async def batch(self, delivered: Sequence[Delivered]) -> None:
+    async def batch(self, delivered: Sequence[ConsumedRecord]) -> None:
         """Apply the records, which go on where the last batch ended. Raises what the storage raises, and Broken."""
         if delivered[0].position.offset != self._held.next_offset:
             raise self._gap(delivered[0].position.offset)
@@ -158,9 +164,9 @@ class PartitionWriter:
             for part in _between_requests(delivered):
                 await self._part(part)
 
-    async def _part(self, delivered: Sequence[Delivered]) -> None:
+    async def _part(self, delivered: Sequence[ConsumedRecord]) -> None:
         try:
-            request = request_in(delivered[0])
+            request = parse_request(delivered[0])
         except Rejected as error:
             await self._bury(delivered[0], error)
             return
@@ -171,21 +177,21 @@ class PartitionWriter:
         else:
             await self._upkeep(request, delivered[0].position.offset + 1)
 
-    async def _forward_request(self, one: Delivered, graph: str, partition: int) -> None:
+    async def _forward_request(self, one: ConsumedRecord, graph: str, partition: int) -> None:
         try:
             await self._tools.forwarder.send(one, graph, partition)
         except Rejected as error:
             await self._bury(one, error)
         else:
-            await self._commit(Batch(), one.position.offset + 1)
+            await self._commit(ConsolidationBatch(), one.position.offset + 1)
 
-    async def _records(self, delivered: Sequence[Delivered]) -> None:
+    async def _records(self, delivered: Sequence[ConsumedRecord]) -> None:
         """All at once if that goes, else one by one."""
         started, since_ns = time.monotonic(), time.time_ns()
         behind = [one.record.headers for one in delivered]
-        with received(STAGE, behind, partition=self.partition, records=len(delivered)) as batch:
+        with continue_trace(STAGE, behind, partition=self.partition, records=len(delivered)) as batch:
             outcome = await outcome_of(self._together(delivered))
-            if isinstance(outcome, Batch):
+            if isinstance(outcome, ConsolidationBatch):
                 self._committed(outcome)
                 for part in outcome.parts:
                     await self._tools.following.take(part.delta)
@@ -206,15 +212,15 @@ class PartitionWriter:
             await raise_if_stopped(self._tools.store, delivered[0], outcome)
         await self._bury(delivered[0], outcome)
 
-    async def _bury(self, one: Delivered, error: Exception) -> None:
-        started, batch = time.monotonic(), Batch()
+    async def _bury(self, one: ConsumedRecord, error: Exception) -> None:
+        started, batch = time.monotonic(), ConsolidationBatch()
         batch.fail(one, error)
         await self._commit(batch, one.position.offset + 1)
         self._report(batch, time.monotonic() - started)
 
-    async def _together(self, delivered: Sequence[Delivered]) -> Batch:
+    async def _together(self, delivered: Sequence[ConsumedRecord]) -> ConsolidationBatch:
         large = sum(len(one.record.value or b"") for one in delivered) > LARGE_BYTES
-        batch = await asyncio.to_thread(sort_out, delivered) if large else sort_out(delivered)
+        batch = await asyncio.to_thread(plan_batch, delivered) if large else plan_batch(delivered)
         await self._tools.forwarder.forward(batch, self.partition)
         for graph, messages in sorted(batch.newest.items()):
             part = await self._graph(graph, messages, batch)
@@ -223,9 +229,9 @@ class PartitionWriter:
         await self._commit(batch, delivered[-1].position.offset + 1)
         return batch
 
-    async def _commit(self, batch: Batch, next_offset: int, replies: tuple[Record, ...] = ()) -> None:
+    async def _commit(self, batch: ConsolidationBatch, next_offset: int, replies: tuple[Record, ...] = ()) -> None:
         for letter in batch.letters:
-            await bury(self._tools.log, letter)
+            await write_dead_letter(self._tools.log, letter)
         times = batch.accepted_ms()
         notices = tuple(record for part in batch.parts for record in self._announced(part.delta, times)) + replies
         parts, outcomes = tuple(batch.parts), tuple(batch.outcomes)
@@ -234,10 +240,12 @@ class PartitionWriter:
 
     def _announced(self, delta: GraphDelta, times: Mapping[str, Sequence[int]]) -> tuple[Record, ...]:
         notice, *parts = self._tools.announce(delta)
-        headers = (*notice.headers, *carried(), *accepted(times.get(delta.graph, ())))
+        headers = (*notice.headers, *inject(), *accepted(times.get(delta.graph, ())))
         return (replace(notice, headers=headers), *parts)
 
-    async def _graph(self, graph: str, messages: Mapping[str, ExtractionMessage], batch: Batch) -> GraphCommit | None:
+    async def _graph(
+        self, graph: str, messages: Mapping[str, ExtractionMessage], batch: ConsolidationBatch
+    ) -> GraphCommit | None:
         """Apply one graph's part of the batch to its write model; None when nothing of it is new."""
         held = await self._tools.store.standings(graph, list(messages))
         large = sum(len(one.extraction or b"") for one in held.values()) > LARGE_BYTES
@@ -252,7 +260,7 @@ class PartitionWriter:
         batch.efforts[graph] = model.writer.effort().since(before)
         return GraphCommit(delta, standings)
 
-    async def _check_dimensions(self, graph: str, model: WriteModel, changes: Sequence[Change]) -> None:
+    async def _check_dimensions(self, graph: str, model: WriteModel, changes: Sequence[DocumentChange]) -> None:
         """Raise Rejected for vectors of another length than the graph's: they cannot be compared, nor indexed."""
         for change in changes:
             for unit in change.new.units if change.new else ():
@@ -272,7 +280,7 @@ class PartitionWriter:
     async def publish(self, part: GraphCommit) -> None:
         """Commit and let follow what no record of the log brought about. Call while holding `writing`."""
         try:
-            await self._commit(Batch(parts=[part]), self._held.next_offset)
+            await self._commit(ConsolidationBatch(parts=[part]), self._held.next_offset)
         except BaseException:
             self.forget()
             raise
@@ -290,7 +298,7 @@ class PartitionWriter:
 
     # -- upkeep --------------------------------------------------------------------------------------------------------
 
-    async def _upkeep(self, request: Request, next_offset: int) -> None:
+    async def _upkeep(self, request: MaintenanceRequest, next_offset: int) -> None:
         """Serve a request between two batches, in one commit with the reply. Its own failure is an answer, too."""
         self._say(request, "begun")
         try:
@@ -298,21 +306,21 @@ class PartitionWriter:
         finally:
             self.upkeep = ""
 
-    def _say(self, request: Request, how_far: str) -> None:
+    def _say(self, request: MaintenanceRequest, how_far: str) -> None:
         """For whoever looks at this process, and for its log."""
         self.upkeep = f"{request.kind} of graph {request.graph}: {how_far}"
         log.info("%s", self.upkeep)
 
-    async def _serve(self, request: Request, next_offset: int) -> None:
+    async def _serve(self, request: MaintenanceRequest, next_offset: int) -> None:
         outcome = await outcome_of(self._served(request))
         if isinstance(outcome, GraphtideError) and not isinstance(outcome, Rejected | GraphStopped):
             raise outcome
         if isinstance(outcome, Exception):
             log.error("%s of graph %s failed", request.kind, request.graph, exc_info=outcome)
             reason = f"{type(outcome).__name__}: {outcome}"[:500]
-            outcome = Reply(request.graph, request.kind, request.id, failure=reason), None
+            outcome = MaintenanceReply(request.graph, request.kind, request.id, failure=reason), None
         reply, delta = outcome
-        batch = Batch(parts=[] if delta is None else [GraphCommit(delta, {})])
+        batch = ConsolidationBatch(parts=[] if delta is None else [GraphCommit(delta, {})])
         if delta is not None:
             self._say(request, f"writing {len(delta.documents):,} documents and what they make")
         await self._commit(batch, next_offset, (reply.record(),))
@@ -320,18 +328,20 @@ class PartitionWriter:
             self._tools.models.forget(request.graph)  # the next batch restores it from the rows that stand now
             await self._tools.following.take(delta)
 
-    async def _served(self, request: Request) -> tuple[Reply, GraphDelta | None]:
+    async def _served(self, request: MaintenanceRequest) -> tuple[MaintenanceReply, GraphDelta | None]:
         store, graph = self._tools.store, request.graph
         stands, told = (await store.graphs()).get(graph, 0), partial(self._say, request)
         if not stands:
-            return Reply(graph, request.kind, request.id, failure=f"graph {graph!r} has no document applied yet"), None
-        if request.kind is Kind.VERIFY:
+            return MaintenanceReply(
+                graph, request.kind, request.id, failure=f"graph {graph!r} has no document applied yet"
+            ), None
+        if request.kind is MaintenanceKind.VERIFY:
             model = self._tools.models.peek(graph)
             found = await recounting.recount_stored(store, graph, model.writer if model else None, told)
-            return Reply(graph, request.kind, request.id, *found), None
+            return MaintenanceReply(graph, request.kind, request.id, *found), None
         fresh = await recounting.build(store, graph, stands + 1, told)
         before, after = await recounting.stored_digest(store, graph), *await recounting.digests(fresh)
-        return Reply(graph, request.kind, request.id, fresh.version, before, after), fresh
+        return MaintenanceReply(graph, request.kind, request.id, fresh.version, before, after), fresh
 
     async def rebuild_stopped(self, graph: str) -> bool:
         """Serve a request to rebuild a stopped graph that waits behind the watermark; False when there is none.
@@ -346,7 +356,9 @@ class PartitionWriter:
                 self._scanned = one.position.offset + 1
                 if _asks_to_rebuild(one, graph):
                     async with self.writing:
-                        await self._upkeep(Request(graph, Kind.REBUILD, _id(one)), self._held.next_offset)
+                        await self._upkeep(
+                            MaintenanceRequest(graph, MaintenanceKind.REBUILD, _id(one)), self._held.next_offset
+                        )
                     return True
         return False
 
@@ -354,12 +366,12 @@ class PartitionWriter:
         """Drop the write models of this partition's graphs."""
         self._tools.models.forget_partition(self.partition)
 
-    def _committed(self, batch: Batch) -> None:
+    def _committed(self, batch: ConsolidationBatch) -> None:
         for graph, times in batch.accepted_ms().items():
             for accepted_ms in times:
                 self._tools.observer.committed(graph, seconds_since(accepted_ms))
 
-    def _report(self, batch: Batch, seconds: float) -> None:
+    def _report(self, batch: ConsolidationBatch, seconds: float) -> None:
         observer = self._tools.observer
         observer.worked(STAGE, seconds)
         for part in batch.parts:
@@ -374,18 +386,18 @@ class PartitionWriter:
                     observer.queryable(graph, seconds_since(accepted_ms))
 
 
-def _tell(batch: Batch, since_ns: int) -> None:
+def _tell(batch: ConsolidationBatch, since_ns: int) -> None:
     """The part that each revision had in the batch, in the trace of its document: the batch is in that of one only."""
-    ours = carried()
+    ours = inject()
     for one in batch.outcomes if ours else ():
         behind = [batch.carried.get((one.graph, one.doc_id, one.revision), ()), ours]
         about = {"graph": one.graph, "doc_id": one.doc_id, "state": one.state.value}
         told("apply", behind, since_ns, revision=one.revision, **about)
 
 
-def _between_requests(delivered: Sequence[Delivered]) -> list[Sequence[Delivered]]:
+def _between_requests(delivered: Sequence[ConsumedRecord]) -> list[Sequence[ConsumedRecord]]:
     """The records in runs, every request for upkeep, well-formed or not, a run of its own."""
-    runs: list[list[Delivered]] = []
+    runs: list[list[ConsumedRecord]] = []
     alone = True
     for one in delivered:
         asked = is_request(one)
@@ -396,18 +408,18 @@ def _between_requests(delivered: Sequence[Delivered]) -> list[Sequence[Delivered
     return list(runs)
 
 
-def _asks_to_rebuild(one: Delivered, graph: str) -> bool:
+def _asks_to_rebuild(one: ConsumedRecord, graph: str) -> bool:
     try:
-        request = request_in(one)
+        request = parse_request(one)
     except Rejected:
         return False
-    return request is not None and (request.graph, request.kind) == (graph, Kind.REBUILD)
+    return request is not None and (request.graph, request.kind) == (graph, MaintenanceKind.REBUILD)
 
 
-def _id(one: Delivered) -> str:
+def _id(one: ConsumedRecord) -> str:
     return dict(one.record.headers)[REQUEST].decode(errors="replace")
 
 
-def is_request(one: Delivered) -> bool:
+def is_request(one: ConsumedRecord) -> bool:
     """Whether the record says that it asks for upkeep."""
     return any(name == REQUEST for name, _ in one.record.headers)

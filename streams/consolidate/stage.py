@@ -1,6 +1,6 @@
 """The consolidate stage: owns the partitions of `extractions` that it is assigned, each through its single writer.
 
-This is the loop over them: it reads for all, and hands each partition its records. A partition's `Tenure` claims it,
+This is the loop over them: it reads for all, and hands each partition its records. A partition's `PartitionWorker` claims it,
 goes on from the watermark in the store (not from the committed offset), and works in a task of its own, so that
 partitions do not wait for each other. A partition that is taken away is let go at once. One whose writer is fenced, or
 whose storage is away, is claimed again after a while if it is still assigned. One that is Broken says why, and no claim
@@ -20,29 +20,29 @@ from dataclasses import dataclass, field
 
 from graphtide.graph.communities.drift import Partition, leiden
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.consolidation.consolidator import DriftCheck
+from graphtide.graph.consolidation.consolidator import DriftSnapshot
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.resolution import LabelKey
 from graphtide.streams.consolidate.batches import STAGE
 from graphtide.streams.consolidate.forwarding import Forwarder
-from graphtide.streams.consolidate.outbox_relay import Relay
-from graphtide.streams.consolidate.partition_writer import Announce, Following, PartitionWriter, Tools
-from graphtide.streams.consolidate.write_models import MOST_HELD, WriteModel, WriteModels
+from graphtide.streams.consolidate.outbox_relay import OutboxRelay
+from graphtide.streams.consolidate.partition_writer import Announce, LocalFollowers, PartitionWriter, WriterDependencies
+from graphtide.streams.consolidate.write_models import MAX_WRITE_MODELS, WriteModel, WriteModels
 from graphtide.streams.errors import GraphStopped
-from graphtide.streams.follow.delta_records import briefly
+from graphtide.streams.follow.delta_records import notice_records
 from graphtide.streams.messages import EXTRACTIONS
 from graphtide.streams.observer import Observer
-from graphtide.streams.ports import Consumer, Delivered, GraphCommit, GraphStore, Log, Outbox, Position
+from graphtide.streams.ports import ConsumedRecord, Consumer, GraphCommit, GraphStore, Log, Outbox, Position
 from graphtide.streams.retry import supervise
 from graphtide.streams.routing import Routes
-from graphtide.streams.usage import Payer, paid_by
+from graphtide.streams.usage import BillingContext, paid_by
 
-__all__ = ["STAGE", "Ask", "ConsolidateSettings", "ConsolidateStage"]
+__all__ = ["STAGE", "ConsolidateSettings", "ConsolidateStage", "PairJudge"]
 
 log = logging.getLogger("graphtide.streams")
 
 Follow = Callable[[GraphDelta], Awaitable[None]]
-Ask = Callable[[LabelKey, LabelKey], Awaitable[bool | None]]
+PairJudge = Callable[[LabelKey, LabelKey], Awaitable[bool | None]]
 """Whether two labels, (name, type) each, are one entity; None when it cannot be told now."""
 
 BATCH_BYTES = 1 << 20
@@ -59,17 +59,17 @@ class ConsolidateSettings:
     """
 
     batch_size: int = 64
-    write_models: int = MOST_HELD
-    announce: Announce = briefly
+    write_models: int = MAX_WRITE_MODELS
+    announce: Announce = notice_records
     outbox: Outbox | None = None
 
 
 @dataclass(slots=True)
-class Inbox:
+class PartitionBuffer:
     """What was read of a partition and not applied. `expected` is the offset that comes next; None: take nothing."""
 
     expected: int | None = None
-    records: deque[Delivered] = field(default_factory=deque)
+    records: deque[ConsumedRecord] = field(default_factory=deque)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     def restart(self, offset: int | None) -> None:
@@ -77,12 +77,12 @@ class Inbox:
         self.records.clear()
         self.expected = offset
 
-    def take(self, one: Delivered) -> None:
+    def take(self, one: ConsumedRecord) -> None:
         self.records.append(one)
         self.expected = one.position.offset + 1
         self.arrived.set()
 
-    async def next(self, most: int) -> Sequence[Delivered]:
+    async def next(self, most: int) -> Sequence[ConsumedRecord]:
         """Up to `most` records, as soon as there is one; fewer when they are large.
 
         A large record ends a batch, so those before it are committed without waiting for it.
@@ -99,12 +99,14 @@ class Inbox:
         return taken
 
 
-class Tenure:
+class PartitionWorker:
     """A partition for as long as it is assigned: claimed, worked on, claimed again after a failure."""
 
-    def __init__(self, writer: PartitionWriter, relay: Relay | None, batch_size: int, tell: asyncio.Event) -> None:
+    def __init__(
+        self, writer: PartitionWriter, relay: OutboxRelay | None, batch_size: int, tell: asyncio.Event
+    ) -> None:
         self.writer = writer
-        self.inbox = Inbox()
+        self.inbox = PartitionBuffer()
         self.trouble = ""
         self.stopped = ""
         """The graph whose stored rows hold the partition up; "" for none."""
@@ -157,7 +159,7 @@ class Tenure:
             self.inbox.restart(None)
             self.writer.forget()
 
-    def offer(self, one: Delivered) -> None:
+    def offer(self, one: ConsumedRecord) -> None:
         """Take the record that is expected, and drop what was read before a seek.
 
         Where something is missing it is sought once more: a poll that was given up may have taken it. If it is
@@ -199,10 +201,12 @@ class ConsolidateStage:
         self._observer = observer
         self._settings = settings or ConsolidateSettings()
         self._models = WriteModels(store, self._settings.write_models)
-        following = Following(follow, store)
+        following = LocalFollowers(follow, store)
         forwarder = Forwarder(log, Routes(store.bindings), observer)
-        self._tools = Tools(log, store, self._models, following, self._settings.announce, observer, forwarder)
-        self._tenures: dict[int, Tenure] = {}
+        self._tools = WriterDependencies(
+            log, store, self._models, following, self._settings.announce, observer, forwarder
+        )
+        self._tenures: dict[int, PartitionWorker] = {}
         self._told = asyncio.Event()
 
     @property
@@ -236,7 +240,7 @@ class ConsolidateStage:
     async def run(self) -> None:
         """Own what is assigned and work, until cancelled. Raises what the log raises."""
         consumer = self._log.consumer(EXTRACTIONS, STAGE)
-        reading: asyncio.Task[Sequence[Delivered]] | None = None
+        reading: asyncio.Task[Sequence[ConsumedRecord]] | None = None
         try:
             while True:
                 await self._follow_assignment(consumer.assigned())
@@ -257,7 +261,7 @@ class ConsolidateStage:
         finally:
             await self._leave(consumer, reading)
 
-    async def _poll(self, consumer: Consumer) -> Sequence[Delivered]:
+    async def _poll(self, consumer: Consumer) -> Sequence[ConsumedRecord]:
         """Read for whoever has room: a partition that is behind does not fill the memory, nor hold up another."""
         room = [number for number, one in self._tenures.items() if one.has_room()]
         full = any(one.ready() and not one.has_room() for one in self._tenures.values())
@@ -269,8 +273,10 @@ class ConsolidateStage:
             await self._tenures.pop(number).end()
         for number in sorted(assigned - self._tenures.keys()):
             writer = PartitionWriter(number, self._tools)
-            relay = Relay(number, self._settings.outbox, self._log, self._observer) if self._settings.outbox else None
-            self._tenures[number] = Tenure(writer, relay, self._settings.batch_size, self._told)
+            relay = (
+                OutboxRelay(number, self._settings.outbox, self._log, self._observer) if self._settings.outbox else None
+            )
+            self._tenures[number] = PartitionWorker(writer, relay, self._settings.batch_size, self._told)
             self._tenures[number].start()
 
     async def _seek(self, consumer: Consumer) -> None:
@@ -280,7 +286,7 @@ class ConsolidateStage:
                 position, tenure.seek_to = Position(number, tenure.seek_to), None
                 await consumer.seek(position)
 
-    def _hand_out(self, delivered: Sequence[Delivered]) -> None:
+    def _hand_out(self, delivered: Sequence[ConsumedRecord]) -> None:
         for one in delivered:
             if one.position.partition in self._tenures:
                 self._tenures[one.position.partition].offer(one)
@@ -293,7 +299,7 @@ class ConsolidateStage:
                 before = Position(number, offset + 1)
                 await asyncio.gather(consumer.commit(Position(number, offset)), self._log.trim(EXTRACTIONS, before))
 
-    async def _leave(self, consumer: Consumer, reading: asyncio.Task[Sequence[Delivered]] | None) -> None:
+    async def _leave(self, consumer: Consumer, reading: asyncio.Task[Sequence[ConsumedRecord]] | None) -> None:
         if reading is not None:
             await _stop(reading)
         await asyncio.gather(*(tenure.end() for tenure in self._tenures.values()))
@@ -329,7 +335,7 @@ class ConsolidateStage:
                 if self._models.peek(model.writer.graph) is model:
                     await self._adopt(owner, model.writer, check, fresh)
 
-    async def judge(self, ask: Ask, most: int = 16) -> int:
+    async def judge(self, ask: PairJudge, most: int = 16) -> int:
         """Put up to `most` borderline pairs of each graph to a judge, and take its verdicts; returns how many.
 
         `ask` is awaited with no lock held; None is no verdict, and the pair is asked about again another time. A
@@ -339,7 +345,7 @@ class ConsolidateStage:
         for owner, model in self._held():
             async with owner.writing:
                 pairs = model.writer.borderline(most)
-            with paid_by(Payer(model.writer.graph)):
+            with paid_by(BillingContext(model.writer.graph)):
                 answers = await asyncio.gather(*(ask(*pair) for pair in pairs))
             for pair, same in zip(pairs, answers, strict=True):
                 if same is not None:
@@ -347,7 +353,9 @@ class ConsolidateStage:
                         taken += await owner.decide(model, pair, same)
         return taken
 
-    async def _adopt(self, owner: PartitionWriter, writer: Consolidator, check: DriftCheck, fresh: Partition) -> None:
+    async def _adopt(
+        self, owner: PartitionWriter, writer: Consolidator, check: DriftSnapshot, fresh: Partition
+    ) -> None:
         delta = await asyncio.to_thread(writer.adopt, check, fresh)
         if delta is not None:
             await owner.publish(GraphCommit(delta, {}))
@@ -363,7 +371,7 @@ class ConsolidateStage:
         self._models.forget(graph)
 
 
-async def _stop(reading: asyncio.Task[Sequence[Delivered]]) -> None:
+async def _stop(reading: asyncio.Task[Sequence[ConsumedRecord]]) -> None:
     """Cancel a poll. What it may have taken and not returned is sought again: the offsets tell."""
     reading.cancel()
     await asyncio.gather(reading, return_exceptions=True)

@@ -14,7 +14,7 @@ import numpy as np
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import differences, digest
 from graphtide.graph.identity import entity_id
-from graphtide.graph.records import Change, GraphDelta, Vector
+from graphtide.graph.records import DocumentChange, GraphDelta, Vector
 from graphtide.graph.resolution import PairKey
 from graphtide.graph.vector_index import VectorIndex, unit_rows
 from graphtide.graph.view import LiveView
@@ -30,7 +30,7 @@ VECTOR_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Recount:
+class VerificationResult:
     """The digests of the graph as stored, as questions see it, and as counted anew, and what differs between them."""
 
     version: int
@@ -55,21 +55,21 @@ async def build(store: GraphStore, graph: str, version: int, told: Told = _nobod
     async for doc_id, value in store.extractions(graph):
         extraction = decode_stored(graph, doc_id, value)
         if extraction is not None:
-            changes.append(Change(doc_id, None, extraction))
+            changes.append(DocumentChange(doc_id, None, extraction))
         if len(changes) % TELL_EVERY == 1:
             told(f"{len(changes):,} documents read")
     told(f"counting {len(changes):,} documents")
     return await asyncio.to_thread(_build, graph, changes, await store.verdicts(graph), version)
 
 
-def _build(graph: str, changes: list[Change], verdicts: Mapping[PairKey, bool], version: int) -> GraphDelta:
+def _build(graph: str, changes: list[DocumentChange], verdicts: Mapping[PairKey, bool], version: int) -> GraphDelta:
     writer = Consolidator(graph, verdicts=verdicts)
     writer.version = version - 1
     delta = writer.apply(changes)
     return replace(delta, snapshot=True, communities=writer.hierarchy())
 
 
-async def recount(store: GraphStore, view: LiveView, writer: Consolidator | None) -> Recount:
+async def recount(store: GraphStore, view: LiveView, writer: Consolidator | None) -> VerificationResult:
     """Compare what is stored, what questions see and what the kernels hold with a build from nothing.
 
     Call while the writer is paused. Cost: the whole graph, in a thread.
@@ -82,7 +82,7 @@ async def recount(store: GraphStore, view: LiveView, writer: Consolidator | None
 async def recount_stored(
     store: GraphStore, graph: str, writer: Consolidator | None, told: Told = _nobody
 ) -> tuple[int, str, str, tuple[str, ...], dict[str, int]]:
-    """The same without a view, where questions are answered elsewhere: a `Recount` of rows and kernels, as a tuple."""
+    """The same without a view, where questions are answered elsewhere: a `VerificationResult` of rows and kernels, as a tuple."""
     told("reading what is stored")
     stored = await store.snapshot(graph)
     fresh = await build(store, graph, stored.version, told)
@@ -131,7 +131,7 @@ def _compare_stored(
     return stored.version, _digest(stored), digest(fresh), tuple(found), _checked(fresh)
 
 
-def _compare(stored: GraphDelta, fresh: GraphDelta, view: LiveView, writer: Consolidator | None) -> Recount:
+def _compare(stored: GraphDelta, fresh: GraphDelta, view: LiveView, writer: Consolidator | None) -> VerificationResult:
     with view.lock.read():
         seen = view.rows()
         lost = _index_differences(view, stored)
@@ -139,7 +139,7 @@ def _compare(stored: GraphDelta, fresh: GraphDelta, view: LiveView, writer: Cons
     if view.version != stored.version:
         found.append(f"questions see version {view.version}, the store has {stored.version}")
     found += lost + _kernel_differences(stored, writer)
-    return Recount(stored.version, _digest(stored), digest(fresh), tuple(found), _checked(fresh))
+    return VerificationResult(stored.version, _digest(stored), digest(fresh), tuple(found), _checked(fresh))
 
 
 def _checked(fresh: GraphDelta) -> dict[str, int]:

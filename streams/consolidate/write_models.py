@@ -16,7 +16,7 @@ from graphtide.streams.errors import GraphStopped, GraphtideError
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of
 
-MOST_HELD = 256
+MAX_WRITE_MODELS = 256
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class WriteModel:
 class WriteModels:
     """The models by graph. A graph is of one partition, so no two tasks ask for the same one at a time."""
 
-    def __init__(self, store: GraphStore, most: int = MOST_HELD) -> None:
+    def __init__(self, store: GraphStore, most: int = MAX_WRITE_MODELS) -> None:
         self._store = store
         self._most = most
         self._models: OrderedDict[str, WriteModel] = OrderedDict()

@@ -30,7 +30,7 @@ from graphtide.streams.messages import (
 )
 from graphtide.streams.ports import Log, Position, Record
 
-MOST_AT_ONCE = 500
+MAX_PAGE = 500
 RETRIED, DROPPED = "retried", "dropped"
 _ID = re.compile(r"([0-9]{1,9})-([0-9]{1,18})")
 _AFTER = re.compile(r"([0-9]{1,18})-([0-9]{1,9})-([0-9]{1,18})")
@@ -39,7 +39,7 @@ Publish = Callable[[Record], Awaitable[Position]]
 
 
 @dataclass(frozen=True, slots=True)
-class Buried:
+class StoredDeadLetter:
     """A dead letter where it lies. `settled` is "" while nobody has dealt with it."""
 
     id: str
@@ -54,16 +54,16 @@ class Buried:
 class LetterPage:
     """Some letters, without their originals. `next` is where the next page begins, "" on the last."""
 
-    letters: tuple[Buried, ...]
+    letters: tuple[StoredDeadLetter, ...]
     next: str
 
 
-async def letters(log: Log, graph: str, *, settled: bool = False) -> Sequence[Buried]:
+async def list_dead_letters(log: Log, graph: str, *, settled: bool = False) -> Sequence[StoredDeadLetter]:
     """The dead letters of a graph, oldest first, without their originals; those dealt with only when asked for.
 
     Records whose key names no graph are in graph "". Cost: time, all of the topic; memory, what is returned.
     """
-    found: dict[str, Buried] = {}
+    found: dict[str, StoredDeadLetter] = {}
     async with aclosing(read_up_to_end(log, DEAD_LETTERS, {})) as records:
         async for one in records:
             value = one.record.value or b""
@@ -76,11 +76,11 @@ async def letters(log: Log, graph: str, *, settled: bool = False) -> Sequence[Bu
             elif (letter := _letter(value)) is not None and letter.graph == graph:
                 name = f"{one.position.partition}-{one.position.offset}"
                 brief = replace(letter, original=b"")
-                found[name] = Buried(name, brief, one.timestamp_ms, size_bytes=len(letter.original))
+                found[name] = StoredDeadLetter(name, brief, one.timestamp_ms, size_bytes=len(letter.original))
     return sorted(found.values(), key=_place)
 
 
-async def waiting(log: Log) -> Mapping[str, int]:
+async def count_dead_letters(log: Log) -> Mapping[str, int]:
     """By graph, how many dead letters nobody has dealt with. Cost: time, all of the topic."""
     held: dict[str, str] = {}
     async with aclosing(read_up_to_end(log, DEAD_LETTERS, {})) as records:
@@ -94,20 +94,20 @@ async def waiting(log: Log) -> Mapping[str, int]:
 
 
 async def page(log: Log, graph: str, after: str = "", limit: int = 50, *, settled: bool = False) -> LetterPage:
-    """At most `limit` letters behind `after`, which is the `next` of another page. Raises Invalid. Cost: `letters`."""
-    if not 1 <= limit <= MOST_AT_ONCE:
-        raise Invalid("limit", f"is {limit}; give 1 to {MOST_AT_ONCE}")
+    """At most `limit` letters behind `after`, which is the `next` of another page. Raises Invalid. Cost: `list_dead_letters`."""
+    if not 1 <= limit <= MAX_PAGE:
+        raise Invalid("limit", f"is {limit}; give 1 to {MAX_PAGE}")
     place = (-1, -1, -1)
     if after:
         if (parts := _AFTER.fullmatch(after)) is None:
             raise Invalid("after", f"{after[:40]!r} is not the next of a page of dead letters")
         place = (int(parts[1]), int(parts[2]), int(parts[3]))
-    behind = [one for one in await letters(log, graph, settled=settled) if _place(one) > place]
+    behind = [one for one in await list_dead_letters(log, graph, settled=settled) if _place(one) > place]
     shown = tuple(behind[:limit])
     return LetterPage(shown, "-".join(map(str, _place(shown[-1]))) if len(behind) > limit else "")
 
 
-async def letter(log: Log, graph: str, name: str) -> Buried:
+async def get_dead_letter(log: Log, graph: str, name: str) -> StoredDeadLetter:
     """One dead letter, whole, by its id, settled or not. Raises Invalid for what is no id, NotFound.
 
     Cost: its partition, from where it lies to the end.
@@ -116,7 +116,7 @@ async def letter(log: Log, graph: str, name: str) -> Buried:
         raise Invalid("id", f"{name[:40]!r} is not the id of a dead letter, which looks like 0-12")
     place = Position(int(parts[1]), int(parts[2]))
     ends = await log.end(DEAD_LETTERS)
-    found: Buried | None = None
+    found: StoredDeadLetter | None = None
     if place.partition in ends:
         async with aclosing(read_up_to_end(log, DEAD_LETTERS, {**ends, place.partition: place.offset})) as records:
             async for one in records:
@@ -125,7 +125,7 @@ async def letter(log: Log, graph: str, name: str) -> Buried:
                     about = _letter(value) if one.position == place else None
                     if about is None or about.graph != graph:
                         break
-                    found = Buried(name, about, one.timestamp_ms, size_bytes=len(about.original))
+                    found = StoredDeadLetter(name, about, one.timestamp_ms, size_bytes=len(about.original))
                 elif (settlement := _settlement(value)) is not None and settlement[0] == name:
                     found = replace(found, settled=settlement[1])
                     break
@@ -146,7 +146,7 @@ async def retry(log: Log, graph: str, name: str, publish: Publish, instead: Docu
     return position
 
 
-async def drop(log: Log, graph: str, name: str) -> None:
+async def discard(log: Log, graph: str, name: str) -> None:
     """Settle the letter: nothing more is to be done about it. Raises Invalid when it is already; NotFound."""
     await _settle(log, await _open(log, graph, name), DROPPED)
 
@@ -175,14 +175,14 @@ def _corrected(letter: DeadLetter, instead: DocumentMessage) -> Record:
     return Record(instead.key, instead.encode())
 
 
-async def _open(log: Log, graph: str, name: str) -> Buried:
-    one = await letter(log, graph, name)
+async def _open(log: Log, graph: str, name: str) -> StoredDeadLetter:
+    one = await get_dead_letter(log, graph, name)
     if one.settled:
         raise Invalid("id", f"the dead letter {name} is dealt with already: it was {one.settled}")
     return one
 
 
-async def _settle(log: Log, one: Buried, how: str) -> None:
+async def _settle(log: Log, one: StoredDeadLetter, how: str) -> None:
     body = {"schema": SCHEMA, "settles": one.id, "how": how}
     key = document_key(one.letter.graph, one.letter.doc_id)
     await log.append(DEAD_LETTERS, [Record(key, json.dumps(body).encode())])
@@ -195,7 +195,7 @@ def _letter(value: bytes) -> DeadLetter | None:
         return None
 
 
-def _place(one: Buried) -> tuple[int, int, int]:
+def _place(one: StoredDeadLetter) -> tuple[int, int, int]:
     partition, _, offset = one.id.partition("-")
     return one.buried_ms, int(partition), int(offset)
 

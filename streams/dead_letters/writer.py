@@ -13,7 +13,7 @@ LOOK_BACK = 256
 """Dead letters that a process may have written between its last durable step and its death; far fewer are."""
 
 
-async def bury(log: Log, letter: DeadLetter) -> None:
+async def write_dead_letter(log: Log, letter: DeadLetter) -> None:
     """Append the letter to `documents.dlq`, unless it is among the last that were.
 
     A process that dies after the letter, and before the position has advanced, comes by the same record again.

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import asyncio
 
-from graphtide.streams.errors import Exhausted
+from graphtide.streams.errors import BudgetExceeded
 
 LONGEST_S = 60.0
 """After so long somebody looks again: the clock of a machine may be set, and a day may end otherwise than was said."""
 SHORTEST_S = 0.2
 
 
-class Pauses:
+class BudgetPauses:
     """Belongs to the event loop it is used in."""
 
     def __init__(self) -> None:
         self._until: dict[str, tuple[float, str]] = {}
-        self._refused: dict[str, tuple[float, Exhausted]] = {}
+        self._refused: dict[str, tuple[float, BudgetExceeded]] = {}
 
-    def pause(self, graph: str, refusal: Exhausted) -> None:
+    def pause(self, graph: str, refusal: BudgetExceeded) -> None:
         """The graph's budget had not enough left."""
         asked_s = LONGEST_S if refusal.retry_after_s is None else refusal.retry_after_s
         wait_s = min(LONGEST_S, max(SHORTEST_S, asked_s))
@@ -35,13 +35,13 @@ class Pauses:
         until, _ = self._until.get(graph, (0.0, ""))
         return max(0.0, until - asyncio.get_running_loop().time())
 
-    def refusal(self, graph: str) -> Exhausted | None:
+    def refusal(self, graph: str) -> BudgetExceeded | None:
         """Return the last refusal with the seconds that are left of it, None once they are over."""
         if graph not in self._refused:
             return None
         until, refusal = self._refused[graph]
         left_s = until - asyncio.get_running_loop().time()
-        return Exhausted(str(refusal), left_s) if left_s > 0 else None
+        return BudgetExceeded(str(refusal), left_s) if left_s > 0 else None
 
     def reason(self, graph: str) -> str:
         """Why it was paused last."""

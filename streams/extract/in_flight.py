@@ -13,39 +13,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphtide.streams.extract.offset_tracker import Window
-from graphtide.streams.fair_queue import Slots, Turns
-from graphtide.streams.ports import Delivered, Position
+from graphtide.streams.extract.offset_tracker import OffsetTracker
+from graphtide.streams.fair_queue import FairQueue, Slots
+from graphtide.streams.ports import ConsumedRecord, Position
 
-Reading = asyncio.Task[Sequence[Delivered]]
+Reading = asyncio.Task[Sequence[ConsumedRecord]]
 
 
 @dataclass(slots=True, eq=False)
-class Work:
+class InFlightRecord:
     """A record that was begun. `calm` is done when it has ended, or waits for a model: it did not kill the process.
 
     `revision` is its number; None for a record whose key names no document.
     """
 
-    delivered: Delivered
+    delivered: ConsumedRecord
     revision: int | None
     calm: asyncio.Future[None]
-    course: UnderWay | None = None
+    course: InFlight | None = None
 
     def numbered(self) -> int:
         """The number of its revision, which every record has whose key names a document."""
         assert self.revision is not None  # noqa: S101 - the stage numbers what it reads
         return self.revision
 
-    def shelve(self) -> None:
+    def park(self) -> None:
         """It waits for its graph's budget, and takes no room from others meanwhile. To be called by its task."""
         if self.course is not None:
-            self.course.shelve(asyncio.current_task())
+            self.course.park(asyncio.current_task())
 
-    def take_up(self) -> None:
+    def unpark(self) -> None:
         """It goes on."""
         if self.course is not None:
-            self.course.take_up(asyncio.current_task())
+            self.course.unpark(asyncio.current_task())
 
     def be_calm(self) -> None:
         """See `calm`; to be called any number of times."""
@@ -54,14 +54,14 @@ class Work:
 
 
 @dataclass(slots=True)
-class UnderWay:
+class InFlight:
     """See the module. While `alone` is there and not done, nothing else may begin."""
 
     slots: Slots
-    queue: Turns[Delivered] = field(default_factory=Turns)
-    running: dict[asyncio.Task[None], Work] = field(default_factory=dict)
-    shelved: dict[asyncio.Task[None], Work] = field(default_factory=dict)
-    window: Window = field(default_factory=Window)
+    queue: FairQueue[ConsumedRecord] = field(default_factory=FairQueue)
+    running: dict[asyncio.Task[None], InFlightRecord] = field(default_factory=dict)
+    shelved: dict[asyncio.Task[None], InFlightRecord] = field(default_factory=dict)
+    window: OffsetTracker = field(default_factory=OffsetTracker)
     alone: asyncio.Future[None] | None = None
     stirred: asyncio.Event = field(default_factory=asyncio.Event)
     shelved_bytes: int = 0
@@ -69,14 +69,14 @@ class UnderWay:
     revisions: dict[Position, int | None] = field(default_factory=dict)
     """Of the records in `queue`."""
 
-    def read(self, delivered: Delivered, revision: int | None) -> None:
+    def read(self, delivered: ConsumedRecord, revision: int | None) -> None:
         """It was read and numbered, and waits for its graph's turn to begin."""
         self.window.open(delivered.position)
         self.revisions[delivered.position] = revision
         self.queue.put(graph_of(delivered), delivered)
         self.queued_bytes += _size(delivered)
 
-    def next(self, beginning: Sequence[Delivered]) -> Delivered:
+    def next(self, beginning: Sequence[ConsumedRecord]) -> ConsumedRecord:
         """Which is to begin after those: of the graph that has the fewest running. IndexError when none was read."""
         begun = [*(work.delivered for work in self.running.values()), *beginning]
         _, delivered = self.queue.take(Counter(map(graph_of, begun)))
@@ -87,7 +87,7 @@ class UnderWay:
         """Size of the records that are in memory, and not on the shelf."""
         return self.queued_bytes + sum(_size(work.delivered) for work in self.running.values())
 
-    def shelve(self, task: asyncio.Task[None] | None) -> None:
+    def park(self, task: asyncio.Task[None] | None) -> None:
         """See `Work.shelve`."""
         work = self.running.pop(task, None) if task is not None else None
         if task is not None and work is not None:
@@ -95,7 +95,7 @@ class UnderWay:
             self.shelved_bytes += _size(work.delivered)
             self.stirred.set()
 
-    def take_up(self, task: asyncio.Task[None] | None) -> None:
+    def unpark(self, task: asyncio.Task[None] | None) -> None:
         """See `Work.take_up`."""
         work = self.shelved.pop(task, None) if task is not None else None
         if task is not None and work is not None:
@@ -117,7 +117,7 @@ class UnderWay:
             stirred.cancel()
             self.stirred.clear()
 
-    async def give_up(self, partitions: frozenset[int]) -> None:
+    async def revoke(self, partitions: frozenset[int]) -> None:
         """Forget what is of these partitions: others do it now."""
         every = [*self.running.items(), *self.shelved.items()]
         tasks = [task for task, work in every if work.delivered.position.partition in partitions]
@@ -125,7 +125,7 @@ class UnderWay:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for task in tasks:
-            self.take_up(task)
+            self.unpark(task)
             del self.running[task]
         dropped = self.queue.drop(lambda one: one.position.partition in partitions)
         self.queued_bytes -= sum(map(_size, dropped))
@@ -143,10 +143,10 @@ class UnderWay:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def graph_of(delivered: Delivered) -> str:
+def graph_of(delivered: ConsumedRecord) -> str:
     """The graph that a record says it is of; whether there can be such a graph is not looked at."""
     return delivered.record.key.partition("|")[0]
 
 
-def _size(delivered: Delivered) -> int:
+def _size(delivered: ConsumedRecord) -> int:
     return len(delivered.record.value or b"")

@@ -11,7 +11,7 @@ from collections import deque
 from graphtide.streams.ports import Position
 
 
-class Window:
+class OffsetTracker:
     """See the module. Positions of a partition must be opened in order."""
 
     def __init__(self) -> None:

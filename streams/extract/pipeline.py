@@ -15,11 +15,19 @@ from typing import TypeVar
 
 import numpy as np
 
-from graphtide.graph.records import Extraction, Fact, Mention, Unit, Vector
+from graphtide.graph.records import ChunkContribution, Extraction, Fact, Mention, Vector
 from graphtide.streams.errors import Rejected
 from graphtide.streams.extract.name_search import TooManyPlacesError, places_of
 from graphtide.streams.messages import DocumentMessage, GivenFact, unit_key
-from graphtide.streams.model_ports import Chunker, Embedder, Extractor, Found, FoundEntity, FoundRelation, Passage
+from graphtide.streams.model_ports import (
+    Chunker,
+    Embedder,
+    ExtractedEntity,
+    ExtractedRelation,
+    ExtractionResult,
+    Extractor,
+    SplitPassage,
+)
 from graphtide.streams.tracing import span
 from graphtide.streams.work_pool import WorkPool
 
@@ -34,7 +42,7 @@ STATEMENT_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
+class ExtractionModels:
     """What the extract stage works with."""
 
     chunker: Chunker
@@ -47,7 +55,7 @@ class Models:
 
 
 @dataclass(frozen=True, slots=True)
-class Caps:
+class ExtractionLimits:
     """At most so much is taken from one document; more is Rejected, not cut, so that nothing is lost unseen.
 
     `found` bounds the entities and relations of all passages together: the writer applies a document in one step, and
@@ -68,7 +76,9 @@ class Caps:
             )
 
 
-async def extract(document: DocumentMessage, revision: int, models: Models, caps: Caps) -> Extraction:
+async def extract(
+    document: DocumentMessage, revision: int, models: ExtractionModels, caps: ExtractionLimits
+) -> Extraction:
     """What the document contributes as this revision.
 
     Raises Retryable when a model is away, Rejected when the document can never be taken. Cost: one extraction a
@@ -81,7 +91,7 @@ async def extract(document: DocumentMessage, revision: int, models: Models, caps
         raise Rejected(f"the document has {len(passages)} passages, and {caps.chunks} are taken at most: split it up")
     caps.check(len(passages), given)
     if document.entities is not None or document.facts is not None:
-        found: Sequence[Found] = await _aside(models.pool, size, partial(_given, document, passages, caps))
+        found: Sequence[ExtractionResult] = await _aside(models.pool, size, partial(_given, document, passages, caps))
     else:
         found = await _found(document, passages, models.extractors.get(document.graph, models.extractor))
         size += STATEMENT_CHARS * _check_found(found, caps)
@@ -100,23 +110,25 @@ async def _aside(pool: WorkPool, size: int, work: Callable[[], T]) -> T:
 class _Draft:
     """A passage's mentions and relations before they have vectors; relations refer to mentions by place."""
 
-    mentions: tuple[FoundEntity, ...]
-    relations: tuple[tuple[int, int, FoundRelation], ...]
+    mentions: tuple[ExtractedEntity, ...]
+    relations: tuple[tuple[int, int, ExtractedRelation], ...]
     heading: tuple[str, str]
 
 
-def _gaps(text: str, passages: Sequence[Passage]) -> tuple[str, ...]:
+def _gaps(text: str, passages: Sequence[SplitPassage]) -> tuple[str, ...]:
     starts = [0, *(passage.end for passage in passages)]
     ends = [*(passage.start for passage in passages), len(text)]
     return tuple(text[start:end] for start, end in zip(starts, ends, strict=True))
 
 
-async def _found(document: DocumentMessage, passages: Sequence[Passage], extractor: Extractor) -> Sequence[Found]:
+async def _found(
+    document: DocumentMessage, passages: Sequence[SplitPassage], extractor: Extractor
+) -> Sequence[ExtractionResult]:
     calls = (extractor.extract(passage.text, title=document.info.title) for passage in passages)
     return await asyncio.gather(*calls)
 
 
-def _check_found(found: Sequence[Found], caps: Caps) -> int:
+def _check_found(found: Sequence[ExtractionResult], caps: ExtractionLimits) -> int:
     """Return how many entities and relations were found. Raises Rejected for more than `caps`."""
     sizes = [len(one.entities) + len(one.relations) for one in found]
     for place, size in enumerate(sizes):
@@ -125,18 +137,20 @@ def _check_found(found: Sequence[Found], caps: Caps) -> int:
     return sum(sizes)
 
 
-def _check_passage(place: int, size: int, caps: Caps) -> None:
+def _check_passage(place: int, size: int, caps: ExtractionLimits) -> None:
     if size > caps.found_per_chunk:
         raise Rejected(f"passage {place} states more than {caps.found_per_chunk} entities and relations")
 
 
-def _given(document: DocumentMessage, passages: Sequence[Passage], caps: Caps) -> list[Found]:
+def _given(
+    document: DocumentMessage, passages: Sequence[SplitPassage], caps: ExtractionLimits
+) -> list[ExtractionResult]:
     """Put what a publisher brought along where the text speaks of it: passages that name it, else the first.
 
     Raises Rejected as soon as a passage, or all together, state more than `caps`. Cost: linear in text and names.
     """
-    entities: list[list[FoundEntity]] = [[] for _ in passages]
-    relations: list[list[FoundRelation]] = [[] for _ in passages]
+    entities: list[list[ExtractedEntity]] = [[] for _ in passages]
+    relations: list[list[ExtractedRelation]] = [[] for _ in passages]
     places = _places(document, passages)
     total = 0
     for given in document.entities or ():
@@ -144,18 +158,18 @@ def _given(document: DocumentMessage, passages: Sequence[Passage], caps: Caps) -
         total += len(named)
         caps.check(len(passages), total)
         for place in named:
-            entities[place].append(FoundEntity(given.name, given.type, given.description))
+            entities[place].append(ExtractedEntity(given.name, given.type, given.description))
             _check_passage(place, len(entities[place]), caps)
     for fact in document.facts or ():
         place = _place_of(fact, places)
-        relation = FoundRelation(fact.subject, fact.predicate, fact.object, fact.description, fact.weight)
+        relation = ExtractedRelation(fact.subject, fact.predicate, fact.object, fact.description, fact.weight)
         relation = replace(relation, valid_from=fact.valid_from or None, valid_to=fact.valid_to or None)
         relations[place].append(relation)
         _check_passage(place, len(entities[place]) + len(relations[place]), caps)
-    return [Found(tuple(seen), tuple(said)) for seen, said in zip(entities, relations, strict=True)]
+    return [ExtractionResult(tuple(seen), tuple(said)) for seen, said in zip(entities, relations, strict=True)]
 
 
-def _places(document: DocumentMessage, passages: Sequence[Passage]) -> dict[str, list[int]]:
+def _places(document: DocumentMessage, passages: Sequence[SplitPassage]) -> dict[str, list[int]]:
     """Find the passages that contain each name that was brought along, without regard to case."""
     names = [given.name for given in document.entities or ()]
     names += [name for fact in document.facts or () for name in (fact.subject, fact.object)]
@@ -182,20 +196,20 @@ def _holds(places: Sequence[int], place: int) -> bool:
 
 
 def _drafted(
-    document: DocumentMessage, passages: Sequence[Passage], found: Sequence[Found]
+    document: DocumentMessage, passages: Sequence[SplitPassage], found: Sequence[ExtractionResult]
 ) -> tuple[list[_Draft], list[str]]:
     """Return the drafts of the passages, and the texts to embed for them."""
     drafts = [_draft(one) for one in found]
     return drafts, _texts(document, passages, drafts)
 
 
-def _draft(found: Found) -> _Draft:
+def _draft(found: ExtractionResult) -> _Draft:
     """Mentions without repetition. An end of a relation is the entity of that name, or a mention of its own."""
     mentions = dict.fromkeys(found.entities)
     by_name = {entity.name: entity for entity in reversed(found.entities)}
     for relation in found.relations:
         for name in (relation.subject, relation.object):
-            mentions.setdefault(by_name.setdefault(name, FoundEntity(name, "", "")))
+            mentions.setdefault(by_name.setdefault(name, ExtractedEntity(name, "", "")))
     places = {entity: place for place, entity in enumerate(mentions)}
     relations = (
         (places[by_name[relation.subject]], places[by_name[relation.object]], relation) for relation in found.relations
@@ -203,7 +217,7 @@ def _draft(found: Found) -> _Draft:
     return _Draft(tuple(mentions), tuple(relations), (found.title, found.description))
 
 
-def _texts(document: DocumentMessage, passages: Sequence[Passage], drafts: Iterable[_Draft]) -> list[str]:
+def _texts(document: DocumentMessage, passages: Sequence[SplitPassage], drafts: Iterable[_Draft]) -> list[str]:
     texts = [passage_text(document.info.title, passage.text) for passage in passages]
     for draft in drafts:
         texts.extend(mention_text(entity) for entity in draft.mentions)
@@ -216,24 +230,24 @@ def passage_text(title: str, text: str) -> str:
     return f"{title}\n{text}" if title else text
 
 
-def mention_text(entity: FoundEntity) -> str:
+def mention_text(entity: ExtractedEntity) -> str:
     """What is embedded for a mention."""
     return f"{entity.name}: {entity.description}" if entity.description else entity.name
 
 
-def relation_text(relation: FoundRelation) -> str:
+def relation_text(relation: ExtractedRelation) -> str:
     """What is embedded for a relation."""
     triple = f"{relation.subject} {relation.predicate} {relation.object}"
     return f"{triple}: {relation.description}" if relation.description else triple
 
 
-def statement_texts(unit: Unit) -> Iterator[str]:
+def statement_texts(unit: ChunkContribution) -> Iterator[str]:
     """Give the texts that were embedded for the mentions and facts of a unit."""
     for mention in unit.mentions:
-        yield mention_text(FoundEntity(mention.name, mention.type, mention.description))
+        yield mention_text(ExtractedEntity(mention.name, mention.type, mention.description))
     for fact in unit.facts:
         subject, object_ = unit.mentions[fact.subject].name, unit.mentions[fact.object].name
-        yield relation_text(FoundRelation(subject, fact.predicate, object_, fact.description))
+        yield relation_text(ExtractedRelation(subject, fact.predicate, object_, fact.description))
 
 
 async def _vectors(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Vector]:
@@ -244,23 +258,23 @@ async def _vectors(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Vec
 
 
 def _units(
-    title: str, passages: Sequence[Passage], drafts: Sequence[_Draft], vectors: Mapping[str, Vector]
-) -> tuple[Unit, ...]:
+    title: str, passages: Sequence[SplitPassage], drafts: Sequence[_Draft], vectors: Mapping[str, Vector]
+) -> tuple[ChunkContribution, ...]:
     return tuple(_unit(title, *one, vectors) for one in zip(passages, drafts, strict=True))
 
 
-def _unit(title: str, passage: Passage, draft: _Draft, vectors: Mapping[str, Vector]) -> Unit:
+def _unit(title: str, passage: SplitPassage, draft: _Draft, vectors: Mapping[str, Vector]) -> ChunkContribution:
     mentions = tuple(
         Mention(entity.name, entity.type, entity.description, vectors[mention_text(entity)])
         for entity in draft.mentions
     )
     facts = tuple(_fact(subject, object_, said, vectors) for subject, object_, said in draft.relations)
     vector = vectors[passage_text(title, passage.text)]
-    unit = Unit(b"", passage.text, passage.start, passage.end, vector, mentions, facts, *draft.heading)
+    unit = ChunkContribution(b"", passage.text, passage.start, passage.end, vector, mentions, facts, *draft.heading)
     return replace(unit, key=unit_key(passage.text, vector, mentions, facts, draft.heading))
 
 
-def _fact(subject: int, object_: int, said: FoundRelation, vectors: Mapping[str, Vector]) -> Fact:
+def _fact(subject: int, object_: int, said: ExtractedRelation, vectors: Mapping[str, Vector]) -> Fact:
     return Fact(
         subject,
         said.predicate,

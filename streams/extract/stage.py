@@ -31,12 +31,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from graphtide.graph.records import Extraction
-from graphtide.streams.consolidate.maintenance_requests import without_upkeep
-from graphtide.streams.dead_letters.writer import bury
-from graphtide.streams.errors import Exhausted, GraphtideError, Rejected, Retryable
-from graphtide.streams.extract.budget_pauses import Pauses
-from graphtide.streams.extract.in_flight import Reading, UnderWay, Work
-from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.consolidate.maintenance_requests import without_requests
+from graphtide.streams.dead_letters.writer import write_dead_letter
+from graphtide.streams.errors import BudgetExceeded, GraphtideError, Rejected, Retryable
+from graphtide.streams.extract.budget_pauses import BudgetPauses
+from graphtide.streams.extract.in_flight import InFlight, InFlightRecord, Reading
+from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.fair_queue import Slots
 from graphtide.streams.messages import (
     DOCUMENTS,
@@ -48,24 +48,33 @@ from graphtide.streams.messages import (
     split_document_key,
 )
 from graphtide.streams.observer import Observer
-from graphtide.streams.ports import Consumer, Delivered, Ledger, Log, Outcome, Position, Record, State
+from graphtide.streams.ports import (
+    ConsumedRecord,
+    Consumer,
+    Ledger,
+    Log,
+    Position,
+    Record,
+    RevisionOutcome,
+    RevisionState,
+)
 from graphtide.streams.retry import Backoff
 from graphtide.streams.revisions import number
 from graphtide.streams.routing import Bindings, Routes, unbound
-from graphtide.streams.tracing import Span, carried_on, received
-from graphtide.streams.usage import Payer, paid_by
+from graphtide.streams.tracing import Span, carried_on, continue_trace
+from graphtide.streams.usage import BillingContext, paid_by
 
 log = logging.getLogger("graphtide.streams")
 
 STAGE = "extract"
-HELD_A_SLOT = 8
+RECORDS_PER_SLOT = 8
 """Records that may be decoded and wait, for each slot: behind slots that wait for a model, bad records still end."""
 EVER = 1 << 62
 LARGE_BYTES = 100_000
 LARGE_UNITS = 16
 """Size of a document, and of what was read of it, from which it is decoded and encoded in a thread."""
-MOST_SHELVED = 20_000
-SHELVED_BYTES = 256 << 20
+MAX_PARKED = 20_000
+PARKED_BYTES = 256 << 20
 """Records of graphs whose budget is used up that are kept waiting; beyond them nothing more is read, of any graph."""
 
 
@@ -80,7 +89,7 @@ class ExtractSettings:
     crashes_allowed: int = 8
     read_ahead: int = 10_000
     held_bytes: int = 64 << 20
-    caps: Caps = field(default_factory=Caps)
+    caps: ExtractionLimits = field(default_factory=ExtractionLimits)
 
 
 class ExtractStage:
@@ -90,7 +99,7 @@ class ExtractStage:
         self,
         log: Log,
         ledger: Ledger,
-        models: Models,
+        models: ExtractionModels,
         observer: Observer,
         settings: ExtractSettings | None = None,
         bindings: Bindings = unbound,
@@ -106,7 +115,7 @@ class ExtractStage:
         self._held: frozenset[int] = frozenset()
         self._given_up: set[tuple[str, str, Position, int]] = set()
         self._faults: dict[Position, tuple[int, str]] = {}
-        self._pauses = Pauses()
+        self._pauses = BudgetPauses()
         self._paused: dict[str, set[Position]] = {}
         self.waiting: dict[tuple[str, str], str] = {}
 
@@ -116,7 +125,7 @@ class ExtractStage:
         self._paused.clear()
         consumer = consumer or self._log.consumer(DOCUMENTS, STAGE)
         self._held = consumer.assigned()
-        course = UnderWay(Slots(self._settings.concurrency))
+        course = InFlight(Slots(self._settings.concurrency))
         reading: Reading | None = None
         try:
             if self._suspects is None:
@@ -137,22 +146,22 @@ class ExtractStage:
             await course.end(reading)
             await consumer.close()
 
-    async def redo(self, delivered: Delivered) -> None:
+    async def reprocess(self, delivered: ConsumedRecord) -> None:
         """Do one record that was read and lost sight of, beside those of `run`. It is not counted if it ends."""
         [revision] = await self._ledger.enter([delivered]) if _is_named(delivered) else [None]
-        work = Work(delivered, revision, asyncio.get_running_loop().create_future())
+        work = InFlightRecord(delivered, revision, asyncio.get_running_loop().create_future())
         await self._record(work, Slots(1), 0.0)
         if revision is not None:
-            await self._ledger.spare(*split_document_key(delivered.record.key), revision)
+            await self._ledger.uncount_attempt(*split_document_key(delivered.record.key), revision)
 
-    async def hand_back(self) -> None:
+    async def release_attempts(self) -> None:
         """Take back the attempts that were given up, not failed: to be called when the process leaves in order."""
         while self._given_up:
             graph, doc_id, position, revision = self._given_up.pop()
             if self._spared.pop(position, 0):
-                await self._ledger.spare(graph, doc_id, revision)
+                await self._ledger.uncount_attempt(graph, doc_id, revision)
 
-    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> Exhausted | None:
+    def refusal(self, graph: str, until: Sequence[Position] | None = None) -> BudgetExceeded | None:
         """Return the budget's refusal that holds up a document of the graph, None when there is no such document.
 
         With `until`, a revision counts if it is not after the position of its partition. Cost: the paused documents.
@@ -163,18 +172,18 @@ class ExtractStage:
             paused = {one for one in paused if one.offset <= last.get(one.partition, -1)} if refusal else ()
         return refusal if paused else None
 
-    async def _reassign(self, held: frozenset[int], course: UnderWay) -> None:
+    async def _reassign(self, held: frozenset[int], course: InFlight) -> None:
         """Give up what other processes do now, and suspect what others may have died of."""
         lost, gained = self._held - held, held - self._held
         self._held = held
         if lost:
             self._note_given_up(course, lost)
-            await course.give_up(lost)
-            await self.hand_back()
+            await course.revoke(lost)
+            await self.release_attempts()
         if gained:
             self._suspects = (self._suspects or set()) | await self._under_way_at_a_crash()
 
-    def _note_given_up(self, course: UnderWay, partitions: frozenset[int]) -> None:
+    def _note_given_up(self, course: InFlight, partitions: frozenset[int]) -> None:
         every = [*course.running.items(), *course.shelved.items()]
         for work in [work for task, work in every if not task.done()]:
             one = work.delivered
@@ -185,19 +194,19 @@ class ExtractStage:
         entries = await self._ledger.unfinished(EVER, self._settings.read_ahead)
         return {entry.position for entry in entries if entry.attempts}
 
-    def _room(self, course: UnderWay) -> int:
+    def _room(self, course: InFlight) -> int:
         """How many records may be read now."""
         settings = self._settings
         if (
-            len(course.shelved) >= MOST_SHELVED
-            or course.shelved_bytes >= SHELVED_BYTES
+            len(course.shelved) >= MAX_PARKED
+            or course.shelved_bytes >= PARKED_BYTES
             or course.held_bytes() >= settings.held_bytes
         ):
             return 0
         left = settings.read_ahead - len(course.window) + len(course.shelved)
-        return min(left, HELD_A_SLOT * settings.concurrency)
+        return min(left, RECORDS_PER_SLOT * settings.concurrency)
 
-    async def _read_batch(self, batch: Sequence[Delivered], course: UnderWay) -> None:
+    async def _read_batch(self, batch: Sequence[ConsumedRecord], course: InFlight) -> None:
         """Number what was read, before anything else: numbers follow the log's order, the graphs' turns do not."""
         named = [one for one in batch if _is_named(one)]
         numbers = await self._ledger.enter(named) if named else ()
@@ -205,33 +214,35 @@ class ExtractStage:
         for one in batch:
             course.read(one, revisions.get(one.position))
 
-    async def _start_queued(self, course: UnderWay) -> None:
+    async def _start_queued(self, course: InFlight) -> None:
         for delivered in self._next_to_begin(course):
             work = self._start(delivered, course.revisions.pop(delivered.position), course, 0.0)
             course.alone = work.calm if self._is_suspected(delivered) else None
 
-    def _next_to_begin(self, course: UnderWay) -> list[Delivered]:
+    def _next_to_begin(self, course: InFlight) -> list[ConsumedRecord]:
         """As many as wait in front of the slots, up to the first that a crash may be laid to: that one is alone."""
-        batch: list[Delivered] = []
+        batch: list[ConsumedRecord] = []
         if course.alone is not None and not course.alone.done():
             return batch
-        while course.queue and len(course.running) + len(batch) < HELD_A_SLOT * self._settings.concurrency:
+        while course.queue and len(course.running) + len(batch) < RECORDS_PER_SLOT * self._settings.concurrency:
             batch.append(course.next(batch))
             if self._is_suspected(batch[-1]):
                 break
         return batch
 
-    def _is_suspected(self, delivered: Delivered) -> bool:
+    def _is_suspected(self, delivered: ConsumedRecord) -> bool:
         return self._suspects is not None and delivered.position in self._suspects
 
-    def _start(self, delivered: Delivered, revision: int | None, course: UnderWay, wait_s: float) -> Work:
-        work = Work(delivered, revision, asyncio.get_running_loop().create_future(), course)
+    def _start(
+        self, delivered: ConsumedRecord, revision: int | None, course: InFlight, wait_s: float
+    ) -> InFlightRecord:
+        work = InFlightRecord(delivered, revision, asyncio.get_running_loop().create_future(), course)
         task = asyncio.create_task(self._record(work, course.slots, wait_s))
         task.add_done_callback(lambda _: work.be_calm())
         course.running[task] = work
         return work
 
-    async def _settle(self, consumer: Consumer, course: UnderWay) -> None:
+    async def _settle(self, consumer: Consumer, course: InFlight) -> None:
         """Commit what is done. Storage that fails ends the run; an unforeseen error is its record's own affair."""
         commits: dict[int, Position] = {}
         for task in [task for task in course.running if task.done()]:
@@ -259,7 +270,7 @@ class ExtractStage:
         self._observer.retried(STAGE)
         return Backoff().delay_s(times - 1)
 
-    async def _record(self, work: Work, slots: Slots, wait_s: float) -> None:
+    async def _record(self, work: InFlightRecord, slots: Slots, wait_s: float) -> None:
         await asyncio.sleep(wait_s)
         started = time.monotonic()
         position, record = work.delivered.position, work.delivered.record
@@ -267,14 +278,16 @@ class ExtractStage:
             graph, doc_id = split_document_key(record.key)
         except Rejected as error:
             revision = number(position.offset, position.partition)  # it has none: this tells letters apart
-            await bury(self._log, DeadLetter("", record.key, revision, STAGE, str(error), 1, record.value or b""))
+            await write_dead_letter(
+                self._log, DeadLetter("", record.key, revision, STAGE, str(error), 1, record.value or b"")
+            )
             return
         revision = work.numbered()
         attempts = self._spared.pop(position, 0) or await self._ledger.begin(graph, doc_id, revision)
         try:
             if attempts == 1 or not await self._has_ended(graph, doc_id, position):
                 behind = [record.headers]
-                with received(STAGE, behind, graph=graph, doc_id=doc_id, revision=revision) as span:
+                with continue_trace(STAGE, behind, graph=graph, doc_id=doc_id, revision=revision) as span:
                     await self._attempt(work, slots, attempts, span)
         except (GraphtideError, asyncio.CancelledError):
             # Not the record's doing: in this process the same attempt goes on, and is not counted again.
@@ -296,9 +309,9 @@ class ExtractStage:
     async def _has_ended(self, graph: str, doc_id: str, position: Position) -> bool:
         """Whether a revision that was begun before is known to have its end: its position was lost, not its work."""
         latest = await self._ledger.latest(graph, doc_id)
-        return latest is not None and latest.position == position and latest.state is not State.ACCEPTED
+        return latest is not None and latest.position == position and latest.state is not RevisionState.ACCEPTED
 
-    async def _attempt(self, work: Work, slots: Slots, attempts: int, span: Span) -> None:
+    async def _attempt(self, work: InFlightRecord, slots: Slots, attempts: int, span: Span) -> None:
         record, revision = work.delivered.record, work.numbered()
         graph, doc_id = split_document_key(record.key)
         try:
@@ -306,19 +319,21 @@ class ExtractStage:
                 _, last = self._faults.get(work.delivered.position, (0, "the process died each time"))
                 raise Rejected(f"its extraction was started {attempts - 1} times and never came to an end ({last})")
             value = await self._outcome(graph, doc_id, work, slots)
-            headers = carried_on(without_upkeep(record.headers))
+            headers = carried_on(without_requests(record.headers))
             await self._log.append(EXTRACTIONS, [Record(graph, value, headers, await self._routes.of(graph))])
             log.debug("extracted", extra={"graph": graph, "doc_id": doc_id, "revision": revision})
         except Rejected as error:
             reason = str(error).encode(errors="backslashreplace").decode()
             about = {"graph": graph, "doc_id": doc_id, "revision": revision}
             log.warning("a document cannot be taken; its state says why", extra=about)
-            await bury(self._log, DeadLetter(graph, doc_id, revision, STAGE, reason, attempts, record.value or b""))
-            await self._ledger.conclude([Outcome(graph, doc_id, revision, State.FAILED, reason)])
-            self._observer.ended(graph, State.FAILED)
-            span.note(state=State.FAILED.value)
+            await write_dead_letter(
+                self._log, DeadLetter(graph, doc_id, revision, STAGE, reason, attempts, record.value or b"")
+            )
+            await self._ledger.finish([RevisionOutcome(graph, doc_id, revision, RevisionState.FAILED, reason)])
+            self._observer.ended(graph, RevisionState.FAILED)
+            span.note(state=RevisionState.FAILED.value)
 
-    async def _outcome(self, graph: str, doc_id: str, work: Work, slots: Slots) -> bytes:
+    async def _outcome(self, graph: str, doc_id: str, work: InFlightRecord, slots: Slots) -> bytes:
         record, revision, accepted_ms = work.delivered.record, work.numbered(), work.delivered.timestamp_ms
         if record.value is None:
             return ExtractionMessage(graph, doc_id, revision, None, accepted_ms).encode()
@@ -331,13 +346,13 @@ class ExtractStage:
                     self._paused.setdefault(graph, set()).add(work.delivered.position)
                     self._observer.retried(STAGE)
                     work.be_calm()
-                    await self._ledger.spare(graph, doc_id, revision)
-                work.shelve()
+                    await self._ledger.uncount_attempt(graph, doc_id, revision)
+                work.park()
                 await self._pause(graph, doc_id)
             async with slots.one(graph):
                 if self._pauses.left_s(graph):  # who had the slot before found the budget used up
                     continue
-                work.take_up()
+                work.unpark()
                 if spared:
                     spared = False
                     await self._ledger.begin(graph, doc_id, revision)
@@ -357,15 +372,15 @@ class ExtractStage:
             self.waiting[graph, doc_id] = self._pauses.reason(graph)
             await asyncio.sleep(left_s)
 
-    async def _read(self, document: DocumentMessage, work: Work) -> Extraction | None:
+    async def _read(self, document: DocumentMessage, work: InFlightRecord) -> Extraction | None:
         """What the document says; None when its graph's budget is used up. While a model is away, it waits."""
         graph, doc_id, revision = document.graph, document.doc_id, work.numbered()
         backoff, attempt = Backoff(), 0
         while True:
             try:
-                with paid_by(Payer(graph, doc_id)):
+                with paid_by(BillingContext(graph, doc_id)):
                     return await extract(document, revision, self._models, self._settings.caps)
-            except Exhausted as refusal:
+            except BudgetExceeded as refusal:
                 self._pauses.pause(graph, refusal)
                 return None
             except Retryable as error:
@@ -375,12 +390,12 @@ class ExtractStage:
             work.be_calm()
             attempt += 1
             # Waiting is no fault of the record's, whatever becomes of the process meanwhile.
-            await self._ledger.spare(graph, doc_id, revision)
+            await self._ledger.uncount_attempt(graph, doc_id, revision)
             await asyncio.sleep(wait_s)
             await self._ledger.begin(graph, doc_id, revision)
 
 
-def _is_named(delivered: Delivered) -> bool:
+def _is_named(delivered: ConsumedRecord) -> bool:
     try:
         split_document_key(delivered.record.key)
     except Rejected:

@@ -20,12 +20,12 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from graphtide.streams.consolidate.stage import STAGE as CONSOLIDATE
-from graphtide.streams.dead_letters.writer import bury
+from graphtide.streams.dead_letters.writer import write_dead_letter
 from graphtide.streams.extract.stage import STAGE, ExtractStage
 from graphtide.streams.log_scan import read_up_to_end
 from graphtide.streams.memory import now_ms
 from graphtide.streams.messages import DOCUMENTS, EXTRACTIONS, DeadLetter
-from graphtide.streams.ports import Delivered, Ledger, LedgerEntry, Log, Outcome, Position, State
+from graphtide.streams.ports import ConsumedRecord, Ledger, LedgerEntry, Log, Position, RevisionOutcome, RevisionState
 
 log = logging.getLogger("graphtide.streams")
 
@@ -97,12 +97,16 @@ class Sweeper:
             "document %r of graph %r, revision %d, was lost sight of", entry.doc_id, entry.graph, entry.revision
         )
         if delivered is not None:
-            await self._stage.redo(delivered)
+            await self._stage.reprocess(delivered)
             return
-        await bury(self._log, DeadLetter(entry.graph, entry.doc_id, entry.revision, STAGE, LOST, entry.attempts, b""))
-        await self._ledger.conclude([Outcome(entry.graph, entry.doc_id, entry.revision, State.FAILED, LOST)])
+        await write_dead_letter(
+            self._log, DeadLetter(entry.graph, entry.doc_id, entry.revision, STAGE, LOST, entry.attempts, b"")
+        )
+        await self._ledger.finish(
+            [RevisionOutcome(entry.graph, entry.doc_id, entry.revision, RevisionState.FAILED, LOST)]
+        )
 
-    async def _read(self, position: Position) -> Delivered | None:
+    async def _read(self, position: Position) -> ConsumedRecord | None:
         ends = await self._log.end(DOCUMENTS)
         offsets = {**ends, position.partition: position.offset}
         async with aclosing(read_up_to_end(self._log, DOCUMENTS, offsets)) as found:

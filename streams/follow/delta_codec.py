@@ -27,18 +27,18 @@ from graphtide.graph.records import (
     EdgeRow,
     EntityRow,
     EvidenceRow,
-    Gone,
     GraphDelta,
     LabelRow,
     MentionRow,
+    Removals,
     SameAsRow,
-    StatementRow,
+    TripleRow,
     Vector,
 )
 from graphtide.streams.errors import Rejected
 
 SCHEMA = 1
-MOST_DECODED_BYTES = 1 << 30
+MAX_DECODED_BYTES = 1 << 30
 """No delta is that large as JSON; what claims to be is not unpacked."""
 
 _DOCUMENT = attrgetter("doc_id", "revision", "info.title", "info.source", "info.occurred_at", "info.metadata", "chunks")
@@ -52,7 +52,7 @@ _EVIDENCE = attrgetter(
 _SAME_AS = attrgetter("a", "b", "rule", "score_milli")
 _ENTITY = attrgetter("node", "name", "type", "labels", "mentions", "version")
 _EDGE = attrgetter("u", "v", "weight", "trussness")
-_GONE = attrgetter(*(part.name for part in fields(Gone)))
+_GONE = attrgetter(*(part.name for part in fields(Removals)))
 
 
 def encode(delta: GraphDelta, *, sums: bool = True) -> bytes:
@@ -131,7 +131,7 @@ def _delta_in(body: dict[str, Any]) -> GraphDelta:
         ),
         tuple(MentionRow(*row) for row in body["mentions"]),
         tuple(
-            StatementRow(number, s, said, o, count, weight, next(statement_sums), next(statement_vectors), version)
+            TripleRow(number, s, said, o, count, weight, next(statement_sums), next(statement_vectors), version)
             for number, s, said, o, count, weight, version in body["statements"]
         ),
         tuple(EvidenceRow(*row) for row in body["evidence"]),
@@ -156,9 +156,9 @@ def _document_in(row: list[Any]) -> DocumentRow:
     return DocumentRow(doc_id, revision, info, tuple(chunks))
 
 
-def _gone_in(parts: list[list[Any]]) -> Gone:
+def _gone_in(parts: list[list[Any]]) -> Removals:
     documents, chunks, labels, statements, same_as, entities, edges = parts
-    return Gone(
+    return Removals(
         tuple(documents),
         tuple(chunks),
         tuple(labels),

@@ -21,28 +21,28 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from graphtide.graph.records import GraphDelta
-from graphtide.streams.consolidate.maintenance_requests import Reply, reply_in
+from graphtide.streams.consolidate.maintenance_requests import MaintenanceReply, parse_reply
 from graphtide.streams.errors import Rejected, Retryable
-from graphtide.streams.follow.delta_records import Part, heard, together
+from graphtide.streams.follow.delta_records import DeltaPart, assemble_delta, parse_record
 from graphtide.streams.follow.freshness import Freshness, Queryable
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, DeltaNotice
-from graphtide.streams.ports import Delivered, GraphStore, Log
+from graphtide.streams.ports import ConsumedRecord, GraphStore, Log
 from graphtide.streams.retry import outcome_of
-from graphtide.streams.tracing import Headers, received
+from graphtide.streams.tracing import Headers, continue_trace
 
 log = logging.getLogger("graphtide.streams")
 
 POLL_RECORDS = 256
-LOOK_EVERY_S = 2.0
-PATIENCE_S = 10.0
+POLL_INTERVAL_S = 2.0
+TIMEOUT_S = 10.0
 """A view that lacks a version for so long, with nothing left to read, has missed it."""
 
 Moved = Callable[[], None]
-Replied = Callable[[Reply], Awaitable[None]]
+Replied = Callable[[MaintenanceReply], Awaitable[None]]
 
 
-async def _nobody(_: Reply) -> None:
+async def _nobody(_: MaintenanceReply) -> None:
     """Replies to what others asked for."""
 
 
@@ -57,9 +57,9 @@ class Incoming:
     version: int
     count: int
     behind: Headers = ()
-    parts: list[Part] = field(default_factory=list)
+    parts: list[DeltaPart] = field(default_factory=list)
 
-    def take(self, part: Part) -> bool:
+    def take(self, part: DeltaPart) -> bool:
         """Whether the part is the next one."""
         fits = (part.version, part.count, part.number) == (self.version, self.count, len(self.parts) + 1)
         if fits:
@@ -68,7 +68,7 @@ class Incoming:
 
 
 @dataclass(frozen=True, slots=True)
-class Lack:
+class ReplicaLag:
     """A view that is behind the store: what it showed, since when it is behind, and when it moved last."""
 
     shown: int
@@ -85,7 +85,7 @@ class DeltaFollower:
         self,
         log: Log,
         store: GraphStore,
-        views: Views,
+        views: ViewRegistry,
         moved: Moved,
         replied: Replied = _nobody,
         queryable: Queryable = _unasked,
@@ -98,7 +98,7 @@ class DeltaFollower:
         self._fresh = Freshness(queryable)
         self._next: dict[int, int] | None = None
         self._incoming: dict[str, Incoming] = {}
-        self._behind: dict[str, Lack] = {}
+        self._behind: dict[str, ReplicaLag] = {}
         self._looked = 0.0
         self._read, self._moved_on = 0, 0.0
         self._stood: Mapping[str, int] = {}
@@ -120,10 +120,10 @@ class DeltaFollower:
         consumer = self._log.reader(DELTAS, positions)
         try:
             while True:
-                for one in await consumer.poll(POLL_RECORDS, LOOK_EVERY_S):
+                for one in await consumer.poll(POLL_RECORDS, POLL_INTERVAL_S):
                     await self._take(one)
                     positions[one.position.partition] = one.position.offset + 1
-                if time.monotonic() - self._looked >= LOOK_EVERY_S:
+                if time.monotonic() - self._looked >= POLL_INTERVAL_S:
                     await self._look(positions)
         finally:
             self._incoming.clear()
@@ -150,7 +150,7 @@ class DeltaFollower:
         read_all = all(positions.get(number, 0) >= end for number, end in (await self._log.end(DELTAS)).items())
         if read_all or sum(positions.values()) != self._read:
             self._read, self._moved_on = sum(positions.values()), now
-        elif now - self._moved_on >= PATIENCE_S:
+        elif now - self._moved_on >= TIMEOUT_S:
             self._moved_on = now
             raise Retryable(f"{DELTAS} has more than the reader brings: it is made anew", 0.0)
         for graph, version in self._stood.items():
@@ -159,18 +159,18 @@ class DeltaFollower:
             if shown >= version:
                 self._behind.pop(graph, None)
             elif lack is None:
-                self._behind[graph] = Lack(shown, now, now)
+                self._behind[graph] = ReplicaLag(shown, now, now)
             elif lack.shown != shown:
-                self._behind[graph] = Lack(shown, lack.since, now)
-            elif read_all and now - lack.moved >= PATIENCE_S:
+                self._behind[graph] = ReplicaLag(shown, lack.since, now)
+            elif read_all and now - lack.moved >= TIMEOUT_S:
                 await self._reload(graph, f"version {version} was not announced")
 
     # -- what is read --------------------------------------------------------------------------------------------------
 
-    async def _take(self, one: Delivered) -> None:
+    async def _take(self, one: ConsumedRecord) -> None:
         try:
-            reply = reply_in(one)
-            said = heard(one) if reply is None else None
+            reply = parse_reply(one)
+            said = parse_record(one) if reply is None else None
         except Rejected as error:
             await self._reload_if_behind(one.record.key, str(error))
             return
@@ -197,7 +197,7 @@ class DeltaFollower:
         else:
             await self._reload(said.graph, f"version {said.version} came after version {shown}")
 
-    async def _part(self, part: Part) -> None:
+    async def _part(self, part: DeltaPart) -> None:
         incoming = self._incoming.get(part.graph)
         if part.version <= self._views.version(part.graph):
             return
@@ -210,7 +210,7 @@ class DeltaFollower:
 
     async def _apply(self, incoming: Incoming) -> None:
         graph = incoming.parts[0].graph
-        with received("follow", [incoming.behind], graph=graph, version=incoming.version):
+        with continue_trace("follow", [incoming.behind], graph=graph, version=incoming.version):
             outcome = await outcome_of(self._applied(incoming))
             if outcome is not None:
                 log.error("version %d cannot be applied", incoming.version, exc_info=outcome)
@@ -219,7 +219,7 @@ class DeltaFollower:
         self._moved()
 
     async def _applied(self, incoming: Incoming) -> None:
-        delta: GraphDelta = await asyncio.to_thread(together, incoming.parts)
+        delta: GraphDelta = await asyncio.to_thread(assemble_delta, incoming.parts)
         await self._views.follow(delta)
 
     async def _reload_if_behind(self, graph: str, why: str) -> None:

@@ -19,18 +19,18 @@ from graphtide.streams.consolidate.maintenance_requests import REPLY
 from graphtide.streams.errors import Rejected
 from graphtide.streams.follow import delta_codec as deltas
 from graphtide.streams.messages import DeltaNotice, decode_notice
-from graphtide.streams.ports import Delivered, Record
+from graphtide.streams.ports import ConsumedRecord, Record
 
 PART = "part"
 PART_BYTES = 512 << 10
 """Half of what a broker takes by default, so that keys, headers and framing never matter."""
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """From here on a snapshot is read from the store: a delta that large is most of its graph."""
 _LABEL = re.compile(rb"([0-9]{1,18}):([0-9]{1,6})/([0-9]{1,6})")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DeltaPart:
     """Slice `number` of `count`, from 1, of the delta to `version`."""
 
     graph: str
@@ -48,12 +48,12 @@ def notice(delta: GraphDelta) -> DeltaNotice:
     return DeltaNotice(delta.graph, delta.version, tuple(sorted(nodes - set(delta.gone.entities))))
 
 
-def briefly(delta: GraphDelta) -> tuple[Record, ...]:
+def notice_records(delta: GraphDelta) -> tuple[Record, ...]:
     """The notice alone: for followers in the process that wrote the delta."""
     return (Record(delta.graph, notice(delta).encode()),)
 
 
-def wholly(delta: GraphDelta, part_bytes: int = PART_BYTES, most_bytes: int = MOST_BYTES) -> tuple[Record, ...]:
+def full_records(delta: GraphDelta, part_bytes: int = PART_BYTES, most_bytes: int = MAX_BYTES) -> tuple[Record, ...]:
     """The notice and the parts. A snapshot (the graph was rebuilt) and what is larger than that: the notice alone."""
     if delta.snapshot:
         return (Record(delta.graph, DeltaNotice(delta.graph, delta.version, replaced=True).encode()),)
@@ -72,7 +72,7 @@ def wholly(delta: GraphDelta, part_bytes: int = PART_BYTES, most_bytes: int = MO
     )
 
 
-def heard(delivered: Delivered) -> DeltaNotice | Part:
+def parse_record(delivered: ConsumedRecord) -> DeltaNotice | DeltaPart:
     """What a record of `deltas` is. Raises Rejected for one that is neither."""
     record = delivered.record
     label = part_label(delivered)
@@ -82,24 +82,24 @@ def heard(delivered: Delivered) -> DeltaNotice | Part:
     if found is None or record.value is None:
         raise Rejected(f"the record says it is part {label[:40]!r} of a delta, and is none")
     version, number, count = map(int, found.groups())
-    return Part(record.key, version, number, count, record.value)
+    return DeltaPart(record.key, version, number, count, record.value)
 
 
-def is_notice(delivered: Delivered) -> bool:
+def is_notice(delivered: ConsumedRecord) -> bool:
     """Whether the record is meant as a notice: no part of a delta, and no reply."""
     return not {PART, REPLY} & dict(delivered.record.headers).keys()
 
 
-def part_label(delivered: Delivered) -> bytes | None:
+def part_label(delivered: ConsumedRecord) -> bytes | None:
     """The header that makes a record a part; None for all others."""
     return dict(delivered.record.headers).get(PART)
 
 
-def together(parts: Sequence[Part]) -> GraphDelta:
+def assemble_delta(parts: Sequence[DeltaPart]) -> GraphDelta:
     """The delta that its parts, in order, make. Raises Rejected when they do not."""
     unpack = zlib.decompressobj()
     try:
-        data = unpack.decompress(b"".join(part.data for part in parts), deltas.MOST_DECODED_BYTES)
+        data = unpack.decompress(b"".join(part.data for part in parts), deltas.MAX_DECODED_BYTES)
     except zlib.error as error:
         raise Rejected(f"the delta cannot be unpacked: {error}") from error
     if not unpack.eof:

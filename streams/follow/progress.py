@@ -6,8 +6,8 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 
-from graphtide.streams.errors import DeadlineExceeded, Exhausted, Invalid
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.errors import BudgetExceeded, DeadlineExceeded, Invalid
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DOCUMENTS
 from graphtide.streams.ports import GraphStore, Ledger, Log, Position
 
@@ -31,7 +31,7 @@ def positions(token: str) -> tuple[Position, ...]:
     return tuple(Position(int(partition), int(offset)) for partition, offset in pairs)
 
 
-Refusal = Callable[[str, Sequence[Position]], Exhausted | None]
+Refusal = Callable[[str, Sequence[Position]], BudgetExceeded | None]
 """Returns the budget's refusal that holds up a revision of the graph up to the positions, None if there is none."""
 
 
@@ -39,11 +39,11 @@ def no_refusal(graph: str, until: Sequence[Position]) -> None:
     """Report no refusal, where the documents are extracted in other processes."""
 
 
-class Progress:
+class TokenWaiter:
     """Lets any number of readers wait until a graph includes a token."""
 
     def __init__(
-        self, log: Log, ledger: Ledger, store: GraphStore, views: Views, look_every_s: float | None = None
+        self, log: Log, ledger: Ledger, store: GraphStore, views: ViewRegistry, look_every_s: float | None = None
     ) -> None:
         """`look_every_s`: where revisions end in other processes, nobody calls `moved` for them, so waiting looks."""
         self._look_every_s = look_every_s
@@ -104,7 +104,7 @@ class Progress:
             return
 
 
-def _check(refusal: Exhausted | None, until: float) -> None:
+def _check(refusal: BudgetExceeded | None, until: float) -> None:
     """Raise the refusal when it lasts beyond `until`, in the event loop's time."""
     left_s = until - asyncio.get_running_loop().time()
     if refusal is not None and (refusal.retry_after_s or 0.0) > left_s:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from graphtide.graph.records import GraphDelta
-from graphtide.graph.validity.predicates import DEFAULT, SingleValued
-from graphtide.graph.view import Indexed, Indexes, LiveView
+from graphtide.graph.validity.predicates import DEFAULT, FunctionalPredicates
+from graphtide.graph.view import IndexVersions, LiveView, VectorIndexes
 from graphtide.streams.errors import Broken
 from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of
@@ -20,18 +20,18 @@ log = logging.getLogger("graphtide.streams")
 class IndexKeeper(Protocol):
     """Where the vector indexes of a view come from, and where they last. Blocking: called in threads."""
 
-    def open(self, graph: str, dimensions: int, version: int) -> tuple[Indexes, Indexed]:
+    def open(self, graph: str, dimensions: int, version: int) -> tuple[VectorIndexes, IndexVersions]:
         """Indexes for a graph that stands at `version`, with what they hold already.
 
         Nothing newer than that is held, and a damaged or missing index is an empty one.
         """
         ...
 
-    def save(self, graph: str, indexes: Indexes, version: int) -> None:
+    def save(self, graph: str, indexes: VectorIndexes, version: int) -> None:
         """Make the indexes last, as of that version. Failure is logged: they can be built again."""
         ...
 
-    def compact(self, indexes: Indexes) -> None:
+    def compact(self, indexes: VectorIndexes) -> None:
         """Let no vector be left in the indexes of what was removed from them."""
         ...
 
@@ -39,18 +39,18 @@ class IndexKeeper(Protocol):
         """Forget what was saved: the graph was rebuilt, and its inner numbers mean something else now."""
         ...
 
-    def close(self, indexes: Indexes) -> None:
+    def close(self, indexes: VectorIndexes) -> None:
         """End the indexes' background work."""
         ...
 
 
-class Views:
+class ViewRegistry:
     """The live views by graph. `follow` and `replace` are called by one task.
 
     `single_valued` is how they read contradictions (graph/validity).
     """
 
-    def __init__(self, keeper: IndexKeeper, single_valued: SingleValued = DEFAULT) -> None:
+    def __init__(self, keeper: IndexKeeper, single_valued: FunctionalPredicates = DEFAULT) -> None:
         self._keeper = keeper
         self._single_valued = single_valued
         self._views: dict[str, LiveView] = {}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from graphtide.streams.errors import Broken
 from graphtide.streams.memory.log import MemoryLog
 from graphtide.streams.messages import DOCUMENTS, document_key, split_document_key
-from graphtide.streams.ports import Delivered, LedgerEntry, Outcome, Position, Record, State
+from graphtide.streams.ports import ConsumedRecord, LedgerEntry, Position, Record, RevisionOutcome, RevisionState
 from graphtide.streams.revisions import PartitionClock, estimate, number, unnumbered
 
 
@@ -37,7 +37,7 @@ class MemoryLedger:
             self._enter(graph, doc_id, position, at)
         return positions
 
-    async def enter(self, delivered: Sequence[Delivered]) -> Sequence[int]:
+    async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
         """See Ledger.enter. Raises Rejected when a key is not of the form graph|doc_id."""
         keys = [split_document_key(item.record.key) for item in delivered]
         for key, item in zip(keys, delivered, strict=True):
@@ -50,7 +50,7 @@ class MemoryLedger:
             self._number(delivered)
         return [self._entries[item.position].revision for item in delivered]
 
-    def _number(self, delivered: Sequence[Delivered]) -> None:
+    def _number(self, delivered: Sequence[ConsumedRecord]) -> None:
         before, after = dict(self._clocks), dict(self._clocks)
         for one in unnumbered(delivered):
             position = one.delivered.position
@@ -77,14 +77,14 @@ class MemoryLedger:
         self._entries[position] = counted
         return counted.attempts
 
-    async def spare(self, graph: str, doc_id: str, revision: int) -> None:
+    async def uncount_attempt(self, graph: str, doc_id: str, revision: int) -> None:
         """See Ledger.spare."""
         position = self._revisions.get((graph, doc_id, revision))
         if position is not None:
             entry = self._entries[position]
             self._entries[position] = replace(entry, attempts=max(0, entry.attempts - 1))
 
-    async def conclude(self, outcomes: Sequence[Outcome]) -> None:
+    async def finish(self, outcomes: Sequence[RevisionOutcome]) -> None:
         """See Ledger.conclude. An outcome of a revision that was never entered changes nothing."""
         check_ends(outcomes)
         self.record(outcomes)
@@ -103,32 +103,36 @@ class MemoryLedger:
         """See Ledger.pending."""
         return sum(
             up_to is None or (at.partition == up_to.partition and at.offset <= up_to.offset)
-            for at in (entry.position for entry in self._of(graph) if entry.state is State.ACCEPTED)
+            for at in (entry.position for entry in self._of(graph) if entry.state is RevisionState.ACCEPTED)
         )
 
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
         """See Ledger.unfinished."""
-        old = [e for e in self._entries.values() if e.state is State.ACCEPTED and e.accepted_ms < accepted_before_ms]
+        old = [
+            e
+            for e in self._entries.values()
+            if e.state is RevisionState.ACCEPTED and e.accepted_ms < accepted_before_ms
+        ]
         return sorted(old, key=lambda entry: (entry.accepted_ms, entry.position))[:limit]
 
-    async def counts(self, graph: str) -> Mapping[State, int]:
+    async def counts(self, graph: str) -> Mapping[RevisionState, int]:
         """See Ledger.counts. Every state is there, with 0 for none."""
         counted = Counter(entry.state for entry in self._of(graph))
-        return {state: counted[state] for state in State}
+        return {state: counted[state] for state in RevisionState}
 
-    def record(self, outcomes: Sequence[Outcome]) -> None:
+    def record(self, outcomes: Sequence[RevisionOutcome]) -> None:
         """What `conclude` does, in one step: the store's commit goes through it. Checked ends cannot fail."""
         at = self._clock_ms()
         for outcome in outcomes:
             position = self._revisions.get((outcome.graph, outcome.doc_id, outcome.revision))
-            if position is not None and self._entries[position].state is State.ACCEPTED:
+            if position is not None and self._entries[position].state is RevisionState.ACCEPTED:
                 ended = replace(self._entries[position], state=outcome.state, reason=outcome.reason, ended_ms=at)
                 self._entries[position] = ended
 
     def _enter(self, graph: str, doc_id: str, position: Position, at: int) -> None:
         if position in self._entries:
             return
-        self._entries[position] = LedgerEntry(graph, doc_id, position, State.ACCEPTED, "", 0, at, None, 0)
+        self._entries[position] = LedgerEntry(graph, doc_id, position, RevisionState.ACCEPTED, "", 0, at, None, 0)
         self._documents.setdefault((graph, doc_id), []).append(position)
         if not self._by_time:
             self._assign(position, position.offset)
@@ -145,8 +149,8 @@ def other_history(position: Position, key: str, known: str) -> Broken:
     )
 
 
-def check_ends(outcomes: Sequence[Outcome]) -> None:
+def check_ends(outcomes: Sequence[RevisionOutcome]) -> None:
     """Raise Broken when an outcome is no end."""
     for outcome in outcomes:
-        if outcome.state is State.ACCEPTED:
+        if outcome.state is RevisionState.ACCEPTED:
             raise Broken(f"{outcome.state.value!r} is not an end (revision {outcome.revision} of {outcome.doc_id!r})")

@@ -10,7 +10,7 @@ from itertools import islice
 
 from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.memory.arrivals import Arrivals
-from graphtide.streams.ports import Delivered, Position, Record
+from graphtide.streams.ports import ConsumedRecord, Position, Record
 
 
 class _Partition:
@@ -18,13 +18,13 @@ class _Partition:
 
     def __init__(self) -> None:
         self.start = 0
-        self.records: deque[Delivered] = deque()
+        self.records: deque[ConsumedRecord] = deque()
 
     @property
     def end(self) -> int:
         return self.start + len(self.records)
 
-    def read(self, offset: int, limit: int) -> list[Delivered]:
+    def read(self, offset: int, limit: int) -> list[ConsumedRecord]:
         first = max(offset, self.start) - self.start
         return list(islice(self.records, first, first + limit))
 
@@ -87,7 +87,7 @@ class MemoryLog:
         positions = []
         for number, record in zip(numbers, records, strict=True):
             position = Position(number, partitions[number].end)
-            partitions[number].records.append(Delivered(position, at, record))
+            partitions[number].records.append(ConsumedRecord(position, at, record))
             positions.append(position)
         if positions:
             self.arrivals.announce(topic)
@@ -142,7 +142,9 @@ class MemoryConsumer:
         """See Consumer.assigned."""
         return frozenset(range(len(self._log.topic(self._topic))))
 
-    async def poll(self, limit: int, timeout_s: float, among: Collection[int] | None = None) -> Sequence[Delivered]:
+    async def poll(
+        self, limit: int, timeout_s: float, among: Collection[int] | None = None
+    ) -> Sequence[ConsumedRecord]:
         """See Consumer.poll. Partitions take turns at being read first, so that none starves."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
@@ -166,9 +168,9 @@ class MemoryConsumer:
         leave, self._leave = self._leave, lambda: None
         leave()
 
-    def _take(self, limit: int, among: Collection[int] | None) -> list[Delivered]:
+    def _take(self, limit: int, among: Collection[int] | None) -> list[ConsumedRecord]:
         partitions = self._log.topic(self._topic)
-        taken: list[Delivered] = []
+        taken: list[ConsumedRecord] = []
         self._turn += 1
         for step in range(len(partitions)):
             number = (self._turn + step) % len(partitions)

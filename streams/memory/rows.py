@@ -17,14 +17,14 @@ from graphtide.graph.records import (
     EdgeRow,
     EntityRow,
     EvidenceRow,
-    Gone,
     GraphDelta,
     LabelRow,
     MentionRow,
+    Removals,
     SameAsRow,
-    StatementRow,
+    TripleRow,
 )
-from graphtide.streams.memory.tree import Tree
+from graphtide.streams.memory.tree import HierarchyRows
 
 
 class _OfChunk(Protocol):
@@ -45,12 +45,12 @@ class Rows:
         self._chunks: dict[int, ChunkRow] = {}
         self._labels: dict[int, LabelRow] = {}
         self._mentions: dict[int, list[MentionRow]] = {}
-        self._statements: dict[int, StatementRow] = {}
+        self._statements: dict[int, TripleRow] = {}
         self._evidence: dict[int, list[EvidenceRow]] = {}
         self._same_as: dict[tuple[int, int], SameAsRow] = {}
         self._entities: dict[int, EntityRow] = {}
         self._edges: dict[tuple[int, int], EdgeRow] = {}
-        self._tree = Tree()
+        self._tree = HierarchyRows()
 
     def apply(self, delta: GraphDelta) -> None:
         """Take the delta's removals, then its rows. Chunks, statements and entities are stamped with its version.
@@ -102,9 +102,9 @@ class Rows:
         by_int = (self._chunks, self._labels, self._mentions, self._statements, self._evidence, self._entities)
         for rows in (self._documents, *by_int, self._same_as, self._edges):
             rows.clear()
-        self._tree = Tree()
+        self._tree = HierarchyRows()
 
-    def _remove(self, gone: Gone) -> None:
+    def _remove(self, gone: Removals) -> None:
         _drop(self._documents, gone.documents)
         _drop(self._chunks, gone.chunks)
         _drop(self._mentions, gone.chunks)

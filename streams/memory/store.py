@@ -13,7 +13,7 @@ from graphtide.streams.memory.log import MemoryLog
 from graphtide.streams.memory.outbox import MemoryOutbox
 from graphtide.streams.memory.rows import Rows
 from graphtide.streams.messages import DELTAS
-from graphtide.streams.ports import Commit, ReportRow, Standing, Watermark
+from graphtide.streams.ports import Commit, ReportRow, StoredDocument, Watermark
 
 NOTHING = Watermark(0, 0)
 """A partition that nobody has claimed."""
@@ -28,7 +28,7 @@ class MemoryGraphStore:
         self._ledger = ledger
         self._watermarks: dict[int, Watermark] = {}
         self._rows: dict[str, Rows] = {}
-        self._standings: dict[str, dict[str, Standing]] = {}
+        self._standings: dict[str, dict[str, StoredDocument]] = {}
         self._reports: dict[str, dict[int, ReportRow]] = {}
         self._verdicts: dict[str, dict[PairKey, bool]] = {}
         self._bindings: dict[str, int] = {}
@@ -79,7 +79,7 @@ class MemoryGraphStore:
         """See GraphStore.graphs."""
         return {name: self._rows[name].version for name in sorted(self._rows)}
 
-    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, Standing]:
+    async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
         """See GraphStore.standings."""
         held = self._standings.get(graph, {})
         return {doc_id: held[doc_id] for doc_id in doc_ids if doc_id in held}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from graphtide.graph.communities import CommunityChange, Hierarchy
 
 
-class Tree:
+class HierarchyRows:
     """Assignments by node, and (level, parent) by community."""
 
     def __init__(self) -> None:

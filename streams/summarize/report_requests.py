@@ -13,21 +13,21 @@ import time
 from collections.abc import Callable, Iterable
 
 from graphtide.graph.view import LiveView
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, DeltaNotice
 from graphtide.streams.ports import Log, Record
 
-LOOK_EVERY_S = 2.0
+POLL_INTERVAL_S = 2.0
 AGAIN_S = 60.0
-MOST_TOLD = 1_000
+MAX_REMEMBERED = 1_000
 """Of one graph at a time; questions will wish for the rest again."""
 
 
-class Wishes:
+class ReportRequestPublisher:
     """See the module. One a process; `tell` is called by one task."""
 
     def __init__(
-        self, log: Log, views: Views, again_s: float = AGAIN_S, now: Callable[[], float] = time.monotonic
+        self, log: Log, views: ViewRegistry, again_s: float = AGAIN_S, now: Callable[[], float] = time.monotonic
     ) -> None:
         self._log = log
         self._views = views
@@ -39,7 +39,7 @@ class Wishes:
         """Look and tell, until cancelled. Raises what the log raises; the next run goes on."""
         while True:
             await self.tell()
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
 
     async def tell(self) -> int:
         """Append what was wished for since the last call; how many wishes. Cost: the wishes."""
@@ -47,13 +47,13 @@ class Wishes:
         self._told = {wish: at for wish, at in self._told.items() if now - at < self._again_s}
         told = 0
         for view in self._views.all():
-            if view.reports.has_wishes():
+            if view.reports.has_requests():
                 wanted = await asyncio.to_thread(_taken, view)
                 told += await self._tell(view, sorted(c for c in wanted if (view.graph, c) not in self._told))
         return told
 
     async def _tell(self, view: LiveView, wanted: list[int]) -> int:
-        wanted = wanted[:MOST_TOLD]
+        wanted = wanted[:MAX_REMEMBERED]
         if not wanted:
             return 0
         notice = DeltaNotice(view.graph, 0, wanted=tuple(wanted))
@@ -63,11 +63,11 @@ class Wishes:
             appended = True
         finally:
             if not appended:
-                view.reports.want(wanted)
+                view.reports.request(wanted)
         self._told |= {(view.graph, community): self._now() for community in wanted}
         return len(wanted)
 
 
 def _taken(view: LiveView) -> Iterable[int]:
     with view.lock.write():
-        return view.reports.take_wanted()
+        return view.reports.drain_requested()

@@ -19,12 +19,12 @@ from typing import Protocol
 
 from graphtide.graph.reports.cache import TOLERANCE, ReportRow
 from graphtide.graph.reports.entity_summaries import ENTITY
-from graphtide.graph.reports.subject import LEAST_SIZE, Report, Subject, row, subject
+from graphtide.graph.reports.subject import MIN_SIZE, CommunityContext, Report, community_context, row
 from graphtide.graph.view import LiveView
 from graphtide.streams.ports import GraphStore
-from graphtide.streams.usage import Payer, paid_by
+from graphtide.streams.usage import BillingContext, paid_by
 
-AT_ONCE = 16
+BATCH_SIZE = 16
 
 
 class Reporter(Protocol):
@@ -33,7 +33,7 @@ class Reporter(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def report(self, subject: Subject) -> Report:
+    async def report(self, subject: CommunityContext) -> Report:
         """A report that rests on the subject alone: every finding names chunks that stand in it.
 
         Raises Retryable when a model is away.
@@ -42,7 +42,7 @@ class Reporter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class ReportPolicy:
     """When a report is due: `least_change` is the share of a community's entities that must differ; `lazy`: above."""
 
     least_change: float = TOLERANCE
@@ -56,9 +56,9 @@ class Shelves:
     them. Without, once a view: whoever writes puts them on the shelf itself.
     """
 
-    def __init__(self, store: GraphStore, due: Due | None = None, every_s: float | None = None) -> None:
+    def __init__(self, store: GraphStore, due: ReportPolicy | None = None, every_s: float | None = None) -> None:
         self._store = store
-        self._due = due or Due()
+        self._due = due or ReportPolicy()
         self._every_s = every_s
         self._read: dict[str, float] = {}
 
@@ -76,10 +76,10 @@ class Shelves:
 class ReportWriter:
     """See the module. One a process; `write` is called by one task."""
 
-    def __init__(self, store: GraphStore, reporter: Reporter, due: Due | None = None) -> None:
+    def __init__(self, store: GraphStore, reporter: Reporter, due: ReportPolicy | None = None) -> None:
         self._store = store
         self._reporter = reporter
-        self._due = due or Due()
+        self._due = due or ReportPolicy()
         self._shelves = Shelves(store, self._due)
         self._owed: dict[str, set[int]] = {}
         self._lost: dict[str, set[int]] = {}
@@ -99,17 +99,17 @@ class ReportWriter:
         written = 0
         for level in range(view.hierarchy.levels()):
             stale = await asyncio.to_thread(_stale, view, owed, lost, level, self._due)
-            for start in range(0, len(stale), AT_ONCE):
-                some = await asyncio.to_thread(_subjects, view, stale[start : start + AT_ONCE])
+            for start in range(0, len(stale), BATCH_SIZE):
+                some = await asyncio.to_thread(_subjects, view, stale[start : start + BATCH_SIZE])
                 written += await self._write(view, some)
                 lost.difference_update(one.community for one in some)
         owed.clear()
         return written
 
-    async def _write(self, view: LiveView, subjects: Sequence[Subject]) -> int:
+    async def _write(self, view: LiveView, subjects: Sequence[CommunityContext]) -> int:
         if not subjects:
             return 0
-        with paid_by(Payer(view.graph)):
+        with paid_by(BillingContext(view.graph)):
             tasks = [asyncio.ensure_future(self._reporter.report(one)) for one in subjects]
         try:
             await asyncio.wait(tasks)
@@ -156,9 +156,9 @@ def _take(view: LiveView, nodes: Iterable[int], lost: set[int], everything: bool
     """The communities to look at, and those whose report goes. `lost` are those that had one, and lost it."""
     with view.lock.write():
         shelf = view.reports
-        withdrawn, gone = shelf.take_withdrawn(), shelf.take_gone()
-        lost |= withdrawn | shelf.take_wanted()
-        communities = lost | view.contents.take_changed()
+        withdrawn, gone = shelf.drain_withdrawn(), shelf.drain_removed()
+        lost |= withdrawn | shelf.drain_requested()
+        communities = lost | view.contents.drain_changed()
         if everything:
             communities.update(view.hierarchy.hierarchy().ids.tolist())
         for node in nodes:
@@ -166,15 +166,15 @@ def _take(view: LiveView, nodes: Iterable[int], lost: set[int], everything: bool
             while community and community not in communities:
                 communities.add(community)
                 community = view.hierarchy.parent(community)
-        small = {one for one in communities if view.contents.entities(one) < LEAST_SIZE}
+        small = {one for one in communities if view.contents.entities(one) < MIN_SIZE}
         empty = {one for one in small if shelf.held(one)}
         shelf.drop(empty)
-        gone |= shelf.take_gone()
+        gone |= shelf.drain_removed()
         lost -= small
         return communities - small, withdrawn | gone
 
 
-def _stale(view: LiveView, communities: set[int], lost: set[int], level: int, due: Due) -> list[int]:
+def _stale(view: LiveView, communities: set[int], lost: set[int], level: int, due: ReportPolicy) -> list[int]:
     """What to write at one level, the largest first: what matters most is there soonest."""
     with view.lock.read():
         found = [one for one in communities if _is_due(view, one, lost, level, due)]
@@ -182,13 +182,13 @@ def _stale(view: LiveView, communities: set[int], lost: set[int], level: int, du
         return found
 
 
-def _subjects(view: LiveView, communities: Sequence[int]) -> list[Subject]:
+def _subjects(view: LiveView, communities: Sequence[int]) -> list[CommunityContext]:
     """What to write about them; those that ended meanwhile are left out."""
     with view.lock.read():
-        return [subject(view, one) for one in communities if view.contents.fingerprint(one) is not None]
+        return [community_context(view, one) for one in communities if view.contents.fingerprint(one) is not None]
 
 
-def _is_due(view: LiveView, community: int, lost: set[int], level: int, due: Due) -> bool:
+def _is_due(view: LiveView, community: int, lost: set[int], level: int, due: ReportPolicy) -> bool:
     if view.contents.fingerprint(community) is None or view.hierarchy.level(community) != level:
         return False
     if not view.reports.held(community):

@@ -17,26 +17,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from graphtide.graph.view import LiveView
-from graphtide.streams.errors import Exhausted, Rejected
-from graphtide.streams.extract.budget_pauses import Pauses
+from graphtide.streams.errors import BudgetExceeded, Rejected
+from graphtide.streams.extract.budget_pauses import BudgetPauses
 from graphtide.streams.follow.delta_records import is_notice
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, decode_notice
 from graphtide.streams.observer import Observer
-from graphtide.streams.ports import Consumer, Delivered, Log, Position
+from graphtide.streams.ports import ConsumedRecord, Consumer, Log, Position
 from graphtide.streams.summarize.report_writer import ReportWriter
 from graphtide.streams.summarize.summary_writer import SummaryWriter
 
 log = logging.getLogger("graphtide.streams")
 
 STAGE = "summarize"
-PATIENCE_S = 300.0
-LOOK_S = 5.0
+TIMEOUT_S = 300.0
+POLL_INTERVAL_S = 5.0
 """How often it is looked whether a question wants a report, while nothing changes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class DebounceSettings:
     """Reports are written when no version came for `quiet_s`, and at the latest `longest_s` after the first.
 
     `trims`: the log may forget what was read, because nobody else reads it.
@@ -65,10 +65,10 @@ class SummarizeStage:
     def __init__(
         self,
         log: Log,
-        views: Views,
+        views: ViewRegistry,
         writer: ReportWriter,
         observer: Observer,
-        pace: Pace | None = None,
+        pace: DebounceSettings | None = None,
         entities: SummaryWriter | None = None,
         writing: asyncio.Lock | None = None,
     ) -> None:
@@ -78,8 +78,8 @@ class SummarizeStage:
         self._writer = writer
         self._entities = entities
         self._observer = observer
-        self._pace = pace or Pace()
-        self._pauses = Pauses()
+        self._pace = pace or DebounceSettings()
+        self._pauses = BudgetPauses()
         self._owing: set[str] = set()
 
     async def run(self) -> None:
@@ -90,7 +90,7 @@ class SummarizeStage:
         due = 0.0
         try:
             while True:
-                delivered = await consumer.poll(256, self._pace.quiet_s if last else LOOK_S)
+                delivered = await consumer.poll(256, self._pace.quiet_s if last else POLL_INTERVAL_S)
                 if delivered:
                     due = due if last else time.monotonic() + self._pace.longest_s
                     last.update((one.position.partition, one.position) for one in delivered)
@@ -119,12 +119,12 @@ class SummarizeStage:
             if not one.version and self._views.get(graph) is None:  # a wish for what is not there
                 continue
             try:
-                async with asyncio.timeout(PATIENCE_S):
+                async with asyncio.timeout(TIMEOUT_S):
                     view = await self._views.reach(graph, one.version)
             except TimeoutError:  # anybody may write to a topic
                 log.error("graph %s: version %d, of which a notice speaks, does not come", graph[:80], one.version)
                 continue
-            view.reports.want(one.wanted)
+            view.reports.request(one.wanted)
             await self._write(view, await asyncio.to_thread(_nodes, view) if one.whole else one.nodes)
         self._observer.worked(STAGE, time.monotonic() - started)
 
@@ -133,7 +133,7 @@ class SummarizeStage:
         for graph in self._views.versions():
             view = self._views.get(graph)
             owes = graph in self._owing and not self._pauses.left_s(graph)
-            if view is not None and (owes or view.reports.has_wishes()):
+            if view is not None and (owes or view.reports.has_requests()):
                 await self._write(view, ())
 
     async def _write(self, view: LiveView, nodes: Iterable[int]) -> None:
@@ -144,7 +144,7 @@ class SummarizeStage:
             await self._writer.write(view, nodes)
             if self._entities is not None:
                 await self._entities.write(view)
-        except Exhausted as refusal:
+        except BudgetExceeded as refusal:
             if view.graph not in self._owing:
                 log.warning("reports wait: %s", refusal)
             self._owing.add(view.graph)
@@ -153,7 +153,7 @@ class SummarizeStage:
             self._owing.discard(view.graph)
 
 
-def _note(delivered: Sequence[Delivered], touched: dict[str, _Touched]) -> None:
+def _note(delivered: Sequence[ConsumedRecord], touched: dict[str, _Touched]) -> None:
     for one in delivered:
         try:
             if not is_notice(one):

@@ -14,16 +14,16 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from graphtide.graph.entity_descriptions import Profile, Sentence, profile, summary_row
+from graphtide.graph.entity_descriptions import DescribedSentence, EntityProfile, profile, summary_row
 from graphtide.graph.reports.cache import ReportRow
-from graphtide.graph.reports.entity_summaries import number_of
+from graphtide.graph.reports.entity_summaries import storage_id
 from graphtide.graph.reports.fingerprint import Fingerprint
 from graphtide.graph.view import LiveView
 from graphtide.streams.ports import GraphStore
-from graphtide.streams.summarize.report_writer import Due, Shelves
-from graphtide.streams.usage import Payer, paid_by
+from graphtide.streams.summarize.report_writer import ReportPolicy, Shelves
+from graphtide.streams.usage import BillingContext, paid_by
 
-AT_ONCE = 16
+BATCH_SIZE = 16
 LOOKED_AT_ONCE = 32
 """Entities that are read under one lock."""
 
@@ -34,7 +34,7 @@ class Summarizer(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def summarize(self, said: Profile) -> tuple[Sentence, ...]:
+    async def summarize(self, said: EntityProfile) -> tuple[DescribedSentence, ...]:
         """At least one sentence, together at most `MOST_TOKENS`, each resting on descriptions of the profile.
 
         Raises Retryable when a model is away.
@@ -45,10 +45,10 @@ class Summarizer(Protocol):
 class SummaryWriter:
     """See the module. One a process; called by one task."""
 
-    def __init__(self, store: GraphStore, summarizer: Summarizer, due: Due | None = None) -> None:
+    def __init__(self, store: GraphStore, summarizer: Summarizer, due: ReportPolicy | None = None) -> None:
         self._store = store
         self._summarizer = summarizer
-        self._due = due or Due()
+        self._due = due or ReportPolicy()
         self._shelves = Shelves(store, self._due)
         self._owed: dict[str, set[str]] = {}
 
@@ -66,7 +66,7 @@ class SummaryWriter:
         owed = self._owed.setdefault(view.graph, set())
         withdrawn, gone = await asyncio.to_thread(_take, view)
         owed |= withdrawn
-        await self._forget(view, gone | {number_of(one) for one in withdrawn})
+        await self._forget(view, gone | {storage_id(one) for one in withdrawn})
         nodes = await asyncio.to_thread(_nodes, view, None if not view.summaries.looked else owed)
         written = 0
         for start in range(0, len(nodes), LOOKED_AT_ONCE):
@@ -74,8 +74,8 @@ class SummaryWriter:
             due, small = await asyncio.to_thread(_look, view, some, self._due.least_change)
             if small:
                 await self._forget(view, await asyncio.to_thread(_drop, view, small))
-            for first in range(0, len(due), AT_ONCE):
-                written += await self._write(view, due[first : first + AT_ONCE])
+            for first in range(0, len(due), BATCH_SIZE):
+                written += await self._write(view, due[first : first + BATCH_SIZE])
         view.summaries.looked = True
         owed.clear()
         return written
@@ -84,8 +84,8 @@ class SummaryWriter:
         if numbers:
             await self._store.save_reports(view.graph, (), sorted(numbers))
 
-    async def _write(self, view: LiveView, profiles: Sequence[Profile]) -> int:
-        with paid_by(Payer(view.graph)):
+    async def _write(self, view: LiveView, profiles: Sequence[EntityProfile]) -> int:
+        with paid_by(BillingContext(view.graph)):
             tasks = [asyncio.ensure_future(self._summarizer.summarize(one)) for one in profiles]
         try:
             await asyncio.wait(tasks)
@@ -117,13 +117,13 @@ def _nodes(view: LiveView, names: set[str] | None) -> list[int]:
 
 def _take(view: LiveView) -> tuple[set[str], set[int]]:
     with view.lock.write():
-        return view.summaries.take_withdrawn(), view.summaries.take_gone()
+        return view.summaries.drain_withdrawn(), view.summaries.drain_removed()
 
 
 def _drop(view: LiveView, entities: Sequence[str]) -> set[int]:
     with view.lock.write():
         view.summaries.drop(entities)
-        return view.summaries.take_gone()
+        return view.summaries.drain_removed()
 
 
 def _put(view: LiveView, rows: Sequence[ReportRow]) -> None:
@@ -131,7 +131,7 @@ def _put(view: LiveView, rows: Sequence[ReportRow]) -> None:
         view.summaries.put(view, rows)
 
 
-def _look(view: LiveView, nodes: Sequence[int], least_change: float) -> tuple[list[Profile], list[str]]:
+def _look(view: LiveView, nodes: Sequence[int], least_change: float) -> tuple[list[EntityProfile], list[str]]:
     """Those that are due, and the names of those that have a summary and need none any more."""
     due, small = [], []
     with view.lock.read():
@@ -146,6 +146,6 @@ def _look(view: LiveView, nodes: Sequence[int], least_change: float) -> tuple[li
     return due, small
 
 
-def _changed(held: ReportRow, said: Profile) -> float:
+def _changed(held: ReportRow, said: EntityProfile) -> float:
     written, now = Fingerprint.decode(held.fingerprint), Fingerprint.decode(said.fingerprint)
     return 1.0 if written is None or now is None else written.changed(now)

@@ -23,11 +23,19 @@ from typing import Any
 from neo4j import AsyncTransaction
 
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.records import Change, GraphDelta
+from graphtide.graph.records import DocumentChange, GraphDelta
 from graphtide.infra.bolt import BoltBackend, cypher, database
 from graphtide.streams.memory import MemoryLog, now_ms
 from graphtide.streams.messages import DocumentMessage, ExtractionMessage, GivenFact
-from graphtide.streams.ports import Commit, GraphCommit, Outcome, Record, Standing, State, Watermark
+from graphtide.streams.ports import (
+    Commit,
+    GraphCommit,
+    Record,
+    RevisionOutcome,
+    RevisionState,
+    StoredDocument,
+    Watermark,
+)
 from tests.bench.cluster_documents import bodies
 from tests.bench.cluster_table import Row, cpu_s, write
 from tests.support.commits import extracted
@@ -109,9 +117,9 @@ async def commits(documents: int) -> list[GraphCommit]:
     async for one in extracted(stated):
         batch.append(one)
         if len(batch) == BATCH:
-            delta = writer.apply([Change(new.doc_id, None, new) for new in batch])
+            delta = writer.apply([DocumentChange(new.doc_id, None, new) for new in batch])
             encoded = [ExtractionMessage(GRAPH, new.doc_id, new.revision, new).encode() for new in batch]
-            held = {new.doc_id: Standing(new.revision, text) for new, text in zip(batch, encoded, strict=True)}
+            held = {new.doc_id: StoredDocument(new.revision, text) for new, text in zip(batch, encoded, strict=True)}
             parts.append(GraphCommit(delta, held))
             batch = []
     return parts
@@ -130,7 +138,10 @@ async def grow(bolt: BoltBackend, server: LocalNeo4j, sizes: Sequence[int]) -> l
             counted[at].rows += rows_of(part.delta)
             counted[at].commits += 1
         before = cpu_s(server.pid)
-        ends = tuple(Outcome(GRAPH, doc_id, one.revision, State.APPLIED) for doc_id, one in part.standings.items())
+        ends = tuple(
+            RevisionOutcome(GRAPH, doc_id, one.revision, RevisionState.APPLIED)
+            for doc_id, one in part.standings.items()
+        )
         mark = Watermark(held.epoch, number - 1)
         await bolt.store.commit(Commit(0, mark, number, (part,), ends, (Record(GRAPH, b"notice"),)))
         if at is not None and not profile:

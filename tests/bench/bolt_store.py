@@ -19,12 +19,21 @@ from pathlib import Path
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import digest
-from graphtide.graph.records import Change
+from graphtide.graph.records import DocumentChange
 from graphtide.infra.bolt import BoltBackend
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.streams.memory import MemoryLog, now_ms
 from graphtide.streams.messages import ExtractionMessage
-from graphtide.streams.ports import Commit, GraphCommit, GraphStore, Outcome, Record, Standing, State, Watermark
+from graphtide.streams.ports import (
+    Commit,
+    GraphCommit,
+    GraphStore,
+    Record,
+    RevisionOutcome,
+    RevisionState,
+    StoredDocument,
+    Watermark,
+)
 from tests.support.bench_data import corpus
 from tests.support.commits import GRAPH, brought, extracted
 from tests.support.neo4j_server import LocalNeo4j
@@ -43,9 +52,9 @@ async def commits(documents: int) -> list[GraphCommit]:
     async for one in extracted(chosen):
         batch.append(one)
         if len(batch) == BATCH or one.revision == len(chosen) - 1:
-            delta = writer.apply([Change(new.doc_id, None, new) for new in batch])
+            delta = writer.apply([DocumentChange(new.doc_id, None, new) for new in batch])
             encoded = {e.doc_id: ExtractionMessage(GRAPH, e.doc_id, e.revision, e).encode() for e in batch}
-            standings = {e.doc_id: Standing(e.revision, encoded[e.doc_id]) for e in batch}
+            standings = {e.doc_id: StoredDocument(e.revision, encoded[e.doc_id]) for e in batch}
             parts.append(GraphCommit(delta, standings))
             batch = []
     return parts
@@ -61,7 +70,10 @@ async def write(store: GraphStore, parts: Sequence[GraphCommit], partition: int 
     held, spent = await store.claim(partition), []
     for number, part in enumerate(parts):
         mark = Watermark(held.epoch, number)
-        ends = tuple(Outcome(GRAPH, doc_id, one.revision, State.APPLIED) for doc_id, one in part.standings.items())
+        ends = tuple(
+            RevisionOutcome(GRAPH, doc_id, one.revision, RevisionState.APPLIED)
+            for doc_id, one in part.standings.items()
+        )
         start = time.perf_counter()
         await store.commit(Commit(partition, mark, number + 1, (part,), ends, (Record(GRAPH, b"notice"),)))
         spent.append((time.perf_counter() - start) * 1e3 / len(part.standings))

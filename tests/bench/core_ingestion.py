@@ -18,7 +18,7 @@ import numpy as np
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import digest
-from graphtide.graph.records import Change
+from graphtide.graph.records import DocumentChange
 from graphtide.graph.vector_index import ExactIndex, Vectors
 from graphtide.graph.view import LiveView
 from tests.bench.core_communities import disconnected, reference
@@ -117,7 +117,7 @@ def _law(graph: TimedGraph) -> Iterator[Row]:
     subject = f"{MUSIQUE}, 10 % edited, 10 % deleted"
     order = sorted(graph.live)
     random.Random(2).shuffle(order)
-    rebuilt = Consolidator(GRAPH).apply([Change(doc_id, None, graph.live[doc_id]) for doc_id in order])
+    rebuilt = Consolidator(GRAPH).apply([DocumentChange(doc_id, None, graph.live[doc_id]) for doc_id in order])
     mine, theirs = digest(graph.view.rows()), digest(rebuilt)
     yield Row("digest differs from a rebuild's (0: equal)", subject, float(mine != theirs), mine[:12], 0)
     wrong = graph.writer.violations()

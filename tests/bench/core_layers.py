@@ -26,7 +26,7 @@ from graphtide.graph.layers.chunks import SPREAD
 from graphtide.graph.layers.similarity import NEAREST, REACH
 from graphtide.graph.records import ChunkRow, EdgeRow, EntityRow, GraphDelta, LabelRow, MentionRow, Vector
 from graphtide.graph.vector_index import ExactIndex, Ids, VectorIndex, Vectors
-from graphtide.graph.view import Edge, Indexes, LiveView
+from graphtide.graph.view import LiveView, VectorIndexes, ViewEdge
 from graphtide.infra.hnsw import HnswIndex
 from tests.bench.core_trussness import Row
 
@@ -60,7 +60,7 @@ def _measure(view: LiveView) -> Iterator[Row]:
     working = [sorted(working_entities(view, near[:NEAR])) for near in sets]
     yield from _chunk_rows(view, size, chunks, sets)
     yield from _similarity_rows(view, size, chunks[:50], working)
-    times, _ = timed(KnowledgeLayer(view).among, working)
+    times, _ = timed(KnowledgeLayer(view).induced_edges, working)
     yield Row("knowledge layer among a question's entities, ms", size, float(np.mean(times)), figures(times))
 
 
@@ -77,7 +77,7 @@ def _chunk_rows(view: LiveView, size: str, chunks: list[int], sets: list[list[in
         "the same without the bound, ms", size, float(np.mean(bare)), f"{of.mean():.0f} links, at most {of.max()}"
     )
     yield Row("weight that the bound keeps, %", size, 100 * kept, f"links it keeps: {links.sum() / of.sum():.1%}")
-    times, linked = timed(layer.among, sets)
+    times, linked = timed(layer.induced_edges, sets)
     detail = f"{figures(times)}; {np.mean([len(one) for one in linked]):.0f} links"
     yield Row(f"chunk layer among the {COARSE} nearest passages, ms", size, float(np.mean(times)), detail)
     times, pairs = timed(lambda chunk: rewritten(view, chunk), chunks)
@@ -89,7 +89,7 @@ def _chunk_rows(view: LiveView, size: str, chunks: list[int], sets: list[list[in
 
 def _similarity_rows(view: LiveView, size: str, chunks: list[int], working: list[list[int]]) -> Iterator[Row]:
     layer = SimilarityLayer(view)
-    times, found = timed(layer.among, working)
+    times, found = timed(layer.induced_edges, working)
     count = np.mean([len(nodes) for nodes in working])
     detail = f"{figures(times)}; {count:.0f} entities, {np.mean([len(one) for one in found]):.0f} links"
     yield Row("similarity layer among a question's entities, ms", size, float(np.mean(times)), detail)
@@ -218,7 +218,7 @@ def multiplied(view: LiveView, copies: int) -> LiveView:
             entities=tuple({row.node: row for row in (*part.entities, *delta.entities)}.values()),
         )
     entities = HnswIndex(view.indexes.entities.dimensions)
-    larger = LiveView(view.graph, Indexes(ExactIndex(view.indexes.chunks.dimensions), entities, ExactIndex(1)))
+    larger = LiveView(view.graph, VectorIndexes(ExactIndex(view.indexes.chunks.dimensions), entities, ExactIndex(1)))
     larger.apply(replace(delta, edges=tuple(edges.values())))
     entities.settle()
     return larger
@@ -258,7 +258,7 @@ def _copied(view: LiveView, numbers: _Numbers, rng: np.random.Generator) -> Grap
     )
 
 
-def _edge(one: int, other: int, edge: Edge) -> EdgeRow:
+def _edge(one: int, other: int, edge: ViewEdge) -> EdgeRow:
     return EdgeRow(min(one, other), max(one, other), edge.weight, edge.trussness)
 
 

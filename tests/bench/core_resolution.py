@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.graph.resolution import LabelView, Resolver, normalise
-from graphtide.graph.resolution.blocking import fits, lexical_keys, vector_keys
-from graphtide.graph.resolution.pair_scoring import Profile, Proposal, profile, propose
+from graphtide.graph.resolution.blocking import lexical_keys, roles_compatible, vector_keys
+from graphtide.graph.resolution.pair_scoring import LabelFeatures, Proposal, label_features, score_pair
 
 _PAIRS = Path(__file__).with_name("entity_pairs.jsonl")
 _ROOT = Path(__file__).resolve().parents[2]
@@ -92,9 +92,9 @@ def measure_pairs(data: Data) -> dict[str, PairReport]:
     judged: dict[str, list[tuple[str, str, bool, bool, bool]]] = {"tune": [], "held": []}
     for line in _PAIRS.read_text().splitlines():
         row = json.loads(line)
-        a, b = (profile(LabelView(normalise(row[side]), "", vectors[row[side]])) for side in ("a", "b"))
+        a, b = (label_features(LabelView(normalise(row[side]), "", vectors[row[side]])) for side in ("a", "b"))
         near = a.key == b.key or _are_candidates(a, b)
-        same = a.key == b.key or (near and isinstance(propose(a, b, {}), Proposal))
+        same = a.key == b.key or (near and isinstance(score_pair(a, b, {}), Proposal))
         judged[half_of(row["a"], row["b"])].append((row["a"], row["b"], row["same"], same, near))
     judged["all"] = judged["tune"] + judged["held"]
     return {half: _report(rows) for half, rows in judged.items()}
@@ -114,9 +114,9 @@ def _report(rows: list[tuple[str, str, bool, bool, bool]]) -> PairReport:
     return PairReport(len(rows), positive, right / max(said, 1), right / positive, found / positive, wrong)
 
 
-def _are_candidates(a: Profile, b: Profile) -> bool:
+def _are_candidates(a: LabelFeatures, b: LabelFeatures) -> bool:
     one, other = (lexical_keys(p.signature) | vector_keys(p.signature, p.vector) for p in (a, b))
-    return any(fits(one[key], other[key]) for key in one.keys() & other.keys())
+    return any(roles_compatible(one[key], other[key]) for key in one.keys() & other.keys())
 
 
 def measure_cost(names: list[str], vectors: dict[str, NDArray[np.float32]]) -> Iterable[str]:

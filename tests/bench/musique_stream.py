@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.records import Change, DocumentInfo, Extraction, Fact, GraphDelta, Unit
+from graphtide.graph.records import ChunkContribution, DocumentChange, DocumentInfo, Extraction, Fact, GraphDelta
 from graphtide.graph.vector_index import ExactIndex, Vectors
-from graphtide.graph.view import Indexes, LiveView
+from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.hnsw import HnswIndex
 from graphtide.infra.sqlite import SqliteBackend
-from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.follow.delta_codec import decode, encode
 from graphtide.streams.follow.delta_records import notice
 from graphtide.streams.messages import (
@@ -34,8 +34,8 @@ from graphtide.streams.messages import (
     decode_extraction,
     unit_key,
 )
-from graphtide.streams.model_ports import Found, Passage
-from graphtide.streams.ports import Commit, GraphCommit, Record, Standing, Watermark
+from graphtide.streams.model_ports import ExtractionResult, SplitPassage
+from graphtide.streams.ports import Commit, GraphCommit, Record, StoredDocument, Watermark
 from tests.bench.core_resolution import find_data, load_vectors
 from tests.support import bench_data
 
@@ -66,8 +66,8 @@ class WholeText:
 
     name = "whole"
 
-    def split(self, text: str) -> tuple[Passage, ...]:
-        return (Passage(text, 0, len(text)),)
+    def split(self, text: str) -> tuple[SplitPassage, ...]:
+        return (SplitPassage(text, 0, len(text)),)
 
 
 class NoExtractor:
@@ -75,7 +75,7 @@ class NoExtractor:
 
     name = "none"
 
-    async def extract(self, text: str, *, title: str = "") -> Found:
+    async def extract(self, text: str, *, title: str = "") -> ExtractionResult:
         raise AssertionError(f"asked about {title!r}, {len(text)} characters")
 
 
@@ -100,7 +100,7 @@ def edited(document: Extraction, other: Extraction) -> Extraction:
     return replace(document, units=(*(_thinned(unit) for unit in document.units), *other.units), gaps=())
 
 
-def _thinned(unit: Unit) -> Unit:
+def _thinned(unit: ChunkContribution) -> ChunkContribution:
     facts: tuple[Fact, ...] = unit.facts[::2]
     return replace(unit, facts=facts, key=unit_key(unit.text, unit.vector, unit.mentions, facts))
 
@@ -171,11 +171,11 @@ class TimedGraph:
     def __init__(self, backend: SqliteBackend) -> None:
         self.clock = Clock()
         self.writer: Any = timed_writer(self.clock)
-        self.view = LiveView(GRAPH, Indexes(*(HnswIndex(DIMENSIONS) for _ in range(3))))
+        self.view = LiveView(GRAPH, VectorIndexes(*(HnswIndex(DIMENSIONS) for _ in range(3))))
         self.live: dict[str, Extraction] = {}
         self.delta_bytes: list[int] = []
         self._backend = backend
-        self._models = Models(WholeText(), NoExtractor(), KnownVectors())
+        self._models = ExtractionModels(WholeText(), NoExtractor(), KnownVectors())
         self._held = Watermark(0, 0)
 
     async def open(self) -> None:
@@ -184,7 +184,7 @@ class TimedGraph:
     async def publish(self, document: DocumentMessage, revision: int) -> None:
         """Take a document through all steps."""
         started = time.process_time()
-        extraction = await extract(document, revision, self._models, Caps())
+        extraction = await extract(document, revision, self._models, ExtractionLimits())
         self.clock.seconds["extract"].append(time.process_time() - started)
         await self.change(document.doc_id, extraction)
 
@@ -194,9 +194,9 @@ class TimedGraph:
         message = ExtractionMessage(GRAPH, doc_id, revision, new)
         value = self.clock.time("message", message.encode)
         self.clock.time("message", lambda: decode_extraction(value))
-        change = Change(doc_id, self.live.get(doc_id), new)
+        change = DocumentChange(doc_id, self.live.get(doc_id), new)
         delta = self.clock.time("consolidate", lambda: self.writer.apply([change]))
-        standing = Standing(revision, value if new else None)
+        standing = StoredDocument(revision, value if new else None)
         await self._store(delta, {doc_id: standing})
         sent = self.clock.time("encode a delta", lambda: encode(delta, sums=False))
         self.clock.time("decode a delta", lambda: decode(sent))
@@ -206,7 +206,7 @@ class TimedGraph:
         if new is not None:
             self.live[doc_id] = new
 
-    async def _store(self, delta: GraphDelta, standings: dict[str, Standing]) -> None:
+    async def _store(self, delta: GraphDelta, standings: dict[str, StoredDocument]) -> None:
         started = time.process_time()
         after = self._held.next_offset + 1
         record = Record(GRAPH, notice(delta).encode())
@@ -228,7 +228,7 @@ class TimedGraph:
 
 
 def exact_view() -> LiveView:
-    return LiveView(GRAPH, Indexes(*(ExactIndex(DIMENSIONS) for _ in range(3))))
+    return LiveView(GRAPH, VectorIndexes(*(ExactIndex(DIMENSIONS) for _ in range(3))))
 
 
 async def opened(folder: Path) -> tuple[SqliteBackend, TimedGraph]:

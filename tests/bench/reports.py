@@ -28,12 +28,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.records import Change, Extraction
-from graphtide.graph.reports.subject import Report, Subject, extractive
+from graphtide.graph.records import DocumentChange, Extraction
+from graphtide.graph.reports.subject import CommunityContext, Report, extractive_report
 from graphtide.graph.retrieval import Question
 from graphtide.graph.token_count import count_tokens
 from graphtide.graph.vector_index import ExactIndex
-from graphtide.graph.view import Indexes, LiveView
+from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
@@ -43,14 +43,14 @@ from graphtide.infra.models.openai.rater import OpenAIRater
 from graphtide.infra.models.openai.reporter import shown
 from graphtide.services.query.generate import written
 from graphtide.services.query.retrieve import found
-from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.follow.delta_records import notice
 from graphtide.streams.memory.ledger import MemoryLedger
 from graphtide.streams.memory.log import MemoryLog
 from graphtide.streams.memory.store import MemoryGraphStore
 from graphtide.streams.messages import unit_key
 from graphtide.streams.model_ports import Rater
-from graphtide.streams.summarize.report_writer import Due, ReportWriter, Shelves
+from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
 from graphtide.streams.work_pool import WorkPool
 from tests.bench.retrieval_graph import message_of
 from tests.support.bench_data import Passage, bench_data, corpus
@@ -76,15 +76,15 @@ QUESTIONS = (
 class Counting:
     """The reporter that quotes, and counts."""
 
-    asked: list[Subject] = field(default_factory=list)
+    asked: list[CommunityContext] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         return "counting"
 
-    async def report(self, subject: Subject) -> Report:
+    async def report(self, subject: CommunityContext) -> Report:
         self.asked.append(subject)
-        return extractive(subject)
+        return extractive_report(subject)
 
 
 class World:
@@ -94,19 +94,19 @@ class World:
         self.live = {one.doc_id: one for one in documents}
         self.writer = Consolidator("bench")
         dimensions = HashingEmbedder().dimensions
-        self.view = LiveView("bench", Indexes(*(ExactIndex(dimensions) for _ in range(3))))
+        self.view = LiveView("bench", VectorIndexes(*(ExactIndex(dimensions) for _ in range(3))))
         self.reporter = Counting()
         log = MemoryLog(1, lambda: 0)
         self.store = MemoryGraphStore(log, MemoryLedger(log, lambda: 0))
-        self.reports = ReportWriter(self.store, self.reporter, Due(least_change))
+        self.reports = ReportWriter(self.store, self.reporter, ReportPolicy(least_change))
 
     def build(self) -> None:
         for one in self.live.values():
-            self.view.apply(self.writer.apply([Change(one.doc_id, None, one)]))
+            self.view.apply(self.writer.apply([DocumentChange(one.doc_id, None, one)]))
 
     async def edit(self, doc_id: str, new: Extraction) -> tuple[int, int]:
         """Publish a revision: reports asked for, and communities above what changed."""
-        delta = self.writer.apply([Change(doc_id, self.live[doc_id], new)])
+        delta = self.writer.apply([DocumentChange(doc_id, self.live[doc_id], new)])
         self.view.apply(delta)
         self.live[doc_id] = new
         nodes = notice(delta).nodes
@@ -117,7 +117,10 @@ class World:
 
 
 def extractions(passages: Sequence[Passage]) -> list[Extraction]:
-    models, caps = Models(SemanticChunker(max_tokens=100_000), OfflineExtractor(), HashingEmbedder()), Caps()
+    models, caps = (
+        ExtractionModels(SemanticChunker(max_tokens=100_000), OfflineExtractor(), HashingEmbedder()),
+        ExtractionLimits(),
+    )
 
     async def read() -> list[Extraction]:
         return [await extract(message_of(one), number, models, caps) for number, one in enumerate(passages)]
@@ -143,7 +146,7 @@ async def reports_table(documents: Sequence[Extraction]) -> World:
     print(f"\n{len(documents)} documents, {len(world.view.entities)} entities: {total} reports")
     print(f"written without a model in {time.perf_counter() - started:.1f} s\n")
     print("level   reports   entities: median, most   tokens shown to a model: median, most")
-    by_level: dict[int, list[Subject]] = {}
+    by_level: dict[int, list[CommunityContext]] = {}
     for one in world.reporter.asked:
         by_level.setdefault(one.level, []).append(one)
     for level, some in sorted(by_level.items()):

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphtide.graph.records import Extraction
-from graphtide.graph.retrieval import MODES, Retrieved
+from graphtide.graph.retrieval import MODES, RetrievalResult
 from graphtide.graph.vector_index import ExactIndex
 from graphtide.graph.view import LiveView
 from graphtide.infra.hnsw import HnswIndex
@@ -122,7 +122,12 @@ def hnsw() -> HnswIndex:
 
 
 def recall_table(
-    ask: Asked, found: Mapping[str, Sequence[Retrieved]], base: Sequence[Retrieved], what: str, *, parts: bool = False
+    ask: Asked,
+    found: Mapping[str, Sequence[RetrievalResult]],
+    base: Sequence[RetrievalResult],
+    what: str,
+    *,
+    parts: bool = False,
 ) -> Table:
     """A row a method: recall at each depth, and the difference to the base with its interval."""
     reference = ask.recalls(map(documents, base))
@@ -149,7 +154,9 @@ class Cost:
     overlaps: dict[str, float]
 
 
-def cost(view: LiveView, ask: Asked, methods: Mapping[str, Method], found: Mapping[str, Sequence[Retrieved]]) -> Cost:
+def cost(
+    view: LiveView, ask: Asked, methods: Mapping[str, Method], found: Mapping[str, Sequence[RetrievalResult]]
+) -> Cost:
     """Measure, and give the graph's indexes back."""
     settle(view)
     timed = {name: method for name, method in methods.items() if name != "BM25"}

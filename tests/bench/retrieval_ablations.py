@@ -11,42 +11,42 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphtide.graph.retrieval import Passage, Question, Retrieved, Subgraph, retrieve
+from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage, Subgraph, retrieve
 from graphtide.graph.retrieval.darag import retrieve_da_rag
-from graphtide.graph.retrieval.darag.coarse_to_fine import COURSE, Course
+from graphtide.graph.retrieval.darag.coarse_to_fine import COURSE, DaRagSettings
 from graphtide.graph.retrieval.dynagrag import Dynagrag, Traversal, retrieve_dynagrag
 from graphtide.graph.retrieval.scoring import candidates
 from graphtide.graph.retrieval.scoring import pair_reranking as paired
-from graphtide.graph.retrieval.scoring.candidates import Pool, bridge_strength, entities_of
-from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING, Scores, Weighting, inclusion
-from graphtide.graph.retrieval.search.ppr import walk
+from graphtide.graph.retrieval.scoring.candidates import CandidatePool, bridge_strength, entities_of
+from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING, Scores, Weighting, marginal_log_weight
+from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.seeds import Seeds, find_seeds, restart
 from graphtide.graph.view import LiveView
 from tests.bench.retrieval_asking import Method
 
-Extra = Callable[[LiveView, Seeds, Pool], Scores]
+Extra = Callable[[LiveView, Seeds, CandidatePool], Scores]
 
 
 def by_pairs(weighting: Weighting, extra: Extra | None = None, weight: float = 1.0) -> Method:
     """Mode `passages` with other weights, and with a further term of the pairs' scores."""
 
-    def method(view: LiveView, question: Question) -> Retrieved:
+    def method(view: LiveView, question: Question) -> RetrievalResult:
         seeds = find_seeds(view, question.vector, None, max(candidates.NEAR, question.top_k))
-        mass = walk(view.walk, restart(view, seeds))
+        mass = personalised_pagerank(view.walk, restart(view, seeds))
         pool = candidates.gather(view, question, seeds, mass, weighting=weighting)
         if pool is None:
-            return Retrieved((), Subgraph(), view.version, "passages")
-        scores = paired.pair_scores(pool, weighting) + (weight * extra(view, seeds, pool) if extra else 0.0)
-        relevance = inclusion(scores, pool.firsts, pool.worth, weighting.temperature)
+            return RetrievalResult((), Subgraph(), view.version, "passages")
+        scores = paired.rerank_scores(pool, weighting) + (weight * extra(view, seeds, pool) if extra else 0.0)
+        relevance = marginal_log_weight(scores, pool.firsts, pool.worth, weighting.temperature)
         best = candidates.best_first(relevance, question.top_k).tolist()
         chunks = [(view.chunks[pool.numbers[place]], float(relevance[place])) for place in best]
-        passages = tuple(Passage(chunk.chunk_id, chunk.doc_id, score, chunk.text) for chunk, score in chunks)
-        return Retrieved(passages, Subgraph(), view.version, "passages")
+        passages = tuple(RetrievedPassage(chunk.chunk_id, chunk.doc_id, score, chunk.text) for chunk, score in chunks)
+        return RetrievalResult(passages, Subgraph(), view.version, "passages")
 
     return method
 
 
-def trussness(view: LiveView, _: Seeds, pool: Pool) -> Scores:
+def trussness(view: LiveView, _: Seeds, pool: CandidatePool) -> Scores:
     """The strongest relation between the two passages' entities: log2 of trussness - 1, 0 outside of triangles."""
     holders = _holders(view, pool)
     found = np.zeros(pool.bridges.shape)
@@ -59,7 +59,7 @@ def trussness(view: LiveView, _: Seeds, pool: Pool) -> Scores:
     return found
 
 
-def path_from_seed(view: LiveView, seeds: Seeds, pool: Pool) -> Scores:
+def path_from_seed(view: LiveView, seeds: Seeds, pool: CandidatePool) -> Scores:
     """The strength of the best shared entity that the question names, or that is one relation away from one."""
     named = {hit.number for hit in seeds.entities} | {end for hit in seeds.statements for end in view.ends(hit.number)}
     near = named.union(*(view.neighbours.get(node, {}) for node in named))
@@ -72,7 +72,7 @@ def path_from_seed(view: LiveView, seeds: Seeds, pool: Pool) -> Scores:
     return found
 
 
-def _holders(view: LiveView, pool: Pool) -> dict[int, list[int]]:
+def _holders(view: LiveView, pool: CandidatePool) -> dict[int, list[int]]:
     """The candidates that mention each entity."""
     holders: dict[int, list[int]] = {}
     for place, number in enumerate(pool.numbers):
@@ -81,7 +81,7 @@ def _holders(view: LiveView, pool: Pool) -> dict[int, list[int]]:
     return holders
 
 
-def da_rag(course: Course) -> Method:
+def da_rag(course: DaRagSettings) -> Method:
     return lambda view, question: retrieve_da_rag(view, question, course)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.retrieval import Question, Retrieved
+from graphtide.graph.retrieval import Question, RetrievalResult
 from graphtide.graph.token_count import count_tokens
 from graphtide.graph.view import LiveView
 from tests.support.bench_data import MultiHop, recall
@@ -18,7 +18,7 @@ DEPTHS = (2, 5, 10, 20)
 RESAMPLES = 10_000
 TOP_K = 5  # what a context is made of by default
 
-Method = Callable[[LiveView, Question], Retrieved]
+Method = Callable[[LiveView, Question], RetrievalResult]
 Ranking = list[str]
 Recalls = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ class Asked:
         rows = zip(rankings, self.questions, strict=True)
         return np.array([[recall(ranking, one.supporting, k) for k in DEPTHS] for ranking, one in rows])
 
-    def supported(self, found: Iterable[Retrieved]) -> float:
+    def supported(self, found: Iterable[RetrievalResult]) -> float:
         """The share of the supporting documents that a part rests on, whatever its passages."""
         shares = [
             len({source.split("#")[0] for part in one.parts for source in part.sources} & asked.supporting)
@@ -49,12 +49,12 @@ class Asked:
         return float(np.mean(shares))
 
 
-def documents(result: Retrieved) -> Ranking:
+def documents(result: RetrievalResult) -> Ranking:
     """Documents in the order of their best passage."""
     return list(dict.fromkeys(passage.doc_id for passage in result.passages))
 
 
-def answered(view: LiveView, ask: Asked, method: Method) -> list[Retrieved]:
+def answered(view: LiveView, ask: Asked, method: Method) -> list[RetrievalResult]:
     return [method(view, question) for question in ask.each()]
 
 
@@ -81,7 +81,7 @@ def _cpu_ms(method: Method, view: LiveView, question: Question) -> float:
     return 1000 * (time.thread_time() - before)
 
 
-def overlap(one: Sequence[Retrieved], other: Sequence[Retrieved], depth: int = 10) -> float:
+def overlap(one: Sequence[RetrievalResult], other: Sequence[RetrievalResult], depth: int = 10) -> float:
     """The mean share of one's first passages that are among the other's."""
     shares = []
     for first, second in zip(one, other, strict=True):

@@ -16,12 +16,12 @@ import numpy as np
 
 from graphtide.graph.relatedness import encode
 from graphtide.graph.relatedness.pairs import TOGETHER
-from graphtide.graph.relatedness.statistics import UNTRAINED, Examples, Weights, fitted
+from graphtide.graph.relatedness.statistics import UNTRAINED, SufficientStatistics, Weights, fit_weights
 from graphtide.graph.retrieval import Question
 from graphtide.graph.retrieval.dynagrag import Dynagrag
 from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs
 from graphtide.graph.retrieval.dynagrag.embedding import cosines, gather, total_embeddings
-from graphtide.graph.retrieval.dynagrag.selection import Choice, choose
+from graphtide.graph.retrieval.dynagrag.selection import EgoGraphSelection, select
 from graphtide.graph.retrieval.nakg import Related, related_documents
 from graphtide.graph.retrieval.scoring.candidates import NEAR, entities_of
 from graphtide.graph.retrieval.seeds import find_seeds
@@ -73,12 +73,12 @@ def touching(view: LiveView, egos: list[EgoGraph]) -> Iterator[int]:
         yield len(set().union(*(holding[node] for node in entities_of(view, chunk))))
 
 
-def chosen(view: LiveView, question: Question, *, diversity: bool) -> Choice:
+def chosen(view: LiveView, question: Question, *, diversity: bool) -> EgoGraphSelection:
     seeds = find_seeds(view, question.vector, None, NEAR)
-    return choose(view, question.vector, seeds, None, Dynagrag(diversity=diversity))
+    return select(view, question.vector, seeds, None, Dynagrag(diversity=diversity))
 
 
-def overlaps(choice: Choice) -> Iterator[float]:
+def overlaps(choice: EgoGraphSelection) -> Iterator[float]:
     """The Jaccard similarity of every two."""
     held = [set(one.ego.nodes) for one in choice.chosen]
     for place, one in enumerate(held):
@@ -99,7 +99,7 @@ def learned(view: LiveView, seed: int = 0) -> None:
     pairs = rng.permutation(np.array(together))
     chance = rng.integers(0, len(numbers), pairs.shape)
     cut = len(pairs) * 4 // 5
-    examples = [Examples(), Examples()]
+    examples = [SufficientStatistics(), SufficientStatistics()]
     for kind, found in zip(examples, (pairs, chance), strict=True):
         kind.add(rows[found[:cut, 0]], rows[found[:cut, 1]])
 
@@ -107,7 +107,7 @@ def learned(view: LiveView, seed: int = 0) -> None:
         scores = [weights.score(rows[found[cut:, 0]], rows[found[cut:, 1]]) for found in (pairs, chance)]
         return max(float((scores[0] > t).mean() + (scores[1] <= t).mean()) / 2 for t in np.linspace(0, 1, 201))
 
-    fit = fitted(*examples)
+    fit = fit_weights(*examples)
     print(f"held-out pairs told apart: learned {accuracy(fit):.3f}, by cosine {accuracy(UNTRAINED):.3f}")
 
 

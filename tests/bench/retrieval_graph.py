@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.records import Change, DocumentInfo, Extraction, Fact, Mention, Unit, Vector
+from graphtide.graph.records import ChunkContribution, DocumentChange, DocumentInfo, Extraction, Fact, Mention, Vector
 from graphtide.graph.vector_index import VectorIndex
-from graphtide.graph.view import Indexes, LiveView
+from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
-from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact, unit_key
 from tests.support.bench_data import Passage, embedder_script
 
@@ -59,7 +59,10 @@ class Shipped:
 
 def extractions(passages: Sequence[Passage], embedder: Shipped) -> list[Extraction]:
     """What each passage contributes, by the extract stage itself."""
-    models, caps = Models(SemanticChunker(max_tokens=100_000), OfflineExtractor(), embedder), Caps()
+    models, caps = (
+        ExtractionModels(SemanticChunker(max_tokens=100_000), OfflineExtractor(), embedder),
+        ExtractionLimits(),
+    )
 
     async def all_of_them() -> list[Extraction]:
         return [await extract(message_of(one), number, models, caps) for number, one in enumerate(passages)]
@@ -75,9 +78,9 @@ def message_of(one: Passage) -> DocumentMessage:
 
 def build(batches: Iterator[list[Extraction]], index: Callable[[], VectorIndex]) -> LiveView:
     """A view of all documents, consolidated batch by batch."""
-    consolidator, view = Consolidator("bench"), LiveView("bench", Indexes(index(), index(), index()))
+    consolidator, view = Consolidator("bench"), LiveView("bench", VectorIndexes(index(), index(), index()))
     for batch in batches:
-        view.apply(consolidator.apply([Change(one.doc_id, None, one) for one in batch]))
+        view.apply(consolidator.apply([DocumentChange(one.doc_id, None, one) for one in batch]))
     return view
 
 
@@ -96,7 +99,9 @@ def _copy(one: Extraction, number: int, names: dict[str, Vector], rng: np.random
     return replace(one, doc_id=f"{one.doc_id}~{number}", info=info, units=units)
 
 
-def _copy_unit(unit: Unit, number: int, names: dict[str, Vector], rng: np.random.Generator) -> Unit:
+def _copy_unit(
+    unit: ChunkContribution, number: int, names: dict[str, Vector], rng: np.random.Generator
+) -> ChunkContribution:
     mentions: list[Mention] = []
     for mention in unit.mentions:
         name = renamed(mention.name, number)
@@ -110,7 +115,7 @@ def _copy_unit(unit: Unit, number: int, names: dict[str, Vector], rng: np.random
             text = text.replace(mention.name, renamed(mention.name, number))
     vector = _moved(unit.vector, rng)
     key = unit_key(text, vector, tuple(mentions), facts)
-    return Unit(key, text, unit.start, unit.start + len(text), vector, tuple(mentions), facts)
+    return ChunkContribution(key, text, unit.start, unit.start + len(text), vector, tuple(mentions), facts)
 
 
 def renamed(name: str, number: int) -> str:

@@ -23,13 +23,13 @@ from pathlib import Path
 import numpy as np
 
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.records import Change
-from graphtide.graph.view import Indexes, LiveView
+from graphtide.graph.records import DocumentChange
+from graphtide.graph.view import LiveView, VectorIndexes
 from graphtide.infra.hnsw import HnswIndex
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
-from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.follow.delta_codec import decode, encode
 from graphtide.streams.messages import DocumentMessage, ExtractionMessage, GivenFact
 from tests.bench.cluster_documents import bodies
@@ -75,16 +75,16 @@ class Fit:
 
 async def write_graph(documents: int, edges: int, folder: Path) -> dict[str, float]:
     """The write model, and its deltas into the folder."""
-    models = Models(SemanticChunker(), OfflineExtractor(), HashingEmbedder(DIMENSIONS))
-    writer, sizes, spent, batch = Consolidator("g"), [0, 0, 0], 0.0, list[Change]()
+    models = ExtractionModels(SemanticChunker(), OfflineExtractor(), HashingEmbedder(DIMENSIONS))
+    writer, sizes, spent, batch = Consolidator("g"), [0, 0, 0], 0.0, list[DocumentChange]()
     before = own_bytes()
     for number, body in enumerate(bodies(documents, edges=edges)):
         facts = tuple(GivenFact(one["subject"], one["predicate"], one["object"]) for one in body["facts"])
         message = DocumentMessage("g", body["id"], body["text"], facts=facts)
-        extraction = await extract(message, number, models, Caps())
+        extraction = await extract(message, number, models, ExtractionLimits())
         sizes[0] += len(message.encode())
         sizes[1] += len(ExtractionMessage("g", body["id"], number, extraction).encode())
-        batch.append(Change(body["id"], None, extraction))
+        batch.append(DocumentChange(body["id"], None, extraction))
         if len(batch) < BATCH and number + 1 < documents:
             continue
         started = time.process_time()
@@ -105,7 +105,7 @@ SIZES = ("document_bytes", "extraction_bytes", "delta_bytes")
 
 def follow_graph(documents: int, folder: Path) -> dict[str, float]:
     """The view and its three indexes, from the deltas in the folder."""
-    view = LiveView("g", Indexes(*(HnswIndex(DIMENSIONS) for _ in range(3))))
+    view = LiveView("g", VectorIndexes(*(HnswIndex(DIMENSIONS) for _ in range(3))))
     files, spent, before = sorted(folder.iterdir()), 0.0, own_bytes()
     for number, file in enumerate(files):
         started = time.process_time()

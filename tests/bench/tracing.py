@@ -16,10 +16,10 @@ from pathlib import Path
 from statistics import median
 
 from graphtide.infra.settings import Settings
-from graphtide.services.application import Ask
+from graphtide.services.application import QueryRequest
 from graphtide.services.wiring import open_application
 from graphtide.streams.messages import DocumentMessage
-from graphtide.streams.tracing import Kind, carried, carried_on, received, span, told
+from graphtide.streams.tracing import SpanRole, carried_on, continue_trace, inject, span, told
 from tests.support.collector import Collector
 
 CALLS = 20_000
@@ -33,7 +33,9 @@ async def cpu_s_each(documents: int, endpoint: str) -> float:
             started = time.process_time()
             for number, text in enumerate(texts):
                 receipt = await application.publish([DocumentMessage("g", f"d{number}", text)])
-            await application.query("g", Ask("Who met Ada?", after=receipt.token, generate=False, timeout_s=300))
+            await application.query(
+                "g", QueryRequest("Who met Ada?", after=receipt.token, generate=False, timeout_s=300)
+            )
             return (time.process_time() - started) / documents
 
 
@@ -41,17 +43,17 @@ def silent_s() -> float:
     """Seconds that one document's calls take where nothing is installed."""
     started = time.process_time()
     for number in range(CALLS):
-        with received("HTTP", [()], Kind.SERVER) as request:
+        with continue_trace("HTTP", [()], SpanRole.SERVER) as request:
             request.rename("PUT")
-            with span("publish", Kind.PRODUCER, graph="g", doc_id="d", documents=1):
-                carried()
-        with received("extract", [()], graph="g", doc_id="d", revision=number):
+            with span("publish", SpanRole.PRODUCER, graph="g", doc_id="d", documents=1):
+                inject()
+        with continue_trace("extract", [()], graph="g", doc_id="d", revision=number):
             with span("embed", texts=3):
                 pass
             carried_on(())
-        with received("consolidate", [()], partition=0, records=1):
+        with continue_trace("consolidate", [()], partition=0, records=1):
             with span("follow", graph="g", version=number):
-                carried()
+                inject()
             told("apply", [()], 0, graph="g", doc_id="d", revision=number, state="applied")
     return (time.process_time() - started) / CALLS
 

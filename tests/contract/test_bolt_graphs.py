@@ -447,10 +447,10 @@ async def test_export_refuses_what_is_not_there_and_a_graph_that_moves(
 
 def test_graphml_is_well_formed_when_texts_are_hostile() -> None:
     """A parser reads back every text, with U+FFFD in the place of what XML cannot hold."""
-    from graphtide.infra.export import FORMATS, Node
+    from graphtide.infra.export import FORMATS, ExportNode
 
     texts = [*HOSTILE_NAMES, "\ud800", "]]>", "\r", "&#0;"]
-    nodes = [Node(f"document-{i} {text}", "Document", {"title": text}) for i, text in enumerate(texts)]
+    nodes = [ExportNode(f"document-{i} {text}", "Document", {"title": text}) for i, text in enumerate(texts)]
     form = FORMATS["graphml"]()
     written = "".join([*form.begin(), *form.nodes(nodes), *form.edges([]), *form.end()])
     space = "{http://graphml.graphdrawing.org/xmlns}"

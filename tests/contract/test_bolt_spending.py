@@ -9,19 +9,19 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from graphtide.infra.bolt import BoltBackend, BoltSpending
+from graphtide.infra.bolt import BoltBackend, BoltUsageLedger
 from graphtide.infra.bolt.cypher import PUT_SCHEMA, READ_SCHEMA
 from graphtide.infra.bolt.schema import SCHEMA_VERSION, prepare
 from graphtide.infra.bolt.usage import DEAD_AFTER_MS
-from graphtide.streams.errors import Exhausted
+from graphtide.streams.errors import BudgetExceeded
 from graphtide.streams.memory import MemoryLog
-from graphtide.streams.usage import Budget, Charge, Spent, Stage
+from graphtide.streams.usage import Budget, Charge, ModelUsage, Stage
 from tests.support.backends import Clock
 from tests.support.books_child import BUDGET, DAY, EXPECTED
 from tests.support.neo4j_server import GraphServer, clear
 
 EXTRACT = Charge("g", DAY, Stage.EXTRACT, "d")
-ONE = Spent(1, 100, 20, 7)
+ONE = ModelUsage(1, 100, 20, 7)
 
 
 @pytest.fixture
@@ -39,24 +39,24 @@ async def backend(graph_server: GraphServer, clock: Clock) -> AsyncIterator[Bolt
 
 async def test_bolt_spending_bounds_a_graphs_day_over_all_workers(backend: BoltBackend, clock: Clock) -> None:
     """Four workers ask at once, twelve times each, for what is left for ten calls: ten are granted, in all."""
-    workers = [await BoltSpending.open(backend.database, clock) for _ in range(4)]
+    workers = [await BoltUsageLedger.open(backend.database, clock) for _ in range(4)]
     budget, granted = Budget(tokens=10 * ONE.tokens), []
 
-    async def ask(books: BoltSpending) -> None:
+    async def ask(books: BoltUsageLedger) -> None:
         try:
             granted.append((books, await books.reserve(EXTRACT, ONE, budget)))
-        except Exhausted as refusal:
+        except BudgetExceeded as refusal:
             assert refusal.retry_after_s is not None, "calls under way may turn out cheaper"
 
     await asyncio.gather(*(ask(books) for books in workers for _ in range(12)))
     assert len(granted) == len({number for _, number in granted}) == 10
-    assert await workers[0].day("g", DAY) == {Stage.EXTRACT: Spent(10, 1_000, 200, 70)}
+    assert await workers[0].day("g", DAY) == {Stage.EXTRACT: ModelUsage(10, 1_000, 200, 70)}
     await asyncio.gather(*(books.settle(number, ONE) for books, number in granted))
-    with pytest.raises(Exhausted) as final:
+    with pytest.raises(BudgetExceeded) as final:
         await workers[3].reserve(EXTRACT, ONE, budget)
     assert final.value.retry_after_s is None
-    assert await workers[1].stages("g") == {Stage.EXTRACT: Spent(10, 1_000, 200, 70)}
-    assert await workers[2].document("g", "d") == Spent(10, 1_000, 200, 70)
+    assert await workers[1].stages("g") == {Stage.EXTRACT: ModelUsage(10, 1_000, 200, 70)}
+    assert await workers[2].document("g", "d") == ModelUsage(10, 1_000, 200, 70)
     for books in workers:
         await books.close()
 
@@ -65,18 +65,18 @@ async def test_bolt_spending_settles_what_a_dead_worker_had_open_and_leaves_the_
     backend: BoltBackend, clock: Clock
 ) -> None:
     """One of two is silent for too long: its call counts as expected, once, also when it comes back and settles."""
-    silent, alive = [await BoltSpending.open(backend.database, clock) for _ in range(2)]
-    lost = await silent.reserve(EXTRACT, Spent(1, 500, 400, 90), Budget())
+    silent, alive = [await BoltUsageLedger.open(backend.database, clock) for _ in range(2)]
+    lost = await silent.reserve(EXTRACT, ModelUsage(1, 500, 400, 90), Budget())
     kept = await alive.reserve(EXTRACT, ONE, Budget())
     clock.now_ms += DEAD_AFTER_MS - 1
     await alive.keep()
     assert await alive.stages("g") == {}, "not silent for long enough"
     clock.now_ms += 1
     await alive.keep()
-    assert await alive.stages("g") == {Stage.EXTRACT: Spent(1, 500, 400, 90)}
+    assert await alive.stages("g") == {Stage.EXTRACT: ModelUsage(1, 500, 400, 90)}
     await silent.settle(lost, ONE)
     await alive.settle(kept, ONE)
-    expected = ONE + Spent(1, 500, 400, 90)
+    expected = ONE + ModelUsage(1, 500, 400, 90)
     assert await silent.stages("g") == {Stage.EXTRACT: expected} == await alive.day("g", DAY)
     again = await silent.reserve(EXTRACT, ONE, Budget())
     assert again > lost
@@ -99,16 +99,16 @@ async def test_bolt_spending_holds_the_budget_when_a_worker_is_killed(backend: B
 
     assert await asyncio.to_thread(killed) == "under way\n"
     clock.now_ms = 1
-    books = await BoltSpending.open(backend.database, clock)
-    with pytest.raises(Exhausted, match="under way"):
-        await books.reserve(EXTRACT, Spent(1, 149, 0), BUDGET)
+    books = await BoltUsageLedger.open(backend.database, clock)
+    with pytest.raises(BudgetExceeded, match="under way"):
+        await books.reserve(EXTRACT, ModelUsage(1, 149, 0), BUDGET)
     clock.now_ms = 1 << 45
     await books.keep()
-    expected = EXPECTED + EXPECTED + Spent(1, 10, 2, 1)
+    expected = EXPECTED + EXPECTED + ModelUsage(1, 10, 2, 1)
     assert await books.stages("g") == {Stage.EXTRACT: expected} == await books.day("g", DAY)
     assert await books.document("g", "d") == expected
-    with pytest.raises(Exhausted, match="252 tokens are spent"):
-        await books.reserve(EXTRACT, Spent(1, 149, 0), BUDGET)
+    with pytest.raises(BudgetExceeded, match="252 tokens are spent"):
+        await books.reserve(EXTRACT, ModelUsage(1, 149, 0), BUDGET)
     await books.close()
 
 
@@ -121,7 +121,7 @@ async def test_bolt_schema_of_the_version_before_gets_what_it_lacks(backend: Bol
 
 async def test_bolt_fellows_see_each_others_calls_until_they_leave(backend: BoltBackend, clock: Clock) -> None:
     """Counts by endpoint, of all others; one that closes its books is gone at once, one that died with its books."""
-    books = [await BoltSpending.open(backend.database, clock) for _ in range(3)]
+    books = [await BoltUsageLedger.open(backend.database, clock) for _ in range(3)]
     one, two, three = (each.fellows() for each in books)
     assert set((await one.count({"language": 2}))["language"].values()) == {0}
     seen = await two.count({"language": 0, "embedding": 5})

@@ -22,13 +22,13 @@ from graphtide.streams.memory.rows import Rows
 from graphtide.streams.messages import DOCUMENTS
 from graphtide.streams.ports import (
     Commit,
-    Delivered,
+    ConsumedRecord,
     GraphCommit,
-    Outcome,
     Position,
     Record,
-    Standing,
-    State,
+    RevisionOutcome,
+    RevisionState,
+    StoredDocument,
     Watermark,
 )
 from tests.support.backends import Clock
@@ -156,14 +156,14 @@ async def test_commit_of_unknown_outcome_is_settled_by_the_watermark(
 
     delta = walk.delta()
     fold.apply(delta)
-    outcome, notice = Outcome("g", "a", revision, State.APPLIED), Record("g", b"n")
-    part = GraphCommit(delta, {"a": Standing(0, b"x")})
+    outcome, notice = RevisionOutcome("g", "a", revision, RevisionState.APPLIED), Record("g", b"n")
+    part = GraphCommit(delta, {"a": StoredDocument(0, b"x")})
     wire.on_bytes = cut
     await remote.store.commit(Commit(0, held, held.next_offset + 1, (part,), (outcome,), (notice,)))
     assert len(seen) == 1
     assert plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
     assert [record for _, record in await backend.store.outbox.waiting(0, 9)] == [notice]
-    assert (await backend.ledger.counts("g"))[State.APPLIED] == 1
+    assert (await backend.ledger.counts("g"))[RevisionState.APPLIED] == 1
     assert (await backend.store.claim(0)).next_offset == held.next_offset + 1
     await remote.close()
 
@@ -189,7 +189,7 @@ async def test_commit_is_retryable_when_the_database_stays_away(
 async def _numbered(backend: BoltBackend, document: str) -> int:
     """The number of a revision that was accepted and seen by extraction."""
     [position] = await backend.ledger.accept([Record(document, b"")])
-    [number] = await backend.ledger.enter([Delivered(position, 1, Record(document, b""))])
+    [number] = await backend.ledger.enter([ConsumedRecord(position, 1, Record(document, b""))])
     return number
 
 
@@ -208,7 +208,7 @@ async def test_partitions_commit_beside_each_other(backend: BoltBackend, log: Me
     folds = {partition: Rows(f"g{partition}") for partition in walks}
     positions = await backend.ledger.accept([Record(f"g{i % 3}|d{i}", b"") for i in range(30)])
     assert {position.partition for position in positions} == {0, 1, 2}
-    delivered = [Delivered(at, 1, Record(f"g{i % 3}|d{i}", b"")) for i, at in enumerate(positions)]
+    delivered = [ConsumedRecord(at, 1, Record(f"g{i % 3}|d{i}", b"")) for i, at in enumerate(positions)]
     numbers = await backend.ledger.enter(delivered)
 
     async def run(partition: int) -> None:
@@ -217,7 +217,7 @@ async def test_partitions_commit_beside_each_other(backend: BoltBackend, log: Me
         for step, i in enumerate(mine):
             delta = walks[partition].delta()
             folds[partition].apply(delta)
-            outcome = Outcome(f"g{partition}", f"d{i}", numbers[i], State.APPLIED)
+            outcome = RevisionOutcome(f"g{partition}", f"d{i}", numbers[i], RevisionState.APPLIED)
             notices = tuple(Record(f"g{partition}", b"%d" % n) for n in (2 * step, 2 * step + 1))
             await backend.store.commit(
                 Commit(partition, held, step + 1, (GraphCommit(delta, {}),), (outcome,), notices)
@@ -227,7 +227,7 @@ async def test_partitions_commit_beside_each_other(backend: BoltBackend, log: Me
     await asyncio.gather(*(run(partition) for partition in walks))
     for partition, fold in folds.items():
         assert plain(await backend.store.snapshot(f"g{partition}")) == plain(fold.snapshot())
-        assert (await backend.ledger.counts(f"g{partition}"))[State.APPLIED] == 10
+        assert (await backend.ledger.counts(f"g{partition}"))[RevisionState.APPLIED] == 10
         assert await backend.ledger.pending(f"g{partition}") == 0
 
 
@@ -344,7 +344,7 @@ async def test_rebuild_that_was_taken_for_dead_is_not_switched_in(backend: BoltB
     await builds.sweep()
 
     async def switch(tx: Transaction) -> None:
-        head = await heads.hold(tx, "g")
+        head = await heads.lock_head(tx, "g")
         await builds.switch(tx, fresh, replace(_other(5, 9), version=9), head)
 
     with pytest.raises(Retryable, match="taken for dead"):
@@ -403,30 +403,30 @@ async def test_ledger_is_healed_by_enter_when_accept_died_between_its_steps(
 
 async def test_ledger_counts_one_end_when_rivals_conclude(backend: BoltBackend) -> None:
     """Several processes end the same revisions differently at once: each has one end, and the totals say so."""
-    entered = [Delivered(Position(0, i), 1, Record(f"g|d{i}", b"")) for i in range(20)]
+    entered = [ConsumedRecord(Position(0, i), 1, Record(f"g|d{i}", b"")) for i in range(20)]
     numbers = list(enumerate(await backend.ledger.enter(entered)))
-    ends = [State.APPLIED, State.FAILED, State.SUPERSEDED, State.DELETED]
+    ends = [RevisionState.APPLIED, RevisionState.FAILED, RevisionState.SUPERSEDED, RevisionState.DELETED]
     await asyncio.gather(
-        *(backend.ledger.conclude([Outcome("g", f"d{i}", number, end) for i, number in numbers]) for end in ends)
+        *(backend.ledger.finish([RevisionOutcome("g", f"d{i}", number, end) for i, number in numbers]) for end in ends)
     )
     counts = await backend.ledger.counts("g")
-    assert sum(counts.values()) == 20 and counts[State.ACCEPTED] == 0
+    assert sum(counts.values()) == 20 and counts[RevisionState.ACCEPTED] == 0
     states = [entry.state for i in range(20) if (entry := await backend.ledger.latest("g", f"d{i}"))]
-    assert {state: states.count(state) for state in State} == dict(counts)
+    assert {state: states.count(state) for state in RevisionState} == dict(counts)
 
 
 async def test_ledger_keeps_revisions_of_one_number_apart(backend: BoltBackend) -> None:
     """Offsets repeat over partitions: documents that share one, and ids that hold the key's own mark, do not mix."""
     keys = ["g|a", "g|1/a", "g|a/1", "g|é|x"]
-    entered = [Delivered(Position(i, 1), 1, Record(key, b"")) for i, key in enumerate(keys)]
+    entered = [ConsumedRecord(Position(i, 1), 1, Record(key, b"")) for i, key in enumerate(keys)]
     numbers = await backend.ledger.enter(entered)
-    await backend.ledger.conclude([Outcome("g", "1/a", numbers[1], State.FAILED, "why")])
+    await backend.ledger.finish([RevisionOutcome("g", "1/a", numbers[1], RevisionState.FAILED, "why")])
     found = [await backend.ledger.latest("g", key.partition("|")[2]) for key in keys]
     assert [entry and (entry.position.partition, entry.state) for entry in found] == [
-        (0, State.ACCEPTED),
-        (1, State.FAILED),
-        (2, State.ACCEPTED),
-        (3, State.ACCEPTED),
+        (0, RevisionState.ACCEPTED),
+        (1, RevisionState.FAILED),
+        (2, RevisionState.ACCEPTED),
+        (3, RevisionState.ACCEPTED),
     ]
 
 

@@ -13,7 +13,7 @@ import pytest
 from graphtide.graph import communities
 from graphtide.graph.communities import Hierarchy
 from graphtide.graph.records import DocumentInfo, DocumentRow, EdgeRow, GraphDelta
-from graphtide.graph.reports.entity_summaries import ENTITY, number_of
+from graphtide.graph.reports.entity_summaries import ENTITY, storage_id
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.streams.errors import Broken, Fenced, Rejected
 from graphtide.streams.memory import MemoryBackend
@@ -22,12 +22,12 @@ from graphtide.streams.messages import DELTAS
 from graphtide.streams.ports import (
     Commit,
     GraphCommit,
-    Outcome,
     Record,
     ReportFinding,
     ReportRow,
-    Standing,
-    State,
+    RevisionOutcome,
+    RevisionState,
+    StoredDocument,
     Watermark,
 )
 from tests.support.backends import WITH_SERVERS, Backend, Clock, accepted, opened_for
@@ -64,8 +64,8 @@ async def test_store_fences_a_writer_that_does_not_hold_the_watermark(backend: B
         await backend.store.commit(Commit(0, Watermark(0, 0), 1, (empty("g", 1),), ()))
     zombie = await backend.store.claim(0)
     held = await backend.store.claim(0)
-    outcomes = (Outcome("g", "a", revision, State.APPLIED),)
-    lost = Commit(0, zombie, 1, (GraphCommit(Walk(Random(1)).delta(), {"a": Standing(0, b"")}),), outcomes)
+    outcomes = (RevisionOutcome("g", "a", revision, RevisionState.APPLIED),)
+    lost = Commit(0, zombie, 1, (GraphCommit(Walk(Random(1)).delta(), {"a": StoredDocument(0, b"")}),), outcomes)
     notices = (Record("g", b"n"),)
     with pytest.raises(Fenced):
         await backend.store.commit(replace(lost, notices=notices))
@@ -83,16 +83,21 @@ async def test_store_commits_rows_standings_outcomes_and_notices_together(backen
     first, second = await accepted(backend, [Record("g|a", b""), Record("h|b", b"")])
     held = await backend.store.claim(0)
     parts = (
-        GraphCommit(GraphDelta("g", 1, documents=(DocumentRow("a", 0, DocumentInfo(), ()),)), {"a": Standing(0, b"x")}),
-        GraphCommit(GraphDelta("h", 1), {"b": Standing(1, None)}),
+        GraphCommit(
+            GraphDelta("g", 1, documents=(DocumentRow("a", 0, DocumentInfo(), ()),)), {"a": StoredDocument(0, b"x")}
+        ),
+        GraphCommit(GraphDelta("h", 1), {"b": StoredDocument(1, None)}),
     )
-    ends = (Outcome("g", "a", first, State.APPLIED), Outcome("h", "b", second, State.DELETED))
+    ends = (
+        RevisionOutcome("g", "a", first, RevisionState.APPLIED),
+        RevisionOutcome("h", "b", second, RevisionState.DELETED),
+    )
     notices = (Record("g", b"1"), Record("h", b"1"))
     await backend.store.commit(Commit(0, held, 2, parts, ends, notices))
     assert await backend.store.graphs() == {"g": 1, "h": 1}
     assert [row.doc_id for row in (await backend.store.snapshot("g")).documents] == ["a"]
-    assert await backend.store.standings("g", ["z", "a"]) == {"a": Standing(0, b"x")}
-    assert await backend.store.standings("h", ["b"]) == {"b": Standing(1, None)}
+    assert await backend.store.standings("g", ["z", "a"]) == {"a": StoredDocument(0, b"x")}
+    assert await backend.store.standings("h", ["b"]) == {"b": StoredDocument(1, None)}
     assert await backend.ledger.pending("g") == await backend.ledger.pending("h") == 0
     assert [one.record for one in await backend.log.consumer(DELTAS, "x").poll(9, 0)] == list(notices)
     assert (await backend.store.claim(0)).next_offset == 2
@@ -108,15 +113,15 @@ async def test_store_changes_nothing_when_a_part_of_the_commit_is_wrong(backend:
         0,
         held,
         4,
-        (GraphCommit(GraphDelta("g", 2), {"a": Standing(0, b"x")}),),
-        (Outcome("g", "a", revision, State.APPLIED),),
+        (GraphCommit(GraphDelta("g", 2), {"a": StoredDocument(0, b"x")}),),
+        (RevisionOutcome("g", "a", revision, RevisionState.APPLIED),),
         (Record("g", b"n"),),
     )
     wrong: list[tuple[type[Exception], Commit]] = [
         (Broken, replace(good, graphs=(*good.graphs, empty("h", 2)))),
         (Broken, replace(good, graphs=(*good.graphs, empty("g", 2)))),
         (Broken, replace(good, graphs=(GraphCommit(GraphDelta("g", 3, snapshot=True), {}),))),
-        (Broken, replace(good, outcomes=(Outcome("g", "a", revision, State.ACCEPTED),))),
+        (Broken, replace(good, outcomes=(RevisionOutcome("g", "a", revision, RevisionState.ACCEPTED),))),
         (Broken, replace(good, next_offset=2)),
         (Rejected, replace(good, notices=(*good.notices, Record("\ud800", b"")))),
     ]
@@ -149,9 +154,9 @@ async def test_store_binds_a_graph_to_the_partition_of_its_first_commit(backend:
 async def test_store_takes_back_standings_that_a_later_document_left(backend: Backend) -> None:
     """Only live documents are extractions, by id and over many pages; a deleted one keeps its standing."""
     held = await backend.store.claim(0)
-    standings = {f"d{i:03d}": Standing(i, None if i % 5 == 0 else b"%d" % i) for i in range(200)}
+    standings = {f"d{i:03d}": StoredDocument(i, None if i % 5 == 0 else b"%d" % i) for i in range(200)}
     await backend.store.commit(Commit(0, held, 1, (GraphCommit(GraphDelta("g", 1), standings),), ()))
-    update = {"d000": Standing(200, b"back"), "d001": Standing(201, None)}
+    update = {"d000": StoredDocument(200, b"back"), "d001": StoredDocument(201, None)}
     held = Watermark(held.epoch, 1)
     await backend.store.commit(Commit(0, held, 2, (GraphCommit(GraphDelta("g", 2), update),), ()))
     standings |= update
@@ -202,10 +207,10 @@ async def test_stores_agree_when_commits_are_random(name: str, request: pytest.F
         both: tuple[Backend, ...] = (reference, adapter)
         held, _ = [await one.store.claim(0) for one in both]
         for step in range(40):
-            part, doc_id, end = walk.commit(step), f"d{step % 10}", rng.choice(list(State)[1:])
+            part, doc_id, end = walk.commit(step), f"d{step % 10}", rng.choice(list(RevisionState)[1:])
             for one in both:
                 [revision] = await accepted(one, [Record(f"g|{doc_id}", b"")])
-                outcome = Outcome("g", doc_id, revision, end)
+                outcome = RevisionOutcome("g", doc_id, revision, end)
                 await one.store.commit(Commit(0, held, step + 1, (part,), (outcome,), (Record("g", b"%d" % step),)))
             held = Watermark(held.epoch, step + 1)
         snapshots = [plain(await one.store.snapshot("g")) for one in both]
@@ -319,7 +324,7 @@ async def test_reports_are_kept_by_community(backend: Backend) -> None:
     assert list(await backend.store.reports("g")) == [newer, rows[2]]
     assert list(await backend.store.reports("h")) == rows[:1]
     assert list(await backend.store.reports("i")) == []
-    of_entity = replace(rows[0], community=number_of("e-ffffffffffffffff"), level=ENTITY)
+    of_entity = replace(rows[0], community=storage_id("e-ffffffffffffffff"), level=ENTITY)
     await backend.store.save_reports("h", [of_entity], [])
     assert list(await backend.store.reports("h")) == [of_entity, rows[0]]
     await backend.store.save_reports("h", [], [of_entity.community])

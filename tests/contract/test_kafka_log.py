@@ -99,7 +99,7 @@ async def test_consumer_gets_partitions_that_its_group_was_not_told_of(
     await log.append("t", [Record("k", b"1")])
     await taken(consumer, 1)
     assert consumer.assigned() == {0}
-    async with kafka_topics.opened(address) as admin:
+    async with kafka_topics.admin_client(address) as admin:
         await admin.create_partitions({address.topic("t"): NewPartitions(total_count=2)})
     async with asyncio.timeout(PATIENCE_S):
         while consumer.assigned() != {0, 1}:
@@ -117,7 +117,7 @@ async def test_log_says_which_command_makes_a_missing_topic(log: KafkaLog, addre
     with pytest.raises(Broken, match="graphtide topics apply"):
         await consumer.poll(1, PATIENCE_S)
     await consumer.close()
-    async with kafka_topics.opened(address) as admin:
+    async with kafka_topics.admin_client(address) as admin:
         assert address.topic("missing") not in await admin.list_topics()
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.messages import DOCUMENTS
-from graphtide.streams.ports import Delivered, Outcome, Position, Record, State
+from graphtide.streams.ports import ConsumedRecord, Position, Record, RevisionOutcome, RevisionState
 from tests.support.backends import WITH_SERVERS, Backend, Clock, accepted, opened_for
 
-ENDS = [state for state in State if state is not State.ACCEPTED]
+ENDS = [state for state in RevisionState if state is not RevisionState.ACCEPTED]
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def test_ledger_accepts_into_the_topic_and_itself(backend: Backend, clock:
     [delivered] = await backend.log.consumer(DOCUMENTS, "x").poll(5, 0)
     entry = await backend.ledger.latest("g", "a|b")
     assert entry is not None and delivered.position == position == entry.position
-    assert (entry.graph, entry.doc_id, entry.state, entry.reason) == ("g", "a|b", State.ACCEPTED, "")
+    assert (entry.graph, entry.doc_id, entry.state, entry.reason) == ("g", "a|b", RevisionState.ACCEPTED, "")
     assert (entry.attempts, entry.accepted_ms, entry.ended_ms) == (0, 7_000, None)
 
 
@@ -51,15 +51,15 @@ async def test_ledger_accepts_nothing_when_one_key_is_malformed(backend: Backend
 async def test_ledger_leaves_known_revisions_when_they_are_entered_again(backend: Backend) -> None:
     """What came past `accept` is entered with its own time; what is known keeps its end."""
     [revision] = await accepted(backend, [Record("g|a", b"1")])
-    await backend.ledger.conclude([Outcome("g", "a", revision, State.APPLIED)])
+    await backend.ledger.finish([RevisionOutcome("g", "a", revision, RevisionState.APPLIED)])
     await backend.log.append(DOCUMENTS, [Record("g|b", b"2")])
     delivered = await backend.log.consumer(DOCUMENTS, "x").poll(5, 0)
-    late = Delivered(delivered[1].position, 555, delivered[1].record)
+    late = ConsumedRecord(delivered[1].position, 555, delivered[1].record)
     numbers = [await backend.ledger.enter([delivered[0], late]) for _ in range(2)]
     assert numbers[0] == numbers[1] and numbers[0][0] == revision
     first, second = await backend.ledger.latest("g", "a"), await backend.ledger.latest("g", "b")
-    assert first is not None and first.state is State.APPLIED
-    assert second is not None and (second.state, second.accepted_ms) == (State.ACCEPTED, 555)
+    assert first is not None and first.state is RevisionState.APPLIED
+    assert second is not None and (second.state, second.accepted_ms) == (RevisionState.ACCEPTED, 555)
     assert sum((await backend.ledger.counts("g")).values()) == 2
 
 
@@ -67,11 +67,11 @@ async def test_ledger_counts_attempts(backend: Backend) -> None:
     """Each start counts one; a revision that was never entered is refused."""
     [revision] = await accepted(backend, [Record("g|a", b"1")])
     assert [await backend.ledger.begin("g", "a", revision) for _ in range(3)] == [1, 2, 3]
-    await backend.ledger.spare("g", "a", revision)
+    await backend.ledger.uncount_attempt("g", "a", revision)
     assert await backend.ledger.begin("g", "a", revision) == 3
     for _ in range(5):
-        await backend.ledger.spare("g", "a", revision)
-    await backend.ledger.spare("g", "nobody", revision)
+        await backend.ledger.uncount_attempt("g", "a", revision)
+    await backend.ledger.uncount_attempt("g", "nobody", revision)
     assert [await backend.ledger.begin("g", "a", revision) for _ in range(3)] == [1, 2, 3]
     entry = await backend.ledger.latest("g", "a")
     assert entry is not None and entry.attempts == 3
@@ -84,27 +84,31 @@ async def test_ledger_keeps_the_first_end(backend: Backend, clock: Clock) -> Non
     """A second outcome is ignored, whether it comes in the same call or later."""
     [revision] = await accepted(backend, [Record("g|a", b"1")])
     clock.now_ms = 3_000
-    failed = Outcome("g", "a", revision, State.FAILED, "too long")
-    await backend.ledger.conclude([failed, Outcome("g", "a", revision, State.APPLIED)])
+    failed = RevisionOutcome("g", "a", revision, RevisionState.FAILED, "too long")
+    await backend.ledger.finish([failed, RevisionOutcome("g", "a", revision, RevisionState.APPLIED)])
     clock.now_ms = 4_000
-    await backend.ledger.conclude([Outcome("g", "a", revision, State.DELETED, "no")])
+    await backend.ledger.finish([RevisionOutcome("g", "a", revision, RevisionState.DELETED, "no")])
     entry = await backend.ledger.latest("g", "a")
-    assert entry is not None and (entry.state, entry.reason, entry.ended_ms) == (State.FAILED, "too long", 3_000)
+    assert entry is not None and (entry.state, entry.reason, entry.ended_ms) == (
+        RevisionState.FAILED,
+        "too long",
+        3_000,
+    )
 
 
 async def test_ledger_ignores_outcomes_of_unknown_revisions(backend: Backend) -> None:
     """Nothing appears; ACCEPTED is no end at all."""
-    await backend.ledger.conclude([Outcome("g", "a", 3, State.APPLIED)])
-    await backend.ledger.conclude([])
+    await backend.ledger.finish([RevisionOutcome("g", "a", 3, RevisionState.APPLIED)])
+    await backend.ledger.finish([])
     assert not any((await backend.ledger.counts("g")).values())
     with pytest.raises(Broken):
-        await backend.ledger.conclude([Outcome("g", "a", 3, State.ACCEPTED)])
+        await backend.ledger.finish([RevisionOutcome("g", "a", 3, RevisionState.ACCEPTED)])
 
 
 async def test_ledger_names_the_newest_revision(backend: Backend) -> None:
     """Whatever its state, and only of that document in that graph."""
     _, second, *_ = await accepted(backend, [Record(key, b"") for key in ("g|a", "g|a", "g|b", "h|a")])
-    await backend.ledger.conclude([Outcome("g", "a", second, State.SUPERSEDED)])
+    await backend.ledger.finish([RevisionOutcome("g", "a", second, RevisionState.SUPERSEDED)])
     entries = [await backend.ledger.latest(*key) for key in (("g", "a"), ("g", "b"), ("h", "a"), ("h", "b"))]
     assert [entry and entry.position.offset for entry in entries] == [1, 2, 3, None]
 
@@ -115,7 +119,7 @@ async def test_ledger_finds_the_unfinished_oldest_first(backend: Backend, clock:
     for at, key in ((3_000, "g|a"), (1_000, "g|b"), (2_000, "h|c"), (1_000, "g|d"), (9_000, "g|e")):
         clock.now_ms = at
         [numbers[key]] = await accepted(backend, [Record(key, b"")], at)
-    await backend.ledger.conclude([Outcome("h", "c", numbers["h|c"], State.APPLIED)])
+    await backend.ledger.finish([RevisionOutcome("h", "c", numbers["h|c"], RevisionState.APPLIED)])
     found = await backend.ledger.unfinished(9_000, 10)
     assert [entry.doc_id for entry in found] == ["b", "d", "a"]
     assert [entry.doc_id for entry in await backend.ledger.unfinished(9_000, 1)] == ["b"]
@@ -126,24 +130,24 @@ async def test_ledger_counts_as_a_recount_does_when_it_is_used_at_random(backend
     seed = 20
     print(f"seed {seed}")
     rng = Random(seed)
-    model: list[tuple[str, str, State]] = []
+    model: list[tuple[str, str, RevisionState]] = []
     numbers: list[int] = []
     for _ in range(60):
         if rng.random() < 0.5:
             keys = [(rng.choice("gh"), rng.choice("abc")) for _ in range(rng.randint(1, 12))]
             numbers += await accepted(backend, [Record("|".join(key), b"") for key in keys])
-            model += [(*key, State.ACCEPTED) for key in keys]
+            model += [(*key, RevisionState.ACCEPTED) for key in keys]
         elif model:
             picked = [rng.randrange(len(model)) for _ in range(4)]
-            outcomes = [Outcome(*model[at][:2], numbers[at], rng.choice(ENDS)) for at in picked]
-            await backend.ledger.conclude(outcomes)
+            outcomes = [RevisionOutcome(*model[at][:2], numbers[at], rng.choice(ENDS)) for at in picked]
+            await backend.ledger.finish(outcomes)
             for at, outcome in zip(picked, outcomes, strict=True):
-                if model[at][2] is State.ACCEPTED:
+                if model[at][2] is RevisionState.ACCEPTED:
                     model[at] = (outcome.graph, outcome.doc_id, outcome.state)
         for graph in "gh":
             counted = Counter(state for name, _, state in model if name == graph)
-            assert await backend.ledger.counts(graph) == {state: counted[state] for state in State}
-            assert await backend.ledger.pending(graph) == counted[State.ACCEPTED]
+            assert await backend.ledger.counts(graph) == {state: counted[state] for state in RevisionState}
+            assert await backend.ledger.pending(graph) == counted[RevisionState.ACCEPTED]
             up_to = rng.randint(0, len(model))
-            expected = sum(one[0] == graph and one[2] is State.ACCEPTED for one in model[: up_to + 1])
+            expected = sum(one[0] == graph and one[2] is RevisionState.ACCEPTED for one in model[: up_to + 1])
             assert await backend.ledger.pending(graph, Position(0, up_to)) == expected

@@ -12,7 +12,7 @@ from graphtide.infra.models.cache.embeddings import MemoryVectorStore, VectorSto
 from graphtide.infra.models.cache.keys import KEY_BYTES, scope_of, scoped
 from graphtide.infra.sqlite import Database, SqliteVectorStore
 from graphtide.streams.memory import MemoryLog
-from graphtide.streams.usage import Payer, paid_by
+from graphtide.streams.usage import BillingContext, paid_by
 from tests.support.backends import WITH_SERVERS, Clock
 from tests.support.neo4j_server import GraphServer, clear
 
@@ -35,7 +35,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 
 def _keys(graph: str, count: int) -> list[bytes]:
-    with paid_by(Payer(graph)):
+    with paid_by(BillingContext(graph)):
         return [scoped(b"%032d" % number) for number in range(count)]
 
 

@@ -18,10 +18,10 @@ from graphtide.infra.bolt.schema import SCHEMA_VERSION as BOLT_SCHEMA
 from graphtide.infra.settings import Settings
 from graphtide.infra.sqlite.connection import SCHEMA_VERSION
 from graphtide.infra.sqlite.folder_lock import DATABASE
-from graphtide.services.application import Application, Ask
+from graphtide.services.application import Application, QueryRequest
 from graphtide.services.wiring import open_application
 from graphtide.streams.errors import Broken, Rejected
-from graphtide.streams.follow.delta_records import Part, heard, together
+from graphtide.streams.follow.delta_records import DeltaPart, assemble_delta, parse_record
 from graphtide.streams.memory import MemoryLog, now_ms
 from graphtide.streams.messages import (
     DEAD_LETTERS,
@@ -33,7 +33,7 @@ from graphtide.streams.messages import (
     decode_document,
     decode_extraction,
 )
-from graphtide.streams.ports import Delivered, Position, Record
+from graphtide.streams.ports import ConsumedRecord, Position, Record
 from tests.support.neo4j_server import GraphServer, clear, is_memgraph
 from tests.support.old_data import RECORDINGS, OldData
 from tests.support.records import plain
@@ -45,7 +45,7 @@ async def _check(application: Application, old: OldData) -> None:
     for graph, (_, wanted) in old.expected["digests"].items():
         assert (await application.digest(graph)).digest == wanted
     for question, wanted in old.expected["answers"].items():
-        answer = await application.query("fixture", Ask(question, generate=False))
+        answer = await application.query("fixture", QueryRequest(question, generate=False))
         assert [one.doc_id for one in answer.passages] == wanted
     found = (await application.stats("fixture")).revisions
     assert {state: count for state, count in found.items() if count} == {
@@ -64,7 +64,7 @@ async def test_old_data_folder_opens_with_its_digests_and_answers(
         async with open_application(Settings(data=folder)) as application:
             await _check(application, old)
             receipt = await application.delete("fixture", "ada")
-            await application.query("fixture", Ask("Ada?", after=receipt.token, generate=False))
+            await application.query("fixture", QueryRequest("Ada?", after=receipt.token, generate=False))
             after = (await application.digest("fixture")).digest
     assert not [line for line in caplog.messages if "index" in line]
     with closing(sqlite3.connect(folder / DATABASE)) as connection:
@@ -123,10 +123,11 @@ async def test_edit_after_the_migration_is_newer_than_what_was_numbered_by_offse
         latest = [entry for doc_id in documents if (entry := await backend.ledger.latest("fixture", doc_id))]
         assert [entry.revision for entry in latest] == [entry.position.offset for entry in latest] and latest
         again = [
-            Delivered(entry.position, entry.accepted_ms, Record(f"fixture|{entry.doc_id}", b"")) for entry in latest
+            ConsumedRecord(entry.position, entry.accepted_ms, Record(f"fixture|{entry.doc_id}", b""))
+            for entry in latest
         ]
         assert list(await backend.ledger.enter(again)) == [entry.revision for entry in latest]
-        edits = [Delivered(Position(7, i), now_ms(), replace(one.record)) for i, one in enumerate(again)]
+        edits = [ConsumedRecord(Position(7, i), now_ms(), replace(one.record)) for i, one in enumerate(again)]
         numbers = await backend.ledger.enter(edits)
         assert all(number > standings[one.doc_id].revision for number, one in zip(numbers, latest, strict=True))
     finally:
@@ -162,9 +163,9 @@ def test_old_records_of_every_topic_are_read(old: OldData) -> None:
     assert unread == 2, "the record that is no JSON, and the stand-in for a deletion"
     assert all(decode_extraction(record.value or b"").extraction for record in old.records(EXTRACTIONS))
     assert [decode_dead_letter(record.value or b"").doc_id for record in old.records(DEAD_LETTERS)] == ["broken"]
-    said = [heard(Delivered(Position(0, 0), 0, record)) for record in old.records(DELTAS)]
-    assert {type(one) for one in said} == {DeltaNotice, Part}
-    assert all(together([one]).chunks for one in said if isinstance(one, Part) and one.count == 1)
+    said = [parse_record(ConsumedRecord(Position(0, 0), 0, record)) for record in old.records(DELTAS)]
+    assert {type(one) for one in said} == {DeltaNotice, DeltaPart}
+    assert all(assemble_delta([one]).chunks for one in said if isinstance(one, DeltaPart) and one.count == 1)
 
 
 @every_recording
@@ -182,10 +183,10 @@ def test_records_with_fields_of_a_later_version_are_read_as_without(old: OldData
     for record in (one for one in old.records(DELTAS) if not one.headers or (one.value or b"")[:1] == b"{"):
         later = json.dumps({**json.loads(record.value or b""), "later": []}).encode()
         delivered = [
-            Delivered(Position(0, 0), 0, type(record)(record.key, value, record.headers))
+            ConsumedRecord(Position(0, 0), 0, type(record)(record.key, value, record.headers))
             for value in (later, record.value)
         ]
-        assert heard(delivered[0]) == heard(delivered[1])
+        assert parse_record(delivered[0]) == parse_record(delivered[1])
 
 
 @every_recording

@@ -14,6 +14,7 @@ import pytest
 
 from graphtide.graph.communities import CommunityChange
 from graphtide.graph.records import (
+    ChunkContribution,
     ChunkRow,
     DocumentInfo,
     DocumentRow,
@@ -22,27 +23,26 @@ from graphtide.graph.records import (
     EvidenceRow,
     Extraction,
     Fact,
-    Gone,
     GraphDelta,
     LabelRow,
     Mention,
     MentionRow,
+    Removals,
     SameAsRow,
-    StatementRow,
-    Unit,
+    TripleRow,
 )
 from graphtide.streams.consolidate.maintenance_requests import (
     REPLY,
     REQUEST,
-    Kind,
-    Reply,
-    Request,
-    reply_in,
-    request_in,
+    MaintenanceKind,
+    MaintenanceReply,
+    MaintenanceRequest,
+    parse_reply,
+    parse_request,
 )
 from graphtide.streams.errors import Rejected
 from graphtide.streams.follow.delta_codec import decode
-from graphtide.streams.follow.delta_records import Part, heard, together
+from graphtide.streams.follow.delta_records import DeltaPart, assemble_delta, parse_record
 from graphtide.streams.follow.freshness import accepted, accepted_in
 from graphtide.streams.messages import (
     DeadLetter,
@@ -57,7 +57,7 @@ from graphtide.streams.messages import (
     decode_notice,
     metadata_pairs,
 )
-from graphtide.streams.ports import Delivered, Position, Record
+from graphtide.streams.ports import ConsumedRecord, Position, Record
 from tests.support.records import plain
 
 DOCUMENT = (
@@ -121,7 +121,7 @@ def extraction(*times: str) -> Extraction:
     ada, babbage, about, whole = (np.array(row, np.float16) for row in ((1, 0), (0, 1), (-0.5, 0.5), (0.5, 0.5)))
     mentions = (Mention("Ada", "person", "a mathematician", ada), Mention("Babbage", "person", "", babbage))
     fact = Fact(0, "knew", 1, "since 1833", "Ada knew Babbage.", 500, about, *times)
-    unit = Unit(bytes(range(16)), "Ada knew Babbage.", 1, 18, whole, mentions, (fact,))
+    unit = ChunkContribution(bytes(range(16)), "Ada knew Babbage.", 1, 18, whole, mentions, (fact,))
     return Extraction(
         "d", 7, DocumentInfo("T", "wire", "2024-05", metadata_pairs({"year": 1911})), (unit,), (" ", "\n")
     )
@@ -136,7 +136,7 @@ def delta() -> GraphDelta:
     return GraphDelta(
         "g",
         4,
-        Gone(("old",), (2,), (3,), (6,), ((1, 3),), (8,), ((5, 8),)),
+        Removals(("old",), (2,), (3,), (6,), ((1, 3),), (8,), ((5, 8),)),
         (DocumentRow("d", 7, DocumentInfo("T", "wire", "2024-05", (("year", "1911"),)), (9,)),),
         (
             ChunkRow(9, "d#0", "d", 0, "Ada knew Babbage.", whole, 4, "A friendship", "Two who met."),
@@ -144,7 +144,7 @@ def delta() -> GraphDelta:
         ),
         (LabelRow(1, "ada", "person", 5, 1, b""), LabelRow(4, "babbage", "person", 7, 1, b"")),
         (MentionRow(1, 9, "Ada", "a mathematician", 1),),
-        (StatementRow(2, 1, "knew", 4, 1, 500, b"", about, 4),),
+        (TripleRow(2, 1, "knew", 4, 1, 500, b"", about, 4),),
         (EvidenceRow(2, 9, "since 1833", "Ada knew Babbage.", 500, 1, "1833", "1852"),),
         (SameAsRow(1, 4, "acronym", 900),),
         (EntityRow(5, "Ada", "person", (1,), 1, ada, 4), EntityRow(7, "Babbage", "person", (4,), 1, babbage, 4)),
@@ -153,8 +153,8 @@ def delta() -> GraphDelta:
     )
 
 
-def said(value: bytes, *headers: tuple[str, bytes]) -> Delivered:
-    return Delivered(Position(0, 0), 0, Record("g", value, headers))
+def said(value: bytes, *headers: tuple[str, bytes]) -> ConsumedRecord:
+    return ConsumedRecord(Position(0, 0), 0, Record("g", value, headers))
 
 
 def test_recorded_documents_are_read() -> None:
@@ -187,19 +187,21 @@ def test_recorded_letters_notices_and_requests_are_read() -> None:
     assert decode_dead_letter(LETTER) == DeadLetter("g", "d", 7, "extract", "no JSON", 3, b"\xff{")
     assert decode_notice(NOTICE) == DeltaNotice("g", 4, (1, 5), 2, True)
     assert decode_notice(NOTICE[: NOTICE.index(b',"parts"')] + b"}") == DeltaNotice("g", 4, (1, 5))
-    asked = Delivered(Position(0, 0), 0, Record("g", REQUESTED, ((REQUEST, b"1"),)))
-    assert request_in(asked) == Request("g", Kind.VERIFY, "1")
-    told = Delivered(Position(0, 0), 0, Record("g", REPLIED, ((REPLY, b"1"),)))
-    assert reply_in(told) == Reply("g", Kind.VERIFY, "1", 4, "aa", "ab", ("x",), {"labels": 2})
+    asked = ConsumedRecord(Position(0, 0), 0, Record("g", REQUESTED, ((REQUEST, b"1"),)))
+    assert parse_request(asked) == MaintenanceRequest("g", MaintenanceKind.VERIFY, "1")
+    told = ConsumedRecord(Position(0, 0), 0, Record("g", REPLIED, ((REPLY, b"1"),)))
+    assert parse_reply(told) == MaintenanceReply("g", MaintenanceKind.VERIFY, "1", 4, "aa", "ab", ("x",), {"labels": 2})
 
 
 def test_recorded_deltas_are_read() -> None:
     """A whole record, one in two parts, and those of early versions: no headings, no times, no communities."""
     packed = base64.b64decode(PACKED)
-    whole = heard(said(packed, ("part", b"4:1/1")))
-    halves = [heard(said(packed[at], ("part", b"4:%d/2" % n))) for n, at in ((1, slice(99)), (2, slice(99, None)))]
+    whole = parse_record(said(packed, ("part", b"4:1/1")))
+    halves = [
+        parse_record(said(packed[at], ("part", b"4:%d/2" % n))) for n, at in ((1, slice(99)), (2, slice(99, None)))
+    ]
     for parts in ([whole], halves):
-        assert plain(together([part for part in parts if isinstance(part, Part)])) == plain(delta())
+        assert plain(assemble_delta([part for part in parts if isinstance(part, DeltaPart)])) == plain(delta())
     assert plain(decode(DELTA)) == plain(delta())
     older = DELTA.replace(b'"headings":[[0,"A friendship","Two who met."]],', b"").replace(b',"1833","1852"', b"")
     older = older[: older.index(b',"communities"')] + b"}"
@@ -212,7 +214,7 @@ def test_recorded_deltas_are_read() -> None:
 def test_recorded_headers_of_a_notice_are_read() -> None:
     """When its revisions were accepted; a notice of an early version does not say, and is one all the same."""
     one = said(NOTICE, ACCEPTED_MS)
-    assert isinstance(heard(one), DeltaNotice) and isinstance(heard(said(NOTICE)), DeltaNotice)
+    assert isinstance(parse_record(one), DeltaNotice) and isinstance(parse_record(said(NOTICE)), DeltaNotice)
     assert accepted_in(one.record.headers) == (1_700_000_000_000, 1_700_000_000_123) and accepted_in(()) == ()
     assert accepted((1_700_000_000_123, 1_700_000_000_000)) == (ACCEPTED_MS,)
 

@@ -9,89 +9,89 @@ from pathlib import Path
 
 import pytest
 
-from graphtide.infra.bolt import BoltBackend, BoltSpending
-from graphtide.infra.sqlite import Database, SqliteSpending
-from graphtide.streams.errors import Exhausted
+from graphtide.infra.bolt import BoltBackend, BoltUsageLedger
+from graphtide.infra.sqlite import Database, SqliteUsageLedger
+from graphtide.streams.errors import BudgetExceeded
 from graphtide.streams.memory import MemoryLog, now_ms
-from graphtide.streams.memory.usage import MemorySpending
-from graphtide.streams.usage import Budget, Charge, Spending, Spent, Stage
+from graphtide.streams.memory.usage import MemoryUsageLedger
+from graphtide.streams.usage import Budget, Charge, ModelUsage, Stage, UsageLedger
 from tests.support.neo4j_server import GraphServer, clear
 
 DAY = "2026-11-21"
-ONE = Spent(1, 100, 20, 7)
+ONE = ModelUsage(1, 100, 20, 7)
 EXTRACT = Charge("g", DAY, Stage.EXTRACT, "d")
 EMBED = Charge("g", DAY, Stage.EMBED, "d")
 FREE = Budget()
 
 
 @pytest.fixture(params=["memory", "sqlite", "bolt"])
-async def books(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Spending]:
+async def books(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[UsageLedger]:
     """Each adapter in turn, empty."""
     if request.param == "memory":
-        yield MemorySpending()
+        yield MemoryUsageLedger()
         return
     if request.param == "bolt":
         server: GraphServer = request.getfixturevalue("graph_server")
         clear(server.address)
         backend = await BoltBackend.open(server.address, MemoryLog(1, now_ms))
-        kept = await BoltSpending.open(backend.database)
+        kept = await BoltUsageLedger.open(backend.database)
         yield kept
         await kept.close()
         await backend.close()
         return
     database = await Database.open(tmp_path)
-    yield await SqliteSpending.open(database)
+    yield await SqliteUsageLedger.open(database)
     await database.close()
 
 
-async def test_spending_counts_an_entry_once_it_is_settled_by_what_it_did_cost(books: Spending) -> None:
+async def test_spending_counts_an_entry_once_it_is_settled_by_what_it_did_cost(books: UsageLedger) -> None:
     """Open: as expected, in the day alone. Settled: as it was, everywhere. Settled again: nothing changes."""
-    number = await books.reserve(EXTRACT, Spent(1, 500, 400, 90), FREE)
-    assert await books.day("g", DAY) == {Stage.EXTRACT: Spent(1, 500, 400, 90)}
-    assert await books.stages("g") == {} and await books.document("g", "d") == Spent()
+    number = await books.reserve(EXTRACT, ModelUsage(1, 500, 400, 90), FREE)
+    assert await books.day("g", DAY) == {Stage.EXTRACT: ModelUsage(1, 500, 400, 90)}
+    assert await books.stages("g") == {} and await books.document("g", "d") == ModelUsage()
     for _ in range(2):
         await books.settle(number, ONE)
         assert await books.day("g", DAY) == {Stage.EXTRACT: ONE} == await books.stages("g")
         assert await books.document("g", "d") == ONE
 
 
-async def test_spending_keeps_graphs_days_stages_and_documents_apart(books: Spending) -> None:
+async def test_spending_keeps_graphs_days_stages_and_documents_apart(books: UsageLedger) -> None:
     """What one entry adds is seen where it belongs, and nowhere else; a document's calls are the language model's."""
     for charge in (EXTRACT, EMBED, Charge("h", DAY, Stage.ANSWER), Charge("g", "2026-11-22", Stage.EXTRACT, "e")):
         await books.settle(await books.reserve(charge, ONE, FREE), ONE)
     assert await books.day("g", DAY) == {Stage.EXTRACT: ONE, Stage.EMBED: ONE}
     assert await books.stages("g") == {Stage.EXTRACT: ONE + ONE, Stage.EMBED: ONE}
     assert await books.stages("h") == {Stage.ANSWER: ONE}
-    assert await books.document("g", "d") == ONE + Spent(cost_nano=7)
-    assert await books.document("h", "d") == Spent() and await books.stages("x") == {}
+    assert await books.document("g", "d") == ONE + ModelUsage(cost_nano=7)
+    assert await books.document("h", "d") == ModelUsage() and await books.stages("x") == {}
 
 
-async def test_spending_forgets_an_entry_that_cost_nothing(books: Spending) -> None:
+async def test_spending_forgets_an_entry_that_cost_nothing(books: UsageLedger) -> None:
     """A refused call leaves no trace."""
-    await books.settle(await books.reserve(EXTRACT, ONE, FREE), Spent())
+    await books.settle(await books.reserve(EXTRACT, ONE, FREE), ModelUsage())
     assert await books.day("g", DAY) == {} == await books.stages("g")
 
 
-async def test_spending_refuses_what_the_days_budget_has_not(books: Spending) -> None:
+async def test_spending_refuses_what_the_days_budget_has_not(books: UsageLedger) -> None:
     """Tokens of the language model and money are bounded, open entries count, another day or graph has its own."""
     tokens, money = Budget(tokens=240), Budget(cost_nano=20)
     first = await books.reserve(EXTRACT, ONE, tokens)
     await books.reserve(EXTRACT, ONE, tokens)
-    with pytest.raises(Exhausted, match="under way") as soon:
+    with pytest.raises(BudgetExceeded, match="under way") as soon:
         await books.reserve(EXTRACT, ONE, tokens)
     assert soon.value.retry_after_s is not None
     await books.reserve(EMBED, ONE, tokens)
-    with pytest.raises(Exhausted):
+    with pytest.raises(BudgetExceeded):
         await books.reserve(EMBED, ONE, money)
-    await books.settle(first, Spent(1, 200, 40, 7))
-    with pytest.raises(Exhausted, match=r"'g' for 2026-11-21 is 240 tokens: 240 tokens are spent") as final:
+    await books.settle(first, ModelUsage(1, 200, 40, 7))
+    with pytest.raises(BudgetExceeded, match=r"'g' for 2026-11-21 is 240 tokens: 240 tokens are spent") as final:
         await books.reserve(EXTRACT, ONE, tokens)
     assert final.value.retry_after_s is None
     await books.reserve(Charge("g", "2026-11-22", Stage.EXTRACT), ONE, tokens)
     await books.reserve(Charge("h", DAY, Stage.EXTRACT), ONE, tokens)
 
 
-async def test_spending_never_lets_more_through_than_the_budget_when_many_ask_at_once(books: Spending) -> None:
+async def test_spending_never_lets_more_through_than_the_budget_when_many_ask_at_once(books: UsageLedger) -> None:
     """Random entries reserved and settled by many tasks: settled and open together stay within the budget."""
     seed = 3
     print(f"seed {seed}")
@@ -99,12 +99,12 @@ async def test_spending_never_lets_more_through_than_the_budget_when_many_ask_at
 
     async def ask(expected: int) -> None:
         try:
-            number = await books.reserve(EXTRACT, Spent(1, expected, 0), budget)
-        except Exhausted:
+            number = await books.reserve(EXTRACT, ModelUsage(1, expected, 0), budget)
+        except BudgetExceeded:
             return
         held.append(number)
         if expected % 2:
-            await books.settle(number, Spent(1, expected // 2, 0))
+            await books.settle(number, ModelUsage(1, expected // 2, 0))
         assert sum(one.tokens for one in (await books.day("g", DAY)).values()) <= 5_000
 
     await asyncio.gather(*(ask(rng.randrange(50, 400)) for _ in range(60)))
@@ -114,13 +114,13 @@ async def test_spending_never_lets_more_through_than_the_budget_when_many_ask_at
 async def test_sqlite_spending_settles_what_a_dead_process_had_open_as_expected(tmp_path: Path) -> None:
     """Opened again, everything stands, and a call that nobody knows the end of counts as it was expected."""
     database = await Database.open(tmp_path)
-    books = await SqliteSpending.open(database)
+    books = await SqliteUsageLedger.open(database)
     await books.settle(await books.reserve(EXTRACT, ONE, FREE), ONE)
-    lost = await books.reserve(EXTRACT, Spent(1, 500, 400, 90), FREE)
+    lost = await books.reserve(EXTRACT, ModelUsage(1, 500, 400, 90), FREE)
     await database.close()
     database = await Database.open(tmp_path)
-    books = await SqliteSpending.open(database)
-    expected = ONE + Spent(1, 500, 400, 90)
+    books = await SqliteUsageLedger.open(database)
+    expected = ONE + ModelUsage(1, 500, 400, 90)
     assert await books.stages("g") == {Stage.EXTRACT: expected} == await books.day("g", DAY)
     await books.settle(lost, ONE)
     assert await books.document("g", "d") == expected

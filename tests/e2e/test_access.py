@@ -23,7 +23,7 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from graphtide.services.access.gate import Fairness, Gate
+from graphtide.services.access.gate import AccessGate, CallerRateLimits
 from graphtide.services.access.policy import Action
 from graphtide.services.api.grpc.access import action_of as rpc_action
 from graphtide.services.api.grpc.server import SERVICE, create_server
@@ -55,7 +55,7 @@ class House:
     url: str
     grpc: str
     keys: KeyFile
-    gate: Gate
+    gate: AccessGate
     application: InMemoryApplication
 
 
@@ -363,7 +363,7 @@ async def test_tries_are_limited_and_a_good_key_is_not_when_they_come_from_one_a
     """Guessing turns into 429; whoever shares the address and has a key is served."""
     keys = KeyFile(tmp_path / "keys.toml")
     good = keys.add("good", "*", "read")
-    guard = gate(keys, tmp_path, Fairness(tries_per_minute=3))
+    guard = gate(keys, tmp_path, CallerRateLimits(tries_per_minute=3))
     app = create_app(InMemoryApplication(), None, None, guard)
     async with http_service(app) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
         tried = [await http.get("/v1/graphs", headers={"x-api-key": "x"}) for _ in range(5)]

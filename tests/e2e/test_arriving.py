@@ -20,7 +20,7 @@ from graphtide.services.api.grpc.server import SERVICE
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
-from graphtide.services.process.startup_proxy import Arriving
+from graphtide.services.process.startup_proxy import StartupProxy
 from tests.support.application import InMemoryApplication
 from tests.support.cluster import GRAPHTIDE, until
 from tests.support.ports import free_port
@@ -34,14 +34,14 @@ ASKED = {"question": "Who met Bob?"}
 class Faces:
     """Both faces of one application that is on its way."""
 
-    arriving: Arriving
+    arriving: StartupProxy
     http: httpx.AsyncClient
     channel: grpc.aio.Channel
 
 
 @pytest.fixture
 async def faces() -> AsyncIterator[Faces]:
-    arriving = Arriving()
+    arriving = StartupProxy()
     arriving.warming(lambda: "loading the graphs: notes, 1 of 2")
     application = arriving.application()
     async with (

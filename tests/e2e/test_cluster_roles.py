@@ -16,25 +16,25 @@ from prometheus_client import CollectorRegistry
 from graphtide.graph.records import DocumentInfo as Info
 from graphtide.infra.hnsw import HnswIndex
 from graphtide.infra.models.cache.embeddings import MemoryVectorStore
-from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.settings import Settings
-from graphtide.services.access.gate import Gate
+from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.http.app import create_app
-from graphtide.services.application import Answer, Application, Ask, Health, Piece, Verification
+from graphtide.services.application import Answer, Application, Health, Piece, QueryRequest, Verification
 from graphtide.services.cluster.backing import Backing, check_model
 from graphtide.services.cluster.remote_application import RemoteApplication
-from graphtide.services.cluster.roles import ROLES, Tools, Worker
+from graphtide.services.cluster.roles import ROLES, RoleDependencies, Worker
 from graphtide.services.health import Warming
 from graphtide.services.model_wiring import Memos, open_models, plan
-from graphtide.services.process.startup_proxy import Arriving
+from graphtide.services.process.startup_proxy import StartupProxy
 from graphtide.services.wiring import open_application
 from graphtide.streams.consolidate import verification as recounting
 from graphtide.streams.errors import Broken, DeadlineExceeded, Invalid, NotFound, Retryable
 from graphtide.streams.memory import MemoryBackend, MemoryOutbox
-from graphtide.streams.memory.usage import MemorySpending
+from graphtide.streams.memory.usage import MemoryUsageLedger
 from graphtide.streams.messages import DocumentMessage, metadata_pairs
-from graphtide.streams.ports import State
+from graphtide.streams.ports import RevisionState
 from tests.support.serving import grpc_server, grpc_service, http_service
 
 TEXTS = {
@@ -68,10 +68,10 @@ class Cluster:
         self.registries[name] = registry
         tally = Tally(registry)
         chosen = plan(settings)
-        accounts = Accounts(MemorySpending(), chosen.rules, tally)
+        accounts = UsageAccounting(MemoryUsageLedger(), chosen.rules, tally)
         models = open_models(chosen, accounts, Memos(*map(self.backing.memo, ("a", "b"))), tally, stack)
         await check_model(self.backing, models.embedder.name)
-        tools = Tools(settings, self.backing, models, accounts, registry, warming)
+        tools = RoleDependencies(settings, self.backing, models, accounts, registry, warming)
         return await stack.enter_async_context(ROLES[role](tools))
 
     async def replica(self, name: str) -> Application:
@@ -98,7 +98,7 @@ async def opened(
         return memos.setdefault(name, MemoryVectorStore())
 
     backing = Backing(
-        backend.log, backend.ledger, backend.store, outbox, memo, lambda stage: stage.run(), MemorySpending()
+        backend.log, backend.ledger, backend.store, outbox, memo, lambda stage: stage.run(), MemoryUsageLedger()
     )
     async with AsyncExitStack() as stack:
         cluster = Cluster(backing, folder, stack)
@@ -113,8 +113,8 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
         yield one
 
 
-def after(token: str) -> Ask:
-    return Ask("Who discovered polonium?", after=token, generate=False, timeout_s=30)
+def after(token: str) -> QueryRequest:
+    return QueryRequest("Who discovered polonium?", after=token, generate=False, timeout_s=30)
 
 
 async def test_readers_see_their_own_writes_on_every_replica(cluster: Cluster) -> None:
@@ -129,7 +129,7 @@ async def test_readers_see_their_own_writes_on_every_replica(cluster: Cluster) -
     for one in replicas:
         answer = await one.query("g", after(receipt.token))
         assert "curie" not in {passage.doc_id for passage in answer.passages}
-    assert (await replicas[0].document("g", "curie")).state is State.DELETED
+    assert (await replicas[0].document("g", "curie")).state is RevisionState.DELETED
 
 
 async def test_cluster_and_embedded_runtime_give_the_same_digest(cluster: Cluster, tmp_path: Path) -> None:
@@ -153,12 +153,12 @@ async def test_gateway_answers_as_the_replica_behind_it_does(cluster: Cluster) -
     replica = await cluster.replica("one")
     remote = await cluster.gateway(replica)
     receipt = await remote.publish([document(*one) for one in TEXTS.items()])
-    ask = Ask("Who discovered polonium?", after=receipt.token, explain=True)
+    ask = QueryRequest("Who discovered polonium?", after=receipt.token, explain=True)
     here, there = await replica.query("g", ask), await remote.query("g", ask)
     assert (here.answer, here.citations, here.passages) == (there.answer, there.citations, there.passages)
     assert (here.nodes, here.edges, here.version, here.mode) == (there.nodes, there.edges, there.version, there.mode)
     assert there.trace and [step["step"] for step in there.trace] == [step["step"] for step in here.trace or ()]
-    plain = await remote.query("g", Ask("Who discovered polonium?"))
+    plain = await remote.query("g", QueryRequest("Who discovered polonium?"))
     assert plain.trace is None
     steps = [step async for step in remote.stream("g", ask)]
     assert isinstance(steps[0], Answer) and isinstance(steps[-1], Answer) and not steps[0].answer
@@ -183,12 +183,12 @@ async def test_gateway_raises_what_the_replica_raised(cluster: Cluster) -> None:
     receipt = await remote.publish([document(*one) for one in TEXTS.items()])
     await remote.query("g", after(receipt.token))
     with pytest.raises(Invalid) as caught:
-        await remote.query("g", Ask("?", mode="dance"))
+        await remote.query("g", QueryRequest("?", mode="dance"))
     assert caught.value.field == "mode"
     with pytest.raises(Invalid, match="nothing was published"):
         await remote.query("g", after("0:9999"))
     with pytest.raises(DeadlineExceeded):
-        await remote.query("g", Ask("?", timeout_s=0.0))
+        await remote.query("g", QueryRequest("?", timeout_s=0.0))
     async with RemoteApplication.open(Settings(query="127.0.0.1:9")) as lost:
         with pytest.raises(Retryable):
             await lost.digest("g")
@@ -310,7 +310,7 @@ async def test_role_names_the_broker_and_the_database_and_is_ready_without_them_
 
 async def test_gateway_is_ready_when_a_replica_is_and_says_why_not(cluster: Cluster) -> None:
     """A replica that drains, one that is not there; both within the patience."""
-    replica, gate = await cluster.replica("one"), Gate()
+    replica, gate = await cluster.replica("one"), AccessGate()
     async with grpc_service(replica, gate=gate) as channel:
         remote = RemoteApplication(lambda: channel)
         assert await remote.health() == Health(True, {"query": "well"})
@@ -323,10 +323,10 @@ async def test_gateway_is_ready_when_a_replica_is_and_says_why_not(cluster: Clus
 
 async def test_gateway_is_ready_and_answers_while_one_replica_of_two_is_ready(cluster: Cluster) -> None:
     """The other one loads, or drains: no probe and no call of the gateway's comes to it."""
-    ready, gate = await cluster.replica("one"), Gate()
+    ready, gate = await cluster.replica("one"), AccessGate()
     receipt = await ready.publish([document(*one) for one in TEXTS.items()])
     await ready.query("g", after(receipt.token))
-    async with grpc_server(ready) as first, grpc_server(Arriving().application(), gate=gate) as second:
+    async with grpc_server(ready) as first, grpc_server(StartupProxy().application(), gate=gate) as second:
         addresses = ",".join(f"127.0.0.1:{port}" for port in (first, second))
         async with RemoteApplication.open(Settings(query=f"ipv4:{addresses}")) as remote:
             assert [(await remote.health()).ready for _ in range(20)] == [True] * 20

@@ -23,7 +23,7 @@ from graphtide.services.api.http.access import action_of as http_action
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
-from graphtide.services.application import Ask
+from graphtide.services.application import QueryRequest
 from graphtide.services.cluster.remote_application import RemoteApplication
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.wiring import open_application
@@ -106,7 +106,9 @@ async def test_poison_is_listed_shown_corrected_and_queryable_over_http(service:
     assert wrong.status_code == 422
     taken = await service.http.post(f"{LETTERS}/{bad['id']}/retry", json=RIGHT)
     assert taken.status_code == 202, taken.text
-    answer = await service.application.query("g", Ask("What did Marie Curie discover?", after=taken.json()["token"]))
+    answer = await service.application.query(
+        "g", QueryRequest("What did Marie Curie discover?", after=taken.json()["token"])
+    )
     assert [one.doc_id for one in answer.citations] == ["bytes"]
     again = await service.http.post(f"{LETTERS}/{bad['id']}/retry", json=RIGHT)
     assert again.status_code == 422, "nothing is done twice"

@@ -20,7 +20,7 @@ from graphtide.services.cli.client import Client
 from graphtide.services.cli.commands.doctor import diagnose
 from graphtide.services.cli.connection import Connection
 from graphtide.services.cluster.wiring import open_worker
-from graphtide.services.doctor import Finding
+from graphtide.services.doctor import DoctorFinding
 from graphtide.services.doctor.cluster import cluster_findings
 from graphtide.services.doctor.endpoints import endpoint_findings
 from graphtide.services.doctor.local import folder_findings, kernel_findings, port_findings, settings_findings
@@ -33,12 +33,12 @@ from tests.support.openai_server import OpenAIServer
 from tests.support.processes import service
 
 
-def serious(findings: Iterator[Finding]) -> list[str]:
+def serious(findings: Iterator[DoctorFinding]) -> list[str]:
     """What does not work, by name."""
     return [each.what for each in findings if each.serious]
 
 
-async def asked(settings: Settings) -> list[Finding]:
+async def asked(settings: Settings) -> list[DoctorFinding]:
     """What the endpoints say."""
     return [each async for each in endpoint_findings(settings)]
 

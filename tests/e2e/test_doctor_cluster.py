@@ -16,15 +16,15 @@ from graphtide.infra.kafka.address import KafkaAddress
 from graphtide.infra.kafka.log import KafkaLog
 from graphtide.infra.settings import BudgetSetting, PriceSetting, Settings
 from graphtide.services.api.http.app import create_app
-from graphtide.services.application import Ask
+from graphtide.services.application import QueryRequest
 from graphtide.services.cli.client import Client
-from graphtide.services.doctor import Finding
+from graphtide.services.doctor import DoctorFinding
 from graphtide.services.doctor.cluster import cluster_findings
 from graphtide.services.doctor.running import running_findings
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.wiring import open_application
-from graphtide.streams.dead_letters.queue import drop, letters
-from graphtide.streams.dead_letters.writer import bury
+from graphtide.streams.dead_letters.queue import discard, list_dead_letters
+from graphtide.streams.dead_letters.writer import write_dead_letter
 from graphtide.streams.messages import DeadLetter, DocumentMessage
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
 from tests.support.llm_server import LlmServer
@@ -35,7 +35,7 @@ WRONG = "not-the-password-7f3a"
 TEXT = "Halden Station was founded in 1961 by Ida Moreau. Aurora carried Tor Ruud to Skarv Island."
 
 
-async def found(settings: Settings) -> list[Finding]:
+async def found(settings: Settings) -> list[DoctorFinding]:
     """What the doctor finds in the cluster of the settings."""
     return [each async for each in cluster_findings(settings)]
 
@@ -70,15 +70,15 @@ async def test_dead_letters_are_found_until_somebody_deals_with_them(kafka: Kafk
     log = KafkaLog(address)
     try:
         for number in range(2):
-            await bury(log, DeadLetter("notes", f"d{number}", number, "extract", "no text", 1, b""))
+            await write_dead_letter(log, DeadLetter("notes", f"d{number}", number, "extract", "no text", 1, b""))
         [said] = await found(on(address))
         assert "2 dead letters of graph notes" in said.what and said.cure == "graphtide dlq list --graph notes"
-        await bury(log, DeadLetter("", "", 3, "extract", "the key names no graph", 1, b""))
+        await write_dead_letter(log, DeadLetter("", "", 3, "extract", "the key names no graph", 1, b""))
         [unnamed, _] = await found(on(address))
         assert unnamed.cure == "graphtide dlq list --graph '*'"
         for graph in ("notes", ""):
-            for one in await letters(log, graph):
-                await drop(log, graph, one.id)
+            for one in await list_dead_letters(log, graph):
+                await discard(log, graph, one.id)
         assert await found(on(address)) == []
     finally:
         await log.close()
@@ -114,7 +114,7 @@ async def test_budget_that_is_used_up_is_found(tmp_path: Path) -> None:
         async with open_application(Settings(data=tmp_path, **named, **budget)) as application:  # type: ignore[arg-type]
             await application.publish([DocumentMessage("g", "a", TEXT)])
             async with http_service(create_app(application)) as url:
-                said: list[Finding] = []
+                said: list[DoctorFinding] = []
                 async with asyncio.timeout(60):
                     while not said:
                         said = [one for one in await told(url) if "budget" in one.what]
@@ -126,7 +126,7 @@ async def test_index_that_is_behind_its_graph_is_found(tmp_path: Path) -> None:
     async with open_application(Settings(data=tmp_path)) as application:
         assert isinstance(application, LocalApplication)
         receipt = await application.publish([DocumentMessage("g", "a", TEXT)])
-        await application.query("g", Ask("Who founded Halden Station?", after=receipt.token))
+        await application.query("g", QueryRequest("Who founded Halden Station?", after=receipt.token))
         async with http_service(create_app(application)) as url:
             assert not [one for one in await told(url) if one.serious]
             view = application._runtime.views.get("g")
@@ -136,10 +136,10 @@ async def test_index_that_is_behind_its_graph_is_found(tmp_path: Path) -> None:
     assert "the chunks index of graph g holds 0 of 1" in said.what and said.cure == "graphtide rebuild --graph g"
 
 
-async def told(url: str) -> list[Finding]:
+async def told(url: str) -> list[DoctorFinding]:
     """What a running service says to the doctor."""
 
-    def ask() -> list[Finding]:
+    def ask() -> list[DoctorFinding]:
         with Client(url, print) as client:
             return list(running_findings(client, 30.0))
 

@@ -19,7 +19,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from graphtide.services.api.grpc.server import SERVICE
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.application import Application
 from graphtide.streams.errors import DeadlineExceeded, GraphtideError, Invalid, Overloaded, Retryable
 from tests.support.application import InMemoryApplication
@@ -150,7 +150,7 @@ async def test_publish_names_the_field_when_it_is_wrong(request_: pb.PublishRequ
 async def test_publish_is_refused_when_the_message_is_too_large() -> None:
     """A message beyond the limit never reaches the service, one below it is judged by the document's limit."""
     application = InMemoryApplication()
-    async with grpc_service(application, Limits(max_body_bytes=100_000)) as channel:
+    async with grpc_service(application, RequestLimits(max_body_bytes=100_000)) as channel:
         stub = client_on(channel)
         with pytest.raises(grpc.aio.AioRpcError) as failed:
             await stub.Publish(pb.PublishRequest(graph="notes", id="a", text="x" * 2_000_000))

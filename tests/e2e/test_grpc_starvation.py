@@ -16,7 +16,7 @@ from graphtide.services.api.grpc.access import HEALTH_CALLS
 from graphtide.services.api.grpc.server import ConnectionLimits
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.graphtide_pb2_grpc import GraphtideStub
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.streams.messages import DocumentMessage
 from tests.support.application import InMemoryApplication
 from tests.support.guarded import KeyFile, gate
@@ -24,8 +24,8 @@ from tests.support.raw_grpc import raw_client
 from tests.support.serving import grpc_address
 
 PLACES = 8
-LIMITS = Limits(max_in_flight=PLACES)
-HURRIED = Limits(max_in_flight=1, body_timeout_s=0.3)
+LIMITS = RequestLimits(max_in_flight=PLACES)
+HURRIED = RequestLimits(max_in_flight=1, body_timeout_s=0.3)
 QUERY = "/graphtide.v1.Graphtide/Query"
 STREAM = "/graphtide.v1.Graphtide/QueryStream"
 UPLOAD = "/graphtide.v1.Graphtide/PublishStream"

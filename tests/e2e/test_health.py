@@ -12,7 +12,7 @@ import httpx
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from graphtide.services.access.gate import Gate
+from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.http.app import create_app
 from graphtide.services.application import Health
 from graphtide.services.health import Dependency, disk, readiness, with_dependencies
@@ -76,7 +76,7 @@ async def test_head_is_answered_like_get_without_a_body() -> None:
 
 async def test_draining_process_is_not_ready_and_still_serves() -> None:
     """Whoever was sent here before is answered."""
-    application, gate = InMemoryApplication(), Gate()
+    application, gate = InMemoryApplication(), AccessGate()
     gate.draining = True
     assert await readiness(application, gate) == Health(False, {"service": "draining"})
     app = create_app(application, None, None, gate)

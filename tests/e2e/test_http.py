@@ -125,7 +125,7 @@ async def test_delete_takes_the_document_out_when_it_is_there(http: httpx.AsyncC
     await put(http, "other", text="Pierre Curie was born in Paris.", facts=[])
     await put(http)
     response = await http.delete("/v1/graphs/notes/documents/curie")
-    body = said(models.AnswerBody, await query(http, after=said(models.Token, response, 202)["token"]))
+    body = said(models.AnswerBody, await query(http, after=said(models.TokenBody, response, 202)["token"]))
     assert "curie" not in {each["doc_id"] for each in body["passages"]}  # type: ignore[attr-defined]
     status = said(models.DocumentStatusBody, await http.get("/v1/graphs/notes/documents/curie"))
     assert status["state"] == "deleted"

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from graphtide.services.access.gate import Fairness
+from graphtide.services.access.gate import CallerRateLimits
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.http.server import proxy_addresses
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.streams.errors import Broken
 from tests.support.application import InMemoryApplication
 from tests.support.guarded import KeyFile, gate
@@ -187,7 +187,7 @@ async def test_forwarded_address_does_not_evade_the_limit_on_failed_credentials(
     tmp_path: Path, logged: pytest.LogCaptureFixture
 ) -> None:
     """Without trusted proxies X-Forwarded-For is no address, from 127.0.0.1 neither."""
-    guard = gate(keys(tmp_path), tmp_path, Fairness(tries_per_minute=3))
+    guard = gate(keys(tmp_path), tmp_path, CallerRateLimits(tries_per_minute=3))
     async with (
         http_service(create_app(InMemoryApplication(), gate=guard)) as url,
         httpx.AsyncClient(base_url=url) as http,
@@ -231,7 +231,7 @@ def test_trusted_proxies_are_refused_when_they_are_no_addresses(listed: str) -> 
 
 async def test_body_is_given_up_when_it_does_not_begin() -> None:
     """408 in the time that a body has, whether its length is told or not."""
-    limits = Limits(body_timeout_s=0.3)
+    limits = RequestLimits(body_timeout_s=0.3)
     told = CHUNKED.replace("transfer-encoding: chunked", "content-length: 100")
     async with http_service(create_app(InMemoryApplication(), limits)) as url:
         for head in (CHUNKED, told):
@@ -243,7 +243,7 @@ async def test_body_is_given_up_when_it_does_not_begin() -> None:
 async def test_bodies_that_do_not_arrive_hold_no_place() -> None:
     """Twice as many as there are places, begun and not begun, while other requests are served."""
     application = InMemoryApplication()
-    limits = Limits(max_in_flight=2)
+    limits = RequestLimits(max_in_flight=2)
     begun = CHUNKED.encode() + BODY[:8]
     async with http_service(create_app(application, limits)) as url, contextlib.AsyncExitStack() as held:
         for head in (CHUNKED.encode(), begun) * 2:
@@ -259,7 +259,7 @@ async def test_bodies_that_do_not_arrive_hold_no_place() -> None:
 async def test_arriving_bodies_of_one_address_leave_room_and_are_bounded() -> None:
     """429 for one body too many, which is not read."""
     async with (
-        http_service(create_app(InMemoryApplication(), Limits(max_in_flight=1))) as url,
+        http_service(create_app(InMemoryApplication(), RequestLimits(max_in_flight=1))) as url,
         contextlib.AsyncExitStack() as held,
     ):
         answers = []

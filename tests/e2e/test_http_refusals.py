@@ -15,12 +15,12 @@ import pytest_asyncio
 
 from graphtide.services.api.http import response_models as models
 from graphtide.services.api.http.app import create_app
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.streams.errors import Broken, DeadlineExceeded, GraphtideError, Overloaded, Retryable
 from tests.support.application import InMemoryApplication
 from tests.support.serving import http_service
 
-LIMITS = Limits(max_body_bytes=100_000, max_batch=3, max_batch_bytes=200_000, max_facts=2, max_in_flight=4)
+LIMITS = RequestLimits(max_body_bytes=100_000, max_batch=3, max_batch_bytes=200_000, max_facts=2, max_in_flight=4)
 DOCUMENT = "/v1/graphs/notes/documents/a"
 DOCUMENTS = "/v1/graphs/notes/documents"
 AS_JSON = {"content-type": "application/json"}

@@ -15,12 +15,12 @@ from pydantic import SecretStr
 from graphtide.graph.digest import canonical_lines, digest
 from graphtide.graph.records import DocumentInfo
 from graphtide.infra.settings import Settings
-from graphtide.services.application import Application, Ask, DocumentStatus
+from graphtide.services.application import Application, DocumentStatus, QueryRequest
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.wiring import open_application
 from graphtide.streams.errors import Broken, NotFound, Retryable
 from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact
-from graphtide.streams.ports import State
+from graphtide.streams.ports import RevisionState
 from tests.support import llm_faults as fake
 from tests.support.bench_data import Passage, bench_data, corpus
 from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status
@@ -55,7 +55,7 @@ async def publish(application: Application, *documents: DocumentMessage) -> dict
     """Publish, and wait until each document has come to an end and questions see what came of it."""
     receipt = await application.publish(documents)
     with contextlib.suppress(NotFound):  # none was applied, so there is no graph
-        await application.query("g", Ask("?", generate=False, after=receipt.token, timeout_s=120))
+        await application.query("g", QueryRequest("?", generate=False, after=receipt.token, timeout_s=120))
     return {document.doc_id: await application.document("g", document.doc_id) for document in documents}
 
 
@@ -80,7 +80,7 @@ async def built(data: Path, server: LlmServer | None, passages: Sequence[Passage
     unlimited = {"llm_requests_per_minute": 0, "llm_tokens_per_minute": 0}
     async with open_application(settings(data, server, **unlimited)) as application:
         found = await publish(application, *(as_document(one, brought=server is None) for one in passages))
-        assert {one.state for one in found.values()} == {State.APPLIED}
+        assert {one.state for one in found.values()} == {RevisionState.APPLIED}
         yield application
 
 
@@ -148,7 +148,7 @@ async def test_service_pays_for_a_changed_passage_alone_also_after_a_restart(tmp
         assert len(server.read) == calls
         paragraphs[2] = paragraphs[2].replace("founded", "closed")
         found = await publish(application, message("a", "\n\n".join(paragraphs)))
-        assert len(server.read) == calls + 1 and found["a"].state is State.APPLIED
+        assert len(server.read) == calls + 1 and found["a"].state is RevisionState.APPLIED
 
 
 async def test_titles_of_passages_come_with_the_extraction_and_survive_a_rebuild(
@@ -158,7 +158,7 @@ async def test_titles_of_passages_come_with_the_extraction_and_survive_a_rebuild
     documents = [message("halden", TEXT, "Halden Station"), message("moreau", "Ida Moreau led Halden Station.", "Ida")]
     async with open_application(settings(tmp_path, server)) as application:
         await publish(application, *documents)
-        asked = Ask("Who founded Halden Station?", mode="da-rag", generate=False, explain=True)
+        asked = QueryRequest("Who founded Halden Station?", mode="da-rag", generate=False, explain=True)
         first = (await application.query("g", asked)).trace
         calls = len(server.read)
         assert first is not None and calls == len(documents)
@@ -192,8 +192,8 @@ async def test_document_fails_with_the_cause_and_holds_nobody_up(
         server.misbehave(*faults)
         bad = (await publish(application, message("bad", TEXT)))["bad"]
         good = await publish(application, *(message(f"good{n}", f"{TEXT} {n}.") for n in range(3)))
-    assert bad.state is State.FAILED and cause in bad.reason
-    assert {one.state for one in good.values()} == {State.APPLIED} and len(server.read) == len(faults) + 3
+    assert bad.state is RevisionState.FAILED and cause in bad.reason
+    assert {one.state for one in good.values()} == {RevisionState.APPLIED} and len(server.read) == len(faults) + 3
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ async def test_document_is_applied_when_the_model_comes_to_itself(
         server.misbehave(fault)
         found = (await publish(application, message("b", f"{TEXT} So it was.")))["b"]
         assert not server.faults
-    assert found.state is State.APPLIED and triples(found) == triples(right) != set()
+    assert found.state is RevisionState.APPLIED and triples(found) == triples(right) != set()
 
 
 async def test_question_is_told_that_the_model_is_away_and_documents_wait(tmp_path: Path, server: LlmServer) -> None:
@@ -227,7 +227,7 @@ async def test_question_is_told_that_the_model_is_away_and_documents_wait(tmp_pa
         server.misbehave(*[status(401)] * 3)
         for _ in range(2):
             with pytest.raises(Retryable) as raised:
-                await application.query("g", Ask("Who founded Halden Station?"))
+                await application.query("g", QueryRequest("Who founded Halden Station?"))
         assert raised.value.retry_after_s and "left alone" in str(raised.value)
         assert sum(bool(seen.body.get("stream")) for seen in server.seen) == 1
 
@@ -247,11 +247,11 @@ async def test_question_is_answered_by_the_model_with_citations_and_usage(tmp_pa
     """The answer cites the document, whole and streamed; what the model cannot support is marked."""
     async with open_application(settings(tmp_path, server)) as application:
         await publish(application, message("halden", TEXT), message("krill", "Penguins eat krill."))
-        answer = await application.query("g", Ask("Who founded Halden Station?"))
+        answer = await application.query("g", QueryRequest("Who founded Halden Station?"))
         assert "Ida Moreau" in answer.answer and [one.doc_id for one in answer.citations] == ["halden"]
         assert answer.usage.llm_calls == 1 and answer.usage.prompt_tokens > 0 < answer.usage.completion_tokens
         server.says = lambda seen: "Ida Moreau founded it [9]. She was tall."
-        made_up = await application.query("g", Ask("Who founded Halden Station?"))
+        made_up = await application.query("g", QueryRequest("Who founded Halden Station?"))
         assert made_up.citations == () and made_up.answer.count("[unsupported]") == 2
         stats = await application.stats("g")
     assert "test-model" in stats.models["extraction"] and "test-model" in stats.models["answers"]
@@ -279,7 +279,7 @@ async def test_hostile_texts_change_nothing_but_their_own_facts(tmp_path: Path, 
             for document in friendly:
                 one, other = found[document.doc_id], before[document.doc_id]
                 assert (one.state, triples(one), one.text, one.metadata) == (
-                    State.APPLIED,
+                    RevisionState.APPLIED,
                     triples(other),
                     other.text,
                     other.metadata,
@@ -287,7 +287,7 @@ async def test_hostile_texts_change_nothing_but_their_own_facts(tmp_path: Path, 
             titles = titles_of(application)
             for document in hostile:
                 one = found[document.doc_id]
-                assert one.state in (State.APPLIED, State.FAILED)
+                assert one.state in (RevisionState.APPLIED, RevisionState.FAILED)
                 for fact in one.facts:
                     assert fact.evidence and fact.evidence in document.text
     assert titles.pop("halden") == ("On Halden Station", TEXT.partition(" Aurora")[0])
@@ -310,7 +310,7 @@ async def test_hostile_passages_cannot_cite_what_was_not_found(tmp_path: Path, g
             documents = [message(f"hostile{n}", text, title) for n, (title, text) in enumerate(ATTEMPTS)]
             await publish(application, message("halden", TEXT), *documents)
             server.says = obedient if gullible else None
-            answer = await application.query("g", Ask("Who founded Halden Station?", top_k=10))
+            answer = await application.query("g", QueryRequest("Who founded Halden Station?", top_k=10))
             asked = [seen for seen in server.seen if seen.asked.startswith("<passage-")][-1]
     shown = {passage.chunk_id for passage in answer.passages}
     assert {one.chunk_id for one in answer.citations} <= shown

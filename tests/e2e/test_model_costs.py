@@ -22,11 +22,11 @@ from graphtide.graph.records import DocumentInfo
 from graphtide.graph.token_count import count_tokens
 from graphtide.infra.models.usage.expectations import EXTRACTION_RATIO, HEADING_TOKENS
 from graphtide.infra.settings import BudgetSetting, PriceSetting, Settings
-from graphtide.services.application import Application, Ask, Usage
+from graphtide.services.application import Application, QueryRequest, Usage
 from graphtide.services.wiring import open_application
-from graphtide.streams.errors import Broken, Exhausted
+from graphtide.streams.errors import Broken, BudgetExceeded
 from graphtide.streams.messages import DocumentMessage
-from graphtide.streams.ports import State
+from graphtide.streams.ports import RevisionState
 from tests.support import llm_faults as fake
 from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status
 from tests.support.llm_server import LlmServer
@@ -48,11 +48,11 @@ def settings(data: Path, server: LlmServer, **changed: object) -> Settings:
     return Settings(data=data, prices={"m": PRICE}, **{**named, "llm_timeout_s": 30.0, **changed})  # type: ignore[arg-type]
 
 
-async def ended(application: Application, graph: str, *doc_ids: str) -> dict[str, State]:
+async def ended(application: Application, graph: str, *doc_ids: str) -> dict[str, RevisionState]:
     """The states of documents once none of them is accepted any longer."""
     while True:
         found = {doc_id: (await application.document(graph, doc_id)).state for doc_id in doc_ids}
-        if State.ACCEPTED not in found.values():
+        if RevisionState.ACCEPTED not in found.values():
             return found
         await asyncio.sleep(0.02)
 
@@ -76,11 +76,11 @@ async def test_books_documents_and_answers_say_what_the_endpoint_says(tmp_path: 
         tokens = sum(one.prompt_tokens for one in read), sum(one.completion_tokens for one in read)
         assert replace(usage, cost=None) == Usage(2, *tokens)
         assert usage.cost == pytest.approx(cost(server))
-        answer = await application.query("g", Ask("Who founded Halden Station?"))
+        answer = await application.query("g", QueryRequest("Who founded Halden Station?"))
         asked = server.seen[-1]
         assert replace(answer.usage, cost=None) == Usage(1, asked.prompt_tokens, asked.completion_tokens)
         assert answer.usage.cost == pytest.approx(asked.prompt_tokens * 2e-6 + asked.completion_tokens * 8e-6)
-        pieces = [piece async for piece in application.stream("g", Ask("Who founded Halden Station?"))]
+        pieces = [piece async for piece in application.stream("g", QueryRequest("Who founded Halden Station?"))]
         assert pieces[-1].usage == answer.usage  # type: ignore[union-attr]
         spending = (await application.stats("g")).spending
     assert spending["extract"] == {
@@ -90,21 +90,21 @@ async def test_books_documents_and_answers_say_what_the_endpoint_says(tmp_path: 
     assert spending["today"]["calls"] == 4 and spending["today"]["cost"] == pytest.approx(cost(server))
 
 
-MISBEHAVIOUR: dict[str, tuple[tuple[Fault, ...], State]] = {
-    "slow": ((SLOW,), State.APPLIED),
-    "hanging up": ((DROPPED,), State.APPLIED),
-    "429": ((status(429, retry_after="0.1"),), State.APPLIED),
-    "503": ((status(503),), State.APPLIED),
-    "html": ((NOT_JSON,), State.APPLIED),
-    "duplicated": ((fake.DUPLICATED,), State.APPLIED),
-    "emptied": ((fake.EMPTIED,), State.APPLIED),
-    "no usage": ((fake.NO_USAGE,), State.APPLIED),
-    "cut off": ((fake.CUT_OFF, fake.CUT_OFF), State.FAILED),
-    "malformed": ((fake.MALFORMED, fake.MALFORMED), State.FAILED),
-    "wrong schema": ((fake.WRONG_SCHEMA, fake.WRONG_SCHEMA), State.FAILED),
-    "flood": ((fake.FLOOD, fake.FLOOD), State.FAILED),
-    "filtered": ((fake.FILTERED,), State.FAILED),
-    "too large": ((status(413, "too large"),), State.FAILED),
+MISBEHAVIOUR: dict[str, tuple[tuple[Fault, ...], RevisionState]] = {
+    "slow": ((SLOW,), RevisionState.APPLIED),
+    "hanging up": ((DROPPED,), RevisionState.APPLIED),
+    "429": ((status(429, retry_after="0.1"),), RevisionState.APPLIED),
+    "503": ((status(503),), RevisionState.APPLIED),
+    "html": ((NOT_JSON,), RevisionState.APPLIED),
+    "duplicated": ((fake.DUPLICATED,), RevisionState.APPLIED),
+    "emptied": ((fake.EMPTIED,), RevisionState.APPLIED),
+    "no usage": ((fake.NO_USAGE,), RevisionState.APPLIED),
+    "cut off": ((fake.CUT_OFF, fake.CUT_OFF), RevisionState.FAILED),
+    "malformed": ((fake.MALFORMED, fake.MALFORMED), RevisionState.FAILED),
+    "wrong schema": ((fake.WRONG_SCHEMA, fake.WRONG_SCHEMA), RevisionState.FAILED),
+    "flood": ((fake.FLOOD, fake.FLOOD), RevisionState.FAILED),
+    "filtered": ((fake.FILTERED,), RevisionState.FAILED),
+    "too large": ((status(413, "too large"),), RevisionState.FAILED),
 }
 UNKNOWN = frozenset({"slow", "hanging up", "html"})
 """Nobody says what these cost: they count as expected, so the books have at least what was answered."""
@@ -126,14 +126,14 @@ async def test_misbehaviour_ends_one_document_and_the_books_stay_right(
         for _ in faults:
             await asyncio.to_thread(server.arrived.get)
         await application.publish([DocumentMessage("h", f"good{n}", f"{TEXT} {n}.") for n in range(3)])
-        assert set((await ended(application, "h", "good0", "good1", "good2")).values()) == {State.APPLIED}
+        assert set((await ended(application, "h", "good0", "good1", "good2")).values()) == {RevisionState.APPLIED}
         assert (await ended(application, "g", "bad"))["bad"] is state
         found = await application.document("g", "bad")
         # Reports of communities are called for in the background: the books agree once no call is open.
         while await booked(application, "gh") != (expected := owed(server, case)):
             assert time.monotonic() < deadline, (await booked(application, "gh"), expected)
             await asyncio.sleep(0.02)
-    assert bool(found.reason) == (state is State.FAILED)
+    assert bool(found.reason) == (state is RevisionState.FAILED)
 
 
 async def booked(application: Application, graphs: str) -> list[int]:
@@ -168,7 +168,7 @@ async def test_budget_pauses_its_graph_says_so_and_goes_on_when_it_is_raised(tmp
     async with open_application(settings(tmp_path, server, budgets=small, llm_concurrency=1)) as application:
         await application.publish([DocumentMessage("g", name, f"{TEXT} {name}.") for name in names])
         await application.publish([DocumentMessage("h", f"h{n}", f"{TEXT} h{n}.") for n in range(20)])
-        assert set((await ended(application, "h", *(f"h{n}" for n in range(20)))).values()) == {State.APPLIED}
+        assert set((await ended(application, "h", *(f"h{n}" for n in range(20)))).values()) == {RevisionState.APPLIED}
         waiting: list[str] = []
         stats = await application.stats("g")
         while (
@@ -178,7 +178,7 @@ async def test_budget_pauses_its_graph_says_so_and_goes_on_when_it_is_raised(tmp
         ):
             await asyncio.sleep(0.02)
             found = [await application.document("g", name) for name in names]
-            waiting = [one.reason for one in found if one.state is State.ACCEPTED]
+            waiting = [one.reason for one in found if one.state is RevisionState.ACCEPTED]
             stats = await application.stats("g")
         parts = (await application.health()).parts
         applied = len(names) - len(waiting)
@@ -188,11 +188,11 @@ async def test_budget_pauses_its_graph_says_so_and_goes_on_when_it_is_raised(tmp
         assert int(str(stats.spending["today"]["llm_tokens"])) <= 5_000 + max(
             one.completion_tokens for one in server.seen
         )
-        assert (await application.query("g", Ask("Who founded Halden Station?"))).usage.llm_calls == 1
+        assert (await application.query("g", QueryRequest("Who founded Halden Station?"))).usage.llm_calls == 1
         before = len(server.seen)
     larger = {"g": BudgetSetting(tokens=500_000)}
     async with open_application(settings(tmp_path, server, budgets=larger)) as application:
-        assert set((await ended(application, "g", *names)).values()) == {State.APPLIED}
+        assert set((await ended(application, "g", *names)).values()) == {RevisionState.APPLIED}
     assert len(server.seen) == before + len(waiting)
 
 
@@ -213,8 +213,8 @@ async def test_budget_in_money_pauses_too_and_stops_questions_when_told_to(tmp_p
             stats = await application.stats("g")
         longest = max(one.completion_tokens for one in server.seen)  # the last may be longer than expected
         assert float(str(stats.spending["today"]["cost"])) <= 0.007 + longest * PRICE.completion / 1e6
-        with pytest.raises(Exhausted, match="budget of graph 'g'"):
-            await application.query("g", Ask("Who founded Halden Station?"))
+        with pytest.raises(BudgetExceeded, match="budget of graph 'g'"):
+            await application.query("g", QueryRequest("Who founded Halden Station?"))
 
 
 async def test_budget_that_pauses_the_first_document_of_a_graph_refuses_its_questions(
@@ -224,11 +224,15 @@ async def test_budget_that_pauses_the_first_document_of_a_graph_refuses_its_ques
     question gets the budget's refusal, which names the time that is left; as soon as the document is known to wait."""
     async with open_application(settings(tmp_path, server, budgets={"g": BudgetSetting(tokens=10)})) as application:
         receipt = await application.publish([DocumentMessage("g", "a", TEXT)])
-        for ask in (Ask("Who?", after=receipt.token, timeout_s=60.0), Ask("Who?"), Ask("Who?", generate=False)):
-            with pytest.raises(Exhausted, match="budget of graph 'g'") as refused:
+        for ask in (
+            QueryRequest("Who?", after=receipt.token, timeout_s=60.0),
+            QueryRequest("Who?"),
+            QueryRequest("Who?", generate=False),
+        ):
+            with pytest.raises(BudgetExceeded, match="budget of graph 'g'") as refused:
                 await application.query("g", ask)
             assert 0 < (refused.value.retry_after_s or 0) <= 86_400
-        assert (await application.document("g", "a")).state is State.ACCEPTED
+        assert (await application.document("g", "a")).state is RevisionState.ACCEPTED
     assert not server.seen
 
 
@@ -237,11 +241,11 @@ async def test_budget_refuses_to_wait_for_a_document_that_it_pauses(tmp_path: Pa
     bounded = settings(tmp_path, server, budgets={"g": BudgetSetting(tokens=2_500)}, llm_concurrency=1)
     async with open_application(bounded) as application:
         first = await application.publish([DocumentMessage("g", "a", TEXT)])
-        await application.query("g", Ask("Who?", after=first.token, timeout_s=60.0))
+        await application.query("g", QueryRequest("Who?", after=first.token, timeout_s=60.0))
         receipt = await application.publish([DocumentMessage("g", f"b{n}", f"{TEXT} {n}.") for n in range(4)])
-        with pytest.raises(Exhausted, match="budget of graph 'g'"):
-            await application.query("g", Ask("Who?", after=receipt.token, timeout_s=60.0))
-        assert (await application.query("g", Ask("Who?"))).passages
+        with pytest.raises(BudgetExceeded, match="budget of graph 'g'"):
+            await application.query("g", QueryRequest("Who?", after=receipt.token, timeout_s=60.0))
+        assert (await application.query("g", QueryRequest("Who?"))).passages
 
 
 # crashes

@@ -8,14 +8,14 @@ from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
 
 from graphtide.infra.settings import Settings
-from graphtide.services.application import Ask
+from graphtide.services.application import QueryRequest
 from graphtide.services.wiring import open_application
 from graphtide.streams.messages import DocumentMessage, GivenFact
 from tests.support.llm_server import LlmServer
 from tests.support.stages import eventually
 
 FACTS = (GivenFact("Egil", "knew", "Arinbjorn"), GivenFact("Arinbjorn", "knew", "Gunnhild"))
-ASKED = Ask("Whom did Egil know?")
+ASKED = QueryRequest("Whom did Egil know?")
 
 
 async def test_graph_is_read_answered_and_reported_by_its_own_prompts(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ async def test_graph_is_read_answered_and_reported_by_its_own_prompts(tmp_path: 
                         DocumentMessage(graph, "given", f"Egil knew Arinbjorn in {graph}.", facts=FACTS),
                     ]
                 )
-                await application.query(graph, Ask("?", generate=False, after=receipt.token, timeout_s=60))
+                await application.query(graph, QueryRequest("?", generate=False, after=receipt.token, timeout_s=60))
                 before = len(server.seen)
                 await application.query(graph, ASKED)
                 [_ async for _ in application.stream(graph, ASKED)]

@@ -9,13 +9,13 @@ import pytest
 from graphtide.infra.settings import Settings
 from graphtide.services.access.credentials import CALLER, Caller
 from graphtide.services.access.policy import Action, Principal
-from graphtide.services.application import Ask
-from graphtide.services.runtime import Limits
+from graphtide.services.application import QueryRequest
+from graphtide.services.runtime import RuntimeLimits
 from graphtide.services.wiring import open_application
 from graphtide.streams.errors import Overloaded
 from graphtide.streams.messages import DocumentMessage
 
-PLACES = Limits().running_queries
+PLACES = RuntimeLimits().running_queries
 
 
 async def test_streams_of_one_caller_leave_places_to_the_others(tmp_path: Path) -> None:
@@ -23,8 +23,8 @@ async def test_streams_of_one_caller_leave_places_to_the_others(tmp_path: Path) 
     greedy, other = (Caller(Principal(name, ("*",), frozenset(Action))) for name in ("greedy", "other"))
     async with open_application(Settings(data=tmp_path)) as application:
         token = (await application.publish([DocumentMessage("g", "a", "Ida Moreau founded Halden Station.")])).token
-        ask = Ask("Who?", generate=False)
-        await application.query("g", Ask("Who?", generate=False, after=token))
+        ask = QueryRequest("Who?", generate=False)
+        await application.query("g", QueryRequest("Who?", generate=False, after=token))
         CALLER.set(greedy)
         streams = [application.stream("g", ask) for _ in range(PLACES // 2)]
         for stream in streams:

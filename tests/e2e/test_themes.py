@@ -8,7 +8,7 @@ import pytest
 
 from graphtide.graph.records import DocumentInfo
 from graphtide.infra.settings import Settings
-from graphtide.services.application import Application, Ask, Piece
+from graphtide.services.application import Application, Piece, QueryRequest
 from graphtide.services.demo import sample
 from graphtide.services.wiring import open_application
 from graphtide.streams.errors import NotFound, Retryable
@@ -23,7 +23,7 @@ async def filled(application: Application) -> None:
         DocumentMessage("g", one.id, one.text, DocumentInfo(one.title, one.source)) for one in sample.first_editions()
     ]
     receipt = await application.publish(documents)
-    await application.query("g", Ask("?", generate=False, after=receipt.token, timeout_s=120))
+    await application.query("g", QueryRequest("?", generate=False, after=receipt.token, timeout_s=120))
 
 
 def told(seen: Seen, word: str) -> bool:
@@ -35,7 +35,7 @@ async def test_theme_is_answered_from_reports_with_citations_without_a_model(tmp
     """Quotations, each cited from a report's sources; every number of the answer names one of the passages."""
     async with open_application(Settings(data=tmp_path)) as application:
         await filled(application)
-        answer = await application.query("g", Ask("What are the main themes of these documents?", mode=mode))
+        answer = await application.query("g", QueryRequest("What are the main themes of these documents?", mode=mode))
     assert answer.mode == ("global-dynamic" if mode == "auto" else mode)
     assert bool(answer.chosen) == (mode == "auto")
     assert answer.parts and answer.citations and answer.usage.llm_calls == 0
@@ -55,9 +55,13 @@ async def test_theme_is_rated_answered_by_part_and_streamed_by_a_model(tmp_path:
         async with open_application(settings) as application:
             await filled(application)
             server.seen.clear()
-            ask = Ask("What is told of the storm and of Kittiwake Station?", mode="global-dynamic", explain=True)
+            ask = QueryRequest(
+                "What is told of the storm and of Kittiwake Station?", mode="global-dynamic", explain=True
+            )
             items = [item async for item in application.stream("g", ask)]
-            everything = await application.query("g", Ask("What are the main themes?", mode="global", generate=False))
+            everything = await application.query(
+                "g", QueryRequest("What are the main themes?", mode="global", generate=False)
+            )
             calls = [seen for seen in server.seen if told(seen, "ratings") or "<text-" in seen.asked]
     first, last = items[0], items[-1]
     assert not isinstance(first, Piece) and not isinstance(last, Piece)
@@ -83,7 +87,9 @@ async def test_reports_are_written_by_the_model_once_questions_wished_for_them(t
         async with open_application(settings) as application:
             await filled(application)
             assert not await application.reports("g")
-            answer = await application.query("g", Ask("What are the main themes?", mode="global", generate=False))
+            answer = await application.query(
+                "g", QueryRequest("What are the main themes?", mode="global", generate=False)
+            )
             assert answer.parts and answer.usage.llm_calls == 0
             await eventually(lambda: _any(application))
             reports = await application.reports("g")
@@ -107,7 +113,7 @@ async def test_entity_is_summarised_by_the_model_until_a_document_that_the_summa
             await application.publish(documents)
             await eventually(lambda: _described(application, "In short: Ada saw"))
             await application.publish(documents)
-            asked = Ask("Who was Ada?", mode="dynagrag", generate=False)
+            asked = QueryRequest("Who was Ada?", mode="dynagrag", generate=False)
             parts = (await application.query("g", asked)).parts
             assert any("In short: Ada saw" in part.text for part in parts), parts
             await application.delete("g", "d00")
@@ -119,7 +125,7 @@ async def test_entity_is_summarised_by_the_model_until_a_document_that_the_summa
         settings = settings.model_copy(update={"entity_summaries": False, "data": tmp_path / "off"})
         async with open_application(settings) as application:
             receipt = await application.publish(documents)
-            await application.query("g", Ask("?", generate=False, after=receipt.token, timeout_s=120))
+            await application.query("g", QueryRequest("?", generate=False, after=receipt.token, timeout_s=120))
             assert (await _description(application)).startswith("Ada saw thing 0")
 
 
@@ -128,7 +134,7 @@ def _ada(said: str) -> GivenEntity:
 
 
 async def _description(application: Application) -> str:
-    answer = await application.query("g", Ask("Ada", generate=False))
+    answer = await application.query("g", QueryRequest("Ada", generate=False))
     [node] = [node for node in answer.nodes if node.name == "Ada"]
     return (await application.entity("g", node.id)).description
 

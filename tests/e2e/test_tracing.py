@@ -18,15 +18,15 @@ from graphtide.infra.settings import Settings
 from graphtide.services.api.grpc.server import SERVICE
 from graphtide.services.api.http.app import create_app
 from graphtide.services.api.schema import graphtide_pb2 as pb
-from graphtide.services.application import Ask
+from graphtide.services.application import QueryRequest
 from graphtide.services.cluster.remote_application import RemoteApplication
 from graphtide.services.tracing import traced
 from graphtide.services.wiring import open_application
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
 from graphtide.streams.follow.delta_follower import DeltaFollower
-from graphtide.streams.follow.delta_records import wholly
+from graphtide.streams.follow.delta_records import full_records
 from graphtide.streams.follow.freshness import accepted_in
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.memory import MemoryBackend, MemoryOutbox
 from graphtide.streams.messages import DELTAS, DOCUMENTS, EXTRACTIONS, DocumentMessage
 from graphtide.streams.ports import Record
@@ -202,13 +202,13 @@ async def test_trace_lies_in_the_headers_of_each_topic_of_a_broker(kafka: KafkaS
     """
     outbox = MemoryOutbox()
     store = MemoryBackend(3, outbox=outbox).store
-    settings = ConsolidateSettings(announce=wholly, outbox=outbox)
+    settings = ConsolidateSettings(announce=full_records, outbox=outbox)
     document = DocumentMessage("g", "curie", TEXT)
     brought = Record(document.key, document.encode(), (("traceparent", TRACEPARENT.encode()),))
     async with traced(Settings(otlp_endpoint=collector.endpoint), "test"), broker_of(kafka) as broker:
         await asyncio.to_thread(make_topic, kafka, broker.address.topic(DELTAS), 3)
         stage = ConsolidateStage(broker.log, store, None, Unobserved(), settings)
-        follower = DeltaFollower(broker.log, store, Views(ExactKeeper()), lambda: None)
+        follower = DeltaFollower(broker.log, store, ViewRegistry(ExactKeeper()), lambda: None)
         await follower.start()
         async with broker.working(broker.stage()), running(stage.run), running(follower.run):
             await broker.publish([brought])
@@ -238,7 +238,7 @@ async def test_batch_is_linked_to_the_trace_of_each_document(tmp_path: Path, col
         first = await http.put(
             "/v1/graphs/g/documents/first", json={"text": TEXT}, headers={"traceparent": TRACEPARENT}
         )
-        await application.query("g", Ask("?", after=first.json()["token"]))
+        await application.query("g", QueryRequest("?", after=first.json()["token"]))
         async with application._runtime.upkeep.consolidate.paused():  # type: ignore[attr-defined]
             for number, trace in enumerate(traces):
                 headers = {"traceparent": f"00-{trace}-{CALLER}-01"}

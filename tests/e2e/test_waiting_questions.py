@@ -10,9 +10,9 @@ import pytest
 from pydantic import SecretStr
 
 from graphtide.infra.settings import Settings
-from graphtide.services.application import Ask
+from graphtide.services.application import QueryRequest
 from graphtide.services.local_application import LocalApplication
-from graphtide.services.runtime import Limits
+from graphtide.services.runtime import RuntimeLimits
 from graphtide.services.wiring import open_application
 from graphtide.streams.messages import DocumentMessage, GivenFact
 from tests.support.ports import free_ports
@@ -29,13 +29,13 @@ async def test_question_that_waits_for_a_token_holds_no_place(streams: bool, tmp
     )
     async with open_application(settings) as opened:
         assert isinstance(opened, LocalApplication)
-        application = LocalApplication(opened._runtime, Limits(running_queries=1))
+        application = LocalApplication(opened._runtime, RuntimeLimits(running_queries=1))
         given = DocumentMessage("notes", "a", "Ada met Bob.", facts=(GivenFact("Ada", "met", "Bob"),))
         applied = await application.publish([given])
         later = await application.publish([DocumentMessage("notes", "b", "Ada met Cid.")])
 
         async def wait() -> None:
-            ask = Ask("Who met Ada?", after=later.token, generate=False)
+            ask = QueryRequest("Who met Ada?", after=later.token, generate=False)
             if streams:
                 async for _ in application.stream("notes", ask):
                     pass
@@ -44,7 +44,7 @@ async def test_question_that_waits_for_a_token_holds_no_place(streams: bool, tmp
 
         waiting = [asyncio.create_task(wait()) for _ in range(3)]
         await asyncio.sleep(0)
-        answer = await application.query("notes", Ask("Who met Ada?", after=applied.token, generate=False))
+        answer = await application.query("notes", QueryRequest("Who met Ada?", after=applied.token, generate=False))
         assert [passage.doc_id for passage in answer.passages] == ["a"]
         assert not any(task.done() for task in waiting)
         for task in waiting:

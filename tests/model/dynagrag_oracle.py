@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphtide.graph.retrieval import Passage, Question, Retrieved
+from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage
 from graphtide.graph.retrieval.dynagrag import Dynagrag, Traversal
 from graphtide.graph.retrieval.dynagrag.prompt import ENTITIES as SHOWN
 from graphtide.graph.retrieval.dynagrag.selection import ENTITIES, PASSAGES, STATEMENTS
@@ -42,7 +42,7 @@ class SlowPruned:
     refined: dict[int, Values]
 
 
-def slow_dynagrag(view: LiveView, question: Question, told: Dynagrag | None = None) -> Retrieved:
+def slow_dynagrag(view: LiveView, question: Question, told: Dynagrag | None = None) -> RetrievalResult:
     """Mode `dynagrag`, its passages only."""
     told = told or Dynagrag()
     chosen = slow_choice(view, question, told)
@@ -54,14 +54,16 @@ def slow_dynagrag(view: LiveView, question: Question, told: Dynagrag | None = No
                 support[chunk] = max(support.get(chunk, 0.0), similarity * kept.relations[statement])
     near = _nearest(view.indexes.chunks, view.chunks, question, _chunk(view), max(NEAR, question.top_k))
     if not near:
-        return Retrieved((), Subgraph(), view.version, "dynagrag")
+        return RetrievalResult((), Subgraph(), view.version, "dynagrag")
     low, span = near[-1][0], max(near[0][0] - near[-1][0], MIN_SPAN)
     score = {n: round((value - low) / span + support.get(n, 0.0), 6) for value, n in near}
     for n, value in support.items():
         score[n] = round((_cosine(_vector(view.indexes.chunks, n), question.vector.tolist()) - low) / span + value, 6)
     order = sorted(score, key=lambda n: (-score[n], view.chunks[n].chunk_id))[: question.top_k]
-    passages = (Passage(view.chunks[n].chunk_id, view.chunks[n].doc_id, score[n], view.chunks[n].text) for n in order)
-    return Retrieved(tuple(passages), Subgraph(), view.version, "dynagrag")
+    passages = (
+        RetrievedPassage(view.chunks[n].chunk_id, view.chunks[n].doc_id, score[n], view.chunks[n].text) for n in order
+    )
+    return RetrievalResult(tuple(passages), Subgraph(), view.version, "dynagrag")
 
 
 def slow_choice(view: LiveView, question: Question, told: Dynagrag) -> list[tuple[float, SlowEgo]]:

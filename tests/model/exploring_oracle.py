@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import networkx as nx
 import numpy as np
 
-from graphtide.graph.retrieval.search.beam_search import Guide, TypeWeight
+from graphtide.graph.retrieval.search.beam_search import BeamSettings, TypeWeight
 from graphtide.graph.retrieval.types import QuestionVector
 from graphtide.graph.view import LiveView
 
@@ -21,7 +21,7 @@ def hops_from(view: LiveView, starts: list[int], depth: int) -> dict[int, int]:
 
 
 def slow_explore(
-    view: LiveView, vector: QuestionVector, starts: Mapping[int, float], weigh: TypeWeight, guide: Guide
+    view: LiveView, vector: QuestionVector, starts: Mapping[int, float], weigh: TypeWeight, guide: BeamSettings
 ) -> list[tuple[str, float]]:
     """Priority-guided traversal over a plain list: names and priorities in the order of visiting."""
     waiting = {node: priority for node, priority in starts.items() if priority >= guide.threshold}

@@ -14,7 +14,7 @@ import networkx as nx
 
 from graphtide.graph.consolidation.signed_counts import label_key, predicate_key
 from graphtide.graph.identity import chunk_id, entity_id
-from graphtide.graph.records import Extraction, Unit
+from graphtide.graph.records import ChunkContribution, Extraction
 from graphtide.graph.resolution.pair_scoring import LabelView
 from graphtide.graph.vector_sum import VectorSum
 from tests.model.resolution_oracle import NaiveResolver
@@ -51,7 +51,7 @@ class GraphOracle:
         self.entity = {key: entity_id(cluster) for cluster in clusters for key in cluster}
         self.clusters = {entity_id(cluster): sorted(cluster) for cluster in clusters}
 
-    def units(self) -> Iterator[tuple[Extraction, int, Unit]]:
+    def units(self) -> Iterator[tuple[Extraction, int, ChunkContribution]]:
         for extraction in self.live:
             for place, unit in enumerate(extraction.units):
                 yield extraction, place, unit

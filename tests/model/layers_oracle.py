@@ -12,7 +12,7 @@ from itertools import combinations, product
 import numpy as np
 
 from graphtide.graph.identity import entity_id
-from graphtide.graph.layers import Link, Neighbour
+from graphtide.graph.layers import LayerLink, Neighbour
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.vector_index import similarities, unit_rows
 
@@ -28,9 +28,9 @@ class Links:
         found = [(a if b == number else b, w) for (a, b), w in self._weights.items() if number in (a, b)]
         return [Neighbour(*pair) for pair in sorted(found, key=lambda pair: (-pair[1], self.name(pair[0])))]
 
-    def among(self, numbers: Collection[int]) -> list[Link]:
+    def induced_edges(self, numbers: Collection[int]) -> list[LayerLink]:
         ends = (sorted(pair, key=self.name) for pair in self._weights if set(pair) <= set(numbers))
-        return [Link(a, b, self._weights[min(a, b), max(a, b)]) for a, b in sorted(ends, key=self._names)]
+        return [LayerLink(a, b, self._weights[min(a, b), max(a, b)]) for a, b in sorted(ends, key=self._names)]
 
     def _names(self, pair: list[int]) -> list[str]:
         return [self.name(number) for number in pair]

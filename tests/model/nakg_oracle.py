@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from graphtide.graph.retrieval import Passage, Question, Retrieved
+from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage
 from graphtide.graph.retrieval.nakg import Nakg
 from graphtide.graph.retrieval.nakg.clustering import ROUNDING
 from graphtide.graph.retrieval.nakg.documents import FIRSTS
@@ -28,12 +28,12 @@ Values = list[float]
 Pair = tuple[str, str]
 
 
-def slow_nakg(view: LiveView, question: Question) -> Retrieved:
+def slow_nakg(view: LiveView, question: Question) -> RetrievalResult:
     """Mode `nakg`, its passages only."""
     told, asked = Nakg(), question.vector.tolist()
     candidates = slow_candidates(view, question)
     if not candidates:
-        return Retrieved((), Subgraph(), view.version, "nakg")
+        return RetrievalResult((), Subgraph(), view.version, "nakg")
     vector = {n: _unit(view.chunks[n].vector.astype(float).tolist()) for n in candidates}
     best: dict[str, float] = {}
     for n in candidates:
@@ -61,8 +61,8 @@ def slow_nakg(view: LiveView, question: Question) -> Retrieved:
     passages = []
     for rank, n in enumerate(order[: question.top_k]):
         score = told.decay**rank / (1 + math.exp(-8 * (total[n] - mean)))
-        passages.append(Passage(view.chunks[n].chunk_id, view.chunks[n].doc_id, score, view.chunks[n].text))
-    return Retrieved(tuple(passages), Subgraph(), view.version, "nakg")
+        passages.append(RetrievedPassage(view.chunks[n].chunk_id, view.chunks[n].doc_id, score, view.chunks[n].text))
+    return RetrievalResult(tuple(passages), Subgraph(), view.version, "nakg")
 
 
 def slow_candidates(view: LiveView, question: Question) -> list[int]:

@@ -1,7 +1,7 @@
 """The slow resolver: judges all pairs anew after every change, and keeps clusters as sets.
 
 What it is: the meaning of `graph.resolution.Resolver`, behind the same methods. It shares with it what is true of one
-label or one pair (keys, `propose`, `conflict`) and nothing of how state is kept: candidates are found by counting,
+label or one pair (keys, `score_pair`, `cannot_link_reason`) and nothing of how state is kept: candidates are found by counting,
 clusters by repeated search. What it is not: quick; a step costs the square of the number of labels.
 """
 
@@ -12,9 +12,17 @@ from collections.abc import Mapping
 from itertools import combinations
 
 from graphtide.graph.resolution import blocking
-from graphtide.graph.resolution.cannot_link import conflict
+from graphtide.graph.resolution.cannot_link import cannot_link_reason
 from graphtide.graph.resolution.clusters import MAX_MEANINGS
-from graphtide.graph.resolution.pair_scoring import LabelView, PairKey, Profile, Proposal, pair_key, profile, propose
+from graphtide.graph.resolution.pair_scoring import (
+    LabelFeatures,
+    LabelView,
+    PairKey,
+    Proposal,
+    label_features,
+    pair_key,
+    score_pair,
+)
 
 Pair = tuple[int, int]
 
@@ -25,7 +33,7 @@ class NaiveResolver:
     def __init__(self, verdicts: Mapping[PairKey, bool] | None = None, *, all_pairs: bool = False) -> None:
         self._verdicts = dict(verdicts or {})
         self._all_pairs = all_pairs
-        self._live: dict[int, Profile] = {}
+        self._live: dict[int, LabelFeatures] = {}
         self._clusters: list[set[int]] = []
         self._proposals: dict[Pair, Proposal] = {}
         self._awaiting: set[Pair] = set()
@@ -36,7 +44,7 @@ class NaiveResolver:
             if view is None:
                 del self._live[label]
             else:
-                self._live[label] = profile(view)
+                self._live[label] = label_features(view)
         self._compute()
 
     def decide(self, pair: Pair, verdict: bool) -> None:
@@ -61,7 +69,7 @@ class NaiveResolver:
     def _compute(self) -> None:
         self._proposals, self._awaiting = {}, set()
         for pair in self._candidates():
-            found = propose(self._live[pair[0]], self._live[pair[1]], self._verdicts)
+            found = score_pair(self._live[pair[0]], self._live[pair[1]], self._verdicts)
             if isinstance(found, Proposal):
                 self._proposals[pair] = found
             elif found is not None:
@@ -87,7 +95,7 @@ class NaiveResolver:
             (a, b)
             for a, b in pairs
             if any(
-                key in keys[b] and sizes[key] <= blocking.MAX_BLOCK and blocking.fits(role, keys[b][key])
+                key in keys[b] and sizes[key] <= blocking.MAX_BLOCK and blocking.roles_compatible(role, keys[b][key])
                 for key, role in keys[a].items()
             )
         ]
@@ -101,7 +109,7 @@ class NaiveResolver:
             return False
         meanings = [a if b == label else b for a, b in self._proposals if self._general((a, b)) == label]
         return len(meanings) > MAX_MEANINGS or any(
-            not isinstance(propose(self._live[x], self._live[y], self._verdicts), Proposal)
+            not isinstance(score_pair(self._live[x], self._live[y], self._verdicts), Proposal)
             for x, y in combinations(meanings, 2)
         )
 
@@ -109,4 +117,4 @@ class NaiveResolver:
         return -self._proposals[pair].score_milli, pair_key(self._live[pair[0]], self._live[pair[1]])
 
     def _conflict(self, x: int, y: int) -> bool:
-        return conflict(self._live[x].signature, self._live[y].signature) is not None
+        return cannot_link_reason(self._live[x].signature, self._live[y].signature) is not None

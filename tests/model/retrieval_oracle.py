@@ -30,10 +30,10 @@ from graphtide.graph.records import (
     GraphDelta,
     LabelRow,
     MentionRow,
-    StatementRow,
+    TripleRow,
     Vector,
 )
-from graphtide.graph.retrieval import Passage, Question, Retrieved
+from graphtide.graph.retrieval import Question, RetrievalResult, RetrievedPassage
 from graphtide.graph.retrieval.modes.local import DIVERSITY
 from graphtide.graph.retrieval.scoring.candidates import HUB, NEAR, WALKED
 from graphtide.graph.retrieval.scoring.pair_scoring import DECADES, MIN_SPAN, Weighting
@@ -41,7 +41,7 @@ from graphtide.graph.retrieval.search.ppr import RESTART
 from graphtide.graph.retrieval.seeds import ENTITIES, ENTITY_SHARE, PASSAGE_SHARE, PASSAGES, STATEMENTS
 from graphtide.graph.retrieval.types import Subgraph
 from graphtide.graph.vector_index import ExactIndex, VectorIndex
-from graphtide.graph.view import Indexes, LiveView
+from graphtide.graph.view import LiveView, VectorIndexes
 
 DIMENSIONS = 16
 
@@ -103,7 +103,7 @@ def small_view(
         if u != v:
             edges[u, v] += said[number]
     pairs, values = trussness.build(np.array(list(edges), np.int32).reshape(-1, 2)).edges()
-    view = LiveView("small", Indexes(index(), index(), index()))
+    view = LiveView("small", VectorIndexes(index(), index(), index()))
     view.apply(
         GraphDelta(
             "small",
@@ -115,7 +115,7 @@ def small_view(
             labels=tuple(LabelRow(number, name, "", number, mentioned[number], b"") for name, number in labels.items()),
             mentions=tuple(mentions),
             statements=tuple(
-                StatementRow(n, labels[s], p, labels[o], said[n], 1000 * said[n], b"", stored(f"{s} {p} {o}"), 1)
+                TripleRow(n, labels[s], p, labels[o], said[n], 1000 * said[n], b"", stored(f"{s} {p} {o}"), 1)
                 for (s, p, o), n in statements.items()
             ),
             evidence=tuple(evidence),
@@ -174,20 +174,20 @@ def random_documents(rng: random.Random, count: int) -> list[SmallDocument]:
 # -- the modes, slowly -------------------------------------------------------------------------------------------------
 
 
-def slow_vector(view: LiveView, question: Question) -> Retrieved:
+def slow_vector(view: LiveView, question: Question) -> RetrievalResult:
     """Mode `vector`, by one cosine after the other."""
     ranked = _ranked({n: _cosine(view.indexes.chunks, n, question) for n in view.chunks}, _chunk_name(view))
     return _retrieved(view, [(cosine, n) for n, cosine in ranked[: question.top_k]], "vector")
 
 
-def slow_passages(view: LiveView, question: Question) -> Retrieved:
+def slow_passages(view: LiveView, question: Question) -> RetrievalResult:
     """Mode `passages`, by its definition."""
     relevance = _relevance(view, question)
     ranked = _ranked(relevance, _chunk_name(view))[: question.top_k]
     return _retrieved(view, [(value, n) for n, value in ranked], "passages")
 
 
-def slow_local(view: LiveView, question: Question) -> Retrieved:
+def slow_local(view: LiveView, question: Question) -> RetrievalResult:
     """Mode `local`, by its definition: the same relevance, then maximal marginal relevance one by one."""
     relevance = _relevance(view, question)
     taken: list[int] = []
@@ -352,8 +352,9 @@ def _statement_name(view: LiveView) -> Callable[[int], str]:
     return name
 
 
-def _retrieved(view: LiveView, ranked: list[tuple[float, int]], mode: str) -> Retrieved:
+def _retrieved(view: LiveView, ranked: list[tuple[float, int]], mode: str) -> RetrievalResult:
     passages = tuple(
-        Passage(view.chunks[n].chunk_id, view.chunks[n].doc_id, score, view.chunks[n].text) for score, n in ranked
+        RetrievedPassage(view.chunks[n].chunk_id, view.chunks[n].doc_id, score, view.chunks[n].text)
+        for score, n in ranked
     )
-    return Retrieved(passages, Subgraph(), view.version, mode)
+    return RetrievalResult(passages, Subgraph(), view.version, mode)

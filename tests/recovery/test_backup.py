@@ -19,7 +19,7 @@ from graphtide.infra.backup_folder import MANIFEST, BackupManifest
 from graphtide.infra.settings import Settings
 from graphtide.infra.sqlite.backup import backup, restore
 from graphtide.infra.sqlite.folder_lock import DATABASE, FolderLock
-from graphtide.services.application import Ask
+from graphtide.services.application import QueryRequest
 from graphtide.services.wiring import open_application
 from graphtide.streams.errors import Broken
 from tests.support.old_data import RECORDINGS
@@ -91,7 +91,7 @@ async def test_restored_folder_equals_the_one_that_was_backed_up(tmp_path: Path)
     assert (tmp_path / "backup").stat().st_mode & 0o077 == 0
     async with open_application(Settings(data=tmp_path / "restored")) as application:
         receipt = await application.delete("fixture", "ada")
-        await application.query("fixture", Ask("Ada?", after=receipt.token, generate=False))
+        await application.query("fixture", QueryRequest("Ada?", after=receipt.token, generate=False))
 
 
 def test_backup_and_restore_refuse_what_would_overwrite_data(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ async def test_killed_restore_leaves_the_old_data_or_the_new(tmp_path: Path) -> 
     before = _told(backup(folder, tmp_path / "backup-of-old"))
     async with open_application(Settings(data=folder)) as application:
         receipt = await application.delete("fixture", "ada")
-        await application.query("fixture", Ask("Ada?", after=receipt.token, generate=False))
+        await application.query("fixture", QueryRequest("Ada?", after=receipt.token, generate=False))
     after = _told(backup(folder, tmp_path / "backup-of-new"))
     assert before != after
     outcomes = set()

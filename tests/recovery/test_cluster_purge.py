@@ -18,7 +18,7 @@ from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
 from graphtide.services.cluster.purging import NEVER, purge_graphs, purge_reasons, topic_traces
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
-from graphtide.streams.extract.pipeline import Models
+from graphtide.streams.extract.pipeline import ExtractionModels
 from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.memory import MemoryLog, now_ms
 from graphtide.streams.messages import DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS, DocumentMessage, document_key
@@ -60,7 +60,7 @@ async def test_purge_of_a_cluster_leaves_no_property_of_deleted_documents(graph_
     log = _Untrimmed(1, now_ms)
     backend = await BoltBackend.open(address, log)
     parts = BoltParts(backend, log)
-    models = Models(
+    models = ExtractionModels(
         SemanticChunker(), OfflineExtractor(), MemoisedEmbedder(HashingEmbedder(), backend.vectors("embeddings"))
     )
     consolidate = ConsolidateStage(log, parts.store, _nobody, Seen(), ConsolidateSettings(outbox=parts.store.outbox))

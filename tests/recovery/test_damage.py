@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from graphtide.infra.settings import Settings
-from graphtide.services.application import Application, Ask
+from graphtide.services.application import Application, QueryRequest
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.wiring import open_application
 from graphtide.streams.errors import Broken
@@ -63,7 +63,7 @@ def _triple(rng: random.Random) -> tuple[str, str, str]:
 
 async def applied(application: Application, token: str) -> None:
     """Wait until the graph includes the token."""
-    await application.query("g", Ask("?", mode="vector", after=token, generate=False))
+    await application.query("g", QueryRequest("?", mode="vector", after=token, generate=False))
 
 
 @asynccontextmanager

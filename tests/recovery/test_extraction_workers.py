@@ -10,7 +10,7 @@ import pytest
 from graphtide.streams.errors import Broken, Retryable
 from graphtide.streams.extract.sweeper import Sweeper, SweepSettings
 from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, DocumentMessage, decode_dead_letter
-from graphtide.streams.ports import Outcome, Record, State
+from graphtide.streams.ports import Record, RevisionOutcome, RevisionState
 from tests.support.extraction_cluster import Cluster, cluster
 from tests.support.kafka_server import KafkaServer
 from tests.support.logs import PATIENCE_S
@@ -52,7 +52,7 @@ async def test_worker_extracts_each_revision_once_and_hands_headers_on(one: Clus
     assert sorted(each.original for each in letters) == [b"x", b"\xff{"]
     entry = await one.ledger.latest("g", "bad")
     assert entry is not None
-    assert entry.state is State.FAILED
+    assert entry.state is RevisionState.FAILED
 
 
 async def test_worker_takes_nothing_more_while_the_model_is_away(one: Cluster) -> None:
@@ -106,7 +106,9 @@ async def test_sweeper_does_again_what_was_committed_and_never_done(one: Cluster
         await consumer.commit(each.position)
     await consumer.close()
     done = lost[0]
-    await one.ledger.conclude([Outcome("g", done.record.key.partition("|")[2], done.position.offset, State.APPLIED)])
+    await one.ledger.finish(
+        [RevisionOutcome("g", done.record.key.partition("|")[2], done.position.offset, RevisionState.APPLIED)]
+    )
     stage = one.stage()
     sweeper = Sweeper(one.log, one.ledger, stage, lambda: frozenset(range(3)), SweepSettings(age_s=-1.0))
     assert [await sweeper.sweep() for _ in range(2)] == [0, 4]

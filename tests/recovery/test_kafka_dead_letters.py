@@ -12,7 +12,7 @@ from graphtide.services.application import LetterQuery, LetterStatus
 from graphtide.services.dead_letters import dropped, listed, retried, shown
 from graphtide.streams.errors import Invalid, NotFound
 from graphtide.streams.messages import DOCUMENTS, DocumentMessage, document_key
-from graphtide.streams.ports import Position, Record, State
+from graphtide.streams.ports import Position, Record, RevisionState
 from tests.support.extraction_cluster import Cluster, cluster
 from tests.support.kafka_server import KafkaServer
 from tests.support.logs import PATIENCE_S
@@ -79,7 +79,7 @@ async def test_poison_is_listed_shown_corrected_and_dropped_on_a_broker(one: Clu
         assert extraction.revision > mine["json"].revision
         entry = await one.ledger.latest("g", "json")
         assert entry is not None
-        assert entry.state is State.ACCEPTED, "it waits for consolidation, and has not failed"
+        assert entry.state is RevisionState.ACCEPTED, "it waits for consolidation, and has not failed"
         assert (await dropped(one.log, "g", mine["schema"].id)).settled == "dropped"
         assert (await dropped(one.log, "*", nameless["no-bar"].id)).settled == "dropped"
         with pytest.raises(NotFound):

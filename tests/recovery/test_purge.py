@@ -14,11 +14,11 @@ from pydantic import SecretStr
 
 from graphtide.graph.records import DocumentInfo, Vector
 from graphtide.infra.settings import Settings
-from graphtide.services.application import Ask, LetterQuery
+from graphtide.services.application import LetterQuery, QueryRequest
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.wiring import open_application
 from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact, decode_extraction, document_key
-from graphtide.streams.ports import Record, State
+from graphtide.streams.ports import Record, RevisionState
 from tests.support.canaries import Canary, canary, traces
 from tests.support.llm_server import LlmServer
 from tests.support.stages import eventually
@@ -61,7 +61,7 @@ async def _has_reports(application: LocalApplication) -> bool:
 
 
 async def _settled(application: LocalApplication, token: str) -> None:
-    await application.query(GRAPH, Ask("Who met Maria Rossi?", after=token, generate=False, timeout_s=120))
+    await application.query(GRAPH, QueryRequest("Who met Maria Rossi?", after=token, generate=False, timeout_s=120))
 
 
 async def _vectors(application: LocalApplication, doc_id: str) -> list[Vector]:
@@ -95,7 +95,9 @@ async def test_purge_leaves_no_byte_of_deleted_documents(tmp_path: Path, seed: i
             vectors = {doc_id: await _vectors(application, doc_id) for doc_id in said}
             kept = {"kept-0": await _vectors(application, "kept-0")}
             for held in said.values():
-                await application.query(GRAPH, Ask(f"Who is {held['name'].word}?", generate=model, timeout_s=120))
+                await application.query(
+                    GRAPH, QueryRequest(f"Who is {held['name'].word}?", generate=model, timeout_s=120)
+                )
             await application._runtime.views.save()
             if model:
                 await eventually(lambda: _has_reports(application))
@@ -111,11 +113,11 @@ async def test_purge_leaves_no_byte_of_deleted_documents(tmp_path: Path, seed: i
             assert await application.digest(GRAPH) == before
             assert (await application.verify(GRAPH)).differences == ()
             status = await application.document(GRAPH, "d1")
-            assert (status.state, status.text, status.reason) == (State.DELETED, "", "")
+            assert (status.state, status.text, status.reason) == (RevisionState.DELETED, "", "")
         assert traces(folder, every, vectors) == []
         async with _application(folder, server if model else None) as application:
             assert await application.digest(GRAPH) == before
             again = await application.publish([_document("d1", said["d1"])])
             await _settled(application, again.token)
-            assert (await application.document(GRAPH, "d1")).state is State.APPLIED
+            assert (await application.document(GRAPH, "d1")).state is RevisionState.APPLIED
             assert traces(folder, [said["d1"]["text"]], {}), "a document that is published again is there again"

@@ -13,7 +13,7 @@ import pytest
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.streams.memory.rows import Rows
 from graphtide.streams.messages import DELTAS, DOCUMENTS
-from graphtide.streams.ports import Standing, State
+from graphtide.streams.ports import RevisionState, StoredDocument
 from tests.support.records import Walk, plain
 from tests.support.storage_child import NOISE, commit_of
 
@@ -64,10 +64,10 @@ async def check(folder: Path, seed: int, promised: dict[str, int]) -> int:
             delivered = await backend.log.consumer(topic, "check").poll(1 << 20, 0)
             assert [one.position.offset for one in delivered] == list(range(length))
         counts = await backend.ledger.counts("g")
-        assert (counts[State.APPLIED], counts[State.ACCEPTED]) == (version, end - version)
+        assert (counts[RevisionState.APPLIED], counts[RevisionState.ACCEPTED]) == (version, end - version)
         assert await backend.ledger.pending("g") == end - version
         walk, fold = Walk(Random(seed)), Rows("g")
-        standings: dict[str, Standing] = {}
+        standings: dict[str, StoredDocument] = {}
         for _ in range(version):
             [part] = commit_of(walk, held).graphs
             fold.apply(part.delta)

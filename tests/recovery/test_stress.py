@@ -14,10 +14,10 @@ import pytest
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.view import LiveView
 from graphtide.infra.settings import Settings
-from graphtide.services.application import Application, Ask
+from graphtide.services.application import Application, QueryRequest
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.wiring import open_application
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DocumentMessage, GivenFact
 from tests.support.extractions import NAMES, PREDICATES
 
@@ -38,7 +38,7 @@ def document(rng: random.Random, number: int) -> DocumentMessage:
 class History:
     """What each version of the graph held: passages by (doc_id, text)."""
 
-    def __init__(self, views: Views, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, views: ViewRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
         self.passages: dict[int, frozenset[tuple[str, str]]] = {}
         self._views = views
         follow, replace = views.follow, views.replace
@@ -75,7 +75,7 @@ async def write(application: Application, rng: random.Random, enough: Callable[[
             held.add(one)
             receipt = await application.publish([document(rng, one)])
         if number % 5 == 0:
-            await application.query("g", Ask("?", after=receipt.token, generate=False, timeout_s=PATIENCE_S))
+            await application.query("g", QueryRequest("?", after=receipt.token, generate=False, timeout_s=PATIENCE_S))
 
 
 async def test_answers_are_of_their_version_while_the_graph_is_written_verified_and_rebuilt(
@@ -89,7 +89,7 @@ async def test_answers_are_of_their_version_while_the_graph_is_written_verified_
         assert isinstance(application, LocalApplication)
         history = History(application._runtime.views, monkeypatch)
         receipt = await application.publish([document(rng, 50)])
-        await application.query("g", Ask("?", after=receipt.token, timeout_s=PATIENCE_S))
+        await application.query("g", QueryRequest("?", after=receipt.token, timeout_s=PATIENCE_S))
         answers = Counter[str]()
 
         def enough() -> bool:
@@ -102,7 +102,7 @@ async def test_answers_are_of_their_version_while_the_graph_is_written_verified_
             latest = 0
             while not writing.done():
                 question = f"{rng.choice(NAMES)} {rng.choice(PREDICATES)} {rng.choice(NAMES)}?"
-                asked = Ask(question, mode=mode, generate=rng.random() < 0.2, timeout_s=PATIENCE_S)
+                asked = QueryRequest(question, mode=mode, generate=rng.random() < 0.2, timeout_s=PATIENCE_S)
                 found = await application.query("g", asked)
                 assert found.version >= latest, "a reader went back in time"
                 latest = found.version

@@ -15,7 +15,7 @@ from graphtide.infra.faust.worker import WorkerSettings, run_extraction
 from graphtide.infra.kafka.address import KafkaAddress
 from graphtide.streams.errors import Retryable
 from graphtide.streams.messages import DOCUMENTS, EXTRACTIONS, DocumentMessage
-from graphtide.streams.ports import Record, State
+from graphtide.streams.ports import Record, RevisionState
 from graphtide.streams.retry import supervise
 from tests.support.extraction_cluster import SWEEP, Cluster, cluster
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
@@ -174,7 +174,7 @@ async def test_worker_that_is_stopped_while_the_model_is_slow_counts_nothing(one
                 await asked.wait()
         entry = await one.ledger.latest("g", "d0")
         assert entry is not None
-        assert (entry.state, entry.attempts) == (State.ACCEPTED, 0)
+        assert (entry.state, entry.attempts) == (RevisionState.ACCEPTED, 0)
     async with one.working(one.stage()):
         [found] = await one.extractions(1)
     assert found.doc_id == "d0"

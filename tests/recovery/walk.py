@@ -21,7 +21,7 @@ from graphtide.graph.records import Extraction
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
-from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact
 from tests.model.graph_oracle import GraphOracle
 from tests.support.crashing import Body, Crashing, crashing
@@ -68,8 +68,8 @@ def expected_digest(live: dict[str, Body]) -> str:
 
 
 async def _extracted(live: dict[str, Body]) -> list[Extraction]:
-    models = Models(SemanticChunker(), OfflineExtractor(), HashingEmbedder())
-    return [await extract(_message(doc_id, body), 0, models, Caps()) for doc_id, body in live.items()]
+    models = ExtractionModels(SemanticChunker(), OfflineExtractor(), HashingEmbedder())
+    return [await extract(_message(doc_id, body), 0, models, ExtractionLimits()) for doc_id, body in live.items()]
 
 
 def _message(doc_id: str, body: Body) -> DocumentMessage:

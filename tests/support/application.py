@@ -10,7 +10,6 @@ from hashlib import sha256
 
 from graphtide.services.application import (
     Answer,
-    Ask,
     Citation,
     CommunityReport,
     Digest,
@@ -23,6 +22,7 @@ from graphtide.services.application import (
     LetterStatus,
     Piece,
     Purged,
+    QueryRequest,
     RankedPassage,
     Rebuilt,
     Receipt,
@@ -36,7 +36,7 @@ from graphtide.services.application import (
 )
 from graphtide.streams.errors import GraphtideError, Invalid, NotFound
 from graphtide.streams.messages import DocumentMessage
-from graphtide.streams.ports import State
+from graphtide.streams.ports import RevisionState
 
 
 class InMemoryApplication:
@@ -77,10 +77,10 @@ class InMemoryApplication:
             raise NotFound(f"graph {graph} has no document {doc_id}")
         revision, held = self.documents[graph, doc_id]
         if held is None:
-            state, live = State.DELETED, None
+            state, live = RevisionState.DELETED, None
             held = DocumentMessage(graph, doc_id, "")
         else:
-            state, live = State.APPLIED, revision
+            state, live = RevisionState.APPLIED, revision
         facts = tuple(
             StatedFact(f.subject, f.predicate, f.object, f.description, f.weight, "", f"{doc_id}#0")
             for f in held.facts or ()
@@ -90,7 +90,7 @@ class InMemoryApplication:
         token = self._token(graph)
         return DocumentStatus(graph, doc_id, state, revision, "", token, live, *said, metadata, held.text, facts)
 
-    async def query(self, graph: str, ask: Ask) -> Answer:
+    async def query(self, graph: str, ask: QueryRequest) -> Answer:
         await self._pass()
         self._known(graph)
         if ask.mode not in ("local", "vector"):
@@ -99,7 +99,7 @@ class InMemoryApplication:
             raise Invalid("after", "is not a token of this service; pass one as it was given")
         return self._answer(graph, ask, "".join(self._pieces(graph, ask)))
 
-    async def stream(self, graph: str, ask: Ask) -> AsyncGenerator[Answer | Piece, None]:
+    async def stream(self, graph: str, ask: QueryRequest) -> AsyncGenerator[Answer | Piece, None]:
         try:
             whole = await self.query(graph, ask)
             yield self._answer(graph, ask, "")
@@ -212,7 +212,7 @@ class InMemoryApplication:
     def _sha(self, graph: str) -> str:
         return sha256(b"".join(held.key.encode() + held.encode() for held in self._live(graph))).hexdigest()
 
-    def _ranked(self, graph: str, ask: Ask) -> list[RankedPassage]:
+    def _ranked(self, graph: str, ask: QueryRequest) -> list[RankedPassage]:
         words = set(ask.question.lower().strip("?").split())
         wanted = ask.filters.doc_ids
         passages = [
@@ -224,11 +224,11 @@ class InMemoryApplication:
         ]
         return sorted(passages, key=lambda each: (-each.score, each.doc_id))[: ask.top_k]
 
-    def _pieces(self, graph: str, ask: Ask) -> list[str]:
+    def _pieces(self, graph: str, ask: QueryRequest) -> list[str]:
         best = self._ranked(graph, ask)[:1]
         return [f"{word} " for passage in best for word in passage.text.split()] if ask.generate else []
 
-    def _answer(self, graph: str, ask: Ask, text: str) -> Answer:
+    def _answer(self, graph: str, ask: QueryRequest, text: str) -> Answer:
         passages = tuple(self._ranked(graph, ask))
         cited = tuple(Citation(each.doc_id, each.chunk_id, each.text) for each in passages[:1])
         nodes = (SubgraphNode("e1", "Curie", "person", 0.5), SubgraphNode("e2", "polonium", "element", 0.25))

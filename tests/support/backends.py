@@ -13,7 +13,7 @@ from graphtide.infra.bolt import BoltAddress, BoltBackend, BoltLedger, BoltStore
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.streams.memory import MemoryBackend, MemoryLog
 from graphtide.streams.messages import DELTAS
-from graphtide.streams.ports import Commit, Delivered, Record
+from graphtide.streams.ports import Commit, ConsumedRecord, Record
 from tests.support.neo4j_server import GraphServer, clear
 
 NAMES = ("memory", "sqlite")
@@ -58,7 +58,7 @@ Backend = MemoryBackend | SqliteBackend | BoltParts
 async def accepted(backend: Backend, records: Sequence[Record], at_ms: int = 1_000) -> list[int]:
     """Accept the records, have extraction see them, and return the numbers of their revisions."""
     positions = await backend.ledger.accept(records)
-    delivered = [Delivered(position, at_ms, record) for position, record in zip(positions, records, strict=True)]
+    delivered = [ConsumedRecord(position, at_ms, record) for position, record in zip(positions, records, strict=True)]
     return list(await backend.ledger.enter(delivered))
 
 

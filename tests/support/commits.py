@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from importlib.resources import files
 
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.records import Change, DocumentInfo, Extraction
+from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
-from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.messages import DocumentMessage, ExtractionMessage, GivenEntity, GivenFact
-from graphtide.streams.ports import Commit, GraphCommit, GraphStore, Standing
+from graphtide.streams.ports import Commit, GraphCommit, GraphStore, StoredDocument
 from tests.support.bench_data import Passage
 from tests.support.hostile import ATTEMPTS
 
@@ -76,9 +76,9 @@ def hostile() -> list[DocumentMessage]:
 
 
 async def extracted(documents: Iterable[DocumentMessage], first_revision: int = 0) -> AsyncIterator[Extraction]:
-    models = Models(SemanticChunker(), OfflineExtractor(), HashingEmbedder())
+    models = ExtractionModels(SemanticChunker(), OfflineExtractor(), HashingEmbedder())
     for revision, document in enumerate(documents, first_revision):
-        yield await extract(document, revision, models, Caps())
+        yield await extract(document, revision, models, ExtractionLimits())
 
 
 async def write_to(
@@ -92,7 +92,7 @@ async def write_to(
     news += [(doc_id, None) for doc_id in gone]
     for at in range(0, len(news), batch_size):
         batch = dict(news[at : at + batch_size])
-        changes = [Change(doc_id, live.get(doc_id), new) for doc_id, new in batch.items()]
+        changes = [DocumentChange(doc_id, live.get(doc_id), new) for doc_id, new in batch.items()]
         part = GraphCommit(writer.apply(changes), {doc_id: _standing(doc_id, new, at) for doc_id, new in batch.items()})
         live |= {doc_id: new for doc_id, new in batch.items() if new is not None}
         for number, store in enumerate(stores):
@@ -102,5 +102,5 @@ async def write_to(
     return writer
 
 
-def _standing(doc_id: str, new: Extraction | None, revision: int) -> Standing:
-    return Standing(revision, None if new is None else ExtractionMessage(GRAPH, doc_id, revision, new).encode())
+def _standing(doc_id: str, new: Extraction | None, revision: int) -> StoredDocument:
+    return StoredDocument(revision, None if new is None else ExtractionMessage(GRAPH, doc_id, revision, new).encode())

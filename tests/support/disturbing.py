@@ -16,7 +16,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from graphtide.infra.kafka.log import KafkaLog
 from graphtide.streams.log_scan import read_up_to_end
 from graphtide.streams.messages import DEAD_LETTERS, DeadLetter, decode_dead_letter
-from graphtide.streams.ports import Delivered, Record
+from graphtide.streams.ports import ConsumedRecord, Record
 from tests.support import failpoints
 from tests.support.cluster import Cluster, Ended
 from tests.support.invariants import FRONT
@@ -100,10 +100,10 @@ def produce(cluster: Cluster, topic: str, records: Sequence[Record]) -> None:
     with_log(cluster, work)
 
 
-def records(cluster: Cluster, topic: str) -> list[Delivered]:
+def records(cluster: Cluster, topic: str) -> list[ConsumedRecord]:
     """Everything in the topic."""
 
-    async def work(log: KafkaLog) -> list[Delivered]:
+    async def work(log: KafkaLog) -> list[ConsumedRecord]:
         return [one async for one in read_up_to_end(log, topic, {})]
 
     return with_log(cluster, work)

@@ -13,14 +13,14 @@ from graphtide.infra.kafka.log import KafkaLog
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
-from graphtide.streams.extract.pipeline import Models
+from graphtide.streams.extract.pipeline import ExtractionModels
 from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
 from graphtide.streams.extract.sweeper import SweepSettings
 from graphtide.streams.memory import MemoryBackend, now_ms
 from graphtide.streams.memory.ledger import MemoryLedger
 from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, ExtractionMessage, decode_extraction
 from graphtide.streams.model_ports import Embedder
-from graphtide.streams.ports import Delivered, Record
+from graphtide.streams.ports import ConsumedRecord, Record
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
 from tests.support.logs import PATIENCE_S, TUNING, taken
 from tests.support.stages import Seen
@@ -38,7 +38,7 @@ class Cluster:
     ledger: MemoryLedger = field(default_factory=lambda: MemoryLedger(MemoryBackend().log, now_ms))
 
     def stage(self, embedder: Embedder | None = None, settings: ExtractSettings = QUICK) -> ExtractStage:
-        models = Models(SemanticChunker(), OfflineExtractor(), embedder or HashingEmbedder())
+        models = ExtractionModels(SemanticChunker(), OfflineExtractor(), embedder or HashingEmbedder())
         return ExtractStage(self.log, self.ledger, models, Seen(), settings)
 
     @asynccontextmanager
@@ -57,7 +57,7 @@ class Cluster:
     async def publish(self, records: Sequence[Record]) -> None:
         await self.log.append(DOCUMENTS, records)
 
-    async def read(self, topic: str, count: int) -> list[Delivered]:
+    async def read(self, topic: str, count: int) -> list[ConsumedRecord]:
         """The first `count` records of a topic, once they are there."""
         reader = self.log.reader(topic, {})
         try:

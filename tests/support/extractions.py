@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphtide.graph.records import DocumentInfo, Extraction, Fact, Mention, Unit, Vector
+from graphtide.graph.records import ChunkContribution, DocumentInfo, Extraction, Fact, Mention, Vector
 from graphtide.streams.messages import unit_key
 
 NAMES = (
@@ -54,7 +54,9 @@ def heading(text: str, mentions: Sequence[tuple[str, str, str]]) -> tuple[str, s
     return ("", f"On {said.hex()}", f"Of {text}")[said[0] % 3], ("", "", f"About {said.hex()}.")[said[1] % 3]
 
 
-def unit(text: str, mentions: Sequence[tuple[str, str, str]], facts: Sequence[tuple[int, str, int]]) -> Unit:
+def unit(
+    text: str, mentions: Sequence[tuple[str, str, str]], facts: Sequence[tuple[int, str, int]]
+) -> ChunkContribution:
     """A unit of (name, type, description) mentions and (subject, predicate, object) facts between them."""
     seen = tuple(Mention(name, type_, said, vector(f"{name} {said}")) for name, type_, said in mentions)
     said = tuple(
@@ -63,10 +65,10 @@ def unit(text: str, mentions: Sequence[tuple[str, str, str]], facts: Sequence[tu
     )
     called = heading(text, mentions)
     key = unit_key(text, vector(text), seen, said, called)
-    return Unit(key, text, 0, len(text), vector(text), seen, said, *called)
+    return ChunkContribution(key, text, 0, len(text), vector(text), seen, said, *called)
 
 
-def random_unit(rng: random.Random) -> Unit:
+def random_unit(rng: random.Random) -> ChunkContribution:
     mentions = list(
         dict.fromkeys(
             (rng.choice(NAMES), rng.choice(TYPES), rng.choice(("", "", "a pioneer", "of note")))

@@ -20,7 +20,7 @@ import graphtide.streams.extract.stage
 from graphtide.infra.hnsw.snapshot import Snapshot
 from graphtide.infra.sqlite.log import SqliteConsumer, SqliteLog
 from graphtide.infra.sqlite.store import SqliteGraphStore
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DEAD_LETTERS, EXTRACTIONS
 
 VARIABLE = "FAILPOINT"
@@ -46,8 +46,8 @@ POINTS = {
     "before-position": Point(SqliteConsumer, "commit", before=True),
     "before-transaction": Point(SqliteGraphStore, "commit", before=True),
     "in-transaction": Point(SqliteGraphStore, "_commit"),
-    "committed-not-followed": Point(Views, "follow", before=True),
-    "followed": Point(Views, "follow"),
+    "committed-not-followed": Point(ViewRegistry, "follow", before=True),
+    "followed": Point(ViewRegistry, "follow"),
     "report-saved": Point(SqliteGraphStore, "save_reports"),
     "before-index-published": Point(Snapshot, "publish", before=True),
     "before-index-manifest": Point(Snapshot, "_write_manifest", before=True),

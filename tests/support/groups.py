@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from graphtide.streams.memory import MemoryLog
-from graphtide.streams.ports import Consumer, Delivered, Position, Record
+from graphtide.streams.ports import ConsumedRecord, Consumer, Position, Record
 
 
 @dataclass
@@ -85,7 +85,9 @@ class MemberConsumer:
     def assigned(self) -> frozenset[int]:
         return self._held
 
-    async def poll(self, limit: int, timeout_s: float, among: Collection[int] | None = None) -> Sequence[Delivered]:
+    async def poll(
+        self, limit: int, timeout_s: float, among: Collection[int] | None = None
+    ) -> Sequence[ConsumedRecord]:
         if await self._changed():
             return []
         chosen = self._held if among is None else self._held & set(among)

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from graphtide.services.access.bind_policy import key_file
-from graphtide.services.access.gate import Fairness, Gate
+from graphtide.services.access.gate import AccessGate, CallerRateLimits
 from graphtide.services.access.keys import new_key
 from graphtide.services.access.tokens import TokenRules, TokenVerifier
 
@@ -59,7 +59,7 @@ class KeyFile:
         return key
 
 
-def gate(keys: KeyFile, folder: Path, fairness: Fairness | None = None) -> Gate:
+def gate(keys: KeyFile, folder: Path, fairness: CallerRateLimits | None = None) -> AccessGate:
     """A gate that knows the keys, and tokens of `token`."""
     verifier = TokenVerifier(rules(folder))
-    return Gate(key_file(str(keys.path)), verifier, fairness or Fairness(tries_per_minute=100_000))
+    return AccessGate(key_file(str(keys.path)), verifier, fairness or CallerRateLimits(tries_per_minute=100_000))

@@ -23,7 +23,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError
 
 from graphtide.infra.kafka.address import KafkaAddress
-from graphtide.infra.kafka.topics import until_it_has
+from graphtide.infra.kafka.topics import wait_for_partitions
 from tests.support.maven import Unavailable, fetch
 from tests.support.ports import free_ports
 
@@ -214,7 +214,7 @@ def make_topic(server: KafkaServer, name: str, partitions: int = 1, settings: Ma
         try:
             made = await admin.create_topics([NewTopic(name, partitions, 1, topic_configs=dict(settings or {}))])
             assert not [code for _, code, _ in made.topic_errors if code], made
-            await until_it_has(admin, name, partitions)
+            await wait_for_partitions(admin, name, partitions)
         finally:
             await admin.close()
         return True

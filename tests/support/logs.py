@@ -11,7 +11,7 @@ import pytest
 
 from graphtide.infra.kafka.log import KafkaLog, KafkaTuning
 from graphtide.streams.memory import MemoryBackend
-from graphtide.streams.ports import Consumer, Delivered, Log
+from graphtide.streams.ports import ConsumedRecord, Consumer, Log
 from tests.support.backends import opened
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
 
@@ -60,9 +60,9 @@ async def opened_log(
             yield OpenLog(backend.log, name)
 
 
-async def taken(consumer: Consumer, count: int, limit: int = 100) -> list[Delivered]:
+async def taken(consumer: Consumer, count: int, limit: int = 100) -> list[ConsumedRecord]:
     """The next `count` records, in as many polls as it takes; fewer when nothing comes for too long."""
-    found: list[Delivered] = []
+    found: list[ConsumedRecord] = []
     while len(found) < count:
         had = consumer.assigned()
         got = await consumer.poll(min(limit, count - len(found)), PATIENCE_S)

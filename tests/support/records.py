@@ -21,16 +21,16 @@ from graphtide.graph.records import (
     EdgeRow,
     EntityRow,
     EvidenceRow,
-    Gone,
     GraphDelta,
     LabelRow,
     MentionRow,
+    Removals,
     SameAsRow,
-    StatementRow,
+    TripleRow,
     Vector,
 )
 from graphtide.graph.vector_sum import VectorSum
-from graphtide.streams.ports import GraphCommit, Standing
+from graphtide.streams.ports import GraphCommit, StoredDocument
 
 TEXTS = (
     "",
@@ -110,7 +110,9 @@ class Walk:
     def commit(self, revision: int) -> GraphCommit:
         """The next delta, with standings of two documents."""
         standings = {
-            f"d{self._rng.randint(0, 9)}": Standing(revision, self._rng.choice((None, b"", self._rng.randbytes(40))))
+            f"d{self._rng.randint(0, 9)}": StoredDocument(
+                revision, self._rng.choice((None, b"", self._rng.randbytes(40)))
+            )
             for _ in range(2)
         }
         return GraphCommit(self.delta(), standings)
@@ -135,13 +137,13 @@ class Walk:
         self._pairs[kind].update(pairs)
         return pairs
 
-    def _gone(self) -> Gone:
+    def _gone(self) -> Removals:
         gone: dict[str, Any] = {}
         for kind in KINDS:
             gone[kind] = self._dropped(self._live[kind])
         for kind in self._pairs:
             gone[kind] = self._dropped(self._pairs[kind])
-        return Gone(documents=self._dropped(self._documents), **gone)
+        return Removals(documents=self._dropped(self._documents), **gone)
 
     def _dropped(self, live: set[Any]) -> tuple[Any, ...]:
         dropped = tuple(key for key in sorted(live) if self._rng.random() < 0.25)
@@ -171,12 +173,12 @@ class Walk:
     def _mention(self, chunk: int) -> MentionRow:
         return MentionRow(self._rng.randrange(IDS), chunk, self._text(), self._text(), self._rng.randint(1, 3))
 
-    def _statement(self, statement: int) -> StatementRow:
+    def _statement(self, statement: int) -> TripleRow:
         vector = random_vector(self._rng, self._rng.choice((8, 8, 0)))
         others = [random_vector(self._rng)] if self._rng.random() < 0.5 else []
         total = random_sum(self._rng, [*([vector] if vector.size else []), *others])
         ends = self._rng.randrange(IDS), self._rng.randrange(IDS)
-        return StatementRow(statement, ends[0], self._text(), ends[1], 2, 1500, total, vector)
+        return TripleRow(statement, ends[0], self._text(), ends[1], 2, 1500, total, vector)
 
     def _evidence(self, chunk: int) -> EvidenceRow:
         statement = self._rng.randrange(IDS)
@@ -237,7 +239,7 @@ def document_delta(rng: Random, version: int, graph: str = "g", dimensions: int 
         ),
         mentions=tuple(MentionRow(rng.choice(labels), version, f"Label {i}", "", 1) for i in range(20)),
         statements=tuple(
-            StatementRow(
+            TripleRow(
                 first + i, labels[0], "is known for", labels[1], 1, 1000, random_sum(rng, [vectors[i]]), vectors[i]
             )
             for i in range(11)

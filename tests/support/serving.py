@@ -12,10 +12,10 @@ import pytest
 from starlette.types import ASGIApp
 
 from graphtide.infra.settings import Settings
-from graphtide.services.access.gate import Gate
+from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.grpc.server import ConnectionLimits, create_server
 from graphtide.services.api.http.server import http_server
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.application import Application
 from graphtide.services.process.servers import listen
 from tests.support.application import InMemoryApplication
@@ -50,8 +50,8 @@ async def http_service(app: ASGIApp, trusted_proxies: str = "") -> AsyncIterator
 @contextlib.asynccontextmanager
 async def grpc_address(
     application: Application,
-    limits: Limits | None = None,
-    gate: Gate | None = None,
+    limits: RequestLimits | None = None,
+    gate: AccessGate | None = None,
     connections: ConnectionLimits | None = None,
 ) -> AsyncIterator[str]:
     """The address of the gRPC service over `application`."""
@@ -66,7 +66,7 @@ async def grpc_address(
 
 @contextlib.asynccontextmanager
 async def grpc_service(
-    application: Application, limits: Limits | None = None, gate: Gate | None = None
+    application: Application, limits: RequestLimits | None = None, gate: AccessGate | None = None
 ) -> AsyncIterator[grpc.aio.Channel]:
     """A channel to the gRPC service over `application`."""
     async with grpc_address(application, limits, gate) as address, grpc.aio.insecure_channel(address) as channel:
@@ -75,7 +75,7 @@ async def grpc_service(
 
 @contextlib.asynccontextmanager
 async def grpc_server(
-    application: Application, limits: Limits | None = None, gate: Gate | None = None
+    application: Application, limits: RequestLimits | None = None, gate: AccessGate | None = None
 ) -> AsyncIterator[int]:
     """The port of the gRPC service over `application`."""
     async with grpc_address(application, limits, gate) as address:

@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.consolidation import Effort
+from graphtide.graph.consolidation import KernelWork
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.vector_index import ExactIndex
-from graphtide.graph.view import Indexed, Indexes
+from graphtide.graph.view import IndexVersions, VectorIndexes
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
-from graphtide.streams.extract.pipeline import Models
+from graphtide.streams.extract.pipeline import ExtractionModels
 from graphtide.streams.extract.stage import ExtractSettings, ExtractStage
 from graphtide.streams.messages import DEAD_LETTERS, EXTRACTIONS, DeadLetter, ExtractionMessage, decode_dead_letter
 from graphtide.streams.messages import decode_extraction as decode
 from graphtide.streams.model_ports import Embedder
-from graphtide.streams.ports import Delivered, State
+from graphtide.streams.ports import ConsumedRecord, RevisionState
 from tests.support.backends import Backend
 
 PATIENCE_S = 120.0
@@ -39,12 +39,12 @@ async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
 class Seen:
     """An Observer that remembers."""
 
-    ends: list[tuple[str, State]] = field(default_factory=list)
+    ends: list[tuple[str, RevisionState]] = field(default_factory=list)
     retries: int = 0
     forwards: list[str] = field(default_factory=list)
-    efforts: list[tuple[str, Effort]] = field(default_factory=list)
+    efforts: list[tuple[str, KernelWork]] = field(default_factory=list)
 
-    def ended(self, graph: str, state: State) -> None:
+    def ended(self, graph: str, state: RevisionState) -> None:
         self.ends.append((graph, state))
 
     def committed(self, graph: str, seconds: float) -> None:
@@ -56,7 +56,7 @@ class Seen:
     def changed(self, delta: GraphDelta) -> None:
         """Not looked at."""
 
-    def laboured(self, graph: str, effort: Effort) -> None:
+    def laboured(self, graph: str, effort: KernelWork) -> None:
         self.efforts.append((graph, effort))
 
     def worked(self, stage: str, seconds: float) -> None:
@@ -94,19 +94,19 @@ class Minded:
 class ExactKeeper:
     """An IndexKeeper that keeps nothing: brute-force indexes, empty each time."""
 
-    def open(self, graph: str, dimensions: int, version: int) -> tuple[Indexes, Indexed]:
-        return Indexes(*(ExactIndex(dimensions) for _ in range(3))), Indexed()
+    def open(self, graph: str, dimensions: int, version: int) -> tuple[VectorIndexes, IndexVersions]:
+        return VectorIndexes(*(ExactIndex(dimensions) for _ in range(3))), IndexVersions()
 
-    def save(self, graph: str, indexes: Indexes, version: int) -> None:
+    def save(self, graph: str, indexes: VectorIndexes, version: int) -> None:
         """Nothing lasts."""
 
-    def compact(self, indexes: Indexes) -> None:
+    def compact(self, indexes: VectorIndexes) -> None:
         """Brute force keeps nothing of what was removed."""
 
     def drop(self, graph: str) -> None:
         """Nothing lasted."""
 
-    def close(self, indexes: Indexes) -> None:
+    def close(self, indexes: VectorIndexes) -> None:
         """Nothing runs."""
 
 
@@ -117,7 +117,7 @@ def extract_stage(
     seen: Seen | None = None,
 ) -> ExtractStage:
     """An extract stage on the offline models, as a new process would make it."""
-    models = Models(SemanticChunker(), OfflineExtractor(), embedder or HashingEmbedder())
+    models = ExtractionModels(SemanticChunker(), OfflineExtractor(), embedder or HashingEmbedder())
     return ExtractStage(backend.log, backend.ledger, models, seen or Seen(), settings)
 
 
@@ -138,7 +138,7 @@ async def running(run: Callable[[], Awaitable[None]]) -> AsyncIterator[asyncio.T
         raise ended
 
 
-async def records(backend: Backend, topic: str) -> list[Delivered]:
+async def records(backend: Backend, topic: str) -> list[ConsumedRecord]:
     """Everything in the topic."""
     return list(await backend.log.consumer(topic, "test").poll(100_000, 0))
 

@@ -18,7 +18,7 @@ from random import Random
 import graphtide.infra.sqlite.database
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.streams.messages import DOCUMENTS
-from graphtide.streams.ports import Commit, Outcome, Record, State, Watermark
+from graphtide.streams.ports import Commit, Record, RevisionOutcome, RevisionState, Watermark
 from tests.support.records import Walk
 
 NOISE = "noise"
@@ -29,7 +29,7 @@ ENOUGH = 2_000
 def commit_of(walk: Walk, held: Watermark) -> Commit:
     """The commit that follows on the walk: version v consumes offset v - 1 and ends revision v - 1."""
     at = walk.version
-    outcome = Outcome("g", f"doc {at}", at, State.APPLIED)
+    outcome = RevisionOutcome("g", f"doc {at}", at, RevisionState.APPLIED)
     return Commit(0, held, at + 1, (walk.commit(at),), (outcome,), (Record("g", b"%d" % (at + 1)),))
 
 

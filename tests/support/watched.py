@@ -10,15 +10,15 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, start_http_server
 
 from graphtide.infra.models.cache.embeddings import MemoryVectorStore
-from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.settings import Settings
 from graphtide.services.application import Application
 from graphtide.services.cluster.backing import Backing
-from graphtide.services.cluster.roles import ROLES, Tools
+from graphtide.services.cluster.roles import ROLES, RoleDependencies
 from graphtide.services.model_wiring import Memos, open_models, plan
 from graphtide.streams.memory import MemoryBackend, MemoryOutbox
-from graphtide.streams.memory.usage import MemorySpending
+from graphtide.streams.memory.usage import MemoryUsageLedger
 
 
 @dataclass(slots=True)
@@ -40,16 +40,16 @@ async def watched_roles(folder: Path) -> AsyncIterator[WatchedRoles]:
         return memos.setdefault(name, MemoryVectorStore())
 
     backing = Backing(
-        backend.log, backend.ledger, backend.store, outbox, memo, lambda stage: stage.run(), MemorySpending()
+        backend.log, backend.ledger, backend.store, outbox, memo, lambda stage: stage.run(), MemoryUsageLedger()
     )
     targets, replica = [], None
     async with AsyncExitStack() as stack:
         for role in ("extract", "consolidate", "summarize", "query"):
             settings, registry = Settings(data=folder / role), CollectorRegistry()
             tally, chosen = Tally(registry), plan(settings)
-            accounts = Accounts(MemorySpending(), chosen.rules, tally)
+            accounts = UsageAccounting(MemoryUsageLedger(), chosen.rules, tally)
             models = open_models(chosen, accounts, Memos(*map(memo, ("a", "b", "c"))), tally, stack)
-            tools = Tools(settings, backing, models, accounts, registry)
+            tools = RoleDependencies(settings, backing, models, accounts, registry)
             worker = await stack.enter_async_context(ROLES[role](tools))
             replica = worker.application or replica
             server, thread = start_http_server(0, "127.0.0.1", registry)

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from graphtide.services.application import Ask
+from graphtide.services.application import QueryRequest
 from graphtide.streams.messages import DocumentMessage
 from tests.support.collector import Collector
 from tests.support.endpoints import status
@@ -87,7 +87,7 @@ async def watched(tools: Programs, tmp_path: Path) -> AsyncIterator[Watched]:
                     load(one.url, number)
                     document = DocumentMessage("g", f"d{number}", f"Lena Abara {number} leads Kittiwake Station.")
                     receipt = await roles.replica.publish([document])
-                    await roles.replica.query("g", Ask("Who leads Kittiwake?", after=receipt.token))
+                    await roles.replica.query("g", QueryRequest("Who leads Kittiwake?", after=receipt.token))
                     seen = prometheus.query("sum(count_over_time(up[10m]))")
                     before = float(seen[0]["value"][1]) if seen else 0.0
                     prometheus.wait_for(f"sum(count_over_time(up[10m])) >= {before + 2 * len(targets)}")

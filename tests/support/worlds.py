@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.records import Change, Extraction, GraphDelta
+from graphtide.graph.records import DocumentChange, Extraction, GraphDelta
 from graphtide.graph.vector_index import ExactIndex
-from graphtide.graph.view import Indexes, LiveView
+from graphtide.graph.view import LiveView, VectorIndexes
 from tests.support.extractions import random_extraction
 
 DIMENSIONS = 16
@@ -42,7 +42,7 @@ class RandomWorld:
         changes = []
         for new in news:
             doc_id = new if isinstance(new, str) else new.doc_id
-            changes.append(Change(doc_id, self.live.get(doc_id), None if isinstance(new, str) else new))
+            changes.append(DocumentChange(doc_id, self.live.get(doc_id), None if isinstance(new, str) else new))
         delta = self.writer.apply(changes)
         for change in changes:
             self.live.pop(change.doc_id, None)
@@ -53,11 +53,11 @@ class RandomWorld:
 
 def empty_view(dimensions: int = DIMENSIONS) -> LiveView:
     """A view on exact indexes."""
-    return LiveView("world", Indexes(ExactIndex(dimensions), ExactIndex(dimensions), ExactIndex(dimensions)))
+    return LiveView("world", VectorIndexes(ExactIndex(dimensions), ExactIndex(dimensions), ExactIndex(dimensions)))
 
 
 def snapshot_of(live: Mapping[str, Extraction]) -> GraphDelta:
     """What a build from nothing gives, all documents in one batch, in another order than they came."""
     writer = Consolidator("world")
-    delta = writer.apply([Change(doc_id, None, live[doc_id]) for doc_id in sorted(live, reverse=True)])
+    delta = writer.apply([DocumentChange(doc_id, None, live[doc_id]) for doc_id in sorted(live, reverse=True)])
     return replace(delta, snapshot=True, communities=writer.hierarchy())

@@ -18,7 +18,7 @@ import pytest
 
 from graphtide.graph.resolution import normalise
 from graphtide.infra.models.replies import extraction_parser as extraction_answer
-from graphtide.infra.models.replies.citation_checker import CheckedAnswer, cited_sentences, renumbered
+from graphtide.infra.models.replies.citation_checker import CitationChecker, cited_sentences, renumbered
 from graphtide.infra.models.replies.quote_matching import Quotable
 
 SIZES = (400, 800, 1_600)
@@ -63,7 +63,7 @@ def grows_linearly(work: Callable[[str], object], part: str) -> None:
 
 
 def _checked_in_pieces(text: str) -> None:
-    answer = CheckedAnswer(3)
+    answer = CitationChecker(3)
     for start in range(0, len(text), 100):
         answer.take(text[start : start + 100])
     answer.end()
@@ -81,7 +81,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "extraction": lambda text: extraction_answer.read(
         json.dumps({"entities": [], "relations": [], "title": text}), text
     ),
-    "checked answer": lambda text: CheckedAnswer(3).take(text),
+    "checked answer": lambda text: CitationChecker(3).take(text),
 }
 
 

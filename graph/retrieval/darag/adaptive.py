@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphtide.graph.retrieval.darag.attributed_graph import Attributed, Members
+from graphtide.graph.retrieval.darag.attributed_graph import AttributedGraph, Members
 from graphtide.graph.retrieval.darag.qpeel import q_peel
 from graphtide.graph.retrieval.scoring import terms
 
 LEVELS = 8
-LEAST = 3
+MIN_SIZE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Community:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CommunityReportText:
     """A community in words, the passages they rest on, and what the words cost."""
 
     community: Community
@@ -47,18 +47,18 @@ class Report:
 class Rated:
     """A report with its joint score, and the share of the question's words in it."""
 
-    report: Report
+    report: CommunityReportText
     score: float
     coverage: float
 
 
-def communities(graph: Attributed, layer: str) -> list[Community]:
+def communities(graph: AttributedGraph, layer: str) -> list[Community]:
     """The community of every k from 3 up, each set of members once, under its greatest k; k ascending.
 
     Of more than LEVELS values of k, LEVELS evenly spread ones are tried, the least and the greatest among them.
     Deviation: where the layer has no triangle there is no 3-truss, and k is 2, which is any connected subgraph.
     """
-    levels = [k for k in graph.levels() if k >= LEAST] or graph.levels()[:1]
+    levels = [k for k in graph.levels() if k >= MIN_SIZE] or graph.levels()[:1]
     if len(levels) > LEVELS:
         levels = [levels[place] for place in np.linspace(0, len(levels) - 1, LEVELS).round().astype(int).tolist()]
     by_members: dict[Members, int] = {}
@@ -69,7 +69,7 @@ def communities(graph: Attributed, layer: str) -> list[Community]:
     return [community(graph, layer, k, members) for members, k in by_members.items()]
 
 
-def neighbourhood(graph: Attributed, layer: str) -> list[Community]:
+def neighbourhood(graph: AttributedGraph, layer: str) -> list[Community]:
     """Instead of a search: the most relevant node that has links, and all that it is linked with (section 6.3)."""
     linked = np.unique(graph.edges).tolist()
     if not linked:
@@ -79,7 +79,7 @@ def neighbourhood(graph: Attributed, layer: str) -> list[Community]:
     return [community(graph, layer, 0, tuple(np.unique(touching).tolist()))]
 
 
-def community(graph: Attributed, layer: str, k: int, members: Members) -> Community:
+def community(graph: AttributedGraph, layer: str, k: int, members: Members) -> Community:
     """Members as a community; the density counts the edges of the k-truss among them (appendix B.3, but of pairs)."""
     kept = graph.edges[graph.trussness >= k]
     inside = int(np.isin(kept, members).all(axis=1).sum())
@@ -88,7 +88,7 @@ def community(graph: Attributed, layer: str, k: int, members: Members) -> Commun
     return Community(layer, k, numbers, graph.score(members), inside / pairs if pairs else 0.0)
 
 
-def rate(reports: Sequence[Report], question: str) -> list[Rated]:
+def rate(reports: Sequence[CommunityReportText], question: str) -> list[Rated]:
     """Every report with its joint relevance score, best first; equal ones by title and text."""
     _, held = terms.occurrences(question, [f"{one.title}\n{one.text}" for one in reports])
     covered = held @ terms.weights(held) if held.size else np.zeros(len(reports))

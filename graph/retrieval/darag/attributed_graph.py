@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.layers import Link
+from graphtide.graph.layers import LayerLink
 from graphtide.graph.trussness import EdgeArray, build
 
 ONE = 1 << 30
@@ -22,7 +22,7 @@ Adjacency = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Attributed:
+class AttributedGraph:
     """n nodes by `numbers` in the view, their `relevance` (cosine times ONE), `edges` (m, 2) with `trussness` (m,).
 
     The trussness is that of this graph, which is at most the one kept for the whole.
@@ -34,7 +34,7 @@ class Attributed:
     trussness: NDArray[np.int32]
 
     @classmethod
-    def over(cls, numbers: Sequence[int], cosines: Sequence[float], links: Sequence[Link]) -> Attributed:
+    def over(cls, numbers: Sequence[int], cosines: Sequence[float], links: Sequence[LayerLink]) -> AttributedGraph:
         """From the numbers in canonical order, their cosines, and a layer's links among them."""
         place = {number: position for position, number in enumerate(numbers)}
         ends = np.array([(place[a], place[b]) for a, b, _ in links], dtype=np.int32).reshape(-1, 2)

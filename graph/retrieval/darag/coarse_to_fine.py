@@ -20,9 +20,9 @@ import numpy as np
 
 from graphtide.graph.layers import ChunkLayer, KnowledgeLayer, Layer, SimilarityLayer, working_entities
 from graphtide.graph.retrieval.darag.adaptive import Community, communities, neighbourhood
-from graphtide.graph.retrieval.darag.attributed_graph import Attributed
-from graphtide.graph.retrieval.filters import Admits
-from graphtide.graph.retrieval.scoring.candidates import measured
+from graphtide.graph.retrieval.darag.attributed_graph import AttributedGraph
+from graphtide.graph.retrieval.filters import ChunkPredicate
+from graphtide.graph.retrieval.scoring.candidates import score_passages
 from graphtide.graph.retrieval.seeds import Hit, nearest
 from graphtide.graph.retrieval.types import Question
 from graphtide.graph.token_count import count_tokens
@@ -38,7 +38,7 @@ ANCHORS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class DaRagSettings:
     """Which parts of the method are used; all but for ablations. Budgets are tokens (appendix, table 4)."""
 
     chunk_layer: bool = True
@@ -48,11 +48,11 @@ class Course:
     report_tokens: int = 3_200
 
 
-COURSE = Course()
+COURSE = DaRagSettings()
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CommunitySearchResult:
     """Communities of passages, communities of entities, and the entities' cosines to the question."""
 
     coarse: tuple[Community, ...]
@@ -65,9 +65,9 @@ def coarse_to_fine(
     question: Question,
     passages: Sequence[Hit],
     mass: Mapping[int, float],
-    admits: Admits | None,
-    course: Course = COURSE,
-) -> Found:
+    admits: ChunkPredicate | None,
+    course: DaRagSettings = COURSE,
+) -> CommunitySearchResult:
     """The communities of a question, from its nearest passages and the walk's mass (both admitted)."""
     coarse: list[Community] = []
     if course.chunk_layer:
@@ -84,17 +84,17 @@ def coarse_to_fine(
     fine = [
         one
         for name, layer in layers.items()
-        for one in _search(Attributed.over(numbers, cosines, layer.among(numbers)), name, course)
+        for one in _search(AttributedGraph.over(numbers, cosines, layer.induced_edges(numbers)), name, course)
     ]
-    return Found(tuple(coarse), tuple(fine), near)
+    return CommunitySearchResult(tuple(coarse), tuple(fine), near)
 
 
-def _search(graph: Attributed, layer: str, course: Course) -> list[Community]:
+def _search(graph: AttributedGraph, layer: str, course: DaRagSettings) -> list[Community]:
     return communities(graph, layer) if course.community_search else neighbourhood(graph, layer)
 
 
 def _coarse(
-    view: LiveView, question: Question, passages: Sequence[Hit], mass: Mapping[int, float], course: Course
+    view: LiveView, question: Question, passages: Sequence[Hit], mass: Mapping[int, float], course: DaRagSettings
 ) -> list[Community]:
     chosen = {hit.number for hit in passages[:NEAREST]}
     reached = ((share, view.chunks[node // 2].chunk_id, node // 2) for node, share in mass.items() if node % 2)
@@ -102,9 +102,9 @@ def _coarse(
         if len(chosen) >= COARSE:
             break
         chosen.add(number)
-    found = measured(view, question, chosen)
-    links = ChunkLayer(view).among(found.numbers)
-    communities_ = _search(Attributed.over(found.numbers, found.cosine.tolist(), links), "passages", course)
+    found = score_passages(view, question, chosen)
+    links = ChunkLayer(view).induced_edges(found.numbers)
+    communities_ = _search(AttributedGraph.over(found.numbers, found.cosine.tolist(), links), "passages", course)
     return _fitting(view, communities_, course.context_tokens)
 
 
@@ -122,7 +122,7 @@ def _fitting(view: LiveView, coarse: Sequence[Community], budget: int) -> list[C
     return kept
 
 
-def _entities(view: LiveView, question: Question, mass: Mapping[int, float], admits: Admits | None) -> set[int]:
+def _entities(view: LiveView, question: Question, mass: Mapping[int, float], admits: ChunkPredicate | None) -> set[int]:
     """Without chunk layer: the entities nearest to the question, and those where the walk stays most."""
 
     def allowed(node: int) -> bool:

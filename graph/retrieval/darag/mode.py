@@ -10,15 +10,24 @@ from collections.abc import Mapping, Sequence
 
 from graphtide.graph.layers import heading
 from graphtide.graph.retrieval.darag.adaptive import Community, Rated, pack, rate
-from graphtide.graph.retrieval.darag.coarse_to_fine import COURSE, Course, Found, coarse_to_fine
+from graphtide.graph.retrieval.darag.coarse_to_fine import COURSE, CommunitySearchResult, DaRagSettings, coarse_to_fine
 from graphtide.graph.retrieval.darag.report import report
 from graphtide.graph.retrieval.filters import admitted_chunks
-from graphtide.graph.retrieval.scoring.candidates import NEAR, Measured, measured, titled
+from graphtide.graph.retrieval.scoring.candidates import NEAR, ScoredPassages, score_passages, titled
 from graphtide.graph.retrieval.scoring.pair_reranking import admitted_mass
-from graphtide.graph.retrieval.search.ppr import walk
+from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.seeds import find_seeds, restart
-from graphtide.graph.retrieval.subgraph import stated_by
-from graphtide.graph.retrieval.types import Part, Passage, Question, Retrieved, Scored, Step, Subgraph, Trace
+from graphtide.graph.retrieval.subgraph import supported_subgraph
+from graphtide.graph.retrieval.types import (
+    ContextPart,
+    Question,
+    RetrievalResult,
+    RetrievedPassage,
+    Subgraph,
+    Trace,
+    TraceItem,
+    TraceStep,
+)
 from graphtide.graph.token_count import count_tokens
 from graphtide.graph.view import LiveView, walk_entity
 
@@ -27,7 +36,7 @@ SHARE = 0.25
 """The paper hands out no passages, only communities: how much being in one counts beside similarity is ours."""
 
 
-def retrieve_da_rag(view: LiveView, question: Question, course: Course = COURSE) -> Retrieved:
+def retrieve_da_rag(view: LiveView, question: Question, course: DaRagSettings = COURSE) -> RetrievalResult:
     """Reports within `course.report_tokens`, and up to `top_k` passages within what `context_tokens` leaves.
 
     A passage's `score` is its cosine, and SHARE of the relevance of the best community of passages that it is in, and
@@ -38,8 +47,8 @@ def retrieve_da_rag(view: LiveView, question: Question, course: Course = COURSE)
     admits = admitted_chunks(view, question.filters)
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
     if not seeds.passages:
-        return Retrieved((), Subgraph(), view.version, "da-rag", Trace() if question.explain else None)
-    mass = admitted_mass(walk(view.walk, restart(view, seeds)), admits)
+        return RetrievalResult((), Subgraph(), view.version, "da-rag", Trace() if question.explain else None)
+    mass = admitted_mass(personalised_pagerank(view.walk, restart(view, seeds)), admits)
     found = coarse_to_fine(view, question, seeds.passages, mass, admits, course)
     near = found.near.__getitem__
     reports = [report(view, one, near, admits, course.report_tokens) for one in found.fine]
@@ -49,10 +58,10 @@ def retrieve_da_rag(view: LiveView, question: Question, course: Course = COURSE)
     scores = _scores(view, question, {hit.number for hit in seeds.passages}, found.coarse, chosen)
     passages = _packed(view, scores, question.top_k, left)
     members = {walk_entity(n): one.score for one in reversed(chosen) for n in one.report.community.members}
-    shown = stated_by(view, [view.chunk_numbers[one.chunk_id] for one in passages], members)
-    parts = tuple(Part(one.report.title, one.report.text, one.report.sources, one.score) for one in chosen)
+    shown = supported_subgraph(view, [view.chunk_numbers[one.chunk_id] for one in passages], members)
+    parts = tuple(ContextPart(one.report.title, one.report.text, one.report.sources, one.score) for one in chosen)
     trace = _trace(view, found, rated, chosen, passages) if question.explain else None
-    return Retrieved(passages, shown, view.version, "da-rag", trace, parts)
+    return RetrievalResult(passages, shown, view.version, "da-rag", trace, parts)
 
 
 def _scores(
@@ -65,21 +74,21 @@ def _scores(
         for one in reversed(chosen)
         for chunk_id in one.report.sources
     }
-    found: Measured = measured(view, question, near.union(anchors, resting))
+    found: ScoredPassages = score_passages(view, question, near.union(anchors, resting))
     rows = zip(found.numbers, found.cosine.tolist(), strict=True)
     scores = {number: cosine + SHARE * (anchors.get(number, 0.0) + resting.get(number, 0.0)) for number, cosine in rows}
     return dict(sorted(scores.items(), key=lambda row: -row[1]))  # stable: the numbers come by name
 
 
-def _packed(view: LiveView, scores: Mapping[int, float], count: int, budget: int) -> tuple[Passage, ...]:
+def _packed(view: LiveView, scores: Mapping[int, float], count: int, budget: int) -> tuple[RetrievedPassage, ...]:
     """The best `count`, as long as they fit; the first in any case."""
-    passages: list[Passage] = []
+    passages: list[RetrievedPassage] = []
     for number, score in scores.items():
         budget -= count_tokens(titled(view, number))
         if len(passages) == count or (passages and budget < 0):
             break
         chunk = view.chunks[number]
-        passages.append(Passage(chunk.chunk_id, chunk.doc_id, score, chunk.text))
+        passages.append(RetrievedPassage(chunk.chunk_id, chunk.doc_id, score, chunk.text))
     return tuple(passages)
 
 
@@ -90,14 +99,20 @@ def _called(view: LiveView, coarse: Community) -> str:
 
 
 def _trace(
-    view: LiveView, found: Found, rated: Sequence[Rated], chosen: Sequence[Rated], passages: Sequence[Passage]
+    view: LiveView,
+    found: CommunitySearchResult,
+    rated: Sequence[Rated],
+    chosen: Sequence[Rated],
+    passages: Sequence[RetrievedPassage],
 ) -> Trace:
     coarse = tuple(
-        Scored(" + ".join(view.chunks[n].chunk_id for n in one.members), _called(view, one), one.relevance, _parts(one))
+        TraceItem(
+            " + ".join(view.chunks[n].chunk_id for n in one.members), _called(view, one), one.relevance, _parts(one)
+        )
         for one in found.coarse
     )
     fine = tuple(
-        Scored(
+        TraceItem(
             " + ".join(view.entity_id(n) for n in one.report.community.members),
             f"{one.report.community.layer}: {one.report.title}",
             one.score,
@@ -110,12 +125,14 @@ def _trace(
         )
         for one in rated
     )
-    handed = tuple(Scored(one.chunk_id, "", one.score) for one in passages)
+    handed = tuple(TraceItem(one.chunk_id, "", one.score) for one in passages)
     return Trace(
         (
-            Step("chunk communities", "Communities of passages, by QRScore: where the search goes on.", coarse),
-            Step("communities", "Communities of entities, by QRScore and the question's words in their report.", fine),
-            Step("passages", "Passages by similarity and by the communities they are in or speak for.", handed),
+            TraceStep("chunk communities", "Communities of passages, by QRScore: where the search goes on.", coarse),
+            TraceStep(
+                "communities", "Communities of entities, by QRScore and the question's words in their report.", fine
+            ),
+            TraceStep("passages", "Passages by similarity and by the communities they are in or speak for.", handed),
         )
     )
 

@@ -18,10 +18,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from graphtide.graph.retrieval.darag.attributed_graph import Adjacency, Attributed, Members, reached
+from graphtide.graph.retrieval.darag.attributed_graph import Adjacency, AttributedGraph, Members, reached
 
 
-def q_peel(graph: Attributed, k: int) -> Members | None:
+def q_peel(graph: AttributedGraph, k: int) -> Members | None:
     """The best community of trussness `k`, ascending positions; None where there is no k-truss.
 
     Equal to Algorithm 1 word for word, which starts over at the least relevant node after every removal, at less cost:
@@ -40,7 +40,7 @@ def q_peel(graph: Attributed, k: int) -> Members | None:
     return best
 
 
-def _better(graph: Attributed, one: Members, other: Members) -> bool:
+def _better(graph: AttributedGraph, one: Members, other: Members) -> bool:
     first, second = (sum(graph.relevance[node] for node in members) for members in (one, other))
     return (first * len(other), len(one)) > (second * len(one), len(other))
 
@@ -61,7 +61,7 @@ class _Peeling:
     held by it. `_holding` says how many tight edges hold each node. Supports only fall, so an edge becomes tight once.
     """
 
-    def __init__(self, graph: Attributed, adjacency: Adjacency, members: Members, k: int) -> None:
+    def __init__(self, graph: AttributedGraph, adjacency: Adjacency, members: Members, k: int) -> None:
         self._k = k
         self._relevance = [graph.relevance[node] for node in members]
         self._members = members

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
-from graphtide.graph.retrieval.darag.adaptive import Community, Report
-from graphtide.graph.retrieval.filters import Admits
-from graphtide.graph.retrieval.statements import between, listed, sentence, stating
+from graphtide.graph.retrieval.darag.adaptive import Community, CommunityReportText
+from graphtide.graph.retrieval.filters import ChunkPredicate
+from graphtide.graph.retrieval.statements import between, listed, supporting_passages, verbalise
 from graphtide.graph.token_count import count_tokens
 from graphtide.graph.view import LiveView
 
@@ -20,7 +20,9 @@ NAMED = 5
 Near = Callable[[int], float]
 
 
-def report(view: LiveView, community: Community, near: Near, admits: Admits | None, budget: int) -> Report:
+def report(
+    view: LiveView, community: Community, near: Near, admits: ChunkPredicate | None, budget: int
+) -> CommunityReportText:
     """At most `budget` tokens and LINES relations, those between the most relevant members first.
 
     `near` is an entity's cosine to the question. Cost: the statements of the members, for LINES relations.
@@ -39,7 +41,7 @@ def report(view: LiveView, community: Community, near: Near, admits: Admits | No
         text = longer
         sources.append(chunk_id)
     tokens = count_tokens(title) + count_tokens(text)
-    return Report(community, title, text, tuple(dict.fromkeys(sources)), tokens)
+    return CommunityReportText(community, title, text, tuple(dict.fromkeys(sources)), tokens)
 
 
 def _line(view: LiveView, node: int) -> str:
@@ -59,7 +61,7 @@ def _fitted(title: str, names: Sequence[str], budget: int) -> str:
     return "; ".join(kept)
 
 
-def _relations(view: LiveView, members: Sequence[int], admits: Admits | None) -> Iterator[tuple[str, str]]:
+def _relations(view: LiveView, members: Sequence[int], admits: ChunkPredicate | None) -> Iterator[tuple[str, str]]:
     """What is stated among the members, with a passage each, those of the first members first."""
     told = 0
     for one, other in combinations(members, 2):
@@ -67,6 +69,6 @@ def _relations(view: LiveView, members: Sequence[int], admits: Admits | None) ->
             return
         if other in view.neighbours.get(one, ()):
             for number in between(view, one, other, admits)[:1]:
-                chunk_id = view.chunks[stating(view, number, admits)[0]].chunk_id
+                chunk_id = view.chunks[supporting_passages(view, number, admits)[0]].chunk_id
                 told += 1
-                yield f"{sentence(view, number)} [{chunk_id}]", chunk_id
+                yield f"{verbalise(view, number)} [{chunk_id}]", chunk_id

@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from graphtide.graph.retrieval.dynagrag.settings import Caps
-from graphtide.graph.retrieval.filters import Admits
-from graphtide.graph.view import Edge, LiveView
+from graphtide.graph.retrieval.dynagrag.settings import EgoGraphLimits
+from graphtide.graph.retrieval.filters import ChunkPredicate
+from graphtide.graph.view import LiveView, ViewEdge
 
 Stated = tuple[int, int, int]
 """A statement's number, and subject and object by node."""
 
-NOTHING: dict[int, Edge] = {}
+NOTHING: dict[int, ViewEdge] = {}
 
 
-class Relation(NamedTuple):
+class EgoRelation(NamedTuple):
     """A statement inside an ego-graph: its number, and the places of subject and object among the entities."""
 
     statement: int
@@ -34,7 +34,7 @@ class EgoGraph:
     """The centre first, then what is around it, by hops; `nodes` are numbers of the view."""
 
     nodes: tuple[int, ...]
-    relations: tuple[Relation, ...]
+    relations: tuple[EgoRelation, ...]
 
     @property
     def centre(self) -> int:
@@ -44,7 +44,7 @@ class EgoGraph:
 class EgoGraphs:
     """The ego-graphs of one question; what several of them share is read once."""
 
-    def __init__(self, view: LiveView, admits: Admits | None, caps: Caps) -> None:
+    def __init__(self, view: LiveView, admits: ChunkPredicate | None, caps: EgoGraphLimits) -> None:
         self._view = view
         self._admits = admits
         self._caps = caps
@@ -52,7 +52,7 @@ class EgoGraphs:
         self._between: dict[tuple[int, int], list[Stated]] = {}
 
     def around(self, centre: int) -> EgoGraph:
-        """The ego-graph of an entity (section 3.2), under the caps. Deviation: Thakrar's has none; see `Caps`.
+        """The ego-graph of an entity (section 3.2), under the caps. Deviation: Thakrar's has none; see `EgoGraphLimits`.
 
         Under a filter only relations that an admitted passage states lead on, or are part of it.
         Cost: at most `nodes` entities of at most `hub` neighbours each, and the centre's own.
@@ -87,14 +87,14 @@ class EgoGraphs:
             self._strongest[node] = known
         return known
 
-    def _relations(self, place: dict[int, int], nodes: tuple[int, ...]) -> Iterator[Relation]:
+    def _relations(self, place: dict[int, int], nodes: tuple[int, ...]) -> Iterator[EgoRelation]:
         """Of all pairs in the order of their places. The time of a question goes here."""
         neighbours, inside = self._view.neighbours, place.keys()
         for node, at in place.items():
             others = neighbours.get(node, NOTHING).keys() & inside  # the smaller is looked through
             for further in sorted([place[other] for other in others if place[other] > at]):
                 for number, subject, object_ in self._statements(node, nodes[further]):
-                    yield Relation(number, place[subject], place[object_])
+                    yield EgoRelation(number, place[subject], place[object_])
 
     def _statements(self, one: int, other: int) -> list[Stated]:
         """The admitted statements between two entities, by their words. Cost: those of the one that has fewer."""

@@ -37,14 +37,14 @@ class Features:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class EgoGraphVectors:
     """The entities and the statements of some ego-graphs."""
 
     entities: Features
     statements: Features
 
 
-def gather(view: LiveView, egos: Sequence[EgoGraph]) -> Gathered:
+def gather(view: LiveView, egos: Sequence[EgoGraph]) -> EgoGraphVectors:
     """Fetch each vector once. An entity weighs how often it is mentioned, a relation how often it is stated."""
     nodes = dict.fromkeys(node for ego in egos for node in ego.nodes)
     numbers = dict.fromkeys(relation.statement for ego in egos for relation in ego.relations)
@@ -52,7 +52,7 @@ def gather(view: LiveView, egos: Sequence[EgoGraph]) -> Gathered:
     of_entities = [(entity.vector, entity.mentions) for entity in entities]
     of_statements = [(said.vector, said.count) for said in statements]
     dimensions = view.indexes.entities.dimensions
-    return Gathered(
+    return EgoGraphVectors(
         _features(list(nodes), of_entities, dimensions), _features(list(numbers), of_statements, dimensions)
     )
 
@@ -66,7 +66,7 @@ def _features(numbers: list[int], held: list[tuple[Vector, int]], dimensions: in
     return Features({number: place for place, number in enumerate(numbers)}, vectors, weights)
 
 
-def total_embeddings(egos: Sequence[EgoGraph], gathered: Gathered) -> Matrix:
+def total_embeddings(egos: Sequence[EgoGraph], gathered: EgoGraphVectors) -> Matrix:
     """The total graph embedding of each ego-graph, (egos, d); not of unit length.
 
     Section 3.2: weighted node features h_i w_i, weighted edge features (h_i + h_k + r_ik) / 3 * w_ik, both summed and

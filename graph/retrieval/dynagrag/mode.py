@@ -8,22 +8,22 @@ from __future__ import annotations
 import numpy as np
 
 from graphtide.graph.retrieval.dynagrag import trace as shown
-from graphtide.graph.retrieval.dynagrag.prompt import ENTITIES, written
-from graphtide.graph.retrieval.dynagrag.pruning import Pruned, judge, prune, untouched
+from graphtide.graph.retrieval.dynagrag.prompt import ENTITIES, verbalise
+from graphtide.graph.retrieval.dynagrag.pruning import Pruned, prominence, prune, untouched
 from graphtide.graph.retrieval.dynagrag.ranking import Ranked, rank, supported
-from graphtide.graph.retrieval.dynagrag.selection import Choice, choose
+from graphtide.graph.retrieval.dynagrag.selection import EgoGraphSelection, select
 from graphtide.graph.retrieval.dynagrag.settings import Dynagrag
 from graphtide.graph.retrieval.dynagrag.traversal import explore
 from graphtide.graph.retrieval.filters import admitted_chunks
 from graphtide.graph.retrieval.scoring.candidates import NEAR
 from graphtide.graph.retrieval.seeds import find_seeds
-from graphtide.graph.retrieval.types import Passage, Question, Retrieved, Subgraph, Synthesis, Trace
+from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph, Synthesis, Trace
 from graphtide.graph.view import LiveView
 
 DEFAULT = Dynagrag()
 
 
-def retrieve_dynagrag(view: LiveView, question: Question, told: Dynagrag = DEFAULT) -> Retrieved:
+def retrieve_dynagrag(view: LiveView, question: Question, told: Dynagrag = DEFAULT) -> RetrievalResult:
     """A part for each chosen subgraph, by similarity; and the `top_k` passages, most of all those the parts rest on.
 
     Call under `view.lock.read()`. Cost: five searches, some seventy small ego-graphs, the passages behind five of
@@ -32,30 +32,30 @@ def retrieve_dynagrag(view: LiveView, question: Question, told: Dynagrag = DEFAU
     admits = admitted_chunks(view, question.filters)
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
     if not np.any(question.vector) or not (seeds.entities or seeds.passages):
-        return Retrieved((), Subgraph(), view.version, "dynagrag", Trace() if question.explain else None)
-    choice = choose(view, question.vector, seeds, admits, told)
+        return RetrievalResult((), Subgraph(), view.version, "dynagrag", Trace() if question.explain else None)
+    choice = select(view, question.vector, seeds, admits, told)
     pruned = pruned_subgraphs(choice, question, told)
     trees = [explore(one, told.traversal, ENTITIES) for one in pruned]
     rows = zip(choice.chosen, pruned, trees, strict=True)
-    parts = tuple(written(view, admits, one, tree, candidate.similarity) for candidate, one, tree in rows)
+    parts = tuple(verbalise(view, admits, one, tree, candidate.similarity) for candidate, one, tree in rows)
     ranked = rank(view, question.vector, seeds, supported(view, admits, choice.chosen, pruned), question.top_k)
     passages = tuple(_passage(view, one) for one in ranked)
     trace = Trace(shown.steps(view, choice, pruned, trees, ranked)) if question.explain else None
     subgraph = shown.subgraph(view, pruned)
-    return Retrieved(passages, subgraph, view.version, "dynagrag", trace, parts, Synthesis.BY_PART)
+    return RetrievalResult(passages, subgraph, view.version, "dynagrag", trace, parts, Synthesis.BY_PART)
 
 
-def pruned_subgraphs(choice: Choice, question: Question, told: Dynagrag) -> list[Pruned]:
+def pruned_subgraphs(choice: EgoGraphSelection, question: Question, told: Dynagrag) -> list[Pruned]:
     asked, gathered = question.vector.astype(np.float64), choice.gathered
     egos = [candidate.ego for candidate in choice.chosen]
     if not told.pruning:
         return [untouched(ego, gathered, asked) for ego in egos]
     nodes = dict.fromkeys(gathered.entities.row[node] for ego in egos for node in ego.nodes)
     said = dict.fromkeys(gathered.statements.row[one.statement] for ego in egos for one in ego.relations)
-    judged = judge(gathered, (list(nodes), list(said)), asked)
+    judged = prominence(gathered, (list(nodes), list(said)), asked)
     return [prune(ego, gathered, judged, asked) for ego in egos]
 
 
-def _passage(view: LiveView, one: Ranked) -> Passage:
+def _passage(view: LiveView, one: Ranked) -> RetrievedPassage:
     chunk = view.chunks[one.number]
-    return Passage(chunk.chunk_id, chunk.doc_id, one.score, chunk.text)
+    return RetrievedPassage(chunk.chunk_id, chunk.doc_id, one.score, chunk.text)

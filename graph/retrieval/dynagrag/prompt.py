@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from graphtide.graph.retrieval.dynagrag.embedding import DECIMALS
 from graphtide.graph.retrieval.dynagrag.pruning import Pruned
-from graphtide.graph.retrieval.dynagrag.traversal import CENTRE, Tree
-from graphtide.graph.retrieval.filters import Admits
-from graphtide.graph.retrieval.types import Part
+from graphtide.graph.retrieval.dynagrag.traversal import CENTRE, TraversalTree
+from graphtide.graph.retrieval.filters import ChunkPredicate
+from graphtide.graph.retrieval.types import ContextPart
 from graphtide.graph.view import LiveView
 
 ENTITIES = 24
@@ -30,7 +30,9 @@ class Evidence:
     said: str
 
 
-def written(view: LiveView, admits: Admits | None, pruned: Pruned, tree: Tree, similarity: float) -> Part:
+def verbalise(
+    view: LiveView, admits: ChunkPredicate | None, pruned: Pruned, tree: TraversalTree, similarity: float
+) -> ContextPart:
     """The subgraph in pre-order: each entity with its summary under the relation that leads to it; then the relations
     that are not of the tree.
 
@@ -55,10 +57,10 @@ def written(view: LiveView, admits: Admits | None, pruned: Pruned, tree: Tree, s
         lines.append("Also:")
     lines += [f"- {_relation(view, pruned, number, evidence[number].said)}" for number in between]
     ids = tuple(view.chunks[chunk].chunk_id for chunk in sources)
-    return Part(view.entities[pruned.ego.centre].name, "\n".join(lines), ids, similarity)
+    return ContextPart(view.entities[pruned.ego.centre].name, "\n".join(lines), ids, similarity)
 
 
-def _between(pruned: Pruned, tree: Tree) -> Iterator[int]:
+def _between(pruned: Pruned, tree: TraversalTree) -> Iterator[int]:
     """The non-tree edges among what is shown, the greatest mask first."""
     inside, of_tree = set(tree.order), {relation for relation, _ in tree.parents.values()}
     masks = pruned.relations.round(DECIMALS).tolist()
@@ -69,7 +71,7 @@ def _between(pruned: Pruned, tree: Tree) -> Iterator[int]:
             yield number
 
 
-def _evidence(view: LiveView, admits: Admits | None, statement: int) -> Evidence:
+def _evidence(view: LiveView, admits: ChunkPredicate | None, statement: int) -> Evidence:
     """The first passage, by id, that states it."""
     chunks = view.statements[statement].chunks
     admitted = chunks if admits is None else filter(admits, chunks)
@@ -78,13 +80,13 @@ def _evidence(view: LiveView, admits: Admits | None, statement: int) -> Evidence
     return Evidence(chunk, min((row.sentence or row.description for row in rows), default=""))
 
 
-def _alone(view: LiveView, admits: Admits | None, node: int) -> list[int]:
+def _alone(view: LiveView, admits: ChunkPredicate | None, node: int) -> list[int]:
     chunks = view.entities[node].chunks
     admitted = chunks if admits is None else filter(admits, chunks)
     return sorted(admitted, key=lambda number: view.chunks[number].chunk_id)[:ALONE]
 
 
-def _summaries(view: LiveView, pruned: Pruned, tree: Tree, chunks: list[int]) -> dict[int, str]:
+def _summaries(view: LiveView, pruned: Pruned, tree: TraversalTree, chunks: list[int]) -> dict[int, str]:
     """What the shown passages say of each entity: the first description there is, by passage."""
     places = {pruned.ego.nodes[place]: place for place in tree.order}
     found: dict[int, str] = {}
@@ -96,7 +98,7 @@ def _summaries(view: LiveView, pruned: Pruned, tree: Tree, chunks: list[int]) ->
     return found
 
 
-def _held(view: LiveView, pruned: Pruned, tree: Tree, chunks: set[int]) -> dict[int, tuple[str, int]]:
+def _held(view: LiveView, pruned: Pruned, tree: TraversalTree, chunks: set[int]) -> dict[int, tuple[str, int]]:
     """Of entities of whom much is said: a sentence of their summary, and a passage that it rests on.
 
     The first that rests on a passage which is shown; of the centre, else, its first, which shows one passage more.

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph
-from graphtide.graph.retrieval.dynagrag.embedding import DECIMALS, Gathered, Matrix, Scores, cosines, edge_rows
+from graphtide.graph.retrieval.dynagrag.embedding import DECIMALS, EgoGraphVectors, Matrix, Scores, cosines, edge_rows
 from graphtide.graph.retrieval.scoring.pair_scoring import Positions
 
 LAYERS = 2
@@ -37,14 +37,14 @@ class Pruned:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Prominence:
     """Prominence of every gathered entity and statement, by row."""
 
     entities: Scores
     statements: Scores
 
 
-def judge(gathered: Gathered, rows: tuple[list[int], list[int]], question: Scores) -> Judged:
+def prominence(gathered: EgoGraphVectors, rows: tuple[list[int], list[int]], question: Scores) -> Prominence:
     """Prominence of the entities and statements in `rows`; others are not judged and have 0."""
     unit = question / np.sqrt(question @ question)
     both = (gathered.entities, gathered.statements)
@@ -57,7 +57,7 @@ def judge(gathered: Gathered, rows: tuple[list[int], list[int]], question: Score
         whole = np.zeros(len(features.row))
         whole[chosen] = relevance * (1 + structure(features.weights[chosen])) / 2
         found.append(whole)
-    return Judged(found[0], found[1])
+    return Prominence(found[0], found[1])
 
 
 def structure(weights: Scores) -> Scores:
@@ -66,7 +66,7 @@ def structure(weights: Scores) -> Scores:
     return scale
 
 
-def prune(ego: EgoGraph, gathered: Gathered, judged: Judged, question: Scores) -> Pruned:
+def prune(ego: EgoGraph, gathered: EgoGraphVectors, judged: Prominence, question: Scores) -> Pruned:
     """Pass prominence and vectors along the relations, and scale both to masks. Cost O(n^2 (n + d)), n capped."""
     places = [gathered.entities.row[node] for node in ego.nodes]
     rows, ends = edge_rows(ego, gathered.statements)
@@ -78,7 +78,7 @@ def prune(ego: EgoGraph, gathered: Gathered, judged: Judged, question: Scores) -
     return Pruned(ego, nodes, relations, cosines(refined, question))
 
 
-def untouched(ego: EgoGraph, gathered: Gathered, question: Scores) -> Pruned:
+def untouched(ego: EgoGraph, gathered: EgoGraphVectors, question: Scores) -> Pruned:
     """The subgraph as it is: what pruning is compared with."""
     vectors = gathered.entities.vectors[[gathered.entities.row[node] for node in ego.nodes]]
     return Pruned(ego, np.ones(len(ego.nodes)), np.ones(len(ego.relations)), cosines(vectors, question))

@@ -14,7 +14,7 @@ import numpy as np
 from graphtide.graph.retrieval.dynagrag.embedding import DECIMALS, Scores
 from graphtide.graph.retrieval.dynagrag.pruning import Pruned
 from graphtide.graph.retrieval.dynagrag.selection import Candidate
-from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.scoring.pair_scoring import MIN_SPAN
 from graphtide.graph.retrieval.seeds import Seeds
 from graphtide.graph.retrieval.types import QuestionVector
@@ -56,7 +56,7 @@ def rank(
 
 
 def supported(
-    view: LiveView, admits: Admits | None, chosen: Sequence[Candidate], pruned: Sequence[Pruned]
+    view: LiveView, admits: ChunkPredicate | None, chosen: Sequence[Candidate], pruned: Sequence[Pruned]
 ) -> dict[int, float]:
     """How much of the chosen subgraphs each passage states, from 0 to 1: of the relations that it states, the greatest
     similarity of the subgraph times mask. The greatest and not the sum, so that a long passage cannot pile it up.

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs
-from graphtide.graph.retrieval.dynagrag.embedding import Gathered, Scores, cosines, gather, total_embeddings
+from graphtide.graph.retrieval.dynagrag.embedding import EgoGraphVectors, Scores, cosines, gather, total_embeddings
 from graphtide.graph.retrieval.dynagrag.settings import Dynagrag
-from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.scoring.candidates import entities_of
 from graphtide.graph.retrieval.seeds import Seeds, nearest, statement_key
 from graphtide.graph.retrieval.types import QuestionVector
@@ -33,15 +33,17 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class EgoGraphSelection:
     """The ego-graphs chosen, best first, out of how many; and every vector they need."""
 
     chosen: tuple[Candidate, ...]
     looked_at: int
-    gathered: Gathered
+    gathered: EgoGraphVectors
 
 
-def choose(view: LiveView, question: QuestionVector, seeds: Seeds, admits: Admits | None, told: Dynagrag) -> Choice:
+def select(
+    view: LiveView, question: QuestionVector, seeds: Seeds, admits: ChunkPredicate | None, told: Dynagrag
+) -> EgoGraphSelection:
     """The `subgraphs` most similar ego-graphs, by cosine of the total graph embedding (section 3.2).
 
     Deviation: compared are those whose centre the question touches (`centres`), not all; an ego-graph near the
@@ -57,10 +59,10 @@ def choose(view: LiveView, question: QuestionVector, seeds: Seeds, admits: Admit
     rows = zip(egos, similarity, strict=True)
     candidates = [Candidate(ego, value, top_node(view, ego, gathered, worth)) for ego, value in rows]
     candidates.sort(key=lambda one: (-one.similarity, view.entity_id(one.ego.centre)))
-    return Choice(tuple(distinct(candidates, told)), len(egos), gathered)
+    return EgoGraphSelection(tuple(distinct(candidates, told)), len(egos), gathered)
 
 
-def centres(view: LiveView, question: QuestionVector, seeds: Seeds, admits: Admits | None) -> list[int]:
+def centres(view: LiveView, question: QuestionVector, seeds: Seeds, admits: ChunkPredicate | None) -> list[int]:
     """The nearest entities, the ends of the nearest statements, and what the nearest passages mention, by name."""
     said = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
     named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
@@ -72,7 +74,7 @@ def centres(view: LiveView, question: QuestionVector, seeds: Seeds, admits: Admi
     return sorted(found, key=view.entity_id)
 
 
-def top_node(view: LiveView, ego: EgoGraph, gathered: Gathered, worth: Scores) -> int:
+def top_node(view: LiveView, ego: EgoGraph, gathered: EgoGraphVectors, worth: Scores) -> int:
     """The key entity of an ego-graph: the greatest weight times similarity to the question, equal ones by name.
 
     Section 3.2 speaks of "top nodes" and does not say by what; weight alone would make the same hub the top of most.

@@ -16,7 +16,7 @@ class Traversal(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Caps:
+class EgoGraphLimits:
     """What keeps an ego-graph, and so a question, from costing more as the graph grows.
 
     The paper takes all within k hops, k = 3. Three hops from a hub are most of a connected graph, so: an entity
@@ -38,4 +38,4 @@ class Dynagrag:
     diversity: bool = True
     pruning: bool = True
     traversal: Traversal = Traversal.SIMILARITY
-    caps: Caps = Caps()
+    caps: EgoGraphLimits = EgoGraphLimits()

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from graphtide.graph.identity import relation_id
 from graphtide.graph.retrieval.dynagrag.pruning import Pruned
 from graphtide.graph.retrieval.dynagrag.ranking import Ranked
-from graphtide.graph.retrieval.dynagrag.selection import Choice
-from graphtide.graph.retrieval.dynagrag.traversal import Tree
+from graphtide.graph.retrieval.dynagrag.selection import EgoGraphSelection
+from graphtide.graph.retrieval.dynagrag.traversal import TraversalTree
 from graphtide.graph.retrieval.subgraph import MAX_EDGES, MAX_NODES
-from graphtide.graph.retrieval.types import Edge, Node, Scored, Step, Subgraph
+from graphtide.graph.retrieval.types import AnswerEdge, AnswerNode, Subgraph, TraceItem, TraceStep
 from graphtide.graph.view import LiveView
 
 SHOWN = 10
@@ -25,33 +25,37 @@ def subgraph(view: LiveView, pruned: Sequence[Pruned]) -> Subgraph:
             scores[node] = max(scores.get(node, 0.0), mask)
     kept = sorted(scores, key=lambda node: (-scores[node], view.entity_id(node)))[:MAX_NODES]
     ids = {node: view.entity_id(node) for node in kept}
-    nodes = (Node(ids[n], view.entities[n].name, view.entities[n].type, scores[n]) for n in kept)
+    nodes = (AnswerNode(ids[n], view.entities[n].name, view.entities[n].type, scores[n]) for n in kept)
     weight_milli: Counter[tuple[str, str, str]] = Counter()
     for number in {relation.statement for one in pruned for relation in one.ego.relations}:
         subject, object_ = view.ends(number)
         if subject in ids and object_ in ids:
             said = view.statements[number]
             weight_milli[ids[subject], said.predicate, ids[object_]] += said.weight_milli
-    edges = (Edge(relation_id(*said), *said, milli / 1000) for said, milli in weight_milli.items())
+    edges = (AnswerEdge(relation_id(*said), *said, milli / 1000) for said, milli in weight_milli.items())
     return Subgraph(tuple(nodes), tuple(sorted(edges, key=lambda edge: (-edge.weight, edge.id))[:MAX_EDGES]))
 
 
 def steps(
-    view: LiveView, choice: Choice, pruned: Sequence[Pruned], trees: Sequence[Tree], ranked: Sequence[Ranked]
-) -> tuple[Step, ...]:
+    view: LiveView,
+    choice: EgoGraphSelection,
+    pruned: Sequence[Pruned],
+    trees: Sequence[TraversalTree],
+    ranked: Sequence[Ranked],
+) -> tuple[TraceStep, ...]:
     """Subgraphs with their key entities, what pruning made of their entities and relations, traversals, passages."""
     return (
         _subgraphs(view, choice),
-        Step("pruning: entities", "Masks of the entities by subgraph.", _entities(view, pruned)),
-        Step("pruning: relations", "Masks of the relations by subgraph.", _relations(view, pruned)),
-        Step("traversal", "Entities in the order of exploration, by subgraph.", _traversals(view, pruned, trees)),
-        Step("passages", "Passages by nearness and by what they state of the subgraphs.", _passages(view, ranked)),
+        TraceStep("pruning: entities", "Masks of the entities by subgraph.", _entities(view, pruned)),
+        TraceStep("pruning: relations", "Masks of the relations by subgraph.", _relations(view, pruned)),
+        TraceStep("traversal", "Entities in the order of exploration, by subgraph.", _traversals(view, pruned, trees)),
+        TraceStep("passages", "Passages by nearness and by what they state of the subgraphs.", _passages(view, ranked)),
     )
 
 
-def _subgraphs(view: LiveView, choice: Choice) -> Step:
+def _subgraphs(view: LiveView, choice: EgoGraphSelection) -> TraceStep:
     items = tuple(
-        Scored(
+        TraceItem(
             view.entity_id(one.ego.centre),
             view.entities[one.ego.centre].name,
             one.similarity,
@@ -61,22 +65,22 @@ def _subgraphs(view: LiveView, choice: Choice) -> Step:
     )
     tops = ", ".join(view.entities[one.top].name for one in choice.chosen)
     about = f"The most similar of {choice.looked_at} ego-graphs with different key entities: {tops}."
-    return Step("subgraphs", about, items)
+    return TraceStep("subgraphs", about, items)
 
 
-def _entities(view: LiveView, pruned: Sequence[Pruned]) -> tuple[Scored, ...]:
+def _entities(view: LiveView, pruned: Sequence[Pruned]) -> tuple[TraceItem, ...]:
     found = []
     for one in pruned:
         rows = zip(one.ego.nodes, one.nodes.tolist(), one.similarity.tolist(), strict=True)
         best = sorted(rows, key=lambda row: (-row[1], view.entity_id(row[0])))[:SHOWN]
         found += [
-            Scored(view.entity_id(n), view.entities[n].name, mask, (("refined cosine", near),))
+            TraceItem(view.entity_id(n), view.entities[n].name, mask, (("refined cosine", near),))
             for n, mask, near in best
         ]
     return tuple(found)
 
 
-def _relations(view: LiveView, pruned: Sequence[Pruned]) -> tuple[Scored, ...]:
+def _relations(view: LiveView, pruned: Sequence[Pruned]) -> tuple[TraceItem, ...]:
     found = []
     for one in pruned:
         for relation, mask in zip(one.ego.relations[:SHOWN], one.relations[:SHOWN].tolist(), strict=True):
@@ -84,23 +88,25 @@ def _relations(view: LiveView, pruned: Sequence[Pruned]) -> tuple[Scored, ...]:
             subject, object_ = nodes[relation.subject], nodes[relation.object]
             id_ = relation_id(view.entity_id(subject), said.predicate, view.entity_id(object_))
             name = f"{view.entities[subject].name} | {said.predicate} | {view.entities[object_].name}"
-            found.append(Scored(id_, name, mask, (("frequency", float(said.count)),)))
+            found.append(TraceItem(id_, name, mask, (("frequency", float(said.count)),)))
     return tuple(found)
 
 
-def _traversals(view: LiveView, pruned: Sequence[Pruned], trees: Sequence[Tree]) -> tuple[Scored, ...]:
+def _traversals(view: LiveView, pruned: Sequence[Pruned], trees: Sequence[TraversalTree]) -> tuple[TraceItem, ...]:
     found = []
     for one, tree in zip(pruned, trees, strict=True):
         depths = dict(tree.pre_order())
         for step, place in enumerate(tree.order[:SHOWN]):
             node = one.ego.nodes[place]
             parts = (("step", float(step)), ("depth", float(depths[place])))
-            found.append(Scored(view.entity_id(node), view.entities[node].name, float(one.similarity[place]), parts))
+            found.append(TraceItem(view.entity_id(node), view.entities[node].name, float(one.similarity[place]), parts))
     return tuple(found)
 
 
-def _passages(view: LiveView, ranked: Sequence[Ranked]) -> tuple[Scored, ...]:
+def _passages(view: LiveView, ranked: Sequence[Ranked]) -> tuple[TraceItem, ...]:
     return tuple(
-        Scored(view.chunks[one.number].chunk_id, "", one.score, (("nearness", one.nearness), ("support", one.support)))
+        TraceItem(
+            view.chunks[one.number].chunk_id, "", one.score, (("nearness", one.nearness), ("support", one.support))
+        )
         for one in ranked
     )

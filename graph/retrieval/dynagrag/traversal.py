@@ -19,7 +19,7 @@ CENTRE = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class TraversalTree:
     """`order` are places in order of exploration, `parents` (relation, parent) of each but the centre."""
 
     order: tuple[int, ...]
@@ -35,7 +35,7 @@ class Tree:
             stack.extend((child, depth + 1) for child in reversed(self.children.get(place, ())))
 
 
-def explore(pruned: Pruned, traversal: Traversal, most: int) -> Tree:
+def explore(pruned: Pruned, traversal: Traversal, most: int) -> TraversalTree:
     """The first `most` entities from the centre on.
 
     Dynamic similarity-aware BFS (section 3.4): of all that is discovered the best is explored next, by mask times
@@ -59,7 +59,7 @@ def explore(pruned: Pruned, traversal: Traversal, most: int) -> Tree:
                 parents[other] = (relation, place)
                 late = -worth[other] if traversal is Traversal.SIMILARITY else 0.0
                 heapq.heappush(waiting, (late, len(parents), other))
-    return Tree(tuple(order), {p: parents[p] for p in order[1:]}, {p: tuple(c) for p, c in children.items()})
+    return TraversalTree(tuple(order), {p: parents[p] for p in order[1:]}, {p: tuple(c) for p, c in children.items()})
 
 
 def _beside(pruned: Pruned) -> dict[int, list[tuple[int, int]]]:

@@ -18,22 +18,22 @@ from dataclasses import replace
 
 from graphtide.graph.retrieval.filters import admitted_chunks
 from graphtide.graph.retrieval.global_search.reports import (
-    Readable,
-    Scope,
-    below,
+    ReportScope,
+    ReportView,
+    child_reports,
     handed_out,
     level_of,
     readable,
     worth_reading,
 )
-from graphtide.graph.retrieval.question_words import about_everything
+from graphtide.graph.retrieval.question_words import is_corpus_question
 from graphtide.graph.retrieval.scoring.candidates import entities_of
 from graphtide.graph.retrieval.seeds import nearest, nearest_passages
-from graphtide.graph.retrieval.types import Part, Question, Retrieved, Scored, Step
+from graphtide.graph.retrieval.types import ContextPart, Question, RetrievalResult, TraceItem, TraceStep
 from graphtide.graph.view import LiveView
 
 RELEVANT = 1
-MOST = 5
+MAX_REPORTS = 5
 _RANKS = (4, 10, 20, 40, 80)
 """Best rank below a community that earns 5, 4, 3, 2, 1."""
 _ENTITIES = 40
@@ -50,12 +50,12 @@ class Selection:
     def __init__(self, question: Question) -> None:
         self._question = question
         self._level = 0
-        self._open: list[Readable] = []
-        self._kept: dict[int, tuple[int, Readable]] = {}
+        self._open: list[ReportView] = []
+        self._kept: dict[int, tuple[int, ReportView]] = {}
         self._above: dict[int, int] = {}
-        self._steps: list[Step] = []
+        self._steps: list[TraceStep] = []
 
-    def begin(self, view: LiveView) -> Sequence[Readable]:
+    def begin(self, view: LiveView) -> Sequence[ReportView]:
         """The reports of the coarsest level: to be rated. None when there is nothing to ask, or nothing to read.
 
         Raises ValueError for a level that there is not.
@@ -65,12 +65,12 @@ class Selection:
             self._open = self._readable(view, view.hierarchy.roots())
         return tuple(self._open)
 
-    def rate(self, view: LiveView, ratings: Sequence[int]) -> Sequence[Readable]:
+    def rate(self, view: LiveView, ratings: Sequence[int]) -> Sequence[ReportView]:
         """Take the ratings of what was asked last, in its order, and say what to rate next; nothing when it is done.
 
         Cost: the reports that are to be rated next.
         """
-        rated = [(max(0, min(MOST, rating)), one) for rating, one in zip(ratings, self._open, strict=True)]
+        rated = [(max(0, min(MAX_REPORTS, rating)), one) for rating, one in zip(ratings, self._open, strict=True)]
         relevant = [(rating, one) for rating, one in rated if rating >= RELEVANT]
         self._note(rated)
         under: list[int] = []
@@ -81,24 +81,24 @@ class Selection:
         self._open = self._readable(view, under)
         return tuple(self._open)
 
-    def finish(self, view: LiveView, mode: str = "global-dynamic") -> Retrieved:
+    def finish(self, view: LiveView, mode: str = "global-dynamic") -> RetrievalResult:
         """The relevant reports as they are now, the most relevant first, and the passages they rest on."""
         scope = self._scope(view)
-        found: list[tuple[int, Readable]] = []
+        found: list[tuple[int, ReportView]] = []
         for rating, one in self._kept.values():
             now = readable(view, one.community, scope) if view.contents.entities(one.community) else None
             if now is not None:
                 found.append((rating, now))
         found.sort(key=lambda pair: (-pair[0], -pair[1].rating, -pair[1].size, view.contents.digest(pair[1].community)))
-        parts: list[Part] = [replace(one.part, score=float(rating)) for rating, one in found]
+        parts: list[ContextPart] = [replace(one.part, score=float(rating)) for rating, one in found]
         return handed_out(view, self._question, mode, parts, self._steps)
 
-    def _readable(self, view: LiveView, communities: Iterable[int]) -> list[Readable]:
+    def _readable(self, view: LiveView, communities: Iterable[int]) -> list[ReportView]:
         """Their reports; where one rests on no passage, or on none that a filter admits, those below it instead.
 
         A report shows the best of a community, so that it has nothing to show does not say that there is nothing.
         """
-        found: list[Readable] = []
+        found: list[ReportView] = []
         scope, left = self._scope(view), list(communities)
         while left:
             fresh = worth_reading(view, left, scope)
@@ -109,21 +109,23 @@ class Selection:
 
     def _below(self, view: LiveView, community: int, above: int) -> list[int]:
         """What to look at below a community; `above` gives way to what is kept of it."""
-        children = list(below(view, community, self._level))
+        children = list(child_reports(view, community, self._level))
         self._above.update(dict.fromkeys(children, above))
         return children
 
-    def _scope(self, view: LiveView) -> Scope:
-        return Scope.of(view, self._question.filters)
+    def _scope(self, view: LiveView) -> ReportScope:
+        return ReportScope.of(view, self._question.filters)
 
-    def _note(self, rated: Sequence[tuple[int, Readable]]) -> None:
-        items = [Scored("", one.part.title, float(rating), (("entities", float(one.size)),)) for rating, one in rated]
+    def _note(self, rated: Sequence[tuple[int, ReportView]]) -> None:
+        items = [
+            TraceItem("", one.part.title, float(rating), (("entities", float(one.size)),)) for rating, one in rated
+        ]
         items.sort(key=lambda item: (-item.score, item.name))
-        about = f"{len(rated)} reports rated 0 to {MOST}; below those that are rated 0 nothing is read."
-        self._steps.append(Step(f"rating {len(self._steps) + 1}", about, tuple(items)))
+        about = f"{len(rated)} reports rated 0 to {MAX_REPORTS}; below those that are rated 0 nothing is read."
+        self._steps.append(TraceStep(f"rating {len(self._steps) + 1}", about, tuple(items)))
 
 
-def retrieve_global_dynamic(view: LiveView, question: Question) -> Retrieved:
+def retrieve_global_dynamic(view: LiveView, question: Question) -> RetrievalResult:
     """The reports that the neighbourhood of the question makes relevant. Call under `view.lock.read()`.
 
     Cost: two searches, the reports of the coarsest level, and those below what is relevant.
@@ -142,7 +144,7 @@ def by_neighbourhood(view: LiveView, question: Question) -> Callable[[int], int]
     A community is rated by the best of them, by rank; one that has none among the nearest is rated 0. To a question
     about everything there is nothing near: every community is rated alike. Cost: two searches.
     """
-    if about_everything(question.text):
+    if is_corpus_question(question.text):
         return lambda community: _EVEN
     admits = admitted_chunks(view, question.filters)
     named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
@@ -165,4 +167,4 @@ def _mark(view: LiveView, node: int, rank: int, best: dict[int, int]) -> None:
 
 
 def _rating(rank: int) -> int:
-    return next((MOST - place for place, bound in enumerate(_RANKS) if rank < bound), 0)
+    return next((MAX_REPORTS - place for place, bound in enumerate(_RANKS) if rank < bound), 0)

@@ -16,12 +16,21 @@ from dataclasses import dataclass, replace
 
 from graphtide.graph.identity import relation_id
 from graphtide.graph.reports.cache import ReportFinding, ReportRow
-from graphtide.graph.reports.subject import LEAST_SIZE, Report, as_text, extractive, subject
-from graphtide.graph.retrieval.filters import Admits, admitted_chunks
+from graphtide.graph.reports.subject import MIN_SIZE, Report, community_context, extractive_report, render_report
+from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
 from graphtide.graph.retrieval.modes.vector import retrieve_vector
-from graphtide.graph.retrieval.subgraph import stated_by
-from graphtide.graph.retrieval.types import Filters, Part, Passage, Question, Retrieved, Step, Synthesis, Trace
-from graphtide.graph.validity.intervals import Validity
+from graphtide.graph.retrieval.subgraph import supported_subgraph
+from graphtide.graph.retrieval.types import (
+    ContextPart,
+    Filters,
+    Question,
+    RetrievalResult,
+    RetrievedPassage,
+    Synthesis,
+    Trace,
+    TraceStep,
+)
+from graphtide.graph.validity.intervals import ValidityReader
 from graphtide.graph.view import LiveView
 
 LEVEL = 1
@@ -31,27 +40,27 @@ _RATED_CHARS = 320
 
 
 @dataclass(frozen=True, slots=True)
-class Readable:
+class ReportView:
     """A community's report for one question. `text` is what a rater sees, `part` what an answer is made from."""
 
     community: int
     size: int
     text: str
-    part: Part
+    part: ContextPart
     rating: float
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ReportScope:
     """What a question reads of reports: findings that rest on an admitted passage, and held at the moment asked of."""
 
-    admits: Admits | None
-    validity: Validity
+    admits: ChunkPredicate | None
+    validity: ValidityReader
 
     @staticmethod
-    def of(view: LiveView, filters: Filters) -> Scope:
+    def of(view: LiveView, filters: Filters) -> ReportScope:
         """As `admitted_chunks`: raises ValueError for what is no date. To be thrown away with the question."""
-        return Scope(admitted_chunks(view, filters), Validity(view, filters.as_of))
+        return ReportScope(admitted_chunks(view, filters), ValidityReader(view, filters.as_of))
 
     def narrowed(self, view: LiveView, report: Report | ReportRow) -> Report | ReportRow:
         """The report without the findings that did not hold; without its summary, too, if there are any."""
@@ -81,55 +90,55 @@ def level_of(view: LiveView, question: Question) -> int:
     return question.level
 
 
-def readable(view: LiveView, community: int, scope: Scope) -> Readable | None:
+def readable(view: LiveView, community: int, scope: ReportScope) -> ReportView | None:
     """The community's report; None when nothing of it is in the question's scope. Bounded cost."""
     held = view.reports.report(view, community)
     if held is None:
-        view.reports.want((community,))
-    report = scope.narrowed(view, extractive(subject(view, community)) if held is None else held)
+        view.reports.request((community,))
+    report = scope.narrowed(view, extractive_report(community_context(view, community)) if held is None else held)
     admits = scope.admits
     chunks = dict.fromkeys(chunk for finding in report.findings for chunk in finding.chunks)
     sources = tuple(one for one in chunks if admits is None or admits(view.chunk_numbers[one]))
-    text = as_text(report, sources)
+    text = render_report(report, sources)
     if not text:
         return None
     # Under a filter title and summary may tell of what it refuses: then the findings that are left speak for all.
     title, summary = (report.title, report.summary) if admits is None else (text.partition(" [")[0][:80], text)
-    part = Part(title, text, sources, report.rating)
+    part = ContextPart(title, text, sources, report.rating)
     rated = f"{title}: {summary}"[:_RATED_CHARS]
-    return Readable(community, view.contents.entities(community), rated, part, report.rating)
+    return ReportView(community, view.contents.entities(community), rated, part, report.rating)
 
 
-def worth_reading(view: LiveView, communities: Iterable[int], scope: Scope) -> list[Readable]:
+def worth_reading(view: LiveView, communities: Iterable[int], scope: ReportScope) -> list[ReportView]:
     """The reports of communities that are worth one, by size and then by content, whatever they are called inside."""
-    large = [one for one in communities if view.contents.entities(one) >= LEAST_SIZE]
+    large = [one for one in communities if view.contents.entities(one) >= MIN_SIZE]
     large.sort(key=lambda one: (-view.contents.entities(one), view.contents.digest(one)))
     return [found for one in large if (found := readable(view, one, scope)) is not None]
 
 
-def below(view: LiveView, community: int, level: int) -> Iterator[int]:
+def child_reports(view: LiveView, community: int, level: int) -> Iterator[int]:
     """The communities right below one that are worth reading, unless they are below `level`. Cost: its children."""
     if view.contents.entities(community) and view.hierarchy.level(community) > level:
         children = view.hierarchy.members(community).tolist()
-        yield from (child for child in children if view.contents.entities(child) >= LEAST_SIZE)
+        yield from (child for child in children if view.contents.entities(child) >= MIN_SIZE)
 
 
-def covering(view: LiveView, communities: Iterable[int], level: int, scope: Scope) -> list[Readable]:
+def covering(view: LiveView, communities: Iterable[int], level: int, scope: ReportScope) -> list[ReportView]:
     """The reports of a level below these; where nothing of that level is worth reading, the finest above that is.
 
     So what a level has in pieces too small for a report of their own is still told of. Cost: those reports, and the
     communities above.
     """
-    found: list[Readable] = []
+    found: list[ReportView] = []
     for one in communities:
-        finer = covering(view, below(view, one, level), level, scope)
+        finer = covering(view, child_reports(view, one, level), level, scope)
         found += finer or worth_reading(view, (one,), scope)
     return found
 
 
 def handed_out(
-    view: LiveView, question: Question, mode: str, parts: Sequence[Part], steps: Sequence[Step]
-) -> Retrieved:
+    view: LiveView, question: Question, mode: str, parts: Sequence[ContextPart], steps: Sequence[TraceStep]
+) -> RetrievalResult:
     """The parts, and the passages they rest on: each part's first, then each one's second, up to `top_k`.
 
     Without any part, as in a graph too small for communities, the nearest passages.
@@ -144,17 +153,19 @@ def handed_out(
     best = sorted(scores, key=lambda chunk: (-scores[chunk], chunk))[: question.top_k]
     numbers = [view.chunk_numbers[chunk] for chunk in best]
     passages = tuple(
-        Passage(view.chunks[n].chunk_id, view.chunks[n].doc_id, scores[view.chunks[n].chunk_id], view.chunks[n].text)
+        RetrievedPassage(
+            view.chunks[n].chunk_id, view.chunks[n].doc_id, scores[view.chunks[n].chunk_id], view.chunks[n].text
+        )
         for n in numbers
     )
     trace = Trace(tuple(steps)) if question.explain else None
-    shown = stated_by(view, numbers)
-    return Retrieved(passages, shown, view.version, mode, trace, tuple(parts), Synthesis.BY_PART)
+    shown = supported_subgraph(view, numbers)
+    return RetrievalResult(passages, shown, view.version, mode, trace, tuple(parts), Synthesis.BY_PART)
 
 
-def _nearest(view: LiveView, question: Question, mode: str, steps: Sequence[Step]) -> Retrieved:
+def _nearest(view: LiveView, question: Question, mode: str, steps: Sequence[TraceStep]) -> RetrievalResult:
     found = retrieve_vector(view, question)
-    said = Step("no reports", "There is no community to read a report of: the nearest passages instead.")
+    said = TraceStep("no reports", "There is no community to read a report of: the nearest passages instead.")
     rest = found.trace.steps if found.trace else ()
     trace = Trace((*steps, said, *rest)) if question.explain else None
-    return Retrieved(found.passages, found.subgraph, found.version, mode, trace)
+    return RetrievalResult(found.passages, found.subgraph, found.version, mode, trace)

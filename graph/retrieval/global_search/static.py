@@ -8,12 +8,12 @@ of the level are all too small for a report is read itself.
 
 from __future__ import annotations
 
-from graphtide.graph.retrieval.global_search.reports import Scope, covering, handed_out, level_of
-from graphtide.graph.retrieval.types import Question, Retrieved, Scored, Step
+from graphtide.graph.retrieval.global_search.reports import ReportScope, covering, handed_out, level_of
+from graphtide.graph.retrieval.types import Question, RetrievalResult, TraceItem, TraceStep
 from graphtide.graph.view import LiveView
 
 
-def retrieve_global(view: LiveView, question: Question) -> Retrieved:
+def retrieve_global(view: LiveView, question: Question) -> RetrievalResult:
     """All reports of the level, those that matter most first. Call under `view.lock.read()`. Cost: the level's reports.
 
     `question.level` chooses the level. Raises ValueError for one that there is not.
@@ -21,8 +21,8 @@ def retrieve_global(view: LiveView, question: Question) -> Retrieved:
     level = level_of(view, question)
     if not any(map(str.isalnum, question.text)):
         return handed_out(view, question, "global", (), ())
-    found = covering(view, view.hierarchy.roots(), level, Scope.of(view, question.filters))
+    found = covering(view, view.hierarchy.roots(), level, ReportScope.of(view, question.filters))
     found.sort(key=lambda one: (-one.rating, -one.size, view.contents.digest(one.community)))
-    items = tuple(Scored("", one.part.title, one.rating, (("entities", float(one.size)),)) for one in found)
-    step = Step("reports", f"All reports of level {level}, by how much their communities matter.", items)
+    items = tuple(TraceItem("", one.part.title, one.rating, (("entities", float(one.size)),)) for one in found)
+    step = TraceStep("reports", f"All reports of level {level}, by how much their communities matter.", items)
     return handed_out(view, question, "global", [one.part for one in found], (step,))

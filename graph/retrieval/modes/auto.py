@@ -12,10 +12,10 @@ import re
 from collections.abc import Container
 from dataclasses import dataclass, replace
 
-from graphtide.graph.retrieval.entity_linking import Named, recognise
-from graphtide.graph.retrieval.question_words import about_everything
+from graphtide.graph.retrieval.entity_linking import LinkedEntity, link_entities
+from graphtide.graph.retrieval.question_words import is_corpus_question
 from graphtide.graph.retrieval.scoring.terms import words
-from graphtide.graph.retrieval.types import Retrieved, Step, Trace
+from graphtide.graph.retrieval.types import RetrievalResult, Trace, TraceStep
 from graphtide.graph.view import LiveView
 
 FACT, SEVERAL, RELATION, THEME, DOCUMENTS = "one fact", "several hops", "relation", "theme", "documents compared"
@@ -72,7 +72,7 @@ _STEPS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModeChoice:
     """The mode to take, which kind of question it is for, and in plain words why."""
 
     mode: str
@@ -80,32 +80,32 @@ class Choice:
     why: str
 
 
-def choose(view: LiveView, question: str, modes: Container[str]) -> Choice:
+def choose(view: LiveView, question: str, modes: Container[str]) -> ModeChoice:
     """The mode for a question among those there are. Call under `view.lock.read()`. Cost: the question's words."""
-    named = [one for one in recognise(view, question) if one.proper]
+    named = [one for one in link_entities(view, question) if one.proper]
     kind, why = _kind(question, named)
     wanted = PREFERRED[kind]
     mode = next((mode for mode in wanted if mode in modes), "local")
     instead = "" if mode == wanted[0] else f" ({wanted[0]} is not there)"
-    return Choice(mode, kind, f"{kind}: {why}; so {mode}{instead}")
+    return ModeChoice(mode, kind, f"{kind}: {why}; so {mode}{instead}")
 
 
-def explained(retrieved: Retrieved, choice: Choice) -> Retrieved:
+def with_choice(retrieved: RetrievalResult, choice: ModeChoice) -> RetrievalResult:
     """What the chosen mode found, saying that it was chosen and why."""
     trace = retrieved.trace
     if trace is not None:
-        trace = Trace((Step("auto", f"{choice.why}."), *trace.steps))
+        trace = Trace((TraceStep("auto", f"{choice.why}."), *trace.steps))
     return replace(retrieved, chosen=choice.why, trace=trace)
 
 
-def _kind(question: str, named: list[Named]) -> tuple[str, str]:
+def _kind(question: str, named: list[LinkedEntity]) -> tuple[str, str]:
     """What kind of question it is, and why."""
     text = " ".join(question.lower().split())
     things = [one.said for one in named]
     corpus = _corpus_phrase(text)
     if _COMPARES.search(text) and _PAPERS.search(text) and not corpus:
         return DOCUMENTS, "it asks how documents compare"
-    if about_everything(question):
+    if is_corpus_question(question):
         return THEME, "it asks about everything and names nothing"
     theme = _phrase(_THEMES, text)
     if (corpus and theme) or (not things and (theme or corpus) and not _INNER.search(text)):

@@ -14,23 +14,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from graphtide.graph.retrieval.entity_linking import recognise
-from graphtide.graph.retrieval.filters import Admits, admitted_chunks
-from graphtide.graph.retrieval.scoring.candidates import NEAR, Measured, measured
-from graphtide.graph.retrieval.search.entity_graph import UNIT, EntityRoads
-from graphtide.graph.retrieval.search.steiner import Bounds, Tree, steiner_tree
+from graphtide.graph.retrieval.entity_linking import link_entities
+from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
+from graphtide.graph.retrieval.scoring.candidates import NEAR, ScoredPassages, score_passages
+from graphtide.graph.retrieval.search.entity_graph import UNIT, EntityPathGraph
+from graphtide.graph.retrieval.search.steiner import SearchLimits, SteinerTree, steiner_tree
 from graphtide.graph.retrieval.seeds import ENTITIES, nearest, nearest_passages
-from graphtide.graph.retrieval.statements import between, listed, sentence, stating
-from graphtide.graph.retrieval.subgraph import stated_by
-from graphtide.graph.retrieval.types import Part, Passage, Question, Retrieved, Scored, Step, Trace
+from graphtide.graph.retrieval.statements import between, listed, supporting_passages, verbalise
+from graphtide.graph.retrieval.subgraph import supported_subgraph
+from graphtide.graph.retrieval.types import (
+    ContextPart,
+    Question,
+    RetrievalResult,
+    RetrievedPassage,
+    Trace,
+    TraceItem,
+    TraceStep,
+)
 from graphtide.graph.view import LiveView, walk_entity
 
-MOST_TERMINALS = 5
-BOUNDS = Bounds(longest=10 * UNIT, budget=4_000)
+MAX_TERMINALS = 5
+BOUNDS = SearchLimits(longest=10 * UNIT, budget=4_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class PathEdge:
     """One edge of a tree with the statement that speaks for it, and the passage where it stands."""
 
     ends: tuple[int, int]
@@ -38,7 +46,7 @@ class Crossing:
     passage: int
 
 
-def retrieve_bridge(view: LiveView, question: Question, bounds: Bounds = BOUNDS) -> Retrieved:
+def retrieve_bridge(view: LiveView, question: Question, bounds: SearchLimits = BOUNDS) -> RetrievalResult:
     """The tree that connects what the question names, its evidence first among `top_k` passages, and what it says.
 
     A passage's `score` is its cosine, and 1 more when it is evidence. Call under `view.lock.read()`. Cost: two
@@ -47,47 +55,51 @@ def retrieve_bridge(view: LiveView, question: Question, bounds: Bounds = BOUNDS)
     admits = admitted_chunks(view, question.filters)
     near = nearest_passages(view, question.vector, admits, max(NEAR, question.top_k))
     terminals, how = choose_terminals(view, question, admits)
-    tree = steiner_tree(EntityRoads(view, terminals, admits), terminals, view.entity_id, bounds)
-    crossings = [crossing for ends in tree.edges() if (crossing := cross(view, question, ends, admits))]
-    found = measured(view, question, {hit.number for hit in near}.union(one.passage for one in crossings))
+    tree = steiner_tree(EntityPathGraph(view, terminals, admits), terminals, view.entity_id, bounds)
+    crossings = [crossing for ends in tree.edges() if (crossing := edge_evidence(view, question, ends, admits))]
+    found = score_passages(view, question, {hit.number for hit in near}.union(one.passage for one in crossings))
     evidence = list(dict.fromkeys(crossing.passage for crossing in crossings))
     passages = _ranked(view, found, evidence, question.top_k)
     on_tree = {walk_entity(node): 1.0 for ends in tree.edges() for node in ends}
-    shown = stated_by(view, [view.chunk_numbers[one.chunk_id] for one in passages], on_tree)
-    parts = tell(view, tree, crossings, bounds)
+    shown = supported_subgraph(view, [view.chunk_numbers[one.chunk_id] for one in passages], on_tree)
+    parts = render(view, tree, crossings, bounds)
     trace = _trace(view, terminals, how, tree, crossings) if question.explain else None
-    return Retrieved(passages, shown, view.version, "bridge", trace, parts)
+    return RetrievalResult(passages, shown, view.version, "bridge", trace, parts)
 
 
-def choose_terminals(view: LiveView, question: Question, admits: Admits | None) -> tuple[list[int], str]:
+def choose_terminals(view: LiveView, question: Question, admits: ChunkPredicate | None) -> tuple[list[int], str]:
     """The entities to connect, in the question's order, and how they were found.
 
     Names that are written as names come before words that happen to be an entity's, which count only where there are
     fewer than two names; and the nearest by vector only where those are not enough.
     """
-    found = recognise(view, question.text, admits)
+    found = link_entities(view, question.text, admits)
     proper = [one.node for one in found if one.proper]
     named = proper if len(proper) >= 2 else [one.node for one in found]
     if len(named) >= 2:
-        return named[:MOST_TERMINALS], "Entities that the question names."
+        return named[:MAX_TERMINALS], "Entities that the question names."
     allowed = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
     hits = nearest(view.indexes.entities, question.vector, ENTITIES, view.entity_id, allowed)
     filled = list(dict.fromkeys([*named, *(hit.number for hit in hits)]))[:2]
     return filled, "The question names fewer than two entities: filled up with the nearest."
 
 
-def cross(view: LiveView, question: Question, ends: tuple[int, int], admits: Admits | None) -> Crossing | None:
+def edge_evidence(
+    view: LiveView, question: Question, ends: tuple[int, int], admits: ChunkPredicate | None
+) -> PathEdge | None:
     """The statement that speaks for an edge, by weight and then by name, and its passage nearest to the question."""
     said = between(view, *ends, admits)
     if not said:
         return None
-    found = measured(view, question, stating(view, said[0], admits))
+    found = score_passages(view, question, supporting_passages(view, said[0], admits))
     if not found.numbers:
         return None
-    return Crossing(ends, said[0], found.numbers[int(found.cosine.argmax())])
+    return PathEdge(ends, said[0], found.numbers[int(found.cosine.argmax())])
 
 
-def tell(view: LiveView, tree: Tree, crossings: list[Crossing], bounds: Bounds) -> tuple[Part, ...]:
+def render(
+    view: LiveView, tree: SteinerTree, crossings: list[PathEdge], bounds: SearchLimits
+) -> tuple[ContextPart, ...]:
     """What is connected and how, and what is not: text a reader can cite from."""
     by_ends = {frozenset(crossing.ends): crossing for crossing in crossings}
     parts = []
@@ -97,20 +109,22 @@ def tell(view: LiveView, tree: Tree, crossings: list[Crossing], bounds: Bounds) 
         told = [by_ends[ends] for ends in steps if ends in by_ends]
         told = list({crossing.ends: crossing for crossing in told}.values())
         if told:
-            lines = [f"{sentence(view, one.statement)} [{view.chunks[one.passage].chunk_id}]" for one in told]
+            lines = [f"{verbalise(view, one.statement)} [{view.chunks[one.passage].chunk_id}]" for one in told]
             sources = tuple(dict.fromkeys(view.chunks[one.passage].chunk_id for one in told))
-            parts.append(Part(f"How {_names(view, group)} are related", "\n".join(lines), sources, 1 / len(told)))
+            parts.append(
+                ContextPart(f"How {_names(view, group)} are related", "\n".join(lines), sources, 1 / len(told))
+            )
     if len(tree.groups) > 1:
-        parts.append(Part(_apart(view, tree), _why_apart(tree, bounds), (), 0.0))
+        parts.append(ContextPart(_apart(view, tree), _why_apart(tree, bounds), (), 0.0))
     return tuple(parts)
 
 
-def _apart(view: LiveView, tree: Tree) -> str:
+def _apart(view: LiveView, tree: SteinerTree) -> str:
     groups = "; ".join(_names(view, group) for group in tree.groups)
     return f"No connection was found between: {groups}"
 
 
-def _why_apart(tree: Tree, bounds: Bounds) -> str:
+def _why_apart(tree: SteinerTree, bounds: SearchLimits) -> str:
     if tree.complete:
         cost = f"{bounds.longest / UNIT:g}"
         return (
@@ -123,21 +137,21 @@ def _names(view: LiveView, nodes: tuple[int, ...]) -> str:
     return listed([view.entities[node].name for node in nodes])
 
 
-def _ranked(view: LiveView, found: Measured, evidence: list[int], count: int) -> tuple[Passage, ...]:
+def _ranked(view: LiveView, found: ScoredPassages, evidence: list[int], count: int) -> tuple[RetrievedPassage, ...]:
     cosine = dict(zip(found.numbers, found.cosine.tolist(), strict=True))
     rest = sorted(found.numbers, key=lambda number: -cosine[number])  # stable: the numbers come by name
     order = [*evidence, *(number for number in rest if number not in evidence)]
     return tuple(
-        Passage(chunk.chunk_id, chunk.doc_id, cosine[number] + (number in evidence), chunk.text)
+        RetrievedPassage(chunk.chunk_id, chunk.doc_id, cosine[number] + (number in evidence), chunk.text)
         for number in order[:count]
         for chunk in (view.chunks[number],)
     )
 
 
-def _trace(view: LiveView, terminals: list[int], how: str, tree: Tree, crossings: list[Crossing]) -> Trace:
-    named = tuple(Scored(view.entity_id(node), view.entities[node].name, 1.0) for node in terminals)
+def _trace(view: LiveView, terminals: list[int], how: str, tree: SteinerTree, crossings: list[PathEdge]) -> Trace:
+    named = tuple(TraceItem(view.entity_id(node), view.entities[node].name, 1.0) for node in terminals)
     edges = tuple(
-        Scored(view.chunks[one.passage].chunk_id, sentence(view, one.statement), 1.0, ()) for one in crossings
+        TraceItem(view.chunks[one.passage].chunk_id, verbalise(view, one.statement), 1.0, ()) for one in crossings
     )
     about = f"The cheapest tree, cost {tree.cost / UNIT:.2f}, {tree.read} links read; each edge with its passage."
-    return Trace((Step("terminals", how, named), Step("tree", about, edges)))
+    return Trace((TraceStep("terminals", how, named), TraceStep("tree", about, edges)))

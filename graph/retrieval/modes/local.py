@@ -10,12 +10,12 @@ question's entities, but not whether it says what was asked of them.
 from __future__ import annotations
 
 from graphtide.graph.retrieval.scoring.pair_reranking import retrieve_by_pairs
-from graphtide.graph.retrieval.types import Question, Retrieved
+from graphtide.graph.retrieval.types import Question, RetrievalResult
 from graphtide.graph.view import LiveView
 
 DIVERSITY = 0.8  # lambda of MMR: mostly relevance, since pairs look at redundancy already
 
 
-def retrieve_local(view: LiveView, question: Question) -> Retrieved:
+def retrieve_local(view: LiveView, question: Question) -> RetrievalResult:
     """The `top_k` passages for a context: by their part in good pairs, and none that repeats another. See paired.py."""
     return retrieve_by_pairs(view, question, "local", DIVERSITY)

@@ -19,25 +19,34 @@ from itertools import islice
 import numpy as np
 
 from graphtide.graph.retrieval.explain import seed_steps
-from graphtide.graph.retrieval.filters import Admits, admitted_chunks
+from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
 from graphtide.graph.retrieval.modes import bridge
-from graphtide.graph.retrieval.scoring.candidates import NEAR, measured
+from graphtide.graph.retrieval.scoring.candidates import NEAR, score_passages
 from graphtide.graph.retrieval.scoring.mmr import mmr
 from graphtide.graph.retrieval.scoring.pair_reranking import admitted_mass, relative
-from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING, Scores, singles
-from graphtide.graph.retrieval.search.beam_search import Visit, by_words, explore
-from graphtide.graph.retrieval.search.bfs import Caps, breadth_first
-from graphtide.graph.retrieval.search.community_filter import Region, regions
-from graphtide.graph.retrieval.search.entity_graph import EntityRoads
-from graphtide.graph.retrieval.search.ppr import walk
-from graphtide.graph.retrieval.search.steiner import Tree, steiner_tree
+from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING, Scores, unary_scores
+from graphtide.graph.retrieval.search.beam_search import Visit, explore, lexical_type_weight
+from graphtide.graph.retrieval.search.bfs import BfsLimits, breadth_first
+from graphtide.graph.retrieval.search.community_filter import CommunityRegion, regions
+from graphtide.graph.retrieval.search.entity_graph import EntityPathGraph
+from graphtide.graph.retrieval.search.ppr import personalised_pagerank
+from graphtide.graph.retrieval.search.steiner import SteinerTree, steiner_tree
 from graphtide.graph.retrieval.seeds import Seeds, find_seeds, restart
-from graphtide.graph.retrieval.statements import between, listed, sentence, stating
-from graphtide.graph.retrieval.subgraph import stated_by
-from graphtide.graph.retrieval.types import Part, Passage, Question, Retrieved, Scored, Step, Subgraph, Trace
+from graphtide.graph.retrieval.statements import between, listed, supporting_passages, verbalise
+from graphtide.graph.retrieval.subgraph import supported_subgraph
+from graphtide.graph.retrieval.types import (
+    ContextPart,
+    Question,
+    RetrievalResult,
+    RetrievedPassage,
+    Subgraph,
+    Trace,
+    TraceItem,
+    TraceStep,
+)
 from graphtide.graph.view import LiveView, walk_chunk, walk_entity
 
-ONE_HOP = Caps(depth=1, degree=20, size=200)
+ONE_HOP = BfsLimits(depth=1, degree=20, size=200)
 BRIDGED = 3
 """Seeds that have to be connected: the article has three."""
 EXPLORED = 200
@@ -56,11 +65,11 @@ class Explored:
     hops: Mapping[int, int]
     visits: tuple[Visit, ...]
     mass: Mapping[int, float]
-    tree: Tree
-    crossings: tuple[bridge.Crossing, ...]
+    tree: SteinerTree
+    crossings: tuple[bridge.PathEdge, ...]
 
 
-def retrieve_pipeline(view: LiveView, question: Question) -> Retrieved:
+def retrieve_pipeline(view: LiveView, question: Question) -> RetrievalResult:
     """The `top_k` passages by nearness, walk and novelty; bridges and the community touched as parts.
 
     `score` is relevance before MMR, from 0 to 1 for the best candidate. Call under `view.lock.read()`. Cost: three
@@ -68,12 +77,12 @@ def retrieve_pipeline(view: LiveView, question: Question) -> Retrieved:
     """
     admits = admitted_chunks(view, question.filters)
     found = _explore(view, question, admits)
-    candidates = measured(view, question, _candidates(view, found, admits))
+    candidates = score_passages(view, question, _candidates(view, found, admits))
     if not candidates.numbers:
-        return Retrieved((), Subgraph(), view.version, "pipeline", Trace() if question.explain else None)
+        return RetrievalResult((), Subgraph(), view.version, "pipeline", Trace() if question.explain else None)
     near = found.seeds.passages
     scale = (near[-1].cosine, near[0].cosine) if near else (0.0, 1.0)
-    worth = singles(candidates.candidates(found.mass, scale), WEIGHTING)
+    worth = unary_scores(candidates.candidates(found.mass, scale), WEIGHTING)
     relevance = relative(_raised(worth, candidates.numbers, {one.passage for one in found.crossings}))
     order = mmr(relevance, candidates.vectors, question.top_k, DIVERSITY).tolist()
     numbers = [candidates.numbers[place] for place in order]
@@ -81,10 +90,12 @@ def retrieve_pipeline(view: LiveView, question: Question) -> Retrieved:
     touched = regions(view, _entity_mass(found))
     parts = (*_bridges(view, found), *_community(view, touched[:1], admits))
     trace = _trace(view, found, touched, passages) if question.explain else None
-    return Retrieved(passages, stated_by(view, numbers, found.mass), view.version, "pipeline", trace, parts)
+    return RetrievalResult(
+        passages, supported_subgraph(view, numbers, found.mass), view.version, "pipeline", trace, parts
+    )
 
 
-def _explore(view: LiveView, question: Question, admits: Admits | None) -> Explored:
+def _explore(view: LiveView, question: Question, admits: ChunkPredicate | None) -> Explored:
     """Steps 1, 3, 4 and 5."""
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
     starts = {hit.number: hit.cosine for hit in seeds.entities}
@@ -92,13 +103,13 @@ def _explore(view: LiveView, question: Question, admits: Admits | None) -> Explo
         for node in view.ends(hit.number):
             starts[node] = max(starts.get(node, 0.0), hit.cosine)
     hops = breadth_first(view, starts, ONE_HOP, admits)
-    visits = explore(view, question.vector, starts, by_words(question.text), admits=admits)
-    mass = admitted_mass(walk(view.walk, restart(view, seeds)), admits)
+    visits = explore(view, question.vector, starts, lexical_type_weight(question.text), admits=admits)
+    mass = admitted_mass(personalised_pagerank(view.walk, restart(view, seeds)), admits)
     ends = [hit.number for hit in seeds.entities[:BRIDGED]]
-    tree, crossings = Tree((), (), 0, 0, True), list[bridge.Crossing]()
+    tree, crossings = SteinerTree((), (), 0, 0, True), list[bridge.PathEdge]()
     if not _connected(view, ends, {*hops, *(visit.node for visit in visits)}):
-        tree = steiner_tree(EntityRoads(view, ends, admits), ends, view.entity_id, bridge.BOUNDS)
-        found = (bridge.cross(view, question, pair, admits) for pair in tree.edges())
+        tree = steiner_tree(EntityPathGraph(view, ends, admits), ends, view.entity_id, bridge.BOUNDS)
+        found = (bridge.edge_evidence(view, question, pair, admits) for pair in tree.edges())
         crossings = [one for one in found if one is not None]
     return Explored(seeds, starts, hops, visits, mass, tree, tuple(crossings))
 
@@ -116,7 +127,7 @@ def _connected(view: LiveView, ends: list[int], explored: set[int]) -> bool:
     return seen.issuperset(ends)
 
 
-def _candidates(view: LiveView, found: Explored, admits: Admits | None) -> set[int]:
+def _candidates(view: LiveView, found: Explored, admits: ChunkPredicate | None) -> set[int]:
     """The nearest passages, those of bridges, and of the explored entities' passages the walk's best."""
     explored = {*found.hops, *(visit.node for visit in found.visits)}
     walked = sorted(
@@ -142,13 +153,15 @@ def _entity_mass(found: Explored) -> dict[int, float]:
     return {node: found.mass.get(walk_entity(node), 0.0) for node in found.hops}
 
 
-def _bridges(view: LiveView, found: Explored) -> tuple[Part, ...]:
+def _bridges(view: LiveView, found: Explored) -> tuple[ContextPart, ...]:
     if not found.crossings:
         return ()
-    return tuple(part for part in bridge.tell(view, found.tree, list(found.crossings), bridge.BOUNDS) if part.sources)
+    return tuple(part for part in bridge.render(view, found.tree, list(found.crossings), bridge.BOUNDS) if part.sources)
 
 
-def _community(view: LiveView, touched: Iterable[Region], admits: Admits | None) -> tuple[Part, ...]:
+def _community(
+    view: LiveView, touched: Iterable[CommunityRegion], admits: ChunkPredicate | None
+) -> tuple[ContextPart, ...]:
     """The broad context: what is stated among the explored entities of the community that the question touches most."""
     parts = []
     for region in touched:
@@ -157,49 +170,53 @@ def _community(view: LiveView, touched: Iterable[Region], admits: Admits | None)
             for other in region.entities[place + 1 :]:
                 if len(lines) < TOLD and other in view.neighbours.get(one, ()):
                     for number in between(view, one, other, admits)[:1]:
-                        chunk = stating(view, number, admits)[0]
+                        chunk = supporting_passages(view, number, admits)[0]
                         sources.append(view.chunks[chunk].chunk_id)
-                        lines.append(f"{sentence(view, number)} [{sources[-1]}]")
+                        lines.append(f"{verbalise(view, number)} [{sources[-1]}]")
         if lines:
             names = listed([view.entities[node].name for node in region.entities[:5]])
-            parts.append(Part(f"The community of {names}", "\n".join(lines), tuple(dict.fromkeys(sources)), 0.0))
+            parts.append(ContextPart(f"The community of {names}", "\n".join(lines), tuple(dict.fromkeys(sources)), 0.0))
     return tuple(parts)
 
 
-def _passage(view: LiveView, number: int, score: float) -> Passage:
+def _passage(view: LiveView, number: int, score: float) -> RetrievedPassage:
     chunk = view.chunks[number]
-    return Passage(chunk.chunk_id, chunk.doc_id, score, chunk.text)
+    return RetrievedPassage(chunk.chunk_id, chunk.doc_id, score, chunk.text)
 
 
-def _trace(view: LiveView, found: Explored, touched: tuple[Region, ...], passages: tuple[Passage, ...]) -> Trace:
-    def named(node: int, score: float, **parts: float) -> Scored:
-        return Scored(view.entity_id(node), view.entities[node].name, score, tuple(parts.items()))
+def _trace(
+    view: LiveView, found: Explored, touched: tuple[CommunityRegion, ...], passages: tuple[RetrievedPassage, ...]
+) -> Trace:
+    def named(node: int, score: float, **parts: float) -> TraceItem:
+        return TraceItem(view.entity_id(node), view.entities[node].name, score, tuple(parts.items()))
 
     shown = [named(region.entities[0], region.share, explored=float(len(region.entities))) for region in touched[:10]]
     hops = [named(node, float(hop)) for node, hop in found.hops.items()][:40]
     visits = [named(visit.node, visit.priority) for visit in found.visits[:40]]
     ranked = sorted(_entity_mass(found).items(), key=lambda row: (-row[1], view.entity_id(row[0])))
     mass = [named(node, share) for node, share in ranked[:10]]
-    tree = [Scored(view.chunks[one.passage].chunk_id, sentence(view, one.statement), 1.0) for one in found.crossings]
-    final = [Scored(one.chunk_id, "", one.score, (("walk", _mass_of(view, found, one)),)) for one in passages]
+    tree = [
+        TraceItem(view.chunks[one.passage].chunk_id, verbalise(view, one.statement), 1.0) for one in found.crossings
+    ]
+    final = [TraceItem(one.chunk_id, "", one.score, (("walk", _mass_of(view, found, one)),)) for one in passages]
     return Trace(
         (
             *seed_steps(view, found.seeds),
-            Step(
+            TraceStep(
                 "communities", "Communities that the explored entities are in, by the walk's mass there.", tuple(shown)
             ),
-            Step("breadth first", "Entities within one hop of the seeds.", tuple(hops)),
-            Step(
+            TraceStep("breadth first", "Entities within one hop of the seeds.", tuple(hops)),
+            TraceStep(
                 "priority-guided",
                 "Entities by nearness times the weight of the relation that leads there.",
                 tuple(visits),
             ),
-            Step("personalised PageRank", "Explored entities by the walk's stationary mass.", tuple(mass)),
-            Step("bridge", "What connects the first seeds, where the exploration did not.", tuple(tree)),
-            Step("passages", "Passages by nearness and walk, and by maximal marginal relevance.", tuple(final)),
+            TraceStep("personalised PageRank", "Explored entities by the walk's stationary mass.", tuple(mass)),
+            TraceStep("bridge", "What connects the first seeds, where the exploration did not.", tuple(tree)),
+            TraceStep("passages", "Passages by nearness and walk, and by maximal marginal relevance.", tuple(final)),
         )
     )
 
 
-def _mass_of(view: LiveView, found: Explored, passage: Passage) -> float:
+def _mass_of(view: LiveView, found: Explored, passage: RetrievedPassage) -> float:
     return found.mass.get(walk_chunk(view.chunk_numbers[passage.chunk_id]), 0.0)

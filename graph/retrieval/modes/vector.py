@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from graphtide.graph.retrieval.filters import admitted_chunks
 from graphtide.graph.retrieval.seeds import Hit, nearest_passages
-from graphtide.graph.retrieval.subgraph import stated_by
-from graphtide.graph.retrieval.types import Passage, Question, Retrieved, Scored, Step, Trace
+from graphtide.graph.retrieval.subgraph import supported_subgraph
+from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Trace, TraceItem, TraceStep
 from graphtide.graph.view import LiveView
 
 
-def retrieve_vector(view: LiveView, question: Question) -> Retrieved:
+def retrieve_vector(view: LiveView, question: Question) -> RetrievalResult:
     """The `top_k` nearest passages; `score` is the cosine. Call under `view.lock.read()`. Cost: one search."""
     hits = nearest_passages(view, question.vector, admitted_chunks(view, question.filters), question.top_k)
     passages = tuple(_passage(view, hit) for hit in hits)
-    shown = stated_by(view, [hit.number for hit in hits])
-    return Retrieved(passages, shown, view.version, "vector", _trace(hits) if question.explain else None)
+    shown = supported_subgraph(view, [hit.number for hit in hits])
+    return RetrievalResult(passages, shown, view.version, "vector", _trace(hits) if question.explain else None)
 
 
-def _passage(view: LiveView, hit: Hit) -> Passage:
+def _passage(view: LiveView, hit: Hit) -> RetrievedPassage:
     chunk = view.chunks[hit.number]
-    return Passage(chunk.chunk_id, chunk.doc_id, hit.cosine, chunk.text)
+    return RetrievedPassage(chunk.chunk_id, chunk.doc_id, hit.cosine, chunk.text)
 
 
 def _trace(hits: tuple[Hit, ...]) -> Trace:
-    items = tuple(Scored(hit.key, "", hit.cosine, (("cosine", hit.cosine),)) for hit in hits)
-    return Trace((Step("passages", "The passages most similar to the question, by cosine.", items),))
+    items = tuple(TraceItem(hit.key, "", hit.cosine, (("cosine", hit.cosine),)) for hit in hits)
+    return Trace((TraceStep("passages", "The passages most similar to the question, by cosine.", items),))

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.nakg.settings import Nakg
-from graphtide.graph.retrieval.scoring.candidates import HUB, bridges, entities_of
+from graphtide.graph.retrieval.scoring.candidates import HUB, entities_of, linked_passages
 from graphtide.graph.retrieval.scoring.pair_scoring import Scores
 from graphtide.graph.retrieval.seeds import Seeds
 from graphtide.graph.retrieval.types import QuestionVector
@@ -44,7 +44,9 @@ class Documents:
     shared: Scores
 
 
-def candidate_passages(view: LiveView, question: QuestionVector, seeds: Seeds, admits: Admits | None) -> Passages:
+def candidate_passages(
+    view: LiveView, question: QuestionVector, seeds: Seeds, admits: ChunkPredicate | None
+) -> Passages:
     """The nearest passages, those that state the nearest relations, and those that an entity of the nearest leads to.
 
     Of more than LED that are led to, those go on that state a near relation or share the rarest entity, equal ones by
@@ -52,7 +54,7 @@ def candidate_passages(view: LiveView, question: QuestionVector, seeds: Seeds, a
     """
     led: dict[int, float] = {}
     for hit in seeds.passages[:FIRSTS]:
-        for chunk, strength in bridges(view, hit.number, admits).items():
+        for chunk, strength in linked_passages(view, hit.number, admits).items():
             led[chunk] = max(strength, led.get(chunk, 0.0))
     for hit in seeds.statements:
         chunks = view.statements[hit.number].chunks

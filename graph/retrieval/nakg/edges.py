@@ -38,13 +38,13 @@ def connect(documents: Documents, learned: Weights, told: Nakg) -> DocumentGraph
     """The graph of a question's documents. Cost O(m^2 d), and a hidden layer a pair that is looked at."""
     cosine: Scores = (documents.vectors @ documents.vectors.T).astype(np.float64).round(DECIMALS)
     clusters = dbscan(documents.vectors, told.eps, told.min_samples)
-    weights = edge_weights(documents.vectors, looked_at(cosine, clusters, documents.shared, told), learned)
+    weights = edge_weights(documents.vectors, candidate_pairs(cosine, clusters, documents.shared, told), learned)
     # A document attends to what is likely related and to what it shares something rare with; see `attention`.
     worth = np.round(weights + np.where(weights > 0, documents.shared, 0.0), DECIMALS)
     return DocumentGraph(documents, clusters, weights, attention(worth, told))
 
 
-def looked_at(cosine: Scores, clusters: NDArray[np.intp], shared: Scores, told: Nakg) -> Mask:
+def candidate_pairs(cosine: Scores, clusters: NDArray[np.intp], shared: Scores, told: Nakg) -> Mask:
     """Pairs (m, m) of one cluster, with an entity in common, or of which one is among the other's `least` nearest."""
     together = (clusters[:, None] == clusters) & (clusters[:, None] != NOISE)
     others = cosine.copy()

@@ -19,8 +19,8 @@ from graphtide.graph.retrieval.nakg.settings import Nakg
 from graphtide.graph.retrieval.scoring.candidates import NEAR, titled
 from graphtide.graph.retrieval.scoring.pair_scoring import MIN_SPAN, Scores
 from graphtide.graph.retrieval.seeds import find_seeds
-from graphtide.graph.retrieval.subgraph import stated_by
-from graphtide.graph.retrieval.types import Passage, Question, QuestionVector, Retrieved, Subgraph, Trace
+from graphtide.graph.retrieval.subgraph import supported_subgraph
+from graphtide.graph.retrieval.types import Question, QuestionVector, RetrievalResult, RetrievedPassage, Subgraph, Trace
 from graphtide.graph.view import LiveView
 
 DEFAULT = Nakg()
@@ -35,7 +35,7 @@ class Scoring:
     total: Scores
 
 
-def retrieve_nakg(view: LiveView, question: Question, told: Nakg = DEFAULT) -> Retrieved:
+def retrieve_nakg(view: LiveView, question: Question, told: Nakg = DEFAULT) -> RetrievalResult:
     """The `top_k` passages by words, order and meaning, where meaning is what the document graph makes of them; and a
     part that says how the documents of these passages are related.
 
@@ -46,7 +46,7 @@ def retrieve_nakg(view: LiveView, question: Question, told: Nakg = DEFAULT) -> R
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
     passages = candidate_passages(view, question.vector, seeds, admits)
     if not passages.numbers:
-        return Retrieved((), Subgraph(), view.version, "nakg", Trace() if question.explain else None)
+        return RetrievalResult((), Subgraph(), view.version, "nakg", Trace() if question.explain else None)
     graph = connect(best_documents(view, passages, told), view.relatedness.weights(), told)
     scoring = score(view, question, passages, graph, told)
     ids = [view.chunks[number].chunk_id for number in passages.numbers]
@@ -54,10 +54,10 @@ def retrieve_nakg(view: LiveView, question: Question, told: Nakg = DEFAULT) -> R
     pulled = separated(scoring.total[order], told.temperature, told.decay)
     chosen = order[: question.top_k]
     found = tuple(_passage(view, passages.numbers[place], float(pulled[rank])) for rank, place in enumerate(chosen))
-    subgraph = stated_by(view, [passages.numbers[place] for place in chosen])
+    subgraph = supported_subgraph(view, [passages.numbers[place] for place in chosen])
     parts = shown.relations(view, graph, found)
     trace = Trace(shown.steps(view, graph, passages, scoring, chosen)) if question.explain else None
-    return Retrieved(found, subgraph, view.version, "nakg", trace, parts)
+    return RetrievalResult(found, subgraph, view.version, "nakg", trace, parts)
 
 
 def score(view: LiveView, question: Question, passages: Passages, graph: DocumentGraph, told: Nakg) -> Scoring:
@@ -85,6 +85,6 @@ def meaning(view: LiveView, question: QuestionVector, passages: Passages, graph:
     return found
 
 
-def _passage(view: LiveView, number: int, value: float) -> Passage:
+def _passage(view: LiveView, number: int, value: float) -> RetrievedPassage:
     chunk = view.chunks[number]
-    return Passage(chunk.chunk_id, chunk.doc_id, value, chunk.text)
+    return RetrievedPassage(chunk.chunk_id, chunk.doc_id, value, chunk.text)

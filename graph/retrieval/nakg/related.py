@@ -12,7 +12,7 @@ import numpy as np
 from graphtide.graph.retrieval.nakg.documents import documents
 from graphtide.graph.retrieval.nakg.edges import DECIMALS, edge_weights
 from graphtide.graph.retrieval.nakg.settings import Nakg
-from graphtide.graph.retrieval.scoring.candidates import bridges
+from graphtide.graph.retrieval.scoring.candidates import linked_passages
 from graphtide.graph.retrieval.seeds import nearest_passages
 from graphtide.graph.view import LiveView
 
@@ -40,7 +40,7 @@ def related_documents(view: LiveView, doc_id: str, count: int, told: Nakg | None
     own = documents(view, [doc_id], told)
     found = {view.chunks[hit.number].doc_id for hit in nearest_passages(view, own.vectors[0], None, NEAREST)}
     for chunk in view.documents[doc_id].chunks[: told.passages]:
-        found.update(view.chunks[number].doc_id for number in bridges(view, chunk, None))
+        found.update(view.chunks[number].doc_id for number in linked_passages(view, chunk, None))
     ids = [doc_id, *sorted(found - {doc_id})]
     all_of_them = documents(view, ids, told)
     pairs = np.zeros((len(ids), len(ids)), dtype=bool)

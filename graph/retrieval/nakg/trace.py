@@ -11,7 +11,7 @@ from graphtide.graph.retrieval.nakg.clustering import NOISE
 from graphtide.graph.retrieval.nakg.documents import Passages
 from graphtide.graph.retrieval.nakg.edges import DocumentGraph
 from graphtide.graph.retrieval.scoring.candidates import bridge_strength, entities_of
-from graphtide.graph.retrieval.types import Part, Passage, Scored, Step
+from graphtide.graph.retrieval.types import ContextPart, RetrievedPassage, TraceItem, TraceStep
 from graphtide.graph.view import LiveView
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ SHOWN = 10
 NAMED = 3  # entities that two documents share, named
 
 
-def relations(view: LiveView, graph: DocumentGraph, passages: Sequence[Passage]) -> tuple[Part, ...]:
+def relations(view: LiveView, graph: DocumentGraph, passages: Sequence[RetrievedPassage]) -> tuple[ContextPart, ...]:
     """One part: the edges between the documents of the passages, the strongest first; none without any edge."""
     first = {passage.doc_id: passage.chunk_id for passage in reversed(passages)}
     row = {doc_id: place for place, doc_id in enumerate(graph.documents.ids)}
@@ -36,7 +36,7 @@ def relations(view: LiveView, graph: DocumentGraph, passages: Sequence[Passage])
         return ()
     lines = [_relation(view, one, other, -weight) for weight, one, other in sorted(found)[:SHOWN]]
     sources = sorted({first[end] for _, *ends in sorted(found)[:SHOWN] for end in ends})
-    return (Part("How the documents are related", "\n".join(lines), tuple(sources), -min(found)[0]),)
+    return (ContextPart("How the documents are related", "\n".join(lines), tuple(sources), -min(found)[0]),)
 
 
 def _relation(view: LiveView, one: str, other: str, weight: float) -> str:
@@ -61,25 +61,25 @@ def _title(view: LiveView, doc_id: str) -> str:
 
 def steps(
     view: LiveView, graph: DocumentGraph, passages: Passages, scoring: Scoring, chosen: Sequence[int]
-) -> tuple[Step, ...]:
+) -> tuple[TraceStep, ...]:
     """Clusters, the strongest edges with attention, and the passages with the parts of their scores."""
     together, chance = view.relatedness.weights().trained_on
     about = f"The strongest edges; learned on {together} pairs that share an entity and {chance} pairs of chance."
     return (
-        Step("clusters", "Documents by DBSCAN cluster, those in none left out.", _clusters(view, graph)),
-        Step("edges", about, _edges(view, graph)),
-        Step("passages", "Passages by words, order and meaning.", _passages(view, passages, scoring, chosen)),
+        TraceStep("clusters", "Documents by DBSCAN cluster, those in none left out.", _clusters(view, graph)),
+        TraceStep("edges", about, _edges(view, graph)),
+        TraceStep("passages", "Passages by words, order and meaning.", _passages(view, passages, scoring, chosen)),
     )
 
 
-def _clusters(view: LiveView, graph: DocumentGraph) -> tuple[Scored, ...]:
+def _clusters(view: LiveView, graph: DocumentGraph) -> tuple[TraceItem, ...]:
     rows = zip(graph.clusters.tolist(), graph.documents.ids, strict=True)
     return tuple(
-        Scored(doc_id, _title(view, doc_id), float(cluster)) for cluster, doc_id in sorted(rows) if cluster != NOISE
+        TraceItem(doc_id, _title(view, doc_id), float(cluster)) for cluster, doc_id in sorted(rows) if cluster != NOISE
     )
 
 
-def _edges(view: LiveView, graph: DocumentGraph) -> tuple[Scored, ...]:
+def _edges(view: LiveView, graph: DocumentGraph) -> tuple[TraceItem, ...]:
     upper = np.triu(np.round(graph.weights, 6))
     ids, items = graph.documents.ids, []
     for flat in np.argsort(-upper.ravel(), kind="stable")[:SHOWN].tolist():
@@ -91,13 +91,13 @@ def _edges(view: LiveView, graph: DocumentGraph) -> tuple[Scored, ...]:
                 ("attention back", float(graph.attention[other, one])),
             )
             name = f"{_title(view, ids[one])} + {_title(view, ids[other])}"
-            items.append(Scored(f"{ids[one]} + {ids[other]}", name, float(upper[one, other]), parts))
+            items.append(TraceItem(f"{ids[one]} + {ids[other]}", name, float(upper[one, other]), parts))
     return tuple(items)
 
 
-def _passages(view: LiveView, passages: Passages, scoring: Scoring, chosen: Sequence[int]) -> tuple[Scored, ...]:
+def _passages(view: LiveView, passages: Passages, scoring: Scoring, chosen: Sequence[int]) -> tuple[TraceItem, ...]:
     return tuple(
-        Scored(
+        TraceItem(
             view.chunks[passages.numbers[place]].chunk_id,
             "",
             float(scoring.total[place]),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.scoring import terms
 from graphtide.graph.retrieval.scoring.pair_scoring import (
     DECADES,
@@ -21,7 +21,7 @@ from graphtide.graph.retrieval.scoring.pair_scoring import (
     Positions,
     Scores,
     Weighting,
-    singles,
+    unary_scores,
 )
 from graphtide.graph.retrieval.seeds import Seeds
 from graphtide.graph.retrieval.types import Question
@@ -34,10 +34,10 @@ HUB = 20  # an entity of more passages leads nowhere in particular, and would ma
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class CandidatePool:
     """Candidates by position: their numbers in the view, what each is worth by itself, the words they were judged by.
 
-    `firsts` are the positions of those that open a pair, and `bridges` (firsts, n) says how strongly each of them
+    `firsts` are the positions of those that open a pair, and `linked_passages` (firsts, n) says how strongly each of them
     leads to each candidate.
     """
 
@@ -54,9 +54,9 @@ def gather(
     question: Question,
     seeds: Seeds,
     mass: Mapping[int, float],
-    admits: Admits | None = None,
+    admits: ChunkPredicate | None = None,
     weighting: Weighting = WEIGHTING,
-) -> Pool | None:
+) -> CandidatePool | None:
     """The nearest passages, the walk's best, and what the best of both lead to. None when there is none at all.
 
     `seeds` and `mass` hold admitted passages only.
@@ -65,12 +65,12 @@ def gather(
     """
     scale = (seeds.passages[-1].cosine, seeds.passages[0].cosine) if seeds.passages else (0.0, 1.0)
     walked = _walked(view, mass, max(WALKED, question.top_k))
-    near = measured(view, question, walked.union(hit.number for hit in seeds.passages))
+    near = score_passages(view, question, walked.union(hit.number for hit in seeds.passages))
     if not near.numbers:
         return None
-    chosen = best_first(singles(near.candidates(mass, scale), weighting), weighting.firsts)
-    led_to = {near.numbers[position]: bridges(view, near.numbers[position], admits) for position in chosen}
-    found = near.joined(view, measured(view, question, set().union(*led_to.values()).difference(near.numbers)))
+    chosen = best_first(unary_scores(near.candidates(mass, scale), weighting), weighting.firsts)
+    led_to = {near.numbers[position]: linked_passages(view, near.numbers[position], admits) for position in chosen}
+    found = near.joined(view, score_passages(view, question, set().union(*led_to.values()).difference(near.numbers)))
     asked, held = terms.occurrences(question.text, [titled(view, number) for number in found.numbers])
     candidates = replace(found.candidates(mass, scale), held=held, words=terms.weights(held))
     place = {number: position for position, number in enumerate(found.numbers)}
@@ -80,10 +80,12 @@ def gather(
         for number, strength in led_to[found.numbers[first]].items():
             if number in place:
                 strengths[row, place[number]] = strength
-    return Pool(found.numbers, candidates, singles(candidates, weighting), tuple(asked), firsts, strengths)
+    return CandidatePool(
+        found.numbers, candidates, unary_scores(candidates, weighting), tuple(asked), firsts, strengths
+    )
 
 
-def bridges(view: LiveView, number: int, admits: Admits | None) -> dict[int, float]:
+def linked_passages(view: LiveView, number: int, admits: ChunkPredicate | None) -> dict[int, float]:
     """The passages that share an entity with this one, and how strongly it leads there.
 
     An entity of n passages has strength 1 / (1 + ln n), 0.59 when it is in these two alone, and none with more than
@@ -125,19 +127,19 @@ def _walked(view: LiveView, mass: Mapping[int, float], count: int) -> set[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ScoredPassages:
     """Passages that have a vector, by chunk id, with their vectors and their similarity to the question."""
 
     numbers: tuple[int, ...]
     vectors: Vectors
     cosine: Scores
 
-    def joined(self, view: LiveView, others: Measured) -> Measured:
+    def joined(self, view: LiveView, others: ScoredPassages) -> ScoredPassages:
         """Both together; a vector costs more to fetch than to move."""
         numbers = self.numbers + others.numbers
         order = sorted(range(len(numbers)), key=lambda place: view.chunks[numbers[place]].chunk_id)
         vectors, cosine = np.concatenate((self.vectors, others.vectors)), np.concatenate((self.cosine, others.cosine))
-        return Measured(tuple(numbers[place] for place in order), vectors[order], cosine[order])
+        return ScoredPassages(tuple(numbers[place] for place in order), vectors[order], cosine[order])
 
     def candidates(self, mass: Mapping[int, float], scale: tuple[float, float]) -> Candidates:
         """Candidates with their similarity and the walk's mass, and no words looked at yet."""
@@ -146,14 +148,14 @@ class Measured:
         return Candidates(self.cosine, walk, self.vectors, held, np.zeros(0), scale)
 
 
-def measured(view: LiveView, question: Question, found: Iterable[int]) -> Measured:
+def score_passages(view: LiveView, question: Question, found: Iterable[int]) -> ScoredPassages:
     """Those of the passages that have a vector, with their similarity to the question. Cost: linear in them."""
     numbers = sorted((n for n in found if view.chunks[n].vector.size), key=lambda n: view.chunks[n].chunk_id)
     dimensions = view.indexes.chunks.dimensions
     stored = np.array([view.chunks[number].vector for number in numbers], dtype=np.float32)
     vectors = unit_rows(stored.reshape(-1, dimensions), dimensions)
     unit = question.vector / np.float32(np.linalg.norm(question.vector) or 1)
-    return Measured(tuple(numbers), vectors, similarities(unit.astype(np.float32), vectors).astype(np.float64))
+    return ScoredPassages(tuple(numbers), vectors, similarities(unit.astype(np.float32), vectors).astype(np.float64))
 
 
 def titled(view: LiveView, number: int) -> str:

@@ -9,20 +9,26 @@ from __future__ import annotations
 import numpy as np
 
 from graphtide.graph.retrieval import explain
-from graphtide.graph.retrieval.filters import Admits, admitted_chunks
-from graphtide.graph.retrieval.scoring.candidates import NEAR, Pool, best_first, gather
+from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
+from graphtide.graph.retrieval.scoring.candidates import NEAR, CandidatePool, best_first, gather
 from graphtide.graph.retrieval.scoring.mmr import Order, mmr
-from graphtide.graph.retrieval.scoring.pair_scoring import WEIGHTING, Scores, Weighting, inclusion, pairs
-from graphtide.graph.retrieval.search.ppr import walk
+from graphtide.graph.retrieval.scoring.pair_scoring import (
+    WEIGHTING,
+    Scores,
+    Weighting,
+    marginal_log_weight,
+    pair_scores,
+)
+from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.seeds import find_seeds, restart
-from graphtide.graph.retrieval.subgraph import stated_by
-from graphtide.graph.retrieval.types import Passage, Question, Retrieved, Subgraph, Trace
+from graphtide.graph.retrieval.subgraph import supported_subgraph
+from graphtide.graph.retrieval.types import Question, RetrievalResult, RetrievedPassage, Subgraph, Trace
 from graphtide.graph.view import LiveView
 
 
 def retrieve_by_pairs(
     view: LiveView, question: Question, mode: str, trade_off: float, weighting: Weighting = WEIGHTING
-) -> Retrieved:
+) -> RetrievalResult:
     """The `top_k` passages by part in good pairs, weighed `trade_off` to 1 - `trade_off` against novelty (mmr.py).
 
     `score` is the part in good pairs, from 0 to 1 for the best candidate. Call under `view.lock.read()`. Cost: three
@@ -31,17 +37,17 @@ def retrieve_by_pairs(
     admits = admitted_chunks(view, question.filters)
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
     start = restart(view, seeds)
-    mass = admitted_mass(walk(view.walk, start), admits)
+    mass = admitted_mass(personalised_pagerank(view.walk, start), admits)
     pool = gather(view, question, seeds, mass, admits, weighting)
     if pool is None:
-        return Retrieved((), Subgraph(), view.version, mode, Trace() if question.explain else None)
-    scores = pair_scores(pool, weighting)
-    relevance = relative(inclusion(scores, pool.firsts, pool.worth, weighting.temperature))
+        return RetrievalResult((), Subgraph(), view.version, mode, Trace() if question.explain else None)
+    scores = rerank_scores(pool, weighting)
+    relevance = relative(marginal_log_weight(scores, pool.firsts, pool.worth, weighting.temperature))
     order = _chosen(pool, relevance, question.top_k, trade_off).tolist()
     passages = tuple(_passage(view, pool.numbers[place], float(relevance[place])) for place in order)
-    subgraph = stated_by(view, [pool.numbers[place] for place in order], mass)
+    subgraph = supported_subgraph(view, [pool.numbers[place] for place in order], mass)
     if not question.explain:
-        return Retrieved(passages, subgraph, view.version, mode)
+        return RetrievalResult(passages, subgraph, view.version, mode)
     steps = (
         *explain.seed_steps(view, seeds),
         explain.walk_step(view, start, mass),
@@ -49,20 +55,22 @@ def retrieve_by_pairs(
         explain.pair_step(view, pool, scores, weighting),
         explain.choice_step(view, pool, relevance, order),
     )
-    return Retrieved(passages, subgraph, view.version, mode, Trace(steps))
+    return RetrievalResult(passages, subgraph, view.version, mode, Trace(steps))
 
 
-def admitted_mass(mass: dict[int, float], admits: Admits | None) -> dict[int, float]:
+def admitted_mass(mass: dict[int, float], admits: ChunkPredicate | None) -> dict[int, float]:
     """The walk's mass without the passages that a filter refuses."""
     if admits is None:
         return mass
     return {node: share for node, share in mass.items() if node % 2 == 0 or admits(node // 2)}
 
 
-def pair_scores(pool: Pool, weighting: Weighting) -> Scores:
+def rerank_scores(pool: CandidatePool, weighting: Weighting) -> Scores:
     """The scores of all pairs, a row for each first, (firsts, n)."""
     rows = enumerate(pool.firsts.tolist())
-    return np.stack([pairs(pool.candidates, pool.worth, first, pool.bridges[row], weighting) for row, first in rows])
+    return np.stack(
+        [pair_scores(pool.candidates, pool.worth, first, pool.bridges[row], weighting) for row, first in rows]
+    )
 
 
 def relative(values: Scores) -> Scores:
@@ -71,12 +79,12 @@ def relative(values: Scores) -> Scores:
     return (values - low) / (high - low) if high > low else np.ones(len(values))
 
 
-def _chosen(pool: Pool, relevance: Scores, count: int, trade_off: float) -> Order:
+def _chosen(pool: CandidatePool, relevance: Scores, count: int, trade_off: float) -> Order:
     if trade_off == 1.0:
         return best_first(relevance, count)
     return mmr(relevance, pool.candidates.vectors, count, trade_off)
 
 
-def _passage(view: LiveView, number: int, score: float) -> Passage:
+def _passage(view: LiveView, number: int, score: float) -> RetrievedPassage:
     chunk = view.chunks[number]
-    return Passage(chunk.chunk_id, chunk.doc_id, score, chunk.text)
+    return RetrievedPassage(chunk.chunk_id, chunk.doc_id, score, chunk.text)

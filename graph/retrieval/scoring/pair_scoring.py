@@ -99,13 +99,13 @@ def reach(walk: Scores) -> Scores:
     return share.clip(0, 1)
 
 
-def singles(candidates: Candidates, weighting: Weighting) -> Scores:
+def unary_scores(candidates: Candidates, weighting: Weighting) -> Scores:
     """What each passage is worth by itself: nearness and reach, (n,)."""
     worth: Scores = nearness(candidates) + weighting.walk * reach(candidates.walk)
     return worth
 
 
-def pairs(candidates: Candidates, worth: Scores, first: int, bridges: Scores, weighting: Weighting) -> Scores:
+def pair_scores(candidates: Candidates, worth: Scores, first: int, bridges: Scores, weighting: Weighting) -> Scores:
     """The score of the pair (first, p) for every p, (n,); -inf for the first itself.
 
     `bridges` (n,) in [0, 1] says how specific the best entity is that `first` and p share. The third term is the part
@@ -113,16 +113,16 @@ def pairs(candidates: Candidates, worth: Scores, first: int, bridges: Scores, we
     it would compare p with what is left of the question when the direction of `first` is taken out (the first step
     of orthogonal matching pursuit, Pati et al. 1993). Cost O(n * d).
     """
-    score = sum(part for _, part in parts(candidates, worth, first, bridges, weighting))
+    score = sum(part for _, part in score_terms(candidates, worth, first, bridges, weighting))
     whole = np.asarray(score, dtype=np.float64)
     whole[first] = -np.inf
     return whole
 
 
-def parts(
+def score_terms(
     candidates: Candidates, worth: Scores, first: int, bridges: Scores, weighting: Weighting
 ) -> tuple[tuple[str, Scores], ...]:
-    """What the scores of `pairs` are the sum of, each (n,), by name."""
+    """What the scores of `pair_scores` are the sum of, each (n,), by name."""
     explained = candidates.cosine[first] * products(candidates.vectors, candidates.vectors[first])
     covered = (candidates.held | candidates.held[first]) @ candidates.words
     return (
@@ -143,7 +143,7 @@ def products(vectors: Vectors, other: Vectors) -> Scores:
     return found
 
 
-def inclusion(scores: Scores, firsts: Positions, worth: Scores, temperature: float) -> Scores:
+def marginal_log_weight(scores: Scores, firsts: Positions, worth: Scores, temperature: float) -> Scores:
     """How much of the pairs' weight each candidate has part in, as a logarithm with 0 for all of it, (n,).
 
     `scores` (firsts, n). A pair weighs exp(score / temperature), so near-ties share and nothing hangs on one winner.

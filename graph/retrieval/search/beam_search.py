@@ -3,7 +3,7 @@
 Article "graph-rag-algorithms", "PHSE: Priority-Guided Traversal": a priority queue, a node's priority is its semantic
 score times the weight of the relation's type, the queue is a beam, and the search ends with enough nodes or below a
 threshold. Where the article is silent: the semantic score is the cosine of the neighbour's vector to the question, no
-less than 0; relation types are the predicates as they are stated; their weights come from the question (`by_words`),
+less than 0; relation types are the predicates as they are stated; their weights come from the question (`lexical_type_weight`),
 or from whoever knows the schema. Invariant: ties go by canonical name; only what was popped is looked around.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.retrieval.scoring.terms import words
 from graphtide.graph.retrieval.search.bfs import HUB
 from graphtide.graph.retrieval.types import QuestionVector
@@ -29,7 +29,7 @@ _SHORT = 3  # letters: "of", "in", "is" are in every predicate
 
 
 @dataclass(frozen=True, slots=True)
-class Guide:
+class BeamSettings:
     """The beam's width, the least priority worth following, and how many entities are enough."""
 
     beam: int = 50
@@ -46,7 +46,7 @@ class Visit:
     statement: int
 
 
-def by_words(question: str) -> TypeWeight:
+def lexical_type_weight(question: str) -> TypeWeight:
     """Relations whose predicate shares a word with the question weigh LIKELY, all others OTHER."""
     asked = {word for word in words(question) if len(word) > _SHORT}
     return lambda predicate: LIKELY if asked.intersection(words(predicate)) else OTHER
@@ -57,8 +57,8 @@ def explore(
     vector: QuestionVector,
     starts: Mapping[int, float],
     weigh: TypeWeight,
-    guide: Guide = Guide(),
-    admits: Admits | None = None,
+    guide: BeamSettings = BeamSettings(),
+    admits: ChunkPredicate | None = None,
 ) -> tuple[Visit, ...]:
     """Visit entities best first from the starts (with their priorities); each once.
 
@@ -86,7 +86,7 @@ def _best(view: LiveView, waiting: dict[int, Visit], beam: int) -> dict[int, Vis
     return {node: waiting[node] for node in order[:beam]}
 
 
-def _leading_from(view: LiveView, node: int, admits: Admits | None, near: _Nearness) -> list[tuple[int, int]]:
+def _leading_from(view: LiveView, node: int, admits: ChunkPredicate | None, near: _Nearness) -> list[tuple[int, int]]:
     """The relations of an entity with the other end, in a canonical order."""
     if sum(len(view.labels[label].statements) for label in view.entities[node].labels) > HUB:
         return []

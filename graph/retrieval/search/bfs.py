@@ -10,14 +10,14 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.view import LiveView
 
 HUB = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Caps:
+class BfsLimits:
     """How many hops, how many neighbours of an entity, how many entities in all.
 
     An entity of more than HUB neighbours is found, but not gone on from: reading them would make a question as dear as
@@ -30,7 +30,7 @@ class Caps:
 
 
 def breadth_first(
-    view: LiveView, starts: Iterable[int], caps: Caps = Caps(), admits: Admits | None = None
+    view: LiveView, starts: Iterable[int], caps: BfsLimits = BfsLimits(), admits: ChunkPredicate | None = None
 ) -> dict[int, int]:
     """The entities within reach by hops from the nearest start, in the order they are found; starts have 0.
 
@@ -57,5 +57,5 @@ def heaviest(view: LiveView, node: int, count: int) -> list[int]:
     return heapq.nsmallest(count, edges, key=lambda other: (-edges[other].weight, view.entity_id(other)))
 
 
-def _admitted(view: LiveView, node: int, admits: Admits | None) -> bool:
+def _admitted(view: LiveView, node: int, admits: ChunkPredicate | None) -> bool:
     return admits is None or any(map(admits, view.entities[node].chunks))

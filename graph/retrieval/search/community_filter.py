@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.view import LiveView
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class CommunityRegion:
     """A community of a level, the share of the question's weight in it, and which of the given entities are its own.
 
     `entities` are by weight, equal ones by name.
@@ -26,7 +26,7 @@ class Region:
     entities: tuple[int, ...]
 
 
-def regions(view: LiveView, weights: Mapping[int, float], level: int = 0) -> tuple[Region, ...]:
+def regions(view: LiveView, weights: Mapping[int, float], level: int = 0) -> tuple[CommunityRegion, ...]:
     """The communities of weighted entities, the heaviest first. Cost: linear in the entities given.
 
     Equal ones go by the name of their first entity. Entities without relations are in no community, and left out.
@@ -38,13 +38,15 @@ def regions(view: LiveView, weights: Mapping[int, float], level: int = 0) -> tup
             held.setdefault(community, []).append(node)
     whole = sum(weights[node] for nodes in held.values() for node in nodes) or 1.0
     found = [
-        Region(community, sum(weights[node] for node in nodes) / whole, tuple(nodes))
+        CommunityRegion(community, sum(weights[node] for node in nodes) / whole, tuple(nodes))
         for community, nodes in held.items()
     ]
     return tuple(sorted(found, key=lambda region: (-region.share, view.entity_id(region.entities[0]))))
 
 
-def within(view: LiveView, communities: Collection[int], level: int = 0, admits: Admits | None = None) -> Admits:
+def within(
+    view: LiveView, communities: Collection[int], level: int = 0, admits: ChunkPredicate | None = None
+) -> ChunkPredicate:
     """A test of a passage: admitted, and it mentions an entity of one of the communities of that level.
 
     For whoever wants a search restricted to communities: it goes wherever a filter's test goes (`find_seeds`,

@@ -8,20 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 
-from graphtide.graph.retrieval.filters import Admits
+from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.view import LiveView
 
 UNIT = 1_000_000
 """The cost of an edge that is stated once, between two entities that have no other."""
 
 
-class EntityRoads:
+class EntityPathGraph:
     """The edges of a view, under a filter only those that an admitted passage states. A `steiner.Roads`.
 
     `ends` are the entities that a search wants to reach: others that have one neighbour lead nowhere, and are left out.
     """
 
-    def __init__(self, view: LiveView, ends: Collection[int], admits: Admits | None = None) -> None:
+    def __init__(self, view: LiveView, ends: Collection[int], admits: ChunkPredicate | None = None) -> None:
         self._view = view
         self._ends = frozenset(ends)
         self._admits = admits
@@ -33,7 +33,7 @@ class EntityRoads:
             return neighbours
         return neighbours + sum(len(self._view.labels[label].statements) for label in self._view.entities[node].labels)
 
-    def leading_from(self, node: int) -> Iterable[tuple[int, int]]:
+    def neighbours(self, node: int) -> Iterable[tuple[int, int]]:
         """Each neighbour with the edge's cost, (1 + log10 sqrt(d e)) / (1 + ln w) UNIT for degrees d, e and weight w.
 
         What is stated often is near; what is linked with everything (a country, a year) says little about any two of

@@ -15,7 +15,7 @@ RESTART = 0.5
 EPSILON = 1e-6
 
 
-def walk(graph: WalkGraph, restart: Mapping[int, float]) -> dict[int, float]:
+def personalised_pagerank(graph: WalkGraph, restart: Mapping[int, float]) -> dict[int, float]:
     """The stationary mass of the walk nodes that the walk reaches, most first; nothing from nothing.
 
     A step is as likely to restart as to go on (Gutiérrez et al. 2024, damping 0.5): what answers a question lies

@@ -25,20 +25,20 @@ from typing import Protocol
 Path = tuple[int, ...]
 
 
-class Roads(Protocol):
+class WeightedGraph(Protocol):
     """A graph as a search sees it: undirected, with costs above 0 that are the same from both ends."""
 
     def links(self, node: int) -> int:
         """How many entries `leading_from` would read."""
         ...
 
-    def leading_from(self, node: int) -> Iterable[tuple[int, int]]:
+    def neighbours(self, node: int) -> Iterable[tuple[int, int]]:
         """Each neighbour with the cost of going there."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class SearchLimits:
     """The greatest cost of a path between two terminals, and the number of links a search may read."""
 
     longest: int
@@ -46,7 +46,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class SteinerTree:
     """A forest that holds together what can be held together.
 
     `paths` lead from terminal to terminal, each with its ends; `groups` are the terminals that are connected with each
@@ -66,7 +66,9 @@ class Tree:
         return tuple({frozenset(pair): pair for pair in reversed(list(steps))}.values())[::-1]
 
 
-def steiner_tree(roads: Roads, terminals: Sequence[int], name: Callable[[int], str], bounds: Bounds) -> Tree:
+def steiner_tree(
+    roads: WeightedGraph, terminals: Sequence[int], name: Callable[[int], str], bounds: SearchLimits
+) -> SteinerTree:
     """Connect the terminals (distinct; one alone needs no tree). Cost: `budget` links, and their logarithm."""
     search = _Voronoi(roads, terminals, name, bounds)
     chosen = search.run()
@@ -78,7 +80,7 @@ def steiner_tree(roads: Roads, terminals: Sequence[int], name: Callable[[int], s
     cost = sum({edge: cost for pair in chosen for edge, cost in search.steps(pair)}.values())
     kept = (tuple(terminal for terminal in terminals if terminal in group) for group in groups)
     ordered = sorted(kept, key=lambda group: terminals.index(group[0]))
-    return Tree(paths, tuple(ordered), cost, search.read, search.complete)
+    return SteinerTree(paths, tuple(ordered), cost, search.read, search.complete)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -105,7 +107,9 @@ class _Place:
 class _Voronoi:
     """Every node within reach with its nearest terminal, and the cheapest edges between regions."""
 
-    def __init__(self, roads: Roads, terminals: Sequence[int], name: Callable[[int], str], bounds: Bounds) -> None:
+    def __init__(
+        self, roads: WeightedGraph, terminals: Sequence[int], name: Callable[[int], str], bounds: SearchLimits
+    ) -> None:
         self._roads, self._bounds, self._name = roads, bounds, name
         self._names = {terminal: name(terminal) for terminal in terminals}
         self._terminals = sorted(terminals, key=self._names.__getitem__)
@@ -154,7 +158,7 @@ class _Voronoi:
             return False
         self.read += links
         here, bridged = self._places[node], False
-        for other, cost in self._roads.leading_from(node):
+        for other, cost in self._roads.neighbours(node):
             if other in self._settled:
                 bridged |= self._bridge(node, other, cost)
                 continue

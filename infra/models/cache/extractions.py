@@ -17,7 +17,7 @@ from graphtide.infra.models.cache.embeddings import VectorStore
 from graphtide.infra.models.cache.keys import scoped
 from graphtide.infra.models.replies.json_replies import parsed
 from graphtide.infra.models.usage.counters import Tally
-from graphtide.streams.model_ports import Extractor, Found, FoundEntity, FoundRelation
+from graphtide.streams.model_ports import ExtractedEntity, ExtractedRelation, ExtractionResult, Extractor
 
 _FORMAT = b"found-1"
 
@@ -29,13 +29,13 @@ class MemoisedExtractor:
         self._extractor = extractor
         self._store = store
         self._tally = tally or Tally()
-        self._under_way: dict[bytes, asyncio.Task[Found]] = {}
+        self._under_way: dict[bytes, asyncio.Task[ExtractionResult]] = {}
 
     @property
     def name(self) -> str:
         return self._extractor.name
 
-    async def extract(self, text: str, *, title: str) -> Found:
+    async def extract(self, text: str, *, title: str) -> ExtractionResult:
         """See ``graphtide.streams.model_ports.Extractor``."""
         key = self.key(title, text)
         task = self._under_way.get(key)
@@ -58,7 +58,7 @@ class MemoisedExtractor:
             digest.update(len(said).to_bytes(8, "big") + said)
         return scoped(digest.digest())
 
-    async def _look_up(self, key: bytes, text: str, title: str) -> Found:
+    async def _look_up(self, key: bytes, text: str, title: str) -> ExtractionResult:
         held = (await self._store.get_many([key])).get(key)
         known = None if held is None else _decoded(held)
         if known is not None:
@@ -68,7 +68,7 @@ class MemoisedExtractor:
         await self._store.put_many({key: _encoded(found)})
         return found
 
-    def _finish(self, key: bytes, task: asyncio.Task[Found]) -> None:
+    def _finish(self, key: bytes, task: asyncio.Task[ExtractionResult]) -> None:
         self._under_way.pop(key, None)
         if not task.cancelled():
             task.exception()  # looked at here, so that one whose callers are all gone is not reported as forgotten
@@ -81,17 +81,17 @@ class MemoisedExtractor:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _encoded(found: Found) -> bytes:
+def _encoded(found: ExtractionResult) -> bytes:
     rows = [[astuple(entity) for entity in found.entities], [astuple(relation) for relation in found.relations]]
     rows.append([(found.title, found.description)])
     return json.dumps(rows, ensure_ascii=True, separators=(",", ":")).encode()
 
 
-def _decoded(value: bytes) -> Found | None:
+def _decoded(value: bytes) -> ExtractionResult | None:
     """None for what this version did not write."""
     try:
         entities, relations, *headings = parsed(value)
-        stated = tuple(FoundEntity(*row) for row in entities), tuple(FoundRelation(*row) for row in relations)
-        return Found(*stated, *(headings[0][0] if headings else ()))
+        stated = tuple(ExtractedEntity(*row) for row in entities), tuple(ExtractedRelation(*row) for row in relations)
+        return ExtractionResult(*stated, *(headings[0][0] if headings else ()))
     except (ValueError, TypeError, RecursionError):
         return None

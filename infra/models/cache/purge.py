@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Iterator
 from dataclasses import dataclass, field
 
-from graphtide.graph.records import Extraction, Unit
+from graphtide.graph.records import ChunkContribution, Extraction
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, VectorStore
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.cache.keys import scope_of
-from graphtide.streams.extract.pipeline import Models, passage_text, statement_texts
-from graphtide.streams.usage import Payer, paid_by
+from graphtide.streams.extract.pipeline import ExtractionModels, passage_text, statement_texts
+from graphtide.streams.usage import BillingContext, paid_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,12 @@ class LiveKeys:
     extractions: set[bytes] = field(default_factory=set)
 
 
-async def live_keys(graph: str, live: AsyncIterable[Extraction], reading: Models) -> LiveKeys:
+async def live_keys(graph: str, live: AsyncIterable[Extraction], reading: ExtractionModels) -> LiveKeys:
     """Collect the keys of all live extractions of a graph. Memory: about 100 bytes per distinct text."""
     keys = LiveKeys(graph)
     extractor = reading.extractors.get(graph, reading.extractor)
     async for extraction in live:
-        with paid_by(Payer(graph)):
+        with paid_by(BillingContext(graph)):
             title = extraction.info.title
             for unit in extraction.units:
                 if isinstance(extractor, MemoisedExtractor):
@@ -53,7 +53,7 @@ async def purge_memos(
     return deleted + (await reports.purge(scope) if reports is not None else 0)
 
 
-def _embedded(title: str, unit: Unit) -> Iterator[str]:
+def _embedded(title: str, unit: ChunkContribution) -> Iterator[str]:
     """Give the texts whose vectors a unit holds."""
     yield passage_text(title, unit.text)
     yield from statement_texts(unit)

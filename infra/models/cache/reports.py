@@ -12,7 +12,7 @@ from dataclasses import astuple
 from hashlib import sha256
 
 from graphtide.graph.reports.cache import ReportFinding
-from graphtide.graph.reports.subject import Report, Subject
+from graphtide.graph.reports.subject import CommunityContext, Report
 from graphtide.infra.models.cache.embeddings import VectorStore
 from graphtide.infra.models.cache.keys import scoped
 from graphtide.infra.models.replies.json_replies import parsed
@@ -32,7 +32,7 @@ class MemoisedReporter:
     def name(self) -> str:
         return self._reporter.name
 
-    async def report(self, subject: Subject) -> Report:
+    async def report(self, subject: CommunityContext) -> Report:
         """See `graphtide.streams.summarize.report_writer.Reporter`."""
         key = self._key(subject)
         held = (await self._store.get_many([key])).get(key)
@@ -43,7 +43,7 @@ class MemoisedReporter:
         await self._store.put_many({key: json.dumps(astuple(report)).encode()})
         return report
 
-    def _key(self, subject: Subject) -> bytes:
+    def _key(self, subject: CommunityContext) -> bytes:
         children = [astuple(child) for child in subject.children]
         findings = [astuple(finding) for finding in subject.findings]
         shown = [_FORMAT, self.name, subject.level, subject.entities, findings, subject.size, children]

@@ -11,7 +11,7 @@ import json
 from dataclasses import astuple
 from hashlib import sha256
 
-from graphtide.graph.entity_descriptions import Profile, Sentence
+from graphtide.graph.entity_descriptions import DescribedSentence, EntityProfile
 from graphtide.infra.models.cache.embeddings import VectorStore
 from graphtide.infra.models.cache.keys import scoped
 from graphtide.infra.models.replies.json_replies import parsed
@@ -31,7 +31,7 @@ class MemoisedSummarizer:
     def name(self) -> str:
         return self._summarizer.name
 
-    async def summarize(self, said: Profile) -> tuple[Sentence, ...]:
+    async def summarize(self, said: EntityProfile) -> tuple[DescribedSentence, ...]:
         """See `graphtide.streams.summarize.summary_writer.Summarizer`."""
         shown = [_FORMAT, self.name, said.name, said.type, [one.text for one in said.descriptions]]
         key = scoped(sha256(json.dumps(shown).encode()).digest())
@@ -44,10 +44,10 @@ class MemoisedSummarizer:
         return sentences
 
 
-def _decoded(value: bytes, count: int) -> tuple[Sentence, ...] | None:
+def _decoded(value: bytes, count: int) -> tuple[DescribedSentence, ...] | None:
     """None for what this version did not write."""
     try:
-        found = tuple(Sentence(str(text), tuple(map(int, of))) for text, of in parsed(value))
+        found = tuple(DescribedSentence(str(text), tuple(map(int, of))) for text, of in parsed(value))
     except (ValueError, TypeError, RecursionError):
         return None
     return found if all(0 <= at < count for one in found for at in one.of) else None

@@ -24,14 +24,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
-from graphtide.streams.errors import Exhausted, Retryable
+from graphtide.streams.errors import BudgetExceeded, Retryable
 
 _MOST_REMEMBERED = 1_000
 _UNLIMITED = 6_000
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EndpointLimits:
     """0 requests or tokens a minute: no limit. 0 failures to open: the endpoint is asked however often it fails."""
 
     concurrent_calls: int = 8
@@ -51,7 +51,7 @@ class Timing:
     """(seconds, what) -> how to call it off."""
 
 
-class Allowance:
+class TokenBucket:
     """A bucket that holds at most one minute's worth and is filled evenly. It may be overdrawn by one call."""
 
     def __init__(self, per_minute: int, now: float) -> None:
@@ -102,21 +102,21 @@ class Call:
         self.tokens = tokens
 
 
-class Gate:
+class RateLimiter:
     """See the module. One for each endpoint, shared by all who ask it; belongs to the event loop it is used in."""
 
-    def __init__(self, limits: Limits, where: str, timing: Timing | None = None) -> None:
+    def __init__(self, limits: EndpointLimits, where: str, timing: Timing | None = None) -> None:
         self._limits = limits
         self._where = where
         self._timing = timing or _loop_timing()
         self._places = limits.concurrent_calls
-        self._requests = Allowance(limits.requests_per_minute, self._timing.now())
-        self._tokens = Allowance(limits.tokens_per_minute, self._timing.now())
+        self._requests = TokenBucket(limits.requests_per_minute, self._timing.now())
+        self._tokens = TokenBucket(limits.tokens_per_minute, self._timing.now())
         self._waiting: list[_Waiting] = []
-        self._order = _Order(limits)
+        self._order = FairScheduler(limits)
         self._numbers = count()
         self._call_off: Callable[[], None] | None = None
-        self._quiet = _Quiet(limits)
+        self._quiet = CircuitBreaker(limits)
         self._waited_s = 0.0
         self._asked = 0
 
@@ -164,7 +164,7 @@ class Gate:
             probing = self._quiet.probe()
             try:
                 yield call
-            except Exhausted:
+            except BudgetExceeded:
                 self._quiet.gave_up(probing)
                 self._requests.take(-1)
                 call.cost(0)
@@ -235,10 +235,10 @@ class Gate:
         self._admit()
 
 
-class _Order:
+class FairScheduler:
     """When each graph's next call is due, in shares of a minute taken; see the module."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: EndpointLimits) -> None:
         self._limits = limits
         self._ends: dict[tuple[bool, str], float] = {}
         self._reached = {False: 0.0, True: 0.0}
@@ -260,10 +260,10 @@ class _Order:
         return max(of_requests, tokens / self._limits.tokens_per_minute if self._limits.tokens_per_minute else 0.0)
 
 
-class _Quiet:
+class CircuitBreaker:
     """How the endpoint did lately, and until when it is left alone for that."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: EndpointLimits) -> None:
         self._limits = limits
         self._until = 0.0
         self._reason = ""

@@ -5,7 +5,7 @@ can see it, and looks now and then at what the others count. Who counts on is as
 and leaves its part to the rest. No clock is compared with another machine's.
 
 Invariants: what all may let through in one go is at most a minute's allowance, divided among all that are there; what
-all are given from then on is divided among those that ask. Who begins to ask is noticed within `LOOK_EVERY_S`: for so
+all are given from then on is divided among those that ask. Who begins to ask is noticed within `POLL_INTERVAL_S`: for so
 long there may be one share too many.
 """
 
@@ -16,16 +16,16 @@ import logging
 from collections.abc import Mapping
 from typing import Protocol
 
-from graphtide.infra.models.limits.rate_limiter import Gate
+from graphtide.infra.models.limits.rate_limiter import RateLimiter
 
 log = logging.getLogger("graphtide")
 
-LOOK_EVERY_S = 5.0
+POLL_INTERVAL_S = 5.0
 QUIET_LOOKS = 3
 """Looks in which a process's count did not change until it counts as one that does not ask."""
 
 
-class Fellows(Protocol):
+class RateLimitPeers(Protocol):
     """The processes of a cluster, as far as they ask models."""
 
     async def count(self, mine: Mapping[str, int]) -> Mapping[str, Mapping[int, int]]:
@@ -36,10 +36,10 @@ class Fellows(Protocol):
         ...
 
 
-class RateShare:
+class SharedRate:
     """See the module. `gates` by the endpoint's name; one a process, used by one task."""
 
-    def __init__(self, gates: Mapping[str, Gate], fellows: Fellows) -> None:
+    def __init__(self, gates: Mapping[str, RateLimiter], fellows: RateLimitPeers) -> None:
         self._gates = gates
         self._fellows = fellows
         self._asked = dict.fromkeys(gates, 0)
@@ -50,7 +50,7 @@ class RateShare:
         """Look now and then, until cancelled. While the others cannot be seen, the last shares stand."""
         while True:
             await self.look()
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
 
     async def look(self) -> None:
         """Count, look, and set the gates."""

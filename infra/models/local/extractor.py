@@ -12,9 +12,9 @@ from graphtide.infra.models.local.english.clauses import ClauseReader
 from graphtide.infra.models.local.english.dates import measures_in
 from graphtide.infra.models.local.english.discourse import Discourse
 from graphtide.infra.models.local.english.mentions import Item, SentenceReader
-from graphtide.infra.models.local.english.statements import Reference, Statement
-from graphtide.infra.models.local.english.text import Sentence, sentences_of
-from graphtide.streams.model_ports import Found, FoundEntity, FoundRelation
+from graphtide.infra.models.local.english.statements import ReadStatement, Reference
+from graphtide.infra.models.local.english.text import TextSentence, sentences_of
+from graphtide.streams.model_ports import ExtractedEntity, ExtractedRelation, ExtractionResult
 from graphtide.streams.work_pool import WorkPool
 
 _SMALL_CHARS = 500  # about 1 ms of work: a longer text goes to a thread, so that the event loop stays free
@@ -33,12 +33,12 @@ class OfflineExtractor:
     def name(self) -> str:
         return "offline-rules-1"
 
-    async def extract(self, text: str, *, title: str) -> Found:
+    async def extract(self, text: str, *, title: str) -> ExtractionResult:
         """See ``streams.model_ports.Extractor``. Raises nothing; a text without plain English may give nothing."""
         return await self._pool.run(partial(extract, text, title), small=len(text) <= _SMALL_CHARS)
 
 
-def extract(text: str, title: str = "") -> Found:
+def extract(text: str, title: str = "") -> ExtractionResult:
     """The same, synchronously. Cost: about 1 ms of CPU time for 500 characters."""
     return _Reading(text, title).found()
 
@@ -50,8 +50,8 @@ class _Reading:
         self._text = text
         self._discourse = Discourse()
         self._entities: dict[tuple[str, str], str] = {}
-        self._relations: dict[tuple[str, str, str], FoundRelation] = {}
-        self._terms: dict[str, list[Sentence]] = {}
+        self._relations: dict[tuple[str, str, str], ExtractedRelation] = {}
+        self._terms: dict[str, list[TextSentence]] = {}
         sentences = list(sentences_of(text))
         known = frozenset(_capitals_inside(sentences)) | frozenset([title] if " " not in title else [])
         self._read = [(sentence, self._items(text, sentence, known)) for sentence in sentences]
@@ -59,7 +59,7 @@ class _Reading:
             self._introduce(items)
         self._take_title(title, known)
 
-    def _items(self, text: str, sentence: Sentence, known: frozenset[str]) -> list[Item]:
+    def _items(self, text: str, sentence: TextSentence, known: frozenset[str]) -> list[Item]:
         measures = measures_in(text, sentence.start, sentence.end)
         return SentenceReader(text, sentence.tokens, measures, known).read()
 
@@ -84,7 +84,7 @@ class _Reading:
         if names:
             self._discourse.set_topic(names[0])
 
-    def found(self) -> Found:
+    def found(self) -> ExtractionResult:
         for sentence, items in self._read:
             evidence = self._text[sentence.start : sentence.end]
             for item in items:
@@ -93,10 +93,10 @@ class _Reading:
                 self._relate(statement, evidence)
             self._abbreviations(items, evidence)
         self._repeated_terms()
-        entities = tuple(FoundEntity(name, kind, said) for (name, kind), said in self._entities.items())
-        return Found(entities, tuple(self._relations.values()))
+        entities = tuple(ExtractedEntity(name, kind, said) for (name, kind), said in self._entities.items())
+        return ExtractionResult(entities, tuple(self._relations.values()))
 
-    def _mention(self, item: Item, sentence: Sentence, evidence: str) -> None:
+    def _mention(self, item: Item, sentence: TextSentence, evidence: str) -> None:
         if item.kind == "name":
             name = self._discourse.full(item.text)
             kind = item.type if name == item.text else self._discourse.type_of(name)
@@ -110,13 +110,13 @@ class _Reading:
         described = " ".join(evidence[: _MAX_DESCRIPTION_CHARS * 2].split())[:_MAX_DESCRIPTION_CHARS]
         self._entities.setdefault((name, kind), described)
 
-    def _relate(self, statement: Statement, evidence: str) -> None:
+    def _relate(self, statement: ReadStatement, evidence: str) -> None:
         for end in (statement.subject, statement.object):
             self._add(end.name, end.type, evidence)
         subject, target = statement.subject.name, statement.object.name
         self._relations.setdefault(
             (subject, statement.predicate, target),
-            FoundRelation(
+            ExtractedRelation(
                 subject=subject,
                 predicate=statement.predicate,
                 object=target,
@@ -136,7 +136,7 @@ class _Reading:
                     kind = self._discourse.type_of(long)
                     self._add(short, kind, evidence)
                     ends = (Reference(long, kind), Reference(short, kind))
-                    self._relate(Statement(ends[0], "is abbreviated as", ends[1], 1.0), evidence)
+                    self._relate(ReadStatement(ends[0], "is abbreviated as", ends[1], 1.0), evidence)
 
     def _repeated_terms(self) -> None:
         """Noun phrases of two words or more that the text comes back to are worth an entity of their own."""
@@ -146,7 +146,7 @@ class _Reading:
             self._add(term, "term", self._text[where[0].start : where[0].end])
 
 
-def _capitals_inside(sentences: list[Sentence]) -> list[str]:
+def _capitals_inside(sentences: list[TextSentence]) -> list[str]:
     """Words written with a capital where no sentence begins: names, whatever else they may be."""
     found: list[str] = []
     for sentence in sentences:

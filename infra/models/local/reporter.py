@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphtide.graph.reports.subject import Report, Subject, extractive
+from graphtide.graph.reports.subject import CommunityContext, Report, extractive_report
 
 
 class ExtractiveReporter:
@@ -12,6 +12,6 @@ class ExtractiveReporter:
     def name(self) -> str:
         return "offline/extractive-2"
 
-    async def report(self, subject: Subject) -> Report:
+    async def report(self, subject: CommunityContext) -> Report:
         """See `graphtide.streams.summarize.report_writer.Reporter`."""
-        return extractive(subject)
+        return extractive_report(subject)

@@ -23,14 +23,14 @@ from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from graphtide.graph.token_count import count_tokens
-from graphtide.infra.models.limits.rate_limiter import Call, Gate, Limits
+from graphtide.infra.models.limits.rate_limiter import Call, EndpointLimits, RateLimiter
 from graphtide.infra.models.openai.errors import EndpointErrors, costs_nothing
 from graphtide.infra.models.replies.json_replies import MOST_TOKENS, Pieces, well_formed
 from graphtide.infra.models.replies.schemas import Schema, sendable
-from graphtide.infra.models.usage.accounting import Accounts, Entry, Tokens
+from graphtide.infra.models.usage.accounting import Entry, Tokens, UsageAccounting
 from graphtide.infra.models.usage.expectations import Expectations
 from graphtide.streams.errors import Retryable
-from graphtide.streams.tracing import Kind, span
+from graphtide.streams.tracing import SpanRole, span
 from graphtide.streams.usage import Stage, payer
 
 Body = dict[str, Any]
@@ -46,7 +46,7 @@ class ChatEndpoint:
     api_key: str = field(default="", repr=False)
     timeout_s: float = 120.0
     max_output_tokens: int = 4096
-    limits: Limits = field(default_factory=Limits)
+    limits: EndpointLimits = field(default_factory=EndpointLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ChatReply:
     """What came back. `finish` is the endpoint's reason to stop: "stop", "length", "content_filter" …"""
 
     text: str
@@ -102,11 +102,11 @@ _SUPPORT = {
 class OpenAIChat:
     """See the module. Owns its connections: ``close`` it. May be shared by whoever asks the same model."""
 
-    def __init__(self, endpoint: ChatEndpoint, accounts: Accounts | None = None) -> None:
+    def __init__(self, endpoint: ChatEndpoint, accounts: UsageAccounting | None = None) -> None:
         self._endpoint = endpoint
-        self._accounts = accounts or Accounts()
+        self._accounts = accounts or UsageAccounting()
         self._errors = EndpointErrors("language model", endpoint.base_url, endpoint.api_key, endpoint.timeout_s)
-        self._gate = Gate(endpoint.limits, self._errors.where)
+        self._gate = RateLimiter(endpoint.limits, self._errors.where)
         self._dialect = _Dialect()
         self._expected = Expectations(endpoint.max_output_tokens)
         self._client = openai.AsyncOpenAI(
@@ -126,7 +126,7 @@ class OpenAIChat:
         return self._errors.where
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> RateLimiter:
         """What lets its calls through."""
         return self._gate
 
@@ -148,7 +148,7 @@ class OpenAIChat:
 
     async def complete(
         self, messages: Sequence[Message], schema: Schema, stage: Stage = Stage.OTHER, *, urgent: bool = False
-    ) -> Reply:
+    ) -> ChatReply:
         """One answer of the given schema, as far as the endpoint can be held to one: check it.
 
         An urgent one, for which someone waits, goes in front of those that are not.
@@ -184,14 +184,14 @@ class OpenAIChat:
             self._accounts.call(stage, self._endpoint.model, expected) as entry,
         ):
             paid = _Paid(call, entry)
-            with span("llm", Kind.CLIENT, model=self._endpoint.model, stage=stage.value) as told:
+            with span("llm", SpanRole.CLIENT, model=self._endpoint.model, stage=stage.value) as told:
                 yield paid
                 spent = entry.spent
                 told.note(prompt_tokens=spent.prompt_tokens, completion_tokens=spent.completion_tokens)
             if paid.is_known:
                 self._expected.learn(stage, material, entry.spent.completion_tokens)
 
-    async def _completion(self, body: Body, dialect: _Dialect, paid: _Paid) -> Reply:
+    async def _completion(self, body: Body, dialect: _Dialect, paid: _Paid) -> ChatReply:
         try:
             async with asyncio.timeout(self._endpoint.timeout_s):  # the client's own runs anew with every byte
                 answer = await self._client.chat.completions.create(**body)
@@ -203,7 +203,7 @@ class OpenAIChat:
             raise self._refused(error, dialect, paid) from None  # the client's message may quote the key
         return self._reply(answer, paid.entry.spent.prompt_tokens)
 
-    def _reply(self, answer: object, sent_tokens: int) -> Reply:
+    def _reply(self, answer: object, sent_tokens: int) -> ChatReply:
         """The checked answer: the client takes any JSON for one."""
         try:
             completion = cast(ChatCompletion, answer)
@@ -213,11 +213,11 @@ class OpenAIChat:
             spent = completion.usage
             counted = (sent_tokens, count_tokens(text))
             tokens = _taken(spent) if spent else counted
-            return Reply(text + "", finish + "", *tokens, refusal + "")
+            return ChatReply(text + "", finish + "", *tokens, refusal + "")
         except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
             raise Retryable(f"{self.where} gave an answer that is not one ({type(error).__name__})") from None
 
-    async def stream(self, messages: Sequence[Message], stage: Stage = Stage.ANSWER) -> AsyncIterator[str | Reply]:
+    async def stream(self, messages: Sequence[Message], stage: Stage = Stage.ANSWER) -> AsyncIterator[str | ChatReply]:
         """The answer's text in pieces as they come, then the whole as a Reply. In front of any call of ``complete``.
 
         Raises as ``complete`` does, also in the middle. Closing the iterator early ends the call.
@@ -227,14 +227,14 @@ class OpenAIChat:
             try:
                 async with self._paid(messages, stage, urgent=True) as paid:
                     async for item in self._streamed(self._body(messages, dialect), paid, dialect):
-                        if isinstance(item, Reply):
+                        if isinstance(item, ChatReply):
                             paid.cost(item)
                         yield item
                 return
             except _Unknown as refusal:
                 self._learn(dialect, refusal)
 
-    async def _streamed(self, body: Body, paid: _Paid, dialect: _Dialect) -> AsyncIterator[str | Reply]:
+    async def _streamed(self, body: Body, paid: _Paid, dialect: _Dialect) -> AsyncIterator[str | ChatReply]:
         body = body | {"stream": True} | ({"stream_options": {"include_usage": True}} if dialect.usage else {})
         pieces: list[str] = []
         arriving = Pieces()
@@ -261,7 +261,7 @@ class OpenAIChat:
             yield rest
         text = "".join(pieces)
         counted = (paid.entry.spent.prompt_tokens, count_tokens(text))
-        yield Reply(text, finish, *(tokens if any(tokens) else counted))
+        yield ChatReply(text, finish, *(tokens if any(tokens) else counted))
 
     def _body(self, messages: Sequence[Message], dialect: _Dialect) -> Body:
         said = [{"role": message.role, "content": sendable(message.text)} for message in messages]
@@ -290,7 +290,7 @@ class _Paid:
     entry: Entry
     is_known: bool = False
 
-    def cost(self, reply: Reply) -> None:
+    def cost(self, reply: ChatReply) -> None:
         self.is_known = True
         self.call.cost(reply.prompt_tokens + reply.completion_tokens)
         self.entry.cost(reply.prompt_tokens, reply.completion_tokens)

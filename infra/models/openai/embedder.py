@@ -21,12 +21,12 @@ import openai
 from numpy.typing import NDArray
 
 from graphtide.graph.token_count import count_tokens
-from graphtide.infra.models.limits.rate_limiter import Gate, Limits
+from graphtide.infra.models.limits.rate_limiter import EndpointLimits, RateLimiter
 from graphtide.infra.models.openai.errors import EndpointErrors, costs_nothing
 from graphtide.infra.models.replies.json_replies import MOST_TOKENS
-from graphtide.infra.models.usage.accounting import Accounts, Tokens
+from graphtide.infra.models.usage.accounting import Tokens, UsageAccounting
 from graphtide.streams.errors import Broken, Retryable
-from graphtide.streams.tracing import Kind, span
+from graphtide.streams.tracing import SpanRole, span
 from graphtide.streams.usage import Stage, payer
 
 _PROBE = "dimension"
@@ -43,18 +43,18 @@ class EmbeddingEndpoint:
     timeout_s: float = 60.0
     batch_texts: int = 256
     batch_chars: int = 200_000
-    limits: Limits = field(default_factory=Limits)
+    limits: EndpointLimits = field(default_factory=EndpointLimits)
 
 
 class OpenAIEmbedder:
     """The Embedder on an OpenAI-compatible endpoint (see the module). Owns its connections: ``close`` it."""
 
-    def __init__(self, endpoint: EmbeddingEndpoint, accounts: Accounts | None = None) -> None:
+    def __init__(self, endpoint: EmbeddingEndpoint, accounts: UsageAccounting | None = None) -> None:
         self._endpoint = endpoint
-        self._accounts = accounts or Accounts()
+        self._accounts = accounts or UsageAccounting()
         self._dimensions = endpoint.dimensions or 0
         self._errors = EndpointErrors("embedding", endpoint.base_url, endpoint.api_key, endpoint.timeout_s)
-        self._gate = Gate(endpoint.limits, self._errors.where)
+        self._gate = RateLimiter(endpoint.limits, self._errors.where)
         self._client = openai.AsyncOpenAI(
             base_url=endpoint.base_url,
             api_key=endpoint.api_key or "none",  # the client insists on one; local servers ignore it
@@ -72,7 +72,7 @@ class OpenAIEmbedder:
         return self._dimensions
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> RateLimiter:
         """What lets its calls through."""
         return self._gate
 
@@ -128,7 +128,7 @@ class OpenAIEmbedder:
             try:
                 # Not embeddings.create: it walks every text and builds an object for every vector, which costs as much
                 # CPU time as the rest of the call.
-                with span("embedding call", Kind.CLIENT, model=self._endpoint.model, texts=len(texts)):
+                with span("embedding call", SpanRole.CLIENT, model=self._endpoint.model, texts=len(texts)):
                     response = await self._client.post("/embeddings", cast_to=httpx.Response, body=body)
             except openai.OpenAIError as error:
                 if costs_nothing(error):

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from graphtide.graph.token_count import count_tokens
-from graphtide.infra.models.openai.chat import Message, OpenAIChat, Reply
+from graphtide.infra.models.openai.chat import ChatReply, Message, OpenAIChat
 from graphtide.infra.models.prompts.graph_prompts import load_prompts
 from graphtide.infra.models.prompts.templates import Prompt, code_for, load
 from graphtide.infra.models.replies import extraction_parser as extraction_answer
-from graphtide.infra.models.replies.extraction_parser import SCHEMA, Malformed, Reading, joined
+from graphtide.infra.models.replies.extraction_parser import SCHEMA, MalformedReply, Reading, joined
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.streams.errors import Rejected
-from graphtide.streams.model_ports import Found
+from graphtide.streams.model_ports import ExtractionResult
 from graphtide.streams.usage import Stage
 
 GLEANING = "gleaning-1"
@@ -55,48 +55,48 @@ class OpenAIExtractor:
             if self._gleaning is not None:
                 yield Stage.GLEAN, prompt + count_tokens(self._gleaning.text), material
 
-    async def extract(self, text: str, *, title: str) -> Found:
+    async def extract(self, text: str, *, title: str) -> ExtractionResult:
         """See ``streams.model_ports.Extractor``. One call, two when the first answer cannot be used; none without words.
 
         Gleaning adds one: what it finds is joined to what was found; when it gives nothing of use, nothing is lost.
         """
         if not any(char.isalnum() for char in text):
-            return Found()
+            return ExtractionResult()
         messages = [Message("system", self._prompt.text), Message("user", _marked(text, title))]
         found, last = await self._found(messages, text)
         if self._gleaning is None:
             return found
         return joined(found, await self._gleaned([*messages, _said(last), Message("user", self._gleaning.text)], text))
 
-    async def _found(self, messages: list[Message], text: str) -> tuple[Found, Reply]:
+    async def _found(self, messages: list[Message], text: str) -> tuple[ExtractionResult, ChatReply]:
         first = await self._ask(messages)
         try:
             return self._read(first, text), first
-        except Malformed as error:
+        except MalformedReply as error:
             cause = error
         second = await self._ask([*messages, *_again(first, cause)])
         try:
             return self._read(second, text), second
-        except Malformed as error:
+        except MalformedReply as error:
             raise Rejected(f"{self._chat.where} gave no extraction, asked twice: {cause}; then: {error}") from None
 
-    async def _gleaned(self, messages: list[Message], text: str) -> Found:
+    async def _gleaned(self, messages: list[Message], text: str) -> ExtractionResult:
         try:
             return self._read(await self._ask(messages, Stage.GLEAN), text)
-        except (Malformed, Rejected):
+        except (MalformedReply, Rejected):
             self._tally.dropped("gleaning")
-            return Found()
+            return ExtractionResult()
 
-    async def _ask(self, messages: list[Message], stage: Stage = Stage.EXTRACT) -> Reply:
+    async def _ask(self, messages: list[Message], stage: Stage = Stage.EXTRACT) -> ChatReply:
         reply = await self._chat.complete(messages, SCHEMA, stage)
         if reply.refusal or reply.finish == "content_filter":
             said = " ".join(reply.refusal.split())[:200] or "its content filter stopped the answer"
             raise Rejected(f"{self._chat.where} declined to read the text: {said}")
         return reply
 
-    def _read(self, reply: Reply, text: str) -> Found:
+    def _read(self, reply: ChatReply, text: str) -> ExtractionResult:
         if reply.finish == "length":
-            raise Malformed("it was cut off at the longest answer allowed; write less")
+            raise MalformedReply("it was cut off at the longest answer allowed; write less")
         reading: Reading = extraction_answer.read(reply.text, text)
         for reason, count in reading.dropped.items():
             self._tally.dropped(reason, count)
@@ -108,10 +108,10 @@ def _marked(text: str, title: str) -> str:
     return f"<document-{code}>\nTitle: {' '.join(title.split())}\n\n{text}\n</document-{code}>"
 
 
-def _again(reply: Reply, cause: Malformed) -> list[Message]:
+def _again(reply: ChatReply, cause: MalformedReply) -> list[Message]:
     asked = f"That answer cannot be used: {cause}. Answer anew, with the one JSON object asked for and nothing else."
     return [_said(reply), Message("user", asked)]
 
 
-def _said(reply: Reply) -> Message:
+def _said(reply: ChatReply) -> Message:
     return Message("assistant", reply.text[:_SHOWN_AGAIN_CHARS] or "{}")

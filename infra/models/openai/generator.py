@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from graphtide.infra.models.openai.chat import Message, OpenAIChat, Reply
+from graphtide.infra.models.openai.chat import ChatReply, Message, OpenAIChat
 from graphtide.infra.models.prompts.graph_prompts import ANSWER, ANSWER_PART, ByGraph, prompts_by_graph
 from graphtide.infra.models.prompts.templates import NOTHING_FITS, code_for
-from graphtide.infra.models.replies.citation_checker import CheckedAnswer, renumbered
+from graphtide.infra.models.replies.citation_checker import CitationChecker, renumbered
 from graphtide.infra.models.replies.json_replies import object_of
 from graphtide.infra.models.replies.schemas import Schema
 from graphtide.streams.errors import Rejected
@@ -67,9 +67,9 @@ class OpenAIGenerator:
             yield NOTHING_FITS
             yield Generated(NOTHING_FITS)
             return
-        checked, given, held, began = CheckedAnswer(len(citable(context, parts))), "", "", False
+        checked, given, held, began = CitationChecker(len(citable(context, parts))), "", "", False
         async for item in self._chat.stream(self._messages(question, context, parts)):
-            if isinstance(item, Reply):  # the last one; the iterator is left to end, and so the call
+            if isinstance(item, ChatReply):  # the last one; the iterator is left to end, and so the call
                 last = item
                 continue
             held += item
@@ -97,7 +97,7 @@ class OpenAIGenerator:
         except Rejected:
             return PartAnswer("", 0)
         text, rating = _read(reply.text)
-        checked = CheckedAnswer(len(part.sources))
+        checked = CitationChecker(len(part.sources))
         said = checked.take(text) + checked.end()
         return PartAnswer(said, rating, checked.cited, 1, reply.prompt_tokens, reply.completion_tokens)
 
@@ -128,12 +128,12 @@ def _read(text: str) -> tuple[str, int]:
     return said.strip(), max(0, min(100, rating))
 
 
-def _whole(checked: CheckedAnswer, held: str, last: Reply) -> str:
+def _whole(checked: CitationChecker, held: str, last: ChatReply) -> str:
     """An answer of which nothing has gone out yet, because it might have been, and perhaps is, that nothing fits."""
     return NOTHING_FITS if held.strip() in ("", NOTHING_FITS) else _rest(checked, held, last)
 
 
-def _rest(checked: CheckedAnswer, held: str, last: Reply) -> str:
+def _rest(checked: CitationChecker, held: str, last: ChatReply) -> str:
     """What is left to say when the model has ended: the end of its last sentence."""
     rest = checked.take(held) + checked.end()
     return f"{rest} {CUT_OFF}" if last.finish == "length" else rest

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from graphtide.graph.reports.cache import ReportFinding
-from graphtide.graph.reports.subject import Report, Subject, extractive
+from graphtide.graph.reports.subject import CommunityContext, Report, extractive_report
 from graphtide.infra.models.openai.chat import Message, OpenAIChat
 from graphtide.infra.models.prompts.graph_prompts import REPORT, ByGraph, prompts_by_graph
 from graphtide.infra.models.prompts.templates import MOST_FINDINGS, code_for
@@ -64,31 +64,31 @@ class OpenAIReporter:
     def name(self) -> str:
         return f"openai/{self._chat.model} {self._prompts.of(payer().graph).version}"
 
-    async def report(self, subject: Subject) -> Report:
+    async def report(self, subject: CommunityContext) -> Report:
         """See `streams.summarize.report_writer.Reporter`. One call; none for a community about which nothing is stated."""
         text, numbered = _shown(subject)
         if not numbered:
-            return extractive(subject)
+            return extractive_report(subject)
         code = code_for([text])
         asked = f"<community-{code}>\n{text}\n</community-{code}>"
         messages = [Message("system", self._prompts.of(payer().graph).text), Message("user", asked)]
         try:
             reply = await self._chat.complete(messages, SCHEMA, Stage.SUMMARIZE)
         except Rejected:
-            return extractive(subject)
+            return extractive_report(subject)
         report = _read(reply.text, numbered)
         if report is None:
             self._tally.dropped("report")
-            return extractive(subject)
+            return extractive_report(subject)
         return report
 
 
-def shown(subject: Subject) -> str:
+def shown(subject: CommunityContext) -> str:
     """The community as the model reads it. Bounded: see `graphtide.graph.reports.subject`."""
     return _shown(subject)[0]
 
 
-def _shown(subject: Subject) -> tuple[str, Mapping[int, ReportFinding]]:
+def _shown(subject: CommunityContext) -> tuple[str, Mapping[int, ReportFinding]]:
     """The community as the model reads it, and what each number in it stands for."""
     numbered: dict[int, ReportFinding] = {}
     lines = [f"Entities ({subject.size} in all): {', '.join(subject.entities)}"]

@@ -6,7 +6,7 @@ that names none is left out; all together stay within the bound. Where nothing i
 
 from __future__ import annotations
 
-from graphtide.graph.entity_descriptions import MOST_TOKENS, Profile, Sentence, quoted
+from graphtide.graph.entity_descriptions import MAX_TOKENS, DescribedSentence, EntityProfile, extractive_summary
 from graphtide.graph.token_count import count_tokens
 from graphtide.infra.models.openai.chat import Message, OpenAIChat
 from graphtide.infra.models.prompts.graph_prompts import ENTITY, ByGraph, prompts_by_graph
@@ -54,7 +54,7 @@ class OpenAISummarizer:
     def name(self) -> str:
         return f"openai/{self._chat.model} {self._prompts.of(payer().graph).version}"
 
-    async def summarize(self, said: Profile) -> tuple[Sentence, ...]:
+    async def summarize(self, said: EntityProfile) -> tuple[DescribedSentence, ...]:
         """See `graphtide.streams.summarize.summary_writer.Summarizer`. One call."""
         kind = f" ({said.type})" if said.type else ""
         lines = [f"Entity: {said.name}{kind}", *(f"[{n}] {one.text}" for n, one in enumerate(said.descriptions, 1))]
@@ -65,17 +65,17 @@ class OpenAISummarizer:
         try:
             reply = await self._chat.complete(messages, SCHEMA, Stage.SUMMARIZE)
         except Rejected:
-            return quoted(said)
+            return extractive_summary(said)
         sentences = _read(reply.text, len(said.descriptions))
         if not sentences:
             self._tally.dropped("summary")
-        return sentences or quoted(said)
+        return sentences or extractive_summary(said)
 
 
-def _read(text: str, count: int) -> tuple[Sentence, ...]:
+def _read(text: str, count: int) -> tuple[DescribedSentence, ...]:
     """The sentences that can be believed, as many as fit."""
     rows = object_of(text).get("sentences")
-    found, left = [], MOST_TOKENS
+    found, left = [], MAX_TOKENS
     for row in rows[:MOST_SENTENCES] if isinstance(rows, list) else ():
         one = _sentence(row, count)
         left -= count_tokens(one.text) if one else 0
@@ -85,10 +85,10 @@ def _read(text: str, count: int) -> tuple[Sentence, ...]:
     return tuple(found)
 
 
-def _sentence(row: object, count: int) -> Sentence | None:
+def _sentence(row: object, count: int) -> DescribedSentence | None:
     if not isinstance(row, dict):
         return None
     text, sources = row.get("text"), row.get("sources")
     said = " ".join(text.split())[:_SENTENCE_CHARS] if isinstance(text, str) else ""
     named = [n - 1 for n in sources if isinstance(n, int) and 0 < n <= count] if isinstance(sources, list) else []
-    return Sentence(said, tuple(dict.fromkeys(named))) if said and named else None
+    return DescribedSentence(said, tuple(dict.fromkeys(named))) if said and named else None

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from graphtide.graph.entity_descriptions import MOST_TOKENS
+from graphtide.graph.entity_descriptions import MAX_TOKENS
 from graphtide.infra.models.prompts.templates import (
     MOST_FINDINGS,
     MOST_SENTENCES,
@@ -58,7 +58,7 @@ class Guidance:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PromptKind:
     """A prompt that a folder may change: its files' names, what is filled in, and what a template must speak of."""
 
     file: str
@@ -70,7 +70,7 @@ class Kind:
     keys: tuple[str, ...] = ("domain", "language")
 
 
-EXTRACTION = Kind(
+EXTRACTION = PromptKind(
     "extraction",
     "extraction",
     "extraction-2",
@@ -79,7 +79,7 @@ EXTRACTION = Kind(
     "types, predicates and descriptions in {language}; names as the passage has them",
     ("entity_types", "domain", "language"),
 )
-ANSWER = Kind(
+ANSWER = PromptKind(
     "answer",
     "answer",
     "answer-2",
@@ -87,7 +87,7 @@ ANSWER = Kind(
     ("<passage-", "<text-", "[1]", "{nothing}"),
     "in {language}, whatever the question's language is",
 )
-ANSWER_PART = Kind(
+ANSWER_PART = PromptKind(
     "answer-part",
     "answer",
     "answer-part-1",
@@ -95,7 +95,7 @@ ANSWER_PART = Kind(
     ("<text-", "[1]", "answer", "helpfulness"),
     ANSWER.write,
 )
-REPORT = Kind(
+REPORT = PromptKind(
     "report",
     "report",
     "report-1",
@@ -104,11 +104,11 @@ REPORT = Kind(
     "in {language}, names as the material has them",
 )
 
-ENTITY = Kind(
+ENTITY = PromptKind(
     "entity",
     "entity",
     "entity-1",
-    {"sentences": MOST_SENTENCES, "tokens": MOST_TOKENS},
+    {"sentences": MOST_SENTENCES, "tokens": MAX_TOKENS},
     ("<entity-", "sentences", "text", "sources"),
     "in {language}, names as the material has them",
 )
@@ -127,7 +127,7 @@ class ByGraph:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    kind: Kind
+    kind: PromptKind
     name: str
     template: str
     guidance: Guidance
@@ -136,12 +136,12 @@ class _Source:
         return filled(self.name, self.template, {**self.kind.given, "guidance": self.guidance.words(self.kind.write)})
 
 
-def prompts_by_graph(folder: Path | None, kind: Kind) -> ByGraph:
+def prompts_by_graph(folder: Path | None, kind: PromptKind) -> ByGraph:
     """As `load_prompts`, of any kind."""
     return ByGraph(*load_prompts(folder, kind))
 
 
-def load_prompts(folder: Path | None, kind: Kind = EXTRACTION) -> tuple[Prompt, Mapping[str, Prompt]]:
+def load_prompts(folder: Path | None, kind: PromptKind = EXTRACTION) -> tuple[Prompt, Mapping[str, Prompt]]:
     """The prompt of all graphs, and those of the graphs that have their own. Raises Broken, naming the file."""
     base = _Source(kind, kind.built_in, words_of(kind.built_in), Guidance())
     if folder is None:
@@ -170,7 +170,7 @@ def _overridden(source: _Source, folder: Path) -> _Source:
     return replace(source, guidance=_guidance(guidance, kind)) if guidance.exists() else source
 
 
-def _template(file: Path, kind: Kind) -> str:
+def _template(file: Path, kind: PromptKind) -> str:
     text = _text(file)
     if len(text) > MOST_CHARS:
         raise Broken(f"{file} has {len(text)} characters; a template has {MOST_CHARS} at most")
@@ -182,7 +182,7 @@ def _template(file: Path, kind: Kind) -> str:
     return text
 
 
-def _guidance(file: Path, kind: Kind) -> Guidance:
+def _guidance(file: Path, kind: PromptKind) -> Guidance:
     try:
         said = tomllib.loads(_text(file))
     except tomllib.TOMLDecodeError as error:

@@ -26,7 +26,7 @@ _OPEN_END = re.compile(r"(?:[\s.!?\u2026\"'\u201d\u2019)*_]|\[[\d\s,;]*+\]?+)++"
 """What may turn out to be a citation, or the end of a sentence that its mark has to stand behind."""
 
 
-class CheckedAnswer:
+class CitationChecker:
     """Takes an answer's pieces as they come and gives them out checked; ``passages`` says how many may be cited."""
 
     def __init__(self, passages: int) -> None:

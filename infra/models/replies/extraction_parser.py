@@ -16,7 +16,7 @@ from typing import cast
 from graphtide.infra.models.replies.json_replies import number_of, parsed, well_formed
 from graphtide.infra.models.replies.quote_matching import Quotable
 from graphtide.infra.models.replies.schemas import Schema
-from graphtide.streams.model_ports import Found, FoundEntity, FoundRelation
+from graphtide.streams.model_ports import ExtractedEntity, ExtractedRelation, ExtractionResult
 
 VERSION = 2
 """Goes into the extractor's name: to be raised when the schema or the way it is read changes."""
@@ -62,7 +62,7 @@ SCHEMA = Schema(
 )
 
 
-class Malformed(ValueError):  # noqa: N818 -- what it says of an answer, which a suffix "Error" would only blur
+class MalformedReply(ValueError):  # noqa: N818 -- what it says of an answer, which a suffix "Error" would only blur
     """The answer is not an extraction; the message says why, to the model and to people."""
 
 
@@ -70,7 +70,7 @@ class Malformed(ValueError):  # noqa: N818 -- what it says of an answer, which a
 class Reading:
     """What an answer states, and how much of it was left out for which reason."""
 
-    found: Found
+    found: ExtractionResult
     dropped: Mapping[str, int]
 
 
@@ -87,22 +87,22 @@ def read(answer: str, text: str) -> Reading:
     for item in relations:
         reader.take_relation(item)
     if (entities or relations) and not reader.entities and reader.dropped["shape"] == len(entities) + len(relations):
-        raise Malformed("none of its entities and relations has the fields asked for")
+        raise MalformedReply("none of its entities and relations has the fields asked for")
     called = _short(body.get("title"), MOST_TITLE_CHARS), _short(body.get("description"), MOST_ABOUT_CHARS)
-    return Reading(Found(*reader.found(), *called), dict(reader.dropped))
+    return Reading(ExtractionResult(*reader.found(), *called), dict(reader.dropped))
 
 
-def joined(first: Found, second: Found) -> Found:
+def joined(first: ExtractionResult, second: ExtractionResult) -> ExtractionResult:
     """What either found; where both found the same, as the first has it. Ends of relations are entities again."""
     entities = {(one.name, one.type): one for one in (*second.entities, *first.entities)}
     order = dict.fromkeys((one.name, one.type) for one in (*first.entities, *second.entities))
     relations = {_states(one): one for one in (*second.relations, *first.relations)}
     said = dict.fromkeys(map(_states, (*first.relations, *second.relations)))
     called = first.title or second.title, first.description or second.description
-    return Found(tuple(entities[key] for key in order), tuple(relations[key] for key in said), *called)
+    return ExtractionResult(tuple(entities[key] for key in order), tuple(relations[key] for key in said), *called)
 
 
-def _states(one: FoundRelation) -> tuple[object, ...]:
+def _states(one: ExtractedRelation) -> tuple[object, ...]:
     return one.subject, one.predicate, one.object, one.valid_from, one.valid_to
 
 
@@ -110,9 +110,9 @@ def _body(answer: str) -> Item:
     try:
         body = parsed(_braced(answer))
     except (ValueError, RecursionError) as error:
-        raise Malformed(f"it is not JSON ({type(error).__name__}: {str(error)[:120]})") from None
+        raise MalformedReply(f"it is not JSON ({type(error).__name__}: {str(error)[:120]})") from None
     if not isinstance(body, dict):
-        raise Malformed("it is not a JSON object")
+        raise MalformedReply("it is not a JSON object")
     return body
 
 
@@ -120,9 +120,9 @@ def _lists(body: Item) -> tuple[list[object], list[object]]:
     found = body.get("entities"), body.get("relations")
     for name, value, most in zip(("entities", "relations"), found, (MOST_ENTITIES, MOST_RELATIONS), strict=True):
         if not isinstance(value, list):
-            raise Malformed(f"it has no list of {name}")
+            raise MalformedReply(f"it has no list of {name}")
         if len(value) > most:
-            raise Malformed(f"it has {len(value)} {name}; at most {most} are taken")
+            raise MalformedReply(f"it has {len(value)} {name}; at most {most} are taken")
     return cast(tuple[list[object], list[object]], found)
 
 
@@ -139,12 +139,12 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self._text = Quotable(text)
-        self.entities: dict[tuple[str, str], FoundEntity] = {}
+        self.entities: dict[tuple[str, str], ExtractedEntity] = {}
         self._names: set[str] = set()
-        self._relations: dict[tuple[object, ...], FoundRelation] = {}
+        self._relations: dict[tuple[object, ...], ExtractedRelation] = {}
         self.dropped: Counter[str] = Counter()
 
-    def found(self) -> tuple[tuple[FoundEntity, ...], tuple[FoundRelation, ...]]:
+    def found(self) -> tuple[tuple[ExtractedEntity, ...], tuple[ExtractedRelation, ...]]:
         return tuple(self.entities.values()), tuple(self._relations.values())
 
     def take_entity(self, item: object) -> None:
@@ -156,9 +156,9 @@ class _Reader:
             return
         kind = _line(fields["type"]).lower()
         kind = kind if len(kind) <= MOST_TYPE_CHARS else ""
-        self._add(FoundEntity(_line(fields["name"]), kind, _line(fields["description"])[:MOST_DESCRIPTION_CHARS]))
+        self._add(ExtractedEntity(_line(fields["name"]), kind, _line(fields["description"])[:MOST_DESCRIPTION_CHARS]))
 
-    def _add(self, entity: FoundEntity) -> None:
+    def _add(self, entity: ExtractedEntity) -> None:
         if (entity.name, entity.type) in self.entities:
             self.dropped["duplicate"] += 1
             return
@@ -181,10 +181,10 @@ class _Reader:
             return
         for name in (subject, object_):
             if name not in self._names:
-                self._add(FoundEntity(name, ""))
+                self._add(ExtractedEntity(name, ""))
         said = _line(fields["description"])[:MOST_DESCRIPTION_CHARS]
         weight = _weight(cast(Item, item).get("strength"))
-        self._relations[key] = FoundRelation(subject, predicate, object_, said, weight, evidence, since, until)
+        self._relations[key] = ExtractedRelation(subject, predicate, object_, said, weight, evidence, since, until)
 
     def _fields(self, item: object, names: tuple[str, ...], needed: tuple[str, ...]) -> dict[str, str] | None:
         """The fields as strings; None, and counted, when one that is needed is missing, blank or too long."""

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from graphtide.infra.models.usage.counters import Tally
-from graphtide.streams.errors import Broken, Exhausted
-from graphtide.streams.memory.usage import MemorySpending
-from graphtide.streams.usage import Budget, Charge, Payer, Spending, Spent, Stage, payer
+from graphtide.streams.errors import Broken, BudgetExceeded
+from graphtide.streams.memory.usage import MemoryUsageLedger
+from graphtide.streams.usage import BillingContext, Budget, Charge, ModelUsage, Stage, UsageLedger, payer
 
 DAY_S = 86_400
 NOBODY = "-"
@@ -78,29 +78,29 @@ class Entry:
     """A call that is under way. `spent` is what it will be settled by."""
 
     price: Price
-    spent: Spent
+    spent: ModelUsage
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> None:
         """It did take so many tokens."""
         prompt, completion = max(0, prompt_tokens), max(0, completion_tokens)
-        self.spent = Spent(1, prompt, completion, self.price.of(prompt, completion))
+        self.spent = ModelUsage(1, prompt, completion, self.price.of(prompt, completion))
 
     def free(self) -> None:
         """It was refused, or never sent."""
-        self.spent = Spent()
+        self.spent = ModelUsage()
 
 
-class Accounts:
+class UsageAccounting:
     """See the module. `now` is the time since the epoch, in seconds."""
 
     def __init__(
         self,
-        spending: Spending | None = None,
+        spending: UsageLedger | None = None,
         rules: Rules | None = None,
         tally: Tally | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._spending = spending or MemorySpending()
+        self._spending = spending or MemoryUsageLedger()
         self._rules = rules or Rules()
         self._tally = tally or Tally()
         self._now = now
@@ -112,7 +112,7 @@ class Accounts:
         return bool(self._rules.prices)
 
     @property
-    def spending(self) -> Spending:
+    def spending(self) -> UsageLedger:
         return self._spending
 
     def budget_of(self, graph: str) -> Budget:
@@ -132,13 +132,13 @@ class Accounts:
         who = payer()
         reason = self.paused(who.graph) if self._is_bound(who) else ""
         if reason:
-            raise Exhausted(reason, self._until_tomorrow_s())
+            raise BudgetExceeded(reason, self._until_tomorrow_s())
 
     @asynccontextmanager
     async def call(self, stage: Stage, model: str, expected: Tokens) -> AsyncIterator[Entry]:
         """Around one call. Raises Exhausted when the payer's budget has not enough left. Two durable writes."""
         who, price = payer(), self._rules.prices.get(model, Price())
-        entry = Entry(price, Spent())
+        entry = Entry(price, ModelUsage())
         entry.cost(expected.prompt, expected.completion)
         number = await self._reserve(who, stage, entry.spent)
         try:
@@ -149,7 +149,7 @@ class Accounts:
             self._tally.called(who.graph or NOBODY, stage.value, entry.spent)
             await self._spending.settle(number, entry.spent)
 
-    async def _reserve(self, who: Payer, stage: Stage, expected: Spent) -> int:
+    async def _reserve(self, who: BillingContext, stage: Stage, expected: ModelUsage) -> int:
         graph, day = who.graph or NOBODY, self.today()
         budget = self._rules.budget_of(graph) if self._is_bound(who) else Budget()
         self._tally.begin(graph, stage.value)
@@ -158,16 +158,16 @@ class Accounts:
         try:
             return await asyncio.shield(reserving)
         except asyncio.CancelledError:  # it may be in the books by now, and nobody would settle it
-            await self._spending.settle(await reserving, Spent())
+            await self._spending.settle(await reserving, ModelUsage())
             raise
-        except Exhausted as refusal:
+        except BudgetExceeded as refusal:
             if refusal.retry_after_s is not None:
                 raise
             self._paused[graph] = day, str(refusal)
             self._tally.paused(graph)
-            raise Exhausted(str(refusal), self._until_tomorrow_s()) from None
+            raise BudgetExceeded(str(refusal), self._until_tomorrow_s()) from None
 
-    def _is_bound(self, who: Payer) -> bool:
+    def _is_bound(self, who: BillingContext) -> bool:
         return self._rules.stop_questions or not who.question
 
     def _until_tomorrow_s(self) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter
 
 from graphtide.infra.observability.metrics.stages import GraphNames
-from graphtide.streams.usage import Spent
+from graphtide.streams.usage import ModelUsage
 
 REASONS = ("blank", "date", "duplicate", "evidence", "length", "shape", "gleaning", "report", "summary")
 """Why a part of a model's answer is left out."""
@@ -49,7 +49,7 @@ class Tally:
         for kind in ("prompt", "completion"):
             self._tokens.labels(graph, stage, kind)
 
-    def called(self, graph: str, stage: str, spent: Spent) -> None:
+    def called(self, graph: str, stage: str, spent: ModelUsage) -> None:
         """A call was settled."""
         graph = self._names.label(graph)
         self._calls.labels(graph, stage).inc(spent.calls)

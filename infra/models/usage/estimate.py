@@ -22,7 +22,7 @@ from graphtide.infra.models.usage.expectations import Expectations
 from graphtide.streams.extract.pipeline import passage_text
 from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.model_ports import Chunker
-from graphtide.streams.usage import Spent, Stage
+from graphtide.streams.usage import ModelUsage, Stage
 
 EMBEDDED_RATIO = 1.1
 """Tokens of names and relations, which are embedded too, for each token of a passage. (Measured as above: 1.08.)"""
@@ -36,9 +36,9 @@ class Estimate:
     brought: int = 0
     """Documents whose facts come along: nothing is extracted for them."""
     passages: int = 0
-    llm: Spent = field(default_factory=Spent)
-    saved: Spent = field(default_factory=Spent)
-    embedding: Spent = field(default_factory=Spent)
+    llm: ModelUsage = field(default_factory=ModelUsage)
+    saved: ModelUsage = field(default_factory=ModelUsage)
+    embedding: ModelUsage = field(default_factory=ModelUsage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Estimator:
         self._prices = prices
         self._seen: set[bytes] = set()
         self._documents = self._brought = self._passages = 0
-        self._paid, self._spared, self._embedded = Spent(), Spent(), 0
+        self._paid, self._spared, self._embedded = ModelUsage(), ModelUsage(), 0
 
     async def add(self, document: DocumentMessage) -> None:
         """Count a document."""
@@ -75,7 +75,7 @@ class Estimator:
                 await self._count(passage.text, title)
 
     async def _count(self, text: str, title: str) -> None:
-        cost = sum((self._call(*call) for call in self._reader.asked.calls(text, title)), Spent())
+        cost = sum((self._call(*call) for call in self._reader.asked.calls(text, title)), ModelUsage())
         key = self._reader.memo.key(title, text)
         if key in self._seen or await self._reader.memo.remembers(text, title=title):
             self._spared += cost
@@ -83,15 +83,15 @@ class Estimator:
             self._paid += cost
         self._seen.add(key)
 
-    def _call(self, stage: Stage, prompt: int, material: int) -> Spent:
+    def _call(self, stage: Stage, prompt: int, material: int) -> ModelUsage:
         completion = self._expected.completion(stage, material)
         shown = self._expected.completion(Stage.EXTRACT, material) if stage is Stage.GLEAN else 0
         price = self._prices.get("language", Price())
-        return Spent(1, prompt + shown, completion, price.of(prompt + shown, completion))
+        return ModelUsage(1, prompt + shown, completion, price.of(prompt + shown, completion))
 
     def result(self) -> Estimate:
         """What was counted so far."""
         cost = self._prices.get("embedding", Price()).of(self._embedded, 0)
-        embedding = Spent(0, self._embedded, 0, cost)
+        embedding = ModelUsage(0, self._embedded, 0, cost)
         counts = (self._documents, self._brought, self._passages)
         return Estimate(*counts, self._paid, self._spared, embedding)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from graphtide.infra.models.limits.rate_limiter import Gate
+from graphtide.infra.models.limits.rate_limiter import RateLimiter
 
 
 class EndpointGauges(Collector):
     """`gates` by what the endpoint is for: language, embedding."""
 
-    def __init__(self, gates: Mapping[str, Gate]) -> None:
+    def __init__(self, gates: Mapping[str, RateLimiter]) -> None:
         self._gates = gates
 
     def collect(self) -> Iterator[Metric]:

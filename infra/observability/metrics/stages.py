@@ -16,12 +16,12 @@ from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from graphtide.graph.consolidation import Effort
+from graphtide.graph.consolidation import KernelWork
 from graphtide.graph.records import GraphDelta
 from graphtide.streams.errors import (
     Broken,
+    BudgetExceeded,
     DeadlineExceeded,
-    Exhausted,
     GraphtideError,
     Invalid,
     NotFound,
@@ -29,16 +29,16 @@ from graphtide.streams.errors import (
     Rejected,
     Retryable,
 )
-from graphtide.streams.ports import State
+from graphtide.streams.ports import RevisionState
 
 LATENCIES_KEPT = 2048
 MOST_GRAPHS = 200
 OTHER = "other"
 CHANGES = ("chunk", "label", "relation", "entity", "edge", "same-as")
 WORK = ("triangles", "community-units", "community-links")
-ENDS = tuple(state.value for state in State if state is not State.ACCEPTED)
+ENDS = tuple(state.value for state in RevisionState if state is not RevisionState.ACCEPTED)
 QUOTAS = ("documents", "bytes", "graphs")
-_ERRORS = (Broken, DeadlineExceeded, Exhausted, Invalid, NotFound, Overloaded, Rejected, Retryable)
+_ERRORS = (Broken, DeadlineExceeded, BudgetExceeded, Invalid, NotFound, Overloaded, Rejected, Retryable)
 STATUSES = ("answered", "broken-off", *(kind.__name__ for kind in _ERRORS))
 """How a question can end."""
 
@@ -189,7 +189,7 @@ class Metrics:
             for kind in WORK:
                 self._work.labels(name, kind)
 
-    def ended(self, graph: str, state: State) -> None:
+    def ended(self, graph: str, state: RevisionState) -> None:
         self._revisions.labels(self._graph(graph), state.value).inc()
 
     def committed(self, graph: str, seconds: float) -> None:
@@ -223,7 +223,7 @@ class Metrics:
             self._changes.labels(name, kind, "written").inc(len(written))
             self._changes.labels(name, kind, "removed").inc(len(removed))
 
-    def laboured(self, graph: str, effort: Effort) -> None:
+    def laboured(self, graph: str, effort: KernelWork) -> None:
         name = self._graph(graph)
         self._work.labels(name, "triangles").inc(effort.triangles)
         self._work.labels(name, "community-units").inc(effort.community_units)

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from graphtide.services.access.credentials import Caller
-from graphtide.services.access.gate import Gate, network_of
+from graphtide.services.access.gate import AccessGate, network_of
 from graphtide.services.access.places import FairPlaces
 from graphtide.services.access.policy import EVERY_GRAPH, Action
 from graphtide.services.api.grpc.batching import BATCH_DOCUMENTS
@@ -21,7 +21,7 @@ from graphtide.services.api.grpc.calls import Admission, Admitted
 from graphtide.services.api.grpc.context import Call
 from graphtide.services.api.grpc.waiting import MessageWaits
 from graphtide.services.api.schema.errors import TooLarge
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 
 OURS = "/graphtide.v1.Graphtide/"
 HEALTH = "/grpc.health.v1.Health/"
@@ -58,7 +58,7 @@ def action_of(name: str) -> Action:
 class Access:
     """Chooses the rules for a method's calls. One for a server."""
 
-    def __init__(self, gate: Gate, limits: Limits) -> None:
+    def __init__(self, gate: AccessGate, limits: RequestLimits) -> None:
         self._gate = gate
         self._places = FairPlaces(limits.max_in_flight, "calls")
         self._waits = MessageWaits(limits.max_in_flight, limits.body_timeout_s)
@@ -76,7 +76,7 @@ class _GateAdmission:
 
     quiet = False
 
-    def __init__(self, gate: Gate, method: str, places: FairPlaces, waits: MessageWaits) -> None:
+    def __init__(self, gate: AccessGate, method: str, places: FairPlaces, waits: MessageWaits) -> None:
         self.gate = gate
         self.name = method.removeprefix(OURS) if method.startswith(OURS) else ""
         self.places = places

@@ -10,7 +10,7 @@ from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.envelope import document_id, graph_name
 from graphtide.services.api.schema.errors import Rejection, TooLarge
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.application import Application
 from graphtide.streams.errors import Invalid, Rejected
 from graphtide.streams.messages import DocumentMessage, decode_document, document_key
@@ -22,7 +22,7 @@ BATCH_BYTES = 4 << 20
 class PublishBatches:
     """One stream's documents, published as batches fill. Not shared between calls."""
 
-    def __init__(self, application: Application, limits: Limits) -> None:
+    def __init__(self, application: Application, limits: RequestLimits) -> None:
         self._application = application
         self._limits = limits
         self._held: list[DocumentMessage] = []
@@ -71,7 +71,7 @@ class PublishBatches:
 class Whole:
     """One stream's documents, held until all of them are there: for one durable step. Not shared between calls."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: RequestLimits) -> None:
         self._limits = limits
         self._held: list[DocumentMessage] = []
         self._held_bytes = 0

@@ -22,7 +22,7 @@ from graphtide.services.api.grpc.context import Call
 from graphtide.services.api.grpc.errors import told_to
 from graphtide.services.api.grpc.interceptors import observed
 from graphtide.services.api.grpc.waiting import MessageWaits
-from graphtide.services.api.schema.errors import Malformed
+from graphtide.services.api.schema.errors import MalformedRequest
 from graphtide.streams.errors import Invalid
 
 
@@ -125,7 +125,7 @@ class _Incoming:
             async with self._waits.wait(self._call.peer):
                 message = await self._context.read()
         except DecodeError:
-            raise Malformed(
+            raise MalformedRequest(
                 "the message is not of the method's type; generate the client from graphtide.proto"
             ) from None
         if message is not grpc.aio.EOF:

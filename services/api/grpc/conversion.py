@@ -17,7 +17,6 @@ from graphtide.services.api.schema.errors import Rejection
 from graphtide.services.api.schema.shapes import Json, fields_json, reports_json
 from graphtide.services.application import (
     Answer,
-    Ask,
     CommunityReport,
     Digest,
     DocumentStatus,
@@ -28,6 +27,7 @@ from graphtide.services.application import (
     LetterQuery,
     LetterStatus,
     Purged,
+    QueryRequest,
     Rebuilt,
     RelatedDocuments,
     Usage,
@@ -73,7 +73,7 @@ def question_value(request: pb.QueryRequest) -> Json:
     return body
 
 
-def question_message(graph: str, ask: Ask) -> pb.QueryRequest:
+def question_message(graph: str, ask: QueryRequest) -> pb.QueryRequest:
     """The question as a process that forwards it sends it; how long to wait is the call's own deadline."""
     request = pb.QueryRequest(
         graph=graph,

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from grpc.aio import ServicerContext
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from graphtide.services.access.gate import Gate
+from graphtide.services.access.gate import AccessGate
 from graphtide.services.application import Application
 from graphtide.services.health import readiness
 from graphtide.streams.errors import GraphtideError, NotFound
@@ -19,7 +19,7 @@ _WATCH_S = 1.0
 class ApplicationHealth(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     """Asks the application each time, so that it cannot be out of date."""
 
-    def __init__(self, application: Application, services: tuple[str, ...], gate: Gate) -> None:
+    def __init__(self, application: Application, services: tuple[str, ...], gate: AccessGate) -> None:
         self._application = application
         self._services = services
         self._gate = gate

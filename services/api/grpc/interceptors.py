@@ -17,7 +17,7 @@ import grpc.aio
 
 from graphtide.services.access.credentials import CALLER
 from graphtide.services.api.grpc.context import Call
-from graphtide.streams.tracing import TRACE_HEADERS, Headers, Kind, received, trace_id
+from graphtide.streams.tracing import TRACE_HEADERS, Headers, SpanRole, continue_trace, trace_id
 
 TRACE_ID = "x-trace-id"
 _access = logging.getLogger("graphtide.access")
@@ -27,7 +27,7 @@ _access = logging.getLogger("graphtide.access")
 async def observed(call: Call, context: grpc.aio.ServicerContext) -> AsyncIterator[None]:
     """Log and trace the block as the call. Outermost, so that refusals are seen, too."""
     started, cancelled = time.perf_counter(), False
-    with received(call.method.removeprefix("/"), [_headers(call)], Kind.SERVER) as span:
+    with continue_trace(call.method.removeprefix("/"), [_headers(call)], SpanRole.SERVER) as span:
         trace = trace_id()
         if trace:
             await context.send_initial_metadata(((TRACE_ID, trace),))

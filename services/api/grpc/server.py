@@ -12,14 +12,14 @@ from grpc_health.v1 import health_pb2_grpc
 from grpc_health.v1.health import SERVICE_NAME as HEALTH_SERVICE
 from grpc_reflection.v1alpha import reflection
 
-from graphtide.services.access.gate import Gate
+from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.grpc.access import Access
 from graphtide.services.api.grpc.calls import CallHandler
 from graphtide.services.api.grpc.health import ApplicationHealth
 from graphtide.services.api.grpc.servicer import Servicer
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema import graphtide_pb2_grpc
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.application import Application
 
 SERVICE = str(pb.DESCRIPTOR.services_by_name["Graphtide"].full_name)
@@ -61,15 +61,15 @@ class ConnectionLimits:
 
 def create_server(
     application: Application,
-    limits: Limits | None = None,
-    gate: Gate | None = None,
+    limits: RequestLimits | None = None,
+    gate: AccessGate | None = None,
     connections: ConnectionLimits | None = None,
 ) -> grpc.aio.Server:
     """A server over `application`, without a port yet. To be called inside the event loop that will run it.
 
     Without a `gate` it is for everybody.
     """
-    limits, gate = limits or Limits(), gate or Gate()
+    limits, gate = limits or RequestLimits(), gate or AccessGate()
     options = [
         ("grpc.max_receive_message_length", limits.max_body_bytes + _ENVELOPE_BYTES),
         ("grpc.max_send_message_length", -1),

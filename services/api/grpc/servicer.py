@@ -39,15 +39,15 @@ from graphtide.services.api.schema import graphtide_pb2_grpc
 from graphtide.services.api.schema.corrections import correction_of
 from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.envelope import RELATED, document_id, graph_name, letters_graph, related_count
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.questions import question_of
-from graphtide.services.application import Answer, Application, Ask, Piece
+from graphtide.services.application import Answer, Application, Piece, QueryRequest
 
 
 class Servicer(graphtide_pb2_grpc.GraphtideServicer):
     """The service over `application`. Method names are those of the protocol."""
 
-    def __init__(self, application: Application, limits: Limits) -> None:
+    def __init__(self, application: Application, limits: RequestLimits) -> None:
         self._application = application
         self._limits = limits
 
@@ -158,7 +158,7 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
         letter = await self._application.drop_letter(letters_graph(request.graph), request.id)
         return letter_message(letter)
 
-    def _ask(self, request: pb.QueryRequest, context: ServicerContext) -> Ask:
+    def _ask(self, request: pb.QueryRequest, context: ServicerContext) -> QueryRequest:
         """The question; the caller's own deadline counts when it is nearer than ours."""
         ask = question_of(question_value(request), self._limits)
         left_s = context.time_remaining()

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from graphtide.services.access.credentials import Caller, credentials_sent
-from graphtide.services.access.gate import Gate, network_of
+from graphtide.services.access.gate import AccessGate, network_of
 from graphtide.services.access.places import FairPlaces
 from graphtide.services.access.policy import ANYONE, EVERY_GRAPH, STRANGER, Action
 from graphtide.services.api.http.errors import error_response
@@ -93,7 +93,7 @@ def seat_of(request: Request) -> AbstractContextManager[None]:
 class Access:
     """ASGI middleware around the routes, inside of what observes them: authenticates, counts, gives a place."""
 
-    def __init__(self, app: ASGIApp, gate: Gate, max_in_flight: int) -> None:
+    def __init__(self, app: ASGIApp, gate: AccessGate, max_in_flight: int) -> None:
         self._app = app
         self._gate = gate
         self._places = FairPlaces(max_in_flight)
@@ -145,7 +145,7 @@ def _peer(scope: Scope) -> str:
     return str((scope.get("client") or ("",))[0])
 
 
-def permission(gate: Gate) -> Callable[[Request], Awaitable[None]]:
+def permission(gate: AccessGate) -> Callable[[Request], Awaitable[None]]:
     """A dependency of every route: raises Forbidden for a caller that may not, before the route does anything."""
 
     async def permitted(request: Request) -> None:

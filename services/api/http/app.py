@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
 
-from graphtide.services.access.gate import Gate
+from graphtide.services.access.gate import AccessGate
 from graphtide.services.api.http.access import Access, permission
 from graphtide.services.api.http.docs_page import HEADERS, page
 from graphtide.services.api.http.errors import handle_errors
@@ -24,7 +24,7 @@ from graphtide.services.api.http.routes.graphs import graph_routes
 from graphtide.services.api.http.routes.operations import operation_routes
 from graphtide.services.api.http.routes.queries import query_routes
 from graphtide.services.api.schema.documents import BatchDocument, DocumentBody
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.questions import QueryBody
 from graphtide.services.application import Application
 
@@ -45,14 +45,14 @@ _NO_TELEMETRY: TelemetryConfig = {
 
 def create_app(
     application: Application,
-    limits: Limits | None = None,
+    limits: RequestLimits | None = None,
     registry: CollectorRegistry | None = None,
-    gate: Gate | None = None,
+    gate: AccessGate | None = None,
 ) -> FastAPI:
     """The ASGI application over `application`. `registry` is what /metrics shows, with what is in it already; without
     a `gate` it is for everybody.
     """
-    limits, registry, gate = limits or Limits(), registry or CollectorRegistry(), gate or Gate()
+    limits, registry, gate = limits or RequestLimits(), registry or CollectorRegistry(), gate or AccessGate()
     app = FastAPI(
         title="Graphtide",
         version="1",

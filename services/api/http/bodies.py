@@ -13,7 +13,7 @@ from typing import TypeVar
 from starlette.requests import ClientDisconnect, Request
 
 from graphtide.services.api.http.access import caller_of, seat_of
-from graphtide.services.api.schema.errors import Malformed, SlowBody, TooLarge, UnsupportedContent
+from graphtide.services.api.schema.errors import MalformedRequest, SlowBody, TooLarge, UnsupportedContent
 
 T = TypeVar("T")
 Check = Callable[[bytearray], None]
@@ -57,7 +57,7 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float, check: C
     max_bytes = min(max_bytes, caller_of(request).who.allowance.max_body_bytes or max_bytes)
     length = request.headers.get("content-length", "0")
     if not length.isdecimal():
-        raise Malformed("the Content-Length is not a number")
+        raise MalformedRequest("the Content-Length is not a number")
     if int(length) > max_bytes:
         raise _too_large(max_bytes)
     try:

@@ -58,7 +58,7 @@ class _Timer:
             self._handle = None
 
 
-class BoundedHeads(HttpToolsProtocol):
+class HeaderLimitedProtocol(HttpToolsProtocol):
     """Refuses what is beyond the bounds and closes. To be given to uvicorn as `http`."""
 
     _heads = 0

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphtide.services.api.http.access import CALLER_KEY
-from graphtide.streams.tracing import SILENCE, TRACE_HEADERS, Headers, Kind, Span, received, trace_id
+from graphtide.streams.tracing import SILENCE, TRACE_HEADERS, Headers, Span, SpanRole, continue_trace, trace_id
 
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS"})
@@ -80,7 +80,7 @@ def _begun(scope: Scope) -> Span:
     if not scope["path"].startswith("/v1/"):
         return SILENCE
     headers: Headers = tuple((name.decode(), value) for name, value in scope["headers"] if name in _CARRIERS)
-    return received(f"HTTP {_method(scope)}", [headers], Kind.SERVER)
+    return continue_trace(f"HTTP {_method(scope)}", [headers], SpanRole.SERVER)
 
 
 def _method(scope: Scope) -> str:

@@ -37,11 +37,11 @@ class BatchErrorBody(_Said):
     rejected: list[RejectedDocument] | None = None
 
 
-class Token(_Said):
+class TokenBody(_Said):
     token: str = Field(description="for `after` of a query: the answer then includes this")
 
 
-class BatchReceipt(Token):
+class BatchReceipt(TokenBody):
     accepted: int
     rejected: list[RejectedDocument]
 

@@ -15,7 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from graphtide.services.api.http.forwarded import ForwardedClient
-from graphtide.services.api.http.header_limits import BoundedHeads
+from graphtide.services.api.http.header_limits import HeaderLimitedProtocol
 from graphtide.streams.errors import Broken
 
 
@@ -27,7 +27,7 @@ def http_server(
     server = uvicorn.Server(
         uvicorn.Config(
             ForwardedClient(app, proxies) if proxies else app,
-            http=BoundedHeads,
+            http=HeaderLimitedProtocol,
             ws="none",
             proxy_headers=False,
             log_config=None,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from graphtide.services.api.schema.documents import read_document
 from graphtide.services.api.schema.envelope import document_id, graph_name
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.application import LetterStatus
 from graphtide.streams.errors import Invalid
 from graphtide.streams.messages import DocumentMessage
 
 
-def correction_of(letter: LetterStatus, raw: bytes, limits: Limits) -> DocumentMessage:
+def correction_of(letter: LetterStatus, raw: bytes, limits: RequestLimits) -> DocumentMessage:
     """The body of a PUT, as the document that the letter is about. Raises Malformed and Invalid."""
     if not letter.graph:
         raise Invalid("id", "the record's key names no document: publish the document under its name, and drop this")

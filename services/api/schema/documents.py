@@ -14,10 +14,10 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from graphtide.graph.dates import GRAMMAR, span
+from graphtide.graph.dates import GRAMMAR, date_span
 from graphtide.graph.records import DocumentInfo
 from graphtide.services.api.schema.envelope import ID_SCHEMA, document_id
-from graphtide.services.api.schema.errors import Malformed, Rejection, TooLarge
+from graphtide.services.api.schema.errors import MalformedRequest, Rejection, TooLarge
 from graphtide.services.api.schema.fields import (
     Description,
     FilledText,
@@ -29,7 +29,7 @@ from graphtide.services.api.schema.fields import (
     read_value,
 )
 from graphtide.services.api.schema.json_structure import check_value_count, elements
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.strict_json import parse_json
 from graphtide.streams.errors import Invalid
 from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact, metadata_pairs
@@ -42,7 +42,7 @@ _MAX_PARSED_FOR_AN_ERROR = 1 << 20
 
 def check_date(value: str) -> str:
     """An ISO date (2024, 2024-05 or 2024-05-31) or date and time; the empty string means: not known."""
-    if value and span(value) is None:
+    if value and date_span(value) is None:
         raise PydanticCustomError("date", "is not an ISO date; write 2024-05-31 or 2024-05-31T12:00:00Z")
     return value
 
@@ -89,25 +89,25 @@ class BatchDocument(DocumentBody):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class PublishBatch:
     """The good documents in the order they came, and why each of the others is not among them."""
 
     documents: tuple[DocumentMessage, ...]
     rejected: tuple[Rejection, ...]
 
 
-def read_document(graph: str, doc_id: str, raw: bytes, limits: Limits) -> DocumentMessage:
+def read_document(graph: str, doc_id: str, raw: bytes, limits: RequestLimits) -> DocumentMessage:
     """The document in the body of a PUT. Raises Malformed and Invalid."""
     return _message(graph, doc_id, read_json(DocumentBody, raw, limits, limits.max_document_values), limits)
 
 
-def document_of(graph: str, value: object, limits: Limits) -> DocumentMessage:
+def document_of(graph: str, value: object, limits: RequestLimits) -> DocumentMessage:
     """A document with its id, parsed already. Raises Invalid."""
     body = read_value(BatchDocument, value, limits)
     return _message(graph, document_id(body.id), body, limits)
 
 
-def read_list(graph: str, raw: bytes, limits: Limits) -> Batch:
+def read_list(graph: str, raw: bytes, limits: RequestLimits) -> PublishBatch:
     """The documents in a JSON list, parsed one by one. Raises Malformed, Invalid, TooLarge."""
     text = raw.strip(_BLANKS)
     if not text.startswith(b"["):
@@ -116,12 +116,12 @@ def read_list(graph: str, raw: bytes, limits: Limits) -> Batch:
             parse_json(text)
         raise Invalid("body", "must be a list of documents; send a single one by PUT")
     if len(text) < 2 or not text.endswith(b"]"):
-        raise Malformed("this is not JSON: the list has no end")
+        raise MalformedRequest("this is not JSON: the list has no end")
     inner = text[1:-1].strip(_BLANKS)
     return _batch(graph, elements(inner) if inner else (), limits, in_list=True)
 
 
-def read_lines(graph: str, raw: bytes, limits: Limits) -> Batch:
+def read_lines(graph: str, raw: bytes, limits: RequestLimits) -> PublishBatch:
     """The documents in NDJSON, one a line; blank lines do not count. Raises Invalid, TooLarge."""
     return _batch(graph, _lines(raw), limits, in_list=False)
 
@@ -129,7 +129,7 @@ def read_lines(graph: str, raw: bytes, limits: Limits) -> Batch:
 class LineCount:
     """Counts the lines of NDJSON that are not blank while it arrives. Cost: each byte is looked at once."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: RequestLimits) -> None:
         self._limit = limits.max_batch
         self._lines = 0
         self._at = 0
@@ -159,7 +159,7 @@ def _lines(raw: bytes) -> Iterator[bytes]:
         yield raw[found.start() : at]
 
 
-def _batch(graph: str, texts: Iterable[bytes], limits: Limits, in_list: bool) -> Batch:
+def _batch(graph: str, texts: Iterable[bytes], limits: RequestLimits, in_list: bool) -> PublishBatch:
     documents: list[DocumentMessage] = []
     rejected: list[Rejection] = []
     for index, text in enumerate(texts):
@@ -171,38 +171,38 @@ def _batch(graph: str, texts: Iterable[bytes], limits: Limits, in_list: bool) ->
             rejected.append(Rejection(index, _id_in(text, limits), error.field, error.message))
         except TooLarge as error:
             rejected.append(Rejection(index, "", "", str(error)))
-        except Malformed as error:
+        except MalformedRequest as error:
             if in_list:  # then the list itself is none
                 raise
             rejected.append(Rejection(index, "", "", str(error)))
     if not documents and not rejected:
         raise Invalid("body", "holds no document; send at least one")
-    return Batch(tuple(documents), tuple(rejected))
+    return PublishBatch(tuple(documents), tuple(rejected))
 
 
 def _too_many(limit: int) -> TooLarge:
     return TooLarge(f"the batch has more than {limit} documents; send it in parts")
 
 
-def _one_of_batch(graph: str, text: bytes, limits: Limits) -> DocumentMessage:
+def _one_of_batch(graph: str, text: bytes, limits: RequestLimits) -> DocumentMessage:
     if len(text) > limits.max_body_bytes:
         raise TooLarge(f"the document has {len(text)} bytes; the limit is {limits.max_body_bytes}")
     body = read_json(BatchDocument, text, limits, limits.max_document_values)
     return _message(graph, document_id(body.id), body, limits)
 
 
-def _id_in(text: bytes, limits: Limits) -> str:
+def _id_in(text: bytes, limits: RequestLimits) -> str:
     """The id of a document that is otherwise wrong, as far as it can be told."""
     try:
         check_value_count(text, limits.max_document_values)
         value = parse_json(text)
         doc_id = value.get("id") if isinstance(value, dict) else None
         return document_id(doc_id) if isinstance(doc_id, str) else ""
-    except (Invalid, Malformed, TooLarge):
+    except (Invalid, MalformedRequest, TooLarge):
         return ""
 
 
-def _message(graph: str, doc_id: str, body: DocumentBody, limits: Limits) -> DocumentMessage:
+def _message(graph: str, doc_id: str, body: DocumentBody, limits: RequestLimits) -> DocumentMessage:
     _check_sizes(body, limits)
     metadata = metadata_pairs(_ordered(body.metadata)) if body.metadata else ()
     info = DocumentInfo(body.title or "", body.source or "", body.occurred_at or "", metadata)
@@ -218,7 +218,7 @@ def _ordered(value: Any) -> Any:
     return [_ordered(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _check_sizes(body: DocumentBody, limits: Limits) -> None:
+def _check_sizes(body: DocumentBody, limits: RequestLimits) -> None:
     if len(body.text) * 4 > limits.max_body_bytes and len(body.text.encode()) > limits.max_body_bytes:
         raise Invalid("text", f"takes more than {limits.max_body_bytes} bytes; split the document")
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from graphtide.services.api.schema.disclosure import for_caller
 from graphtide.streams.errors import (
     Broken,
+    BudgetExceeded,
     DeadlineExceeded,
-    Exhausted,
     Fenced,
     GraphStopped,
     GraphtideError,
@@ -28,7 +28,7 @@ from graphtide.streams.errors import (
 )
 
 
-class Malformed(QueryError):
+class MalformedRequest(QueryError):
     """The body is not what its content type says: broken JSON, wrong encoding."""
 
 
@@ -99,7 +99,7 @@ STATUSES: dict[type[GraphtideError], Status] = {
     GraphtideError: Status("internal", 500, "INTERNAL"),
     Retryable: Status("unavailable", 503, "UNAVAILABLE"),
     Unready: Status("starting", 503, "UNAVAILABLE"),
-    Exhausted: Status("budget", 429, "RESOURCE_EXHAUSTED"),
+    BudgetExceeded: Status("budget", 429, "RESOURCE_EXHAUSTED"),
     Rejected: Status("rejected", 422, "INVALID_ARGUMENT"),
     Broken: Status("broken", 500, "INTERNAL"),
     Fenced: Status("fenced", 503, "ABORTED"),
@@ -109,7 +109,7 @@ STATUSES: dict[type[GraphtideError], Status] = {
     Invalid: Status("invalid", 422, "INVALID_ARGUMENT"),
     Overloaded: Status("overloaded", 429, "RESOURCE_EXHAUSTED"),
     DeadlineExceeded: Status("deadline_exceeded", 504, "DEADLINE_EXCEEDED"),
-    Malformed: Status("malformed", 400, "INVALID_ARGUMENT"),
+    MalformedRequest: Status("malformed", 400, "INVALID_ARGUMENT"),
     UnsupportedContent: Status("unsupported_content", 415, "INVALID_ARGUMENT"),
     TooLarge: Status("too_large", 413, "OUT_OF_RANGE"),
     Unauthenticated: Status("unauthenticated", 401, "UNAUTHENTICATED"),

@@ -22,9 +22,9 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from graphtide.services.api.schema.errors import Malformed
+from graphtide.services.api.schema.errors import MalformedRequest
 from graphtide.services.api.schema.json_structure import check_value_count
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.strict_json import parse_json
 from graphtide.streams.errors import Invalid
 
@@ -54,8 +54,8 @@ class StrictModel(BaseModel):
 Request = TypeVar("Request", bound=StrictModel)
 
 
-def _limits(info: ValidationInfo) -> Limits:
-    return cast(Limits, info.context)  # every validation goes through read_json or read_value
+def _limits(info: ValidationInfo) -> RequestLimits:
+    return cast(RequestLimits, info.context)  # every validation goes through read_json or read_value
 
 
 def check_text(value: str) -> str:
@@ -155,17 +155,17 @@ Question = Annotated[str, AfterValidator(_check_question), _FILLED]
 Metadata = Annotated[dict[str, Any], AfterValidator(_check_metadata)]
 
 
-def read_json(model: type[Request], raw: bytes, limits: Limits, max_values: int) -> Request:
+def read_json(model: type[Request], raw: bytes, limits: RequestLimits, max_values: int) -> Request:
     """The request in a JSON body. Raises Malformed, TooLarge beyond `max_values`, or Invalid naming the first field
     that is wrong.
     """
     if not raw.strip():
-        raise Malformed("the body is empty; send a JSON object")
+        raise MalformedRequest("the body is empty; send a JSON object")
     check_value_count(raw, max_values)
     return read_value(model, parse_json(raw), limits)
 
 
-def read_value(model: type[Request], value: object, limits: Limits) -> Request:
+def read_value(model: type[Request], value: object, limits: RequestLimits) -> Request:
     """The same for a value that is parsed already."""
     try:
         return model.model_validate(value, context=limits)

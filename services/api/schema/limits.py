@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """Sizes in bytes of UTF-8, lengths in characters, times in seconds."""
 
     max_body_bytes: int = 8 << 20
@@ -39,6 +39,6 @@ class Limits:
         return 64 + 4 * self.max_filter_values + self.max_metadata_bytes // 2
 
     @classmethod
-    def of(cls, settings: object) -> Limits:
+    def of(cls, settings: object) -> RequestLimits:
         """The limits among the settings: they have the same names there."""
         return cls(**{each.name: getattr(settings, each.name) for each in fields(cls)})

@@ -1,4 +1,4 @@
-"""Questions: their shape outside, and how they become an `Ask`.
+"""Questions: their shape outside, and how they become an `QueryRequest`.
 
 Which modes there are is the application's to say (it raises Invalid); here only the form is judged.
 """
@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from graphtide.graph.dates import span
+from graphtide.graph.dates import date_span
 from graphtide.graph.retrieval.types import Filters
 from graphtide.services.api.schema.documents import IsoDate
 from graphtide.services.api.schema.fields import (
@@ -23,8 +23,8 @@ from graphtide.services.api.schema.fields import (
     read_json,
     read_value,
 )
-from graphtide.services.api.schema.limits import Limits
-from graphtide.services.application import Ask
+from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.application import QueryRequest
 from graphtide.streams.errors import Invalid
 
 
@@ -64,20 +64,20 @@ class QueryBody(StrictModel):
     explain: bool | None = Field(default=None, description="true: say step by step how the passages were found")
 
 
-def read_question(raw: bytes, limits: Limits) -> Ask:
+def read_question(raw: bytes, limits: RequestLimits) -> QueryRequest:
     """The question in a JSON body. Raises Malformed and Invalid."""
     return _ask(read_json(QueryBody, raw, limits, limits.max_question_values), limits)
 
 
-def question_of(value: object, limits: Limits) -> Ask:
+def question_of(value: object, limits: RequestLimits) -> QueryRequest:
     """The same for a value that is parsed already."""
     return _ask(read_value(QueryBody, value, limits), limits)
 
 
-def _ask(body: QueryBody, limits: Limits) -> Ask:
+def _ask(body: QueryBody, limits: RequestLimits) -> QueryRequest:
     if (body.top_k or 0) > limits.max_top_k:
         raise Invalid("top_k", f"must be at most {limits.max_top_k}")
-    return Ask(
+    return QueryRequest(
         body.question,
         mode=body.mode or "local",
         top_k=body.top_k or 5,
@@ -92,7 +92,7 @@ def _ask(body: QueryBody, limits: Limits) -> Ask:
 
 def _filters(body: FiltersBody) -> Filters:
     since, till = body.occurred_from or "", body.occurred_to or ""
-    first, last = span(since), span(till)
+    first, last = date_span(since), date_span(till)
     if first and last and first.start >= last.end:
         raise Invalid("filters.occurred_from", f"{since} is later than occurred_to, {till}; swap them")
     return Filters(

@@ -10,7 +10,7 @@ import json
 
 from pydantic_core import from_json
 
-from graphtide.services.api.schema.errors import Malformed
+from graphtide.services.api.schema.errors import MalformedRequest
 
 
 def parse_json(raw: bytes) -> object:
@@ -26,9 +26,9 @@ def _parse_again(raw: bytes, complaint: str) -> object:
     try:
         value: object = json.loads(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise Malformed(f"this is not UTF-8: byte {error.start} is wrong; encode it as UTF-8") from error
+        raise MalformedRequest(f"this is not UTF-8: byte {error.start} is wrong; encode it as UTF-8") from error
     except RecursionError as error:
-        raise Malformed("this JSON is nested too deeply to be read; flatten it") from error
+        raise MalformedRequest("this JSON is nested too deeply to be read; flatten it") from error
     except ValueError as error:
-        raise Malformed(f"this is not JSON: {complaint}") from error
+        raise MalformedRequest(f"this is not JSON: {complaint}") from error
     return value

@@ -13,7 +13,7 @@ from graphtide.services.cli.client import Client, Json
 from graphtide.services.cli.connection import Connection
 from graphtide.services.cli.exit_codes import UNREACHABLE, CommandError
 from graphtide.services.cli.terminal import tell
-from graphtide.services.doctor import Finding
+from graphtide.services.doctor import DoctorFinding
 from graphtide.services.doctor.cluster import cluster_findings
 from graphtide.services.doctor.local import folder_findings, kernel_findings, port_findings, settings_findings
 from graphtide.services.doctor.running import running_findings
@@ -25,7 +25,7 @@ def diagnose(config: Path | None, url: str, connection: Connection) -> Json:
         settings = load_settings(None, config)
     except SettingsError as error:
         why, cure = "no process starts like this", "correct the place that it names"
-        return _body([Finding("settings", str(error), why, cure)], ["settings"])
+        return _body([DoctorFinding("settings", str(error), why, cure)], ["settings"])
     found = [*settings_findings(settings), *folder_findings(settings), *kernel_findings()]
     looked = ["settings", "data folder", "kernels"]
     service, answers = _service(settings, url, connection)
@@ -44,7 +44,7 @@ def diagnose(config: Path | None, url: str, connection: Connection) -> Json:
     return _body(found, looked)
 
 
-def _service(settings: Settings, url: str, connection: Connection) -> tuple[list[Finding], bool]:
+def _service(settings: Settings, url: str, connection: Connection) -> tuple[list[DoctorFinding], bool]:
     """What a running service says, and whether there is one. One that was named has to be there."""
     try:
         with Client(url or own_url(settings), tell, timeout_s=10.0, connection=connection) as client:
@@ -53,7 +53,7 @@ def _service(settings: Settings, url: str, connection: Connection) -> tuple[list
         if not url and error.code == UNREACHABLE:
             return [], False
         why = "nobody can publish or ask"
-        return [Finding("service", str(error), why, "graphtide serve, or name another with --url")], not url
+        return [DoctorFinding("service", str(error), why, "graphtide serve, or name another with --url")], not url
 
 
 def own_url(settings: Settings) -> str:
@@ -63,9 +63,9 @@ def own_url(settings: Settings) -> str:
     return f"{scheme}://[{host}]:{settings.port}" if ":" in host else f"{scheme}://{host}:{settings.port}"
 
 
-async def _all(findings: AsyncIterator[Finding]) -> list[Finding]:
+async def _all(findings: AsyncIterator[DoctorFinding]) -> list[DoctorFinding]:
     return [each async for each in findings]
 
 
-def _body(findings: Iterable[Finding], looked: list[str]) -> Json:
+def _body(findings: Iterable[DoctorFinding], looked: list[str]) -> Json:
     return {"findings": [asdict(each) for each in findings], "looked_at": looked}

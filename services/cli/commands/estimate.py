@@ -20,7 +20,7 @@ from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
 from graphtide.infra.models.openai.extractor import OpenAIExtractor
 from graphtide.infra.models.prompts.templates import Prompt
-from graphtide.infra.models.usage.accounting import Accounts, Price
+from graphtide.infra.models.usage.accounting import Price, UsageAccounting
 from graphtide.infra.models.usage.estimate import Estimate, Estimator, Reader
 from graphtide.infra.models.usage.expectations import Expectations
 from graphtide.infra.settings import Settings, SettingsError, load_settings
@@ -28,16 +28,16 @@ from graphtide.infra.sqlite.folder_lock import DATABASE
 from graphtide.infra.sqlite.memo import ReadOnlyMemo
 from graphtide.infra.sqlite.usage import extracted_so_far
 from graphtide.services.api.schema.documents import document_of
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.cli import render as show
 from graphtide.services.cli.client import Json
 from graphtide.services.cli.exit_codes import USAGE, CommandError
-from graphtide.services.cli.sources import Found, Source, Unreadable
+from graphtide.services.cli.sources import DocumentSource, FoundFiles, Unreadable
 from graphtide.services.cli.terminal import tell
 from graphtide.services.model_wiring import Plan, plan
 from graphtide.streams.errors import GraphtideError, Invalid
 from graphtide.streams.messages import DocumentMessage
-from graphtide.streams.usage import Payer, Spent, Stage, paid_by
+from graphtide.streams.usage import BillingContext, ModelUsage, Stage, paid_by
 
 UNNAMED = "(no model is set)"
 
@@ -49,7 +49,7 @@ class Estimated:
     estimate: Estimate
     model: str
     priced: bool
-    history: Spent
+    history: ModelUsage
 
     def as_json(self) -> Json:
         one = self.estimate
@@ -67,12 +67,12 @@ class Estimated:
         }
 
     @staticmethod
-    def _amounts(spent: Spent) -> Json:
+    def _amounts(spent: ModelUsage) -> Json:
         return {"prompt_tokens": spent.prompt_tokens, "completion_tokens": spent.completion_tokens}
 
 
 def estimate_all(
-    graph: str, found: Found, given: Json, config: Path | None, advance: Callable[[int], None]
+    graph: str, found: FoundFiles, given: Json, config: Path | None, advance: Callable[[int], None]
 ) -> Estimated:
     """The estimate for all documents that were found. Raises CommandError for wrong settings."""
     try:
@@ -94,20 +94,20 @@ async def _estimate(chosen: Plan, prompt: Prompt, documents: Iterator[DocumentMe
     expected.learn(Stage.EXTRACT, material, history.completion_tokens, history.calls)
     async with AsyncExitStack() as stack:
         # The client is made for the names that the memo goes by; it is asked nothing.
-        chat = OpenAIChat(ChatEndpoint(settings.llm_base_url or "http://127.0.0.1:9/v1", model), Accounts())
+        chat = OpenAIChat(ChatEndpoint(settings.llm_base_url or "http://127.0.0.1:9/v1", model), UsageAccounting())
         stack.push_async_callback(chat.close)
         asked = OpenAIExtractor(chat, None, prompt, glean=settings.llm_gleaning)
         with closing(ReadOnlyMemo(database, "extraction_memo")) as memo:
             reader = Reader(chosen.chunker(), asked, MemoisedExtractor(asked, memo))
             estimator = Estimator(reader, expected, prices)
             for document in documents:
-                with paid_by(Payer(document.graph)):
+                with paid_by(BillingContext(document.graph)):
                     await estimator.add(document)
     return Estimated(estimator.result(), model, bool(chosen.rules.prices), history)
 
 
 def _documents(
-    graph: str, found: Found, settings: Settings, advance: Callable[[int], None]
+    graph: str, found: FoundFiles, settings: Settings, advance: Callable[[int], None]
 ) -> Iterator[DocumentMessage]:
     for one in found.read():
         advance(1)
@@ -116,12 +116,12 @@ def _documents(
             yield document
 
 
-def _read(graph: str, one: Source | Unreadable, settings: Settings) -> DocumentMessage | None:
+def _read(graph: str, one: DocumentSource | Unreadable, settings: Settings) -> DocumentMessage | None:
     if isinstance(one, Unreadable):
         tell(f"graphtide: {one.name}: {one.reason}")
         return None
     try:
-        return document_of(graph, json.loads(one.line), Limits.of(settings))
+        return document_of(graph, json.loads(one.line), RequestLimits.of(settings))
     except Invalid as error:
         tell(f"graphtide: {one.name}: {error}")
         return None

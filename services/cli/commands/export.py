@@ -17,9 +17,9 @@ from graphtide.infra.export import (
     EDGE_KINDS,
     FORMATS,
     NODE_KINDS,
-    Edge,
-    Node,
-    Source,
+    ExportEdge,
+    ExportNode,
+    ExportSource,
     SqliteSource,
     edges,
     nodes,
@@ -77,19 +77,19 @@ def export(chosen: Export, settings: Settings, bar: Callable[[str, int], Advance
 class _Written:
     """The elements of a source, counted as they go by."""
 
-    def __init__(self, source: Source, advance: Advance) -> None:
+    def __init__(self, source: ExportSource, advance: Advance) -> None:
         self.node_count = 0
         self.edge_count = 0
         self._source = source
         self._advance = advance
 
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[ExportNode]:
         for rows in self._rows(NODE_KINDS):
             for one in nodes(rows):
                 self.node_count += 1
                 yield one
 
-    def edges(self) -> Iterator[Edge]:
+    def edges(self) -> Iterator[ExportEdge]:
         for rows in self._rows(EDGE_KINDS):
             for one in edges(rows):
                 self.edge_count += 1
@@ -101,7 +101,7 @@ class _Written:
             self._advance(max(len(getattr(rows, kind) or ()) for kind in kinds if kind != "communities"))
 
 
-def _source(settings: Settings, graph: str) -> Source:
+def _source(settings: Settings, graph: str) -> ExportSource:
     if not settings.bolt:
         return SqliteSource(settings.data, graph)
     from graphtide.infra.bolt import BoltAddress

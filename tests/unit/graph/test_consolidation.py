@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 
 from graphtide.graph.communities.drift import DriftGuard, leiden
-from graphtide.graph.consolidation import Consolidator, Effort
+from graphtide.graph.consolidation import Consolidator, KernelWork
 from graphtide.graph.digest import canonical_lines, differences, digest
-from graphtide.graph.records import Change, DocumentInfo, Extraction, Gone, GraphDelta
+from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, GraphDelta, Removals
 from graphtide.graph.vector_index import ExactIndex
-from graphtide.graph.view import Indexes, LiveView
+from graphtide.graph.view import LiveView, VectorIndexes
 from tests.model.graph_oracle import GraphOracle
 from tests.support.extractions import random_extraction, unit
 
@@ -35,7 +35,7 @@ class World:
         changes = []
         for new in news:
             doc_id = new if isinstance(new, str) else new.doc_id
-            changes.append(Change(doc_id, self.live.get(doc_id), None if isinstance(new, str) else new))
+            changes.append(DocumentChange(doc_id, self.live.get(doc_id), None if isinstance(new, str) else new))
         delta = self.writer.apply(changes)
         with self.view.lock.write():
             self.view.apply(delta)
@@ -64,11 +64,11 @@ def test_effort_grows_with_a_document_and_not_with_the_graph() -> None:
     for strangers in (40, 400):
         writer, revision = Consolidator("g"), itertools.count(1)
         for number in range(strangers):
-            writer.apply([Change(f"s{number}", None, _clique(f"s{number}", next(revision)))])
+            writer.apply([DocumentChange(f"s{number}", None, _clique(f"s{number}", next(revision)))])
         before = writer.effort()
-        writer.apply([Change("d", None, _clique("d", next(revision)))])
+        writer.apply([DocumentChange("d", None, _clique("d", next(revision)))])
         took.append(writer.effort().since(before))
-        assert writer.effort().since(writer.effort()) == Effort(0, 0, 0)
+        assert writer.effort().since(writer.effort()) == KernelWork(0, 0, 0)
     assert took[0].triangles == took[1].triangles > 0
     assert 0 < took[1].community_units <= 2 * took[0].community_units
     assert 0 < took[1].community_links <= 2 * took[0].community_links
@@ -83,13 +83,13 @@ def _clique(doc_id: str, revision: int) -> Extraction:
 
 
 def new_view() -> LiveView:
-    return LiveView("world", Indexes(ExactIndex(DIMENSIONS), ExactIndex(DIMENSIONS), ExactIndex(DIMENSIONS)))
+    return LiveView("world", VectorIndexes(ExactIndex(DIMENSIONS), ExactIndex(DIMENSIONS), ExactIndex(DIMENSIONS)))
 
 
 def rebuilt(live: dict[str, Extraction]) -> GraphDelta:
     """A snapshot built from nothing, all documents in one batch, in another order."""
     writer = Consolidator("world")
-    delta = writer.apply([Change(d, None, live[d]) for d in sorted(live, reverse=True)])
+    delta = writer.apply([DocumentChange(d, None, live[d]) for d in sorted(live, reverse=True)])
     return replace(delta, snapshot=True, communities=writer.hierarchy())
 
 
@@ -176,7 +176,7 @@ def test_same_content_again_changes_nothing_but_the_document() -> None:
     world.change(first, random_extraction(rng, "e", 2))
     delta = world.change(replace(first, revision=5))
     assert [row.revision for row in delta.documents] == [5]
-    assert delta.gone == Gone()
+    assert delta.gone == Removals()
     assert not any((delta.chunks, delta.labels, delta.mentions, delta.statements, delta.evidence))
     assert not any((delta.entities, delta.edges, delta.same_as, bool(delta.communities)))
 
@@ -203,7 +203,7 @@ def test_apply_refuses_an_old_revision_it_does_not_hold() -> None:
     world.change(first)
     before = digest(world.view.rows())
     with pytest.raises(ValueError, match="does not hold"):
-        world.writer.apply([Change("d", None, first)])
+        world.writer.apply([DocumentChange("d", None, first)])
     world.change(replace(first, revision=2))
     assert digest(world.view.rows()) == before
 
@@ -261,7 +261,7 @@ def test_verdict_on_a_borderline_pair_is_input_that_a_rebuild_repeats() -> None:
     assert world.writer.borderline(10) == []
     assert len(world.view.entities) < before
     fresh = Consolidator("world", verdicts=verdicts)
-    built = replace(fresh.apply([Change(d, None, e) for d, e in world.live.items()]), snapshot=True)
+    built = replace(fresh.apply([DocumentChange(d, None, e) for d, e in world.live.items()]), snapshot=True)
     assert differences(world.view.rows(), built) == ()
     restored = Consolidator.restore(
         replace(built, version=world.writer.version, communities=fresh.hierarchy()), verdicts=verdicts

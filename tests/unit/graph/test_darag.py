@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphtide.graph.layers import Link
-from graphtide.graph.retrieval import Question, Retrieved
+from graphtide.graph.layers import LayerLink
+from graphtide.graph.retrieval import Question, RetrievalResult
 from graphtide.graph.retrieval.darag import retrieve_da_rag
 from graphtide.graph.retrieval.darag.adaptive import (
     LEVELS,
     Community,
+    CommunityReportText,
     Rated,
-    Report,
     communities,
     neighbourhood,
     pack,
 )
-from graphtide.graph.retrieval.darag.attributed_graph import ONE, Attributed
+from graphtide.graph.retrieval.darag.attributed_graph import ONE, AttributedGraph
 from graphtide.graph.retrieval.darag.coarse_to_fine import COURSE
 from graphtide.graph.retrieval.darag.qpeel import q_peel
 from graphtide.graph.retrieval.scoring.candidates import titled
@@ -33,9 +33,9 @@ from tests.model.paths_oracle import every_community, is_connected_truss, k_trus
 from tests.model.retrieval_oracle import bag_of_words, random_documents, small_view
 
 
-def attributed(relevance: list[int], edges: list[tuple[int, int]]) -> Attributed:
+def attributed(relevance: list[int], edges: list[tuple[int, int]]) -> AttributedGraph:
     numbers = range(len(relevance))
-    return Attributed.over(numbers, [value / ONE for value in relevance], [Link(u, v, 1.0) for u, v in edges])
+    return AttributedGraph.over(numbers, [value / ONE for value in relevance], [LayerLink(u, v, 1.0) for u, v in edges])
 
 
 @st.composite
@@ -127,7 +127,9 @@ def test_neighbourhood_is_the_most_relevant_node_and_what_it_links() -> None:
 
 
 def rated(layer: str, members: tuple[int, ...], score: float, tokens: int) -> Rated:
-    return Rated(Report(Community(layer, 3, members, score, 1.0), str(members), "x", (), tokens), score, 0.0)
+    return Rated(
+        CommunityReportText(Community(layer, 3, members, score, 1.0), str(members), "x", (), tokens), score, 0.0
+    )
 
 
 def test_packing_takes_the_best_that_fit_and_nothing_twice() -> None:
@@ -145,7 +147,7 @@ def ask(text: str, **fields: object) -> Question:
     return replace(Question(text, bag_of_words(text), mode="da-rag", explain=True), **fields)  # type: ignore[arg-type]
 
 
-def steps(result: Retrieved) -> dict[str, list[str]]:
+def steps(result: RetrievalResult) -> dict[str, list[str]]:
     assert result.trace is not None
     return {step.name: [item.id for item in step.items] for step in result.trace.steps}
 
@@ -185,7 +187,7 @@ def test_each_part_of_the_course_can_be_left_out() -> None:
     documents = random_documents(random.Random(1), 100)
     view, question = small_view(documents), ask(f"{documents[0].entities[0]} near cedar")
 
-    def layers(result: Retrieved) -> set[str]:
+    def layers(result: RetrievalResult) -> set[str]:
         assert result.trace is not None
         items = [item for step in result.trace.steps if step.name == "communities" for item in step.items]
         return {item.name.split(":")[0] for item in items}
@@ -228,7 +230,7 @@ def test_truss_of_the_working_subgraph_never_exceeds_the_kept_one() -> None:
     view = small_view(random_documents(rng, 150))
     layer = KnowledgeLayer(view)
     some = rng.sample(sorted(view.entities), len(view.entities) * 2 // 3)
-    part = Attributed.over(some, [0.5] * len(some), layer.among(some))
+    part = AttributedGraph.over(some, [0.5] * len(some), layer.induced_edges(some))
     assert len(part.edges)
     for (u, v), k in zip(part.edges.tolist(), part.trussness.tolist(), strict=True):
         assert 2 <= k <= layer.trussness(part.numbers[u], part.numbers[v])

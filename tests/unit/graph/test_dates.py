@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from pydantic_core import PydanticCustomError
 
-from graphtide.graph.dates import DateRange, span
+from graphtide.graph.dates import DateRange, date_span
 from graphtide.services.api.schema.documents import check_date
 from graphtide.streams.messages import decode_document
 
@@ -29,7 +29,7 @@ HOUR = 3600 * 10**6
 )
 def test_date_that_is_accepted_can_be_read(text: str) -> None:
     """And names a time that is not empty."""
-    read = span(check_date(text))
+    read = date_span(check_date(text))
     assert read is not None and read.start < read.end
 
 
@@ -67,14 +67,14 @@ def test_date_that_is_accepted_can_be_read(text: str) -> None:
 )
 def test_text_that_is_no_date_is_refused_and_read_as_none(text: str) -> None:
     """Nothing is raised where it is read: a store may hold it from before it was refused."""
-    assert span(text) is None and not DateRange.between("2000", "").holds(text)
+    assert date_span(text) is None and not DateRange.between("2000", "").holds(text)
     with pytest.raises(PydanticCustomError):
         check_date(text)
 
 
 def test_offset_moves_a_time() -> None:
     """East of Greenwich it is later by the clock."""
-    east, west, utc = (span(f"2024-01-01T10:00{offset}") for offset in ("+02:30", "-0230", "Z"))
+    east, west, utc = (date_span(f"2024-01-01T10:00{offset}") for offset in ("+02:30", "-0230", "Z"))
     assert east and west and utc
     assert utc.start - east.start == west.start - utc.start == 2.5 * HOUR
 
@@ -93,10 +93,10 @@ def test_every_text_is_accepted_exactly_when_it_can_be_read() -> None:
         try:
             check_date(said)
         except PydanticCustomError:
-            assert span(said) is None
+            assert date_span(said) is None
             continue
         accepted += 1
-        read = span(said)
+        read = date_span(said)
         assert read is not None and read.start < read.end
     assert accepted > 1_000
 

@@ -10,9 +10,9 @@ import pytest
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import digest
-from graphtide.graph.entity_descriptions import MOST_TOKENS, described, joined, sentences
+from graphtide.graph.entity_descriptions import MAX_TOKENS, describe, merge_descriptions, sentences
 from graphtide.graph.layers import heading
-from graphtide.graph.records import Change, DocumentInfo, Extraction
+from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction
 from graphtide.graph.token_count import count_tokens
 from graphtide.graph.view import LiveView
 from graphtide.streams.messages import unit_key
@@ -48,7 +48,7 @@ def test_heading_is_the_models_where_it_gave_one() -> None:
     for title, said in (("", ""), ("On Ada", ""), ("", "A life."), ("On Ada", "A life.")):
         key = unit_key(text, bare.vector, bare.mentions, bare.facts, (title, said))
         new = Extraction("d", len(olds), DocumentInfo(), (replace(bare, key=key, title=title, description=said),))
-        view.apply(writer.apply([Change("d", olds[-1], new)]))
+        view.apply(writer.apply([DocumentChange("d", olds[-1], new)]))
         olds.append(new)
         [number] = view.chunks
         assert heading(view, number) == (title or "Passage 1.", said or "Passage 1. (on Ada)")
@@ -57,7 +57,7 @@ def test_heading_is_the_models_where_it_gave_one() -> None:
 
 
 def descriptions(view: LiveView) -> dict[str, str]:
-    return {entity.id: described(view, node) for node, entity in view.entities.items()}
+    return {entity.id: describe(view, node) for node, entity in view.entities.items()}
 
 
 def headings(view: LiveView) -> dict[str, tuple[str, str]]:
@@ -72,12 +72,12 @@ def test_description_loses_what_only_a_deleted_document_said() -> None:
         doc_id: Extraction(doc_id, 1, DocumentInfo(), (unit(f"Ada in {doc_id}.", [("Ada", "", words)], []),))
         for doc_id, words in said.items()
     }
-    view.apply(writer.apply([Change(doc_id, None, new) for doc_id, new in news.items()]))
+    view.apply(writer.apply([DocumentChange(doc_id, None, new) for doc_id, new in news.items()]))
     [node] = view.entities
-    assert described(view, node) == "Daughter of Lord Byron. She knew Babbage. English mathematician."
-    view.apply(writer.apply([Change("b", news["b"], None)]))
-    assert described(view, node) == "English mathematician."
-    view.apply(writer.apply([Change("a", news["a"], replace(news["a"], revision=2, units=()))]))
+    assert describe(view, node) == "Daughter of Lord Byron. She knew Babbage. English mathematician."
+    view.apply(writer.apply([DocumentChange("b", news["b"], None)]))
+    assert describe(view, node) == "English mathematician."
+    view.apply(writer.apply([DocumentChange("a", news["a"], replace(news["a"], revision=2, units=()))]))
     assert not view.entities
 
 
@@ -94,14 +94,17 @@ def test_joined_descriptions_stay_within_the_bound_and_end_where_a_sentence_does
                 for n in range(1, rng.randrange(2, 60))
             }
         )
-        most = rng.choice([20, 100, MOST_TOKENS])
-        text = joined(given, most)
+        most = rng.choice([20, 100, MAX_TOKENS])
+        text = merge_descriptions(given, most)
         assert text and count_tokens(text) <= most
         assert text[-1] in ".!\u2026"
         first = max(given, key=lambda one: given[one])
         assert text[-1] == "\u2026" or text.startswith(sentences(first if first[-1] in ".!" else f"{first}.")[0])
-    assert joined(Counter({"a mathematician": 3, "A mathematician": 1, "mathematician": 2})) == "a mathematician."
-    assert joined(Counter()) == ""
+    assert (
+        merge_descriptions(Counter({"a mathematician": 3, "A mathematician": 1, "mathematician": 2}))
+        == "a mathematician."
+    )
+    assert merge_descriptions(Counter()) == ""
 
 
 @pytest.mark.parametrize(
@@ -119,6 +122,6 @@ def test_heading_is_the_passages_own_line_or_its_documents_title(
     """A first line that reads as a heading, else the document's title, else the first sentence."""
     view = empty_view()
     new = Extraction("d", 1, DocumentInfo(title), (unit(text, [("Ada", "", "")], []),))
-    view.apply(Consolidator("g").apply([Change("d", None, new)]))
+    view.apply(Consolidator("g").apply([DocumentChange("d", None, new)]))
     [number] = view.chunks
     assert heading(view, number) == expected

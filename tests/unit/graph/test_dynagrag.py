@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from graphtide.graph.retrieval import Filters, Question, retrieve
 from graphtide.graph.retrieval.dynagrag import Dynagrag, Traversal, retrieve_dynagrag
-from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs, Relation
+from graphtide.graph.retrieval.dynagrag.egographs import EgoGraph, EgoGraphs, EgoRelation
 from graphtide.graph.retrieval.dynagrag.embedding import gather, total_embeddings
 from graphtide.graph.retrieval.dynagrag.mode import pruned_subgraphs
 from graphtide.graph.retrieval.dynagrag.pruning import Pruned
-from graphtide.graph.retrieval.dynagrag.selection import choose
-from graphtide.graph.retrieval.dynagrag.settings import Caps
-from graphtide.graph.retrieval.dynagrag.traversal import Tree, explore
+from graphtide.graph.retrieval.dynagrag.selection import select
+from graphtide.graph.retrieval.dynagrag.settings import EgoGraphLimits
+from graphtide.graph.retrieval.dynagrag.traversal import TraversalTree, explore
 from graphtide.graph.retrieval.seeds import find_seeds
 from graphtide.graph.retrieval.types import Synthesis
 from graphtide.graph.view import LiveView
@@ -26,7 +26,7 @@ from tests.model.dynagrag_oracle import slow_choice, slow_ego, slow_order, slow_
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
-TIGHT = Caps(hops=3, fan=2, hub=3, nodes=9)
+TIGHT = EgoGraphLimits(hops=3, fan=2, hub=3, nodes=9)
 TOLD = [Dynagrag(), Dynagrag(diversity=False), Dynagrag(pruning=False), Dynagrag(caps=TIGHT)]
 TRAVERSALS = list(Traversal)
 
@@ -52,7 +52,7 @@ def test_subgraphs_and_masks_and_order_equal_their_definitions(told: Dynagrag, s
     print("seed", seed)
     documents = random_documents(random.Random(seed), 12 + 30 * seed)
     view, question = small_view(documents), ask(f"{documents[0].entities[0]} near cedar heron")
-    choice = choose(view, question.vector, find_seeds(view, question.vector, None, 100), None, told)
+    choice = select(view, question.vector, find_seeds(view, question.vector, None, 100), None, told)
     slow = slow_choice(view, question, told)
     assert [list(one.ego.nodes) for one in choice.chosen] == [ego.nodes for _, ego in slow]
     assert [one.similarity for one in choice.chosen] == pytest.approx([value for value, _ in slow], abs=2e-6)
@@ -89,7 +89,7 @@ def test_ego_graph_and_its_embedding_equal_their_definitions(seed: int) -> None:
 def test_total_embedding_is_the_weighted_mean_of_nodes_and_edges() -> None:
     """By hand: two entities mentioned once each and one relation of the mean of three vectors."""
     view = linked(("amber", "near", "birch"))
-    ego = EgoGraphs(view, None, Caps()).around(*named(view, ["amber"]))
+    ego = EgoGraphs(view, None, EgoGraphLimits()).around(*named(view, ["amber"]))
     a, b, said = bag_of_words("amber"), bag_of_words("birch"), bag_of_words("amber near birch")
     expected = (a + b + (a + b + said) / 3) / 3
     assert total_embeddings([ego], gather(view, [ego]))[0] == pytest.approx(expected, abs=1e-3)
@@ -98,7 +98,7 @@ def test_total_embedding_is_the_weighted_mean_of_nodes_and_edges() -> None:
 def test_ego_graph_ends_after_three_hops() -> None:
     """The fourth entity of a chain is in the graph of the first, the fifth is not."""
     view = linked(("a", "of", "b"), ("b", "of", "c"), ("c", "of", "d"), ("d", "of", "e"))
-    ego = EgoGraphs(view, None, Caps()).around(*named(view, ["a"]))
+    ego = EgoGraphs(view, None, EgoGraphLimits()).around(*named(view, ["a"]))
     assert list(ego.nodes) == named(view, ["a", "b", "c", "d"])
     assert [(r.subject, r.object) for r in ego.relations] == [(0, 1), (1, 2), (2, 3)]
 
@@ -106,7 +106,7 @@ def test_ego_graph_ends_after_three_hops() -> None:
 def test_ego_graph_takes_up_a_hub_and_does_not_pass_through_it() -> None:
     """What only a hub leads to is not around an entity; around the hub itself it is."""
     view = linked(("a", "of", "hub"), *(("hub", "of", f"x{n}") for n in range(5)))
-    around = EgoGraphs(view, None, Caps(hub=4))
+    around = EgoGraphs(view, None, EgoGraphLimits(hub=4))
     assert list(around.around(*named(view, ["a"])).nodes) == named(view, ["a", "hub"])
     assert len(around.around(*named(view, ["hub"])).nodes) == 7
 
@@ -143,7 +143,7 @@ def test_prompt_reads_the_tree_in_pre_order_and_then_the_other_relations() -> No
 
 def test_similar_branch_is_followed_before_a_less_similar_neighbour() -> None:
     """Similarity-aware: the similar neighbour's neighbour comes before the centre's other neighbour; plain: after."""
-    ego = EgoGraph((10, 11, 12, 13), (Relation(0, 0, 1), Relation(1, 0, 2), Relation(2, 2, 3)))
+    ego = EgoGraph((10, 11, 12, 13), (EgoRelation(0, 0, 1), EgoRelation(1, 0, 2), EgoRelation(2, 2, 3)))
     pruned = Pruned(ego, np.ones(4), np.ones(3), np.array([0.5, 0.0, 0.9, 0.8]))
     assert explore(pruned, Traversal.SIMILARITY, 9).order == (0, 2, 3, 1)
     assert explore(pruned, Traversal.BREADTH, 9).order == (0, 1, 2, 3)
@@ -154,7 +154,7 @@ def test_similar_branch_is_followed_before_a_less_similar_neighbour() -> None:
 def test_tree_holds_every_entity_once_below_its_parent(count: int, data: st.DataObject) -> None:
     """Whatever the relations: connected entities once, parents first, children explored after them."""
     ends = data.draw(st.lists(st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)), max_size=30))
-    relations = tuple(Relation(n, a, b) for n, (a, b) in enumerate(ends) if a != b)
+    relations = tuple(EgoRelation(n, a, b) for n, (a, b) in enumerate(ends) if a != b)
     values = data.draw(st.lists(st.floats(-1, 1), min_size=count, max_size=count))
     pruned = Pruned(EgoGraph(tuple(range(count)), relations), np.ones(count), np.ones(len(relations)), np.array(values))
     for traversal in TRAVERSALS:
@@ -167,7 +167,7 @@ def test_tree_holds_every_entity_once_below_its_parent(count: int, data: st.Data
             assert {relations[relation].subject, relations[relation].object} == {place, parent}
 
 
-def reachable(relations: tuple[Relation, ...]) -> set[int]:
+def reachable(relations: tuple[EgoRelation, ...]) -> set[int]:
     found, more = {0}, True
     while more:
         larger = found | {e for r in relations for e in (r.subject, r.object) if {r.subject, r.object} & found}
@@ -175,7 +175,7 @@ def reachable(relations: tuple[Relation, ...]) -> set[int]:
     return found
 
 
-def pre_order(tree: Tree, place: int) -> list[int]:
+def pre_order(tree: TraversalTree, place: int) -> list[int]:
     return [place, *(below for child in tree.children.get(place, ()) for below in pre_order(tree, child))]
 
 
@@ -185,7 +185,7 @@ def test_masks_are_soft_and_the_greatest_is_one(seed: int) -> None:
     print("seed", seed)
     view = small_view(random_documents(random.Random(seed), 60))
     question = ask("amber grove near cedar")
-    choice = choose(view, question.vector, find_seeds(view, question.vector, None, 100), None, Dynagrag())
+    choice = select(view, question.vector, find_seeds(view, question.vector, None, 100), None, Dynagrag())
     for one in pruned_subgraphs(choice, question, Dynagrag()):
         assert one.nodes.max() == 1.0
         assert one.nodes.min() > 0

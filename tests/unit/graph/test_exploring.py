@@ -9,17 +9,17 @@ import pytest
 
 from graphtide.graph.retrieval import MODES, Question, retrieve
 from graphtide.graph.retrieval.modes.pipeline import retrieve_pipeline
-from graphtide.graph.retrieval.search.beam_search import LIKELY, OTHER, Guide, by_words, explore
-from graphtide.graph.retrieval.search.bfs import HUB, Caps, breadth_first, heaviest
+from graphtide.graph.retrieval.search.beam_search import LIKELY, OTHER, BeamSettings, explore, lexical_type_weight
+from graphtide.graph.retrieval.search.bfs import HUB, BfsLimits, breadth_first, heaviest
 from graphtide.graph.retrieval.search.community_filter import regions, within
 from graphtide.graph.retrieval.seeds import find_seeds
 from graphtide.graph.view import LiveView
 from tests.model.exploring_oracle import hops_from, slow_explore, within_threshold
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
 
-WIDE = Guide(beam=10**6, threshold=0.05, enough=10**6)
-NARROW = Guide(beam=4, threshold=0.05, enough=12)
-LINE = Guide(beam=1, threshold=0.0, enough=9)
+WIDE = BeamSettings(beam=10**6, threshold=0.05, enough=10**6)
+NARROW = BeamSettings(beam=4, threshold=0.05, enough=12)
+LINE = BeamSettings(beam=1, threshold=0.0, enough=9)
 TEXT = "who led the grove near heron"
 
 
@@ -38,7 +38,7 @@ def test_breadth_first_finds_the_hops_that_all_paths_give(seed: int, depth: int)
     """Without caps: every entity within the depth, at its distance from the nearest start."""
     view = world(seed, 14)
     starts = some(view, 2)
-    assert breadth_first(view, starts, Caps(depth, 10**6, 10**6)) == hops_from(view, starts, depth)
+    assert breadth_first(view, starts, BfsLimits(depth, 10**6, 10**6)) == hops_from(view, starts, depth)
 
 
 def test_breadth_first_keeps_its_caps_and_prefers_heavy_relations() -> None:
@@ -48,27 +48,27 @@ def test_breadth_first_keeps_its_caps_and_prefers_heavy_relations() -> None:
     hub = view.named("hub").pop()
     first = [view.entities[node].name for node in heaviest(view, hub, 2)]
     assert sorted(first) == ["leaf 3", "leaf 7"]
-    assert [view.entities[n].name for n in breadth_first(view, [hub], Caps(1, 2, 50))] == ["hub", *first]
-    assert len(breadth_first(view, [hub], Caps(3, 50, 4))) == 4
+    assert [view.entities[n].name for n in breadth_first(view, [hub], BfsLimits(1, 2, 50))] == ["hub", *first]
+    assert len(breadth_first(view, [hub], BfsLimits(3, 50, 4))) == 4
 
 
 def test_breadth_first_does_not_go_on_from_a_hub() -> None:
     """An entity next to everything is found, and not read."""
     triples = tuple(("hub", "of", f"leaf {n}") for n in range(HUB + 1))
     view = small_view([SmallDocument("a", "x", (), (*triples, ("start", "of", "hub")))])
-    names = [view.entities[node].name for node in breadth_first(view, view.named("start"), Caps(3, 50, 50))]
+    names = [view.entities[node].name for node in breadth_first(view, view.named("start"), BfsLimits(3, 50, 50))]
     assert names == ["start", "hub"]
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("guide", [WIDE, NARROW, LINE])
-def test_priority_guided_traversal_visits_as_its_definition(seed: int, guide: Guide) -> None:
+def test_priority_guided_traversal_visits_as_its_definition(seed: int, guide: BeamSettings) -> None:
     """The same entities in the same order with the same priorities as a search over a plain list."""
     view = world(seed)
     vector = bag_of_words(TEXT)
     starts = {node: 0.9 - place / 10 for place, node in enumerate(some(view, 3))}
-    fast = explore(view, vector, starts, by_words(TEXT), guide)
-    slow = slow_explore(view, vector, starts, by_words(TEXT), guide)
+    fast = explore(view, vector, starts, lexical_type_weight(TEXT), guide)
+    slow = slow_explore(view, vector, starts, lexical_type_weight(TEXT), guide)
     assert [view.entity_id(visit.node) for visit in fast] == [name for name, _ in slow]
     assert [visit.priority for visit in fast] == pytest.approx([priority for _, priority in slow], abs=1e-6)
     assert len(fast) <= guide.enough
@@ -80,8 +80,8 @@ def test_priority_guided_traversal_without_caps_is_exhaustive(seed: int) -> None
     view = world(seed)
     vector = bag_of_words(TEXT)
     starts = dict.fromkeys(some(view, 5), 1.0)
-    found = {view.entity_id(visit.node) for visit in explore(view, vector, starts, by_words(TEXT), WIDE)}
-    assert found == within_threshold(view, vector, starts, by_words(TEXT), WIDE.threshold)
+    found = {view.entity_id(visit.node) for visit in explore(view, vector, starts, lexical_type_weight(TEXT), WIDE)}
+    assert found == within_threshold(view, vector, starts, lexical_type_weight(TEXT), WIDE.threshold)
     assert 5 < len(found) <= len(view.entities)
 
 
@@ -97,14 +97,17 @@ def test_relation_type_decides_between_equal_neighbours() -> None:
 
     assert order(lambda predicate: 4.0 if predicate == "likes" else 1.0) == ["amber", "birch tree", "birch"]
     assert order(lambda predicate: 1.0) == ["amber", "birch", "birch tree"]
-    assert (by_words("who employs her")("employs"), by_words("who is of it")("of")) == (LIKELY, OTHER)
+    assert (lexical_type_weight("who employs her")("employs"), lexical_type_weight("who is of it")("of")) == (
+        LIKELY,
+        OTHER,
+    )
 
 
 def test_visits_name_the_statement_that_led_there() -> None:
     """Each but a start was reached over a statement that has it at one end and someone visited before at the other."""
     view = world(3)
     starts = dict.fromkeys(some(view, 2), 1.0)
-    visits = explore(view, bag_of_words(TEXT), starts, by_words(TEXT), WIDE)
+    visits = explore(view, bag_of_words(TEXT), starts, lexical_type_weight(TEXT), WIDE)
     seen = set(starts)
     for visit in visits:
         if visit.statement < 0:

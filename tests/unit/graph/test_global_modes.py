@@ -11,10 +11,10 @@ import pytest
 
 from graphtide.graph.communities import Hierarchy
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.records import Change, DocumentInfo, Extraction, GraphDelta
+from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, GraphDelta
 from graphtide.graph.reports.cache import ReportRow
-from graphtide.graph.reports.subject import LEAST_SIZE, extractive, members, row, subject
-from graphtide.graph.retrieval import Filters, Question, Retrieved, Synthesis, retrieve
+from graphtide.graph.reports.subject import MIN_SIZE, community_context, extractive_report, members, row
+from graphtide.graph.retrieval import Filters, Question, RetrievalResult, Synthesis, retrieve
 from graphtide.graph.retrieval.global_search.dynamic import Selection, by_neighbourhood
 from graphtide.graph.view import LiveView
 from graphtide.streams.memory.rows import Rows
@@ -46,7 +46,7 @@ def levels(view: LiveView) -> dict[int, list[int]]:
 
 def slow_report(view: LiveView, community: int) -> tuple[str, tuple[str, ...]]:
     """Title and sources of what stands for a community's report."""
-    report = extractive(subject(view, community))
+    report = extractive_report(community_context(view, community))
     return report.title, tuple(dict.fromkeys(chunk for one in report.findings for chunk in one.chunks))
 
 
@@ -57,7 +57,7 @@ def slow_selection(view: LiveView, rates: Mapping[int, int], level: int) -> set[
     """
 
     def large(community: int) -> bool:
-        return len(list(members(view, community))) >= LEAST_SIZE
+        return len(list(members(view, community))) >= MIN_SIZE
 
     def readable(community: int) -> bool:
         return large(community) and bool(slow_report(view, community)[1])
@@ -192,7 +192,7 @@ def test_filter_reaches_what_a_report_does_not_show(sample: LiveView) -> None:
         question = ask(
             sample, "What are the main themes?", "global-dynamic", filters=Filters(doc_ids=(doc_id,)), level=0
         )
-        found: Retrieved = retrieve(sample, question)
+        found: RetrievalResult = retrieve(sample, question)
         assert {passage.doc_id for passage in found.passages} == {doc_id}
         assert all(sample.chunks[sample.chunk_numbers[c]].doc_id == doc_id for p in found.parts for c in p.sources)
 
@@ -201,14 +201,16 @@ def test_held_report_is_read_until_its_community_changes_and_is_wished_for_then(
     """A report on the shelf takes the place of the short one; out of date, it is not shown, and is noted as wanted."""
     view = sample_view()
     community = max(levels(view)[1], key=view.contents.entities)
-    written = row(subject(view, community), extractive(subject(view, community)), view.version)
+    written = row(
+        community_context(view, community), extractive_report(community_context(view, community)), view.version
+    )
     view.reports.put(view, [replace(written, title="Written by hand")])
     question = ask(view, "What are the main themes?", "global")
     assert "Written by hand" in {part.title for part in retrieve(view, question).parts}
-    assert community not in view.reports.take_wanted()
+    assert community not in view.reports.drain_requested()
     view.reports.put(view, [replace(written, title="Written by hand", fingerprint="")])
     assert "Written by hand" not in {part.title for part in retrieve(view, question).parts}
-    assert community in view.reports.take_wanted()
+    assert community in view.reports.drain_requested()
 
 
 @pytest.mark.parametrize("level", [-1, 3])
@@ -250,10 +252,10 @@ def _told_of_two_times() -> LiveView:
     )
     writer, view = Consolidator("world"), empty_view()
     new = Extraction("d", 1, DocumentInfo(), (replace(whole, facts=facts),))
-    view.apply(writer.apply([Change("d", None, new)]))
+    view.apply(writer.apply([DocumentChange("d", None, new)]))
     return view
 
 
 def _reported(view: LiveView, community: int) -> ReportRow:
-    about = subject(view, community)
-    return row(about, replace(extractive(about), summary="Of both times."), view.version)
+    about = community_context(view, community)
+    return row(about, replace(extractive_report(about), summary="Of both times."), view.version)

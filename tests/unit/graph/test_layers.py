@@ -40,7 +40,7 @@ def by_name(layer: Layer, numbers: Sequence[int], name: Callable[[int], str]) ->
 
 def links_by_name(layer: Layer, numbers: Sequence[int], name: Callable[[int], str]) -> list[tuple[str, str, int]]:
     """The links among some numbers, by canonical names and in the order given, weights in millionths."""
-    return [(name(a), name(b), round(weight * 1e6)) for a, b, weight in layer.among(numbers)]
+    return [(name(a), name(b), round(weight * 1e6)) for a, b, weight in layer.induced_edges(numbers)]
 
 
 def layers_of(view: LiveView) -> dict[str, Layer]:
@@ -108,7 +108,7 @@ def test_layers_are_empty_of_what_was_deleted() -> None:
     for kind, layer in layers_of(view).items():
         numbers = chunks if kind == "chunks" else nodes
         assert not any(layer.neighbours(number) for number in numbers), kind
-        assert not layer.among(numbers), kind
+        assert not layer.induced_edges(numbers), kind
     assert not working_entities(view, chunks)
 
 
@@ -128,12 +128,12 @@ def test_chunk_layer_is_not_quadratic_when_an_entity_is_in_every_passage() -> No
     hub = next(node for node, entity in view.entities.items() if entity.name == "London")
     assert len(view.entities[hub].chunks) == 36
     wide, narrow = ChunkLayer(view, spread=36), ChunkLayer(view, spread=35)
-    assert len(wide.among(view.chunks)) >= 36 * 35 // 2
+    assert len(wide.induced_edges(view.chunks)) >= 36 * 35 // 2
     last = {view.chunks[n].doc_id: {view.chunks[m].doc_id for m, _ in narrow.neighbours(n)} for n in view.chunks}
     assert last["e1"] == {"e2"} and last["e2"] == {"e1"}
     relations = sum(len(ends) for ends in view.neighbours.values()) // 2
     for spread in (1, 2, 4, 35):
-        assert len(ChunkLayer(view, spread).among(view.chunks)) <= spread * relations
+        assert len(ChunkLayer(view, spread).induced_edges(view.chunks)) <= spread * relations
 
 
 def test_similarity_layer_breaks_ties_by_name_when_many_vectors_are_equal() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from graphtide.graph.relatedness import encode, pair_features
 from graphtide.graph.relatedness.features import FEATURES, SCALE
-from graphtide.graph.relatedness.pairs import BUCKETS, TOGETHER, Circle, Pair, Passage
-from graphtide.graph.relatedness.statistics import Examples, Weights, fitted
+from graphtide.graph.relatedness.pairs import BUCKETS, TOGETHER, HashRing, Pair, PairPassage
+from graphtide.graph.relatedness.statistics import SufficientStatistics, Weights, fit_weights
 from graphtide.graph.vector_index import Vectors
 from graphtide.graph.view import LiveView
 from tests.model.relatedness_oracle import slow_examples, slow_features, slow_weights
@@ -102,7 +102,7 @@ def test_features_are_whole_symmetric_and_the_same_in_any_batch(seed: int) -> No
 def test_circle_says_which_pairs_go_and_come(steps: list[tuple[int, int]], seed: int) -> None:
     """After every step, what came less what went are the neighbours in the sorted circle."""
     rng, row = random.Random(seed), encode(unit_vectors(0, 1))
-    circle, live, pairs = Circle(), dict[int, Passage](), list[Pair]()
+    circle, live, pairs = HashRing(), dict[int, PairPassage](), list[Pair]()
     for name, drawn in steps:
         if name in live and rng.random() < 0.7:
             go, come = circle.remove(live.pop(name))
@@ -110,7 +110,7 @@ def test_circle_says_which_pairs_go_and_come(steps: list[tuple[int, int]], seed:
             continue
         else:
             key = (drawn % BUCKETS if rng.random() < 0.3 else drawn >> 5) * 32 + name  # some of one bucket, none equal
-            live[name] = Passage(key, f"d{name % 7}", row)
+            live[name] = PairPassage(key, f"d{name % 7}", row)
             go, come = circle.add(live[name])
         for pair in go:
             pairs.remove(pair)
@@ -136,12 +136,12 @@ def test_learning_tells_related_pairs_better_than_chance(seed: int) -> None:
     topic = rng.normal(size=(400, 4))
     left = np.concatenate((topic, rng.normal(size=(400, 20))), axis=1).astype(np.float32)
     right = np.concatenate((topic, rng.normal(size=(400, 20))), axis=1).astype(np.float32)
-    together, chance = Examples(), Examples()
+    together, chance = SufficientStatistics(), SufficientStatistics()
     a, b = encode(left), encode(right)
     train, held_out, moved = np.arange(300), np.arange(300, 399), np.arange(301, 400)
     together.add(a[train], b[train])
     chance.add(a[train], b[train[::-1]])
-    weights = fitted(together, chance)
+    weights = fit_weights(together, chance)
     related, others = weights.edges(a[held_out], b[held_out]), weights.edges(a[held_out], b[moved])
     assert related.mean() > others.mean() + 0.1
     assert ((related > 0) & (related < 1)).all()

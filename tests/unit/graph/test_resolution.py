@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from graphtide.graph.resolution import ClusterChange, LabelView, Resolver, SameAs, blocking, normalise
-from graphtide.graph.resolution.cannot_link import conflict
-from graphtide.graph.resolution.label_features import sign
-from graphtide.graph.resolution.similarity import cosine_milli, quantise, relate
+from graphtide.graph.resolution.cannot_link import cannot_link_reason
+from graphtide.graph.resolution.label_features import parse_label
+from graphtide.graph.resolution.similarity import cosine_milli, match_rule, quantise
 from tests.bench.core_resolution import find_data, measure_pairs
 from tests.model.resolution_oracle import NaiveResolver
 
@@ -162,7 +162,11 @@ def test_chain_does_not_swallow_a_conflicting_label_when_links_lead_there() -> N
     names = ("Q. Brannock", "Quentin Brannock", "Quentin Ulysses Brannock", "Quentin Xavier Brannock")
     resolver, found = _resolved(*names)
     for cluster in found:
-        assert not any(conflict(sign(normalise(x), ""), sign(normalise(y), "")) for x in cluster for y in cluster)
+        assert not any(
+            cannot_link_reason(parse_label(normalise(x), ""), parse_label(normalise(y), ""))
+            for x in cluster
+            for y in cluster
+        )
     assert resolver.cluster_of(2) != resolver.cluster_of(3)
 
 
@@ -371,11 +375,11 @@ def test_judge_is_asked_once_when_its_verdicts_are_kept() -> None:
 
 def test_relation_is_symmetric_when_sides_are_swapped() -> None:
     """Rule, score and the side that says less do not depend on which label comes first."""
-    signatures = [sign(normalise(name), type_) for name, _ in _POOL for type_ in ("", "person")]
+    signatures = [parse_label(normalise(name), type_) for name, _ in _POOL for type_ in ("", "person")]
     for a in signatures:
         for b in signatures:
-            one, other = relate(a, b), relate(b, a)
-            assert conflict(a, b) == conflict(b, a)
+            one, other = match_rule(a, b), match_rule(b, a)
+            assert cannot_link_reason(a, b) == cannot_link_reason(b, a)
             if one is None or other is None:
                 assert one is other
             elif a is not b:

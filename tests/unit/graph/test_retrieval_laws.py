@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from graphtide.graph.records import DocumentInfo, Extraction
-from graphtide.graph.retrieval import MODES, Filters, Question, Retrieved, retrieve
+from graphtide.graph.retrieval import MODES, Filters, Question, RetrievalResult, retrieve
 from graphtide.graph.view import LiveView
 from tests.model.retrieval_oracle import DIMENSIONS, SmallDocument, bag_of_words, random_documents, small_view
 from tests.support.extractions import random_extraction, vector
@@ -31,7 +31,7 @@ def ask(text: str, mode: str, **fields: object) -> Question:
     return replace(Question(text, bag_of_words(text), mode=mode), **fields)  # type: ignore[arg-type]
 
 
-def ids(result: Retrieved) -> list[str]:
+def ids(result: RetrievalResult) -> list[str]:
     return [passage.chunk_id for passage in result.passages]
 
 

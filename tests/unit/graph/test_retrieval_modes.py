@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from graphtide.graph.retrieval import MODES, Filters, Question, Retrieved, UnknownMode, retrieve
+from graphtide.graph.retrieval import MODES, Filters, Question, RetrievalResult, UnknownMode, retrieve
 from graphtide.graph.view import LiveView
 from tests.model.dynagrag_oracle import slow_dynagrag
 from tests.model.nakg_oracle import slow_nakg
@@ -22,7 +22,7 @@ from tests.model.retrieval_oracle import (
     small_view,
 )
 
-SLOWLY: dict[str, Callable[[LiveView, Question], Retrieved]] = {
+SLOWLY: dict[str, Callable[[LiveView, Question], RetrievalResult]] = {
     "vector": slow_vector,
     "local": slow_local,
     "passages": slow_passages,
@@ -43,7 +43,7 @@ def ask(text: str, mode: str = "local", **fields: object) -> Question:
     return replace(Question(text, bag_of_words(text), mode=mode), **fields)  # type: ignore[arg-type]
 
 
-def ids(result: Retrieved) -> list[str]:
+def ids(result: RetrievalResult) -> list[str]:
     return [passage.chunk_id for passage in result.passages]
 
 

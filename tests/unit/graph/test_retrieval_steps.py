@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from graphtide.graph.dates import DateRange
 from graphtide.graph.retrieval.filters import same_json
 from graphtide.graph.retrieval.scoring import terms
-from graphtide.graph.retrieval.scoring.candidates import HUB, bridges
+from graphtide.graph.retrieval.scoring.candidates import HUB, linked_passages
 from graphtide.graph.retrieval.scoring.mmr import mmr
 from graphtide.graph.retrieval.scoring.pair_scoring import (
     Candidates,
     Weighting,
-    inclusion,
-    pairs,
-    parts,
+    marginal_log_weight,
+    pair_scores,
     reach,
-    singles,
+    score_terms,
+    unary_scores,
 )
-from graphtide.graph.retrieval.search.ppr import RESTART, walk
+from graphtide.graph.retrieval.search.ppr import RESTART, personalised_pagerank
 from graphtide.graph.retrieval.seeds import find_seeds, restart
 from graphtide.graph.retrieval.types import Question
 from tests.model.retrieval_oracle import (
@@ -89,8 +89,8 @@ def test_pair_scores_as_its_definition_in_scalars(seed: int) -> None:
     weighting = Weighting()
     candidates = random_candidates(seed, 20)
     bridge = np.random.default_rng(seed).random(20)
-    worth = singles(candidates, weighting)
-    scores = pairs(candidates, worth, 3, bridge, weighting)
+    worth = unary_scores(candidates, weighting)
+    scores = pair_scores(candidates, worth, 3, bridge, weighting)
     assert scores[3] == -np.inf
     for other in set(range(20)) - {3}:
         alike = sum(float(a) * float(b) for a, b in zip(candidates.vectors[3], candidates.vectors[other], strict=True))
@@ -102,20 +102,22 @@ def test_pair_scores_as_its_definition_in_scalars(seed: int) -> None:
         expected = worth[3] + worth[other] + weighting.bridge * bridge[other] + weighting.coverage * words
         expected -= weighting.redundancy * candidates.cosine[3] * alike / candidates.span
         assert scores[other] == pytest.approx(expected, abs=1e-5)
-    added = sum(part for _, part in parts(candidates, worth, 3, bridge, weighting))
+    added = sum(part for _, part in score_terms(candidates, worth, 3, bridge, weighting))
     assert np.delete(added, 3) == pytest.approx(np.delete(scores, 3))
 
 
 def test_inclusion_shares_the_weight_of_pairs_among_their_members() -> None:
     """By hand: two pairs of scores 1 and 0 at temperature 1 weigh e and 1."""
     scores = np.array([[-np.inf, 1.0, 0.0]])
-    logs = inclusion(scores, np.array([0]), np.zeros(3), 1.0)
+    logs = marginal_log_weight(scores, np.array([0]), np.zeros(3), 1.0)
     assert logs == pytest.approx([0.0, math.log(math.e / (math.e + 1)), math.log(1 / (math.e + 1))])
 
 
 def test_inclusion_is_the_worth_when_a_passage_stands_alone() -> None:
     """Without any pair nothing but the passage's own worth is left."""
-    assert inclusion(np.array([[-np.inf]]), np.array([0]), np.array([0.7]), 0.1).tolist() == pytest.approx([0.0])
+    assert marginal_log_weight(np.array([[-np.inf]]), np.array([0]), np.array([0.7]), 0.1).tolist() == pytest.approx(
+        [0.0]
+    )
 
 
 def test_reach_spans_three_decades_below_the_best() -> None:
@@ -170,12 +172,12 @@ def test_restart_and_walk_equal_their_definitions_on_random_graphs(seed: int) ->
     assert sum(start.values()) == pytest.approx(1)
     assert start == pytest.approx(slow_restart(view, question), abs=1e-6)
     exact = exact_pagerank(view, start, RESTART)
-    assert walk(view.walk, start) == pytest.approx(exact, abs=1e-4)
+    assert personalised_pagerank(view.walk, start) == pytest.approx(exact, abs=1e-4)
 
 
 def test_walk_from_nowhere_goes_nowhere() -> None:
     """Without a seed there is no mass."""
-    assert walk(small_view([]).walk, {}) == {}
+    assert personalised_pagerank(small_view([]).walk, {}) == {}
 
 
 def test_bridge_is_the_rarest_entity_that_two_passages_share() -> None:
@@ -189,7 +191,10 @@ def test_bridge_is_the_rarest_entity_that_two_passages_share() -> None:
             *crowd,
         ]
     )
-    led_to = {view.chunks[n].doc_id: strength for n, strength in bridges(view, view.chunk_numbers["a#0"], None).items()}
+    led_to = {
+        view.chunks[n].doc_id: strength
+        for n, strength in linked_passages(view, view.chunk_numbers["a#0"], None).items()
+    }
     assert led_to == pytest.approx({"b": 1 / (1 + math.log(2)), "c": 1 / (1 + math.log(3))})
 
 

@@ -10,15 +10,15 @@ import networkx as nx
 import pytest
 
 from graphtide.graph.retrieval import Filters, Question, retrieve
-from graphtide.graph.retrieval.entity_linking import recognise
+from graphtide.graph.retrieval.entity_linking import link_entities
 from graphtide.graph.retrieval.modes.bridge import retrieve_bridge
-from graphtide.graph.retrieval.search.entity_graph import UNIT, EntityRoads
-from graphtide.graph.retrieval.search.steiner import Bounds, Tree, steiner_tree
+from graphtide.graph.retrieval.search.entity_graph import UNIT, EntityPathGraph
+from graphtide.graph.retrieval.search.steiner import SearchLimits, SteinerTree, steiner_tree
 from graphtide.graph.view import LiveView
 from tests.model.paths_oracle import Costs, least_steiner, plain_kmb, weighted
 from tests.model.retrieval_oracle import SmallDocument, bag_of_words, random_documents, small_view
 
-FAR = Bounds(longest=10**12, budget=10**6)
+FAR = SearchLimits(longest=10**12, budget=10**6)
 
 
 class Links:
@@ -34,7 +34,7 @@ class Links:
     def links(self, node: int) -> int:
         return len(self._around.get(node, ()))
 
-    def leading_from(self, node: int) -> Iterable[tuple[int, int]]:
+    def neighbours(self, node: int) -> Iterable[tuple[int, int]]:
         for link in self._around.get(node, ()):
             self.read += 1
             yield link
@@ -45,7 +45,7 @@ def random_costs(rng: random.Random, nodes: int, density: float) -> dict[tuple[i
     return {pair: rng.randint(1, 10**6) for pair in combinations(range(nodes), 2) if rng.random() < density}
 
 
-def tree_of(tree: Tree, costs: Costs) -> nx.Graph[int]:
+def tree_of(tree: SteinerTree, costs: Costs) -> nx.Graph[int]:
     return weighted({(u, v): costs[min(u, v), max(u, v)] for u, v in tree.edges()})
 
 
@@ -97,7 +97,7 @@ def test_search_reads_no_more_than_its_budget_and_says_when_that_was_too_little(
     assert whole.complete
     for budget in (0, 10, 40, 10**6):
         links = Links(costs)
-        found = steiner_tree(links, terminals, str, Bounds(FAR.longest, budget))
+        found = steiner_tree(links, terminals, str, SearchLimits(FAR.longest, budget))
         assert links.read == found.read <= budget
         assert found.complete or found.read < whole.read or budget < 10**6
         if len(found.groups) > len(whole.groups):
@@ -107,8 +107,8 @@ def test_search_reads_no_more_than_its_budget_and_says_when_that_was_too_little(
 def test_path_longer_than_allowed_connects_nothing() -> None:
     """Three edges of cost 10 connect at 30 and not at 29, and the search is complete either way."""
     costs = {(0, 1): 10, (1, 2): 10, (2, 3): 10}
-    near = steiner_tree(Links(costs), [0, 3], str, Bounds(30, 100))
-    far = steiner_tree(Links(costs), [0, 3], str, Bounds(29, 100))
+    near = steiner_tree(Links(costs), [0, 3], str, SearchLimits(30, 100))
+    far = steiner_tree(Links(costs), [0, 3], str, SearchLimits(29, 100))
     assert (near.paths, near.groups, near.cost) == (((0, 1, 2, 3),), ((0, 3),), 30)
     assert (far.paths, far.groups, far.cost, far.complete) == ((), ((0,), (3,)), 0, True)
 
@@ -160,7 +160,9 @@ def test_bridge_says_so_when_two_names_are_not_connected() -> None:
 
 def test_bridge_says_not_known_when_its_budget_ended() -> None:
     """A search that was cut short does not claim that there is nothing."""
-    result = retrieve_bridge(small_view(FILM), ask("How does Elon Musk relate to Iron Man?"), Bounds(10 * UNIT, 1))
+    result = retrieve_bridge(
+        small_view(FILM), ask("How does Elon Musk relate to Iron Man?"), SearchLimits(10 * UNIT, 1)
+    )
     (part,) = result.parts
     assert "not known" in part.text
 
@@ -178,8 +180,8 @@ def test_roads_cost_the_same_from_both_ends_on_random_graphs(seed: int) -> None:
     """What the search's argument needs: symmetric costs of at least one, and as many links as announced."""
     print("seed", seed)
     view = small_view(random_documents(random.Random(seed), 60))
-    roads = EntityRoads(view, view.entities)
-    costs = {(node, other): cost for node in view.entities for other, cost in roads.leading_from(node)}
+    roads = EntityPathGraph(view, view.entities)
+    costs = {(node, other): cost for node in view.entities for other, cost in roads.neighbours(node)}
     assert costs
     assert all(cost == costs[other, node] >= 1 for (node, other), cost in costs.items())
     assert all(roads.links(node) == sum(one == node for one, _ in costs) for node in view.entities)
@@ -195,18 +197,18 @@ def test_dead_ends_are_left_out_and_no_tree_differs(seed: int) -> None:
     )
     terminals = rng.sample(sorted(view.entities), 3)
     trees = [
-        steiner_tree(EntityRoads(view, ends), terminals, view.entity_id, Bounds(50 * UNIT, 10**6))
+        steiner_tree(EntityPathGraph(view, ends), terminals, view.entity_id, SearchLimits(50 * UNIT, 10**6))
         for ends in (terminals, view.entities)
     ]
     assert (trees[0].paths, trees[0].groups, trees[0].cost) == (trees[1].paths, trees[1].groups, trees[1].cost)
     leaf = next(node for node, ends in view.neighbours.items() if len(ends) == 1)
     (beside,) = view.neighbours[leaf]
-    assert leaf not in dict(EntityRoads(view, []).leading_from(beside))
-    assert leaf in dict(EntityRoads(view, [leaf]).leading_from(beside))
+    assert leaf not in dict(EntityPathGraph(view, []).neighbours(beside))
+    assert leaf in dict(EntityPathGraph(view, [leaf]).neighbours(beside))
 
 
 def named(view: LiveView, question: str) -> list[tuple[str, str, bool]]:
-    return [(view.entities[one.node].name, one.said, one.proper) for one in recognise(view, question)]
+    return [(view.entities[one.node].name, one.said, one.proper) for one in link_entities(view, question)]
 
 
 def test_recognition_takes_the_longest_name_and_no_word_twice() -> None:

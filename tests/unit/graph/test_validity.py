@@ -12,13 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphtide.graph.consolidation import Consolidator
-from graphtide.graph.dates import Span, span
+from graphtide.graph.dates import DateSpan, date_span
 from graphtide.graph.digest import digest
-from graphtide.graph.records import Change, DocumentInfo, Extraction, Unit
+from graphtide.graph.records import ChunkContribution, DocumentChange, DocumentInfo, Extraction
 from graphtide.graph.retrieval import MODES, Filters, Question, retrieve
-from graphtide.graph.validity.intervals import Held, Validity
-from graphtide.graph.validity.predicates import DEFAULT, Family, SingleValued, normal, parse_families
-from graphtide.graph.validity.timeline import Claim, standing
+from graphtide.graph.validity.intervals import ValidityInterval, ValidityReader
+from graphtide.graph.validity.predicates import (
+    DEFAULT,
+    FunctionalPredicate,
+    FunctionalPredicates,
+    normal,
+    parse_families,
+)
+from graphtide.graph.validity.timeline import Claim, resolve_claims
 from graphtide.graph.view import LiveView
 from graphtide.streams.messages import unit_key
 from tests.model.validity_oracle import DAY_US, over_on
@@ -28,8 +34,8 @@ from tests.support.worlds import empty_view
 TODAY = 730_000
 
 
-def day_span(first: int, days: int) -> Span:
-    return Span((TODAY + first) * DAY_US, (TODAY + first + days) * DAY_US)
+def day_span(first: int, days: int) -> DateSpan:
+    return DateSpan((TODAY + first) * DAY_US, (TODAY + first + days) * DAY_US)
 
 
 spans = st.builds(day_span, st.integers(0, 40), st.sampled_from([1, 5, 20]))
@@ -46,7 +52,7 @@ claims = st.builds(
 @given(st.lists(claims, max_size=8))
 def test_claims_are_over_on_the_days_that_a_walk_through_the_days_finds(rivals: list[Claim]) -> None:
     """On no day differs what the rule says of a claim from what its definition says."""
-    for claim, found in zip(rivals, standing(rivals), strict=True):
+    for claim, found in zip(rivals, resolve_claims(rivals), strict=True):
         for day in range(-1, 70):
             at = (TODAY + day) * DAY_US
             ended = found.ended is not None and found.ended.at is not None and found.ended.at <= at
@@ -61,23 +67,23 @@ def test_claims_stand_the_same_in_whatever_order_they_came(
     """What becomes of a claim depends on the set of claims alone."""
     order = list(range(len(rivals)))
     rng.shuffle(order)
-    one = standing(rivals, by_arrival)
-    other = standing([rivals[place] for place in order], by_arrival)
+    one = resolve_claims(rivals, by_arrival)
+    other = resolve_claims([rivals[place] for place in order], by_arrival)
     assert [one[place] for place in order] == other
 
 
 def test_undated_claim_is_ended_by_arrival_only_where_that_is_asked_for() -> None:
     """Publication order is no date, unless the settings say that it shall count as one."""
     first, second = Claim("a", "d1", 1), Claim("b", "d2", 2)
-    assert [one.ended for one in standing([first, second])] == [None, None]
-    ended = standing([first, second], by_arrival=True)
+    assert [one.ended for one in resolve_claims([first, second])] == [None, None]
+    ended = resolve_claims([first, second], by_arrival=True)
     assert (ended[0].ended is not None, ended[1].ended) == (True, None)
 
 
 def test_claim_of_a_year_is_not_ended_by_one_of_a_month_in_it() -> None:
     """Which of the two is later, nobody has said."""
-    year, month = span("1961"), span("1961-03")
-    assert [one.ended for one in standing([Claim("a", "d", 1, year), Claim("b", "e", 2, month)])] == [None, None]
+    year, month = date_span("1961"), date_span("1961-03")
+    assert [one.ended for one in resolve_claims([Claim("a", "d", 1, year), Claim("b", "e", 2, month)])] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -101,12 +107,17 @@ def test_families_of_a_file_are_checked() -> None:
     """A family without an end, without predicates or with another's predicate is named."""
     good = parse_families({"boss": {"one": "subject", "predicates": ["is boss of"]}, "by_arrival": True})
     assert good.by_arrival
-    assert good.family("boss of") == Family("boss", "subject", frozenset({"is boss of"}))
+    assert good.family("boss of") == FunctionalPredicate("boss", "subject", frozenset({"is boss of"}))
     for bad in ({"x": {"one": "both", "predicates": ["p"]}}, {"x": {"one": "object"}}, {"x": 3}, {"by_arrival": 1}):
         with pytest.raises(ValueError, match=r"needs one|by_arrival"):
             parse_families(bad)
     with pytest.raises(ValueError, match="in the families"):
-        SingleValued((Family("a", "object", frozenset({"p"})), Family("b", "object", frozenset({"is p"}))))
+        FunctionalPredicates(
+            (
+                FunctionalPredicate("a", "object", frozenset({"p"})),
+                FunctionalPredicate("b", "object", frozenset({"is p"})),
+            )
+        )
     assert normal("Is  The_boss of") == "boss of"
 
 
@@ -119,23 +130,23 @@ def said(
     one = unit(text, [(subject, "", ""), (object_, "", "")], [(0, predicate, 1)])
     facts = tuple(replace(each, valid_from=since, valid_to=till) for each in one.facts)
     key = unit_key(text, one.vector, one.mentions, facts)
-    whole = Unit(key, text, 0, len(text), one.vector, one.mentions, facts)
+    whole = ChunkContribution(key, text, 0, len(text), one.vector, one.mentions, facts)
     return Extraction(doc_id, revision, DocumentInfo(doc_id, "", when, ()), (whole,))
 
 
 def view_of(documents: Sequence[Extraction], gone: Sequence[Extraction] = ()) -> LiveView:
     """A view of the documents, in the order given; `gone` are inserted first and taken away last."""
     writer, view = Consolidator("g"), empty_view()
-    steps = [Change(one.doc_id, None, one) for one in (*gone, *documents)]
-    steps += [Change(one.doc_id, one, None) for one in gone]
+    steps = [DocumentChange(one.doc_id, None, one) for one in (*gone, *documents)]
+    steps += [DocumentChange(one.doc_id, one, None) for one in gone]
     for step in steps:
         view.apply(writer.apply([step]))
     return view
 
 
-def times(view: LiveView, as_of: str = "") -> dict[str, Held]:
+def times(view: LiveView, as_of: str = "") -> dict[str, ValidityInterval]:
     """When each document's fact held."""
-    validity = Validity(view, as_of)
+    validity = ValidityReader(view, as_of)
     return {
         chunk.doc_id: validity.of_support(row)
         for chunk in view.chunks.values()
@@ -152,13 +163,13 @@ OTHER = said("other", 3, ("Rosa Delgado", "is CEO of", "Meridian"), when="2022")
 def test_later_document_ends_the_earlier_one_and_says_so() -> None:
     """The earlier relation names who ended it, when, and what is said instead; the later one stands."""
     found = times(view_of([LENA, KENJI, OTHER]))
-    assert found["old"] == Held("", "2021-09-01", ("new", 2), "Kenji Watanabe")
-    assert found["new"] == found["other"] == Held()
+    assert found["old"] == ValidityInterval("", "2021-09-01", ("new", 2), "Kenji Watanabe")
+    assert found["new"] == found["other"] == ValidityInterval()
 
 
 def test_earlier_relation_stands_again_when_the_later_document_goes() -> None:
     """Reversible: with the document goes what it ended."""
-    assert times(view_of([LENA, OTHER], gone=[KENJI])) == {"old": Held(), "other": Held()}
+    assert times(view_of([LENA, OTHER], gone=[KENJI])) == {"old": ValidityInterval(), "other": ValidityInterval()}
 
 
 @pytest.mark.parametrize(
@@ -182,13 +193,13 @@ def test_explicit_times_count_before_the_date_of_the_document() -> None:
 def test_relation_of_many_values_is_never_ended() -> None:
     """A predicate that nobody declared admits as many objects as there are."""
     facts = [said(f"d{n}", n, ("Lena", "visited", f"Place {n}"), when=f"20{10 + n}") for n in range(1, 5)]
-    assert set(times(view_of(facts)).values()) == {Held()}
+    assert set(times(view_of(facts)).values()) == {ValidityInterval()}
 
 
 def test_spellings_of_one_entity_do_not_contradict_each_other() -> None:
     """What counts is the entity, not how a document writes it."""
     again = said("again", 2, ("lena abara", "is CEO of", "kittiwake"), when="2021")
-    assert set(times(view_of([LENA, again])).values()) == {Held()}
+    assert set(times(view_of([LENA, again])).values()) == {ValidityInterval()}
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -235,4 +246,4 @@ def test_every_mode_leaves_out_what_did_not_hold(mode: str) -> None:
 def test_moment_that_is_no_date_is_refused() -> None:
     """The message shows what a date looks like."""
     with pytest.raises(ValueError, match="2019-05-31"):
-        Validity(view_of([LENA]), "yesterday")
+        ValidityReader(view_of([LENA]), "yesterday")

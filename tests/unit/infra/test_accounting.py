@@ -10,16 +10,16 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from graphtide.graph.token_count import count_tokens
-from graphtide.infra.models.limits.rate_limiter import Limits
+from graphtide.infra.models.limits.rate_limiter import EndpointLimits
 from graphtide.infra.models.openai.chat import ChatEndpoint, Message, OpenAIChat
 from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
 from graphtide.infra.models.replies.json_replies import MOST_TOKENS
 from graphtide.infra.models.replies.schemas import Schema
-from graphtide.infra.models.usage.accounting import Accounts, Price, Rules
+from graphtide.infra.models.usage.accounting import Price, Rules, UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.models.usage.expectations import EXTRACTION_RATIO, HEADING_TOKENS
-from graphtide.streams.errors import Broken, Exhausted, GraphtideError
-from graphtide.streams.usage import NANO, Bill, Budget, Payer, Spent, Stage, paid_by
+from graphtide.streams.errors import Broken, BudgetExceeded, GraphtideError
+from graphtide.streams.usage import NANO, Bill, BillingContext, Budget, ModelUsage, Stage, paid_by
 from tests.support import llm_faults as fake
 from tests.support import openai_server as embedding
 from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status
@@ -31,7 +31,7 @@ ASKED = [Message("system", "You read."), Message("user", "Halden Station was fou
 SENT = sum(count_tokens(one.text) for one in ASKED)
 PRICE = Price(2.0, 8.0)
 ANSWER = HEADING_TOKENS + round(EXTRACTION_RATIO * count_tokens(ASKED[1].text))
-EXPECTED = Spent(1, SENT, ANSWER, SENT * 2_000 + ANSWER * 8_000)
+EXPECTED = ModelUsage(1, SENT, ANSWER, SENT * 2_000 + ANSWER * 8_000)
 
 
 @pytest.fixture
@@ -43,29 +43,29 @@ def server() -> Iterator[LlmServer]:
 
 @contextlib.asynccontextmanager
 async def model(
-    server: LlmServer, accounts: Accounts, base_url: str = "", timeout_s: float = 60.0
+    server: LlmServer, accounts: UsageAccounting, base_url: str = "", timeout_s: float = 60.0
 ) -> AsyncIterator[OpenAIChat]:
-    endpoint = ChatEndpoint(base_url or server.base_url, "m", timeout_s=timeout_s, limits=Limits(4))
+    endpoint = ChatEndpoint(base_url or server.base_url, "m", timeout_s=timeout_s, limits=EndpointLimits(4))
     chat = OpenAIChat(endpoint, accounts)
     yield chat
     await chat.close()
 
 
-def priced(**rules: object) -> Accounts:
-    return Accounts(rules=Rules({"m": PRICE}, **rules))  # type: ignore[arg-type]
+def priced(**rules: object) -> UsageAccounting:
+    return UsageAccounting(rules=Rules({"m": PRICE}, **rules))  # type: ignore[arg-type]
 
 
-def said(server: LlmServer) -> Spent:
+def said(server: LlmServer) -> ModelUsage:
     """What the server said its answers took, at the price."""
     sent = sum(seen.prompt_tokens for seen in server.seen)
     got = sum(seen.completion_tokens for seen in server.seen)
-    return Spent(sum(seen.prompt_tokens > 0 for seen in server.seen), sent, got, sent * 2_000 + got * 8_000)
+    return ModelUsage(sum(seen.prompt_tokens > 0 for seen in server.seen), sent, got, sent * 2_000 + got * 8_000)
 
 
-async def settled(accounts: Accounts) -> Spent:
+async def settled(accounts: UsageAccounting) -> ModelUsage:
     stages = await accounts.spending.stages("g")
     assert await accounts.spending.day("g", accounts.today()) == stages, "an entry is left open"
-    return stages.get(Stage.EXTRACT, Spent())
+    return stages.get(Stage.EXTRACT, ModelUsage())
 
 
 KNOWN = {
@@ -84,10 +84,10 @@ async def test_call_that_is_answered_costs_what_the_endpoint_says(server: LlmSer
     """Whatever the answer is worth, it was paid for: tokens and money are the endpoint's."""
     accounts = priced()
     server.misbehave(*KNOWN[case])
-    with paid_by(Payer("g")):
+    with paid_by(BillingContext("g")):
         async with model(server, accounts) as chat:
             await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
-    assert await settled(accounts) == said(server) != Spent()
+    assert await settled(accounts) == said(server) != ModelUsage()
 
 
 @pytest.mark.parametrize("fault", [status(429, retry_after="1"), status(500), status(503), status(401), status(413)])
@@ -95,21 +95,21 @@ async def test_call_that_is_refused_costs_nothing(server: LlmServer, fault: Faul
     """An error status is no answer, and is charged by nobody."""
     accounts = priced()
     server.misbehave(fault)
-    with paid_by(Payer("g")):
+    with paid_by(BillingContext("g")):
         async with model(server, accounts) as chat:
             with pytest.raises(GraphtideError):
                 await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
-    assert await settled(accounts) == Spent()
+    assert await settled(accounts) == ModelUsage()
 
 
 async def test_call_that_was_never_sent_costs_nothing(server: LlmServer) -> None:
     """Where nobody listens, nobody charges."""
     accounts = priced()
-    with paid_by(Payer("g")):
+    with paid_by(BillingContext("g")):
         async with model(server, accounts, "http://127.0.0.1:9/v1") as chat:
             with pytest.raises(GraphtideError):
                 await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
-    assert await settled(accounts) == Spent()
+    assert await settled(accounts) == ModelUsage()
 
 
 @pytest.mark.parametrize("fault", [DROPPED, SLOW, NOT_JSON, fake.NO_CHOICES], ids=["dropped", "slow", "html", "hollow"])
@@ -117,7 +117,7 @@ async def test_call_whose_cost_nobody_knows_counts_as_expected(server: LlmServer
     """It may be charged: the prompt as counted here, and an answer of the usual length."""
     accounts = priced()
     server.misbehave(fault)
-    with paid_by(Payer("g")):
+    with paid_by(BillingContext("g")):
         async with model(server, accounts, timeout_s=0.5) as chat:
             with pytest.raises(GraphtideError):
                 await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
@@ -129,7 +129,7 @@ async def test_call_that_is_given_up_counts_as_expected(server: LlmServer) -> No
     accounts = priced()
     server.misbehave(SLOW)
     async with model(server, accounts) as chat:
-        with paid_by(Payer("g")):
+        with paid_by(BillingContext("g")):
             task = asyncio.create_task(chat.complete(ASKED, SCHEMA, Stage.EXTRACT))
         await asyncio.to_thread(server.arrived.get)
         task.cancel()
@@ -140,7 +140,10 @@ async def test_call_that_is_given_up_counts_as_expected(server: LlmServer) -> No
 async def test_call_that_takes_learning_the_dialect_is_paid_once() -> None:
     """The refused attempts are free."""
     accounts = priced()
-    with LlmServer(refuses=("json_schema", "max_completion_tokens", "temperature")) as server, paid_by(Payer("g")):
+    with (
+        LlmServer(refuses=("json_schema", "max_completion_tokens", "temperature")) as server,
+        paid_by(BillingContext("g")),
+    ):
         async with model(server, accounts) as chat:
             await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
         assert len(server.seen) == 4 and await settled(accounts) == said(server)
@@ -152,7 +155,7 @@ async def test_claim_of_more_tokens_than_there_are_stays_in_the_books(server: Ll
     accounts = priced()
     server.misbehave(Fault(edit=lambda answer: answer | {"usage": dict.fromkeys(answer["usage"], claimed)}))
     async with model(server, accounts) as chat:
-        with paid_by(Payer("g")), contextlib.suppress(GraphtideError):
+        with paid_by(BillingContext("g")), contextlib.suppress(GraphtideError):
             await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
     assert 0 < (await settled(accounts)).prompt_tokens <= MOST_TOKENS
 
@@ -160,8 +163,8 @@ async def test_claim_of_more_tokens_than_there_are_stays_in_the_books(server: Ll
 @pytest.mark.parametrize(("fault", "usage"), [(None, 7), (embedding.NAN, 7), (NOT_JSON, 0), (status(500), 0)])
 async def test_embedding_is_charged_whether_its_vectors_are_good_or_not(fault: Fault | None, usage: int) -> None:
     """By the usage that is said, else by what was sent; an error status is free."""
-    accounts = Accounts(rules=Rules({"e": Price(1.0)}))
-    with OpenAIServer() as server, paid_by(Payer("g", "d")):
+    accounts = UsageAccounting(rules=Rules({"e": Price(1.0)}))
+    with OpenAIServer() as server, paid_by(BillingContext("g", "d")):
         server.usage = 7
         server.misbehave(*([fault] if fault else []))
         embedder = OpenAIEmbedder(EmbeddingEndpoint(server.base_url, "e"), accounts)
@@ -169,39 +172,39 @@ async def test_embedding_is_charged_whether_its_vectors_are_good_or_not(fault: F
             await embedder.embed(["one two three"])
         await embedder.close()
     counted = usage or (3 if fault is NOT_JSON else 0)
-    expected = {Stage.EMBED: Spent(1, counted, 0, counted * 1_000)} if counted else {}
+    expected = {Stage.EMBED: ModelUsage(1, counted, 0, counted * 1_000)} if counted else {}
     assert await accounts.spending.stages("g") == expected
-    assert await accounts.spending.document("g", "d") == Spent(cost_nano=counted * 1_000)
+    assert await accounts.spending.document("g", "d") == ModelUsage(cost_nano=counted * 1_000)
 
 
 async def test_accounts_pause_a_graph_for_the_day_and_no_other(server: LlmServer) -> None:
     """What would go beyond the budget is not asked; others, and the next day, have their own; questions may go on."""
     now = [1_000_000.0]
-    accounts = Accounts(rules=Rules({}, budgets={"g": Budget(tokens=SENT + ANSWER + 50)}), now=lambda: now[0])
+    accounts = UsageAccounting(rules=Rules({}, budgets={"g": Budget(tokens=SENT + ANSWER + 50)}), now=lambda: now[0])
     async with model(server, accounts) as chat:
-        with paid_by(Payer("g")):
+        with paid_by(BillingContext("g")):
             await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
             for _ in range(3):
-                with pytest.raises(Exhausted, match="budget of graph 'g'") as refused:
+                with pytest.raises(BudgetExceeded, match="budget of graph 'g'") as refused:
                     await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
         assert refused.value.retry_after_s == 86_400 - now[0] % 86_400 and accounts.paused("g")
-        with paid_by(Payer("h")):
+        with paid_by(BillingContext("h")):
             await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
-        with paid_by(Payer("g", question=True)):
+        with paid_by(BillingContext("g", question=True)):
             await chat.complete(ASKED, SCHEMA, Stage.ANSWER)
         assert len(server.seen) == 3
         now[0] += 86_400
         assert not accounts.paused("g")
-        with paid_by(Payer("g")):
+        with paid_by(BillingContext("g")):
             await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
     assert len(server.seen) == 4
 
 
 async def test_accounts_stop_questions_when_they_are_told_to(server: LlmServer) -> None:
     """The same, with the setting: the question is refused, and says why."""
-    accounts = Accounts(rules=Rules({}, Budget(tokens=1), stop_questions=True))
+    accounts = UsageAccounting(rules=Rules({}, Budget(tokens=1), stop_questions=True))
     async with model(server, accounts) as chat:
-        with paid_by(Payer("g", question=True)), pytest.raises(Exhausted, match="budget"):
+        with paid_by(BillingContext("g", question=True)), pytest.raises(BudgetExceeded, match="budget"):
             await chat.complete(ASKED, SCHEMA, Stage.ANSWER)
     assert server.seen == []
 
@@ -209,12 +212,12 @@ async def test_accounts_stop_questions_when_they_are_told_to(server: LlmServer) 
 async def test_bill_and_counters_have_what_the_books_have(server: LlmServer) -> None:
     """Of two tasks that work for two payers at once each has its own bill."""
     registry = CollectorRegistry()
-    accounts = Accounts(rules=Rules({"m": PRICE}), tally=Tally(registry))
+    accounts = UsageAccounting(rules=Rules({"m": PRICE}), tally=Tally(registry))
     bills = {"g": Bill(), "h": Bill()}
     async with model(server, accounts) as chat:
 
         async def ask(graph: str, times: int) -> None:
-            with paid_by(Payer(graph, bill=bills[graph])):
+            with paid_by(BillingContext(graph, bill=bills[graph])):
                 for _ in range(times):
                     await chat.complete(ASKED, SCHEMA, Stage.ANSWER)
 

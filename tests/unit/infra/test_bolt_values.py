@@ -14,7 +14,7 @@ from neo4j import exceptions as driver
 from graphtide.infra.bolt import BoltAddress
 from graphtide.infra.bolt.codec import digest_key, from_bytes, in_order, to_bytes, to_vector
 from graphtide.infra.bolt.cypher import Dialect
-from graphtide.infra.bolt.database import BoltDatabase, Transaction, check_storage_mode, driver_options, portions
+from graphtide.infra.bolt.database import BoltDatabase, Transaction, batched, check_storage_mode, driver_options
 from graphtide.infra.bolt.errors import DRIVER_ERRORS, TABLE, failure
 from graphtide.infra.bolt.generations import _parts
 from graphtide.infra.bolt.schema import prepare
@@ -162,4 +162,4 @@ def test_parts_of_a_snapshot_fold_to_it(size: int, monkeypatch: pytest.MonkeyPat
 
 def test_portions_cut_without_loss() -> None:
     """In order, none empty, none too large."""
-    assert [list(one) for one in portions(range(7), 3)] == [[0, 1, 2], [3, 4, 5], [6]] and portions([], 3) == []
+    assert [list(one) for one in batched(range(7), 3)] == [[0, 1, 2], [3, 4, 5], [6]] and batched([], 3) == []

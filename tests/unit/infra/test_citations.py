@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from graphtide.infra.models.prompts.templates import code_for, load
-from graphtide.infra.models.replies.citation_checker import CheckedAnswer
+from graphtide.infra.models.replies.citation_checker import CitationChecker
 from graphtide.infra.models.replies.quote_matching import Quotable
 
 CASES = {
@@ -39,7 +39,7 @@ CASES = {
 @pytest.mark.parametrize("said", CASES)
 def test_checked_answer_holds_every_sentence_to_its_passages(said: str) -> None:
     """Citations of passages that are not there go, sentences without one are marked, the rest stays as it was."""
-    checked = CheckedAnswer(3)
+    checked = CitationChecker(3)
     assert (checked.take(said) + checked.end(), checked.cited) == CASES[said]
 
 
@@ -49,10 +49,10 @@ def test_checked_answer_is_the_same_however_it_is_cut() -> None:
     print(f"seed {seed}")
     rng = random.Random(seed)
     said = " ".join(CASES) + " The end [2]."
-    whole = CheckedAnswer(3)
+    whole = CitationChecker(3)
     expected = whole.take(said) + whole.end()
     for _ in range(200):
-        checked, out, at = CheckedAnswer(3), "", 0
+        checked, out, at = CitationChecker(3), "", 0
         while at < len(said):
             size = rng.choice([1, 1, 2, 5, 17])
             out += checked.take(said[at : at + size])
@@ -63,7 +63,7 @@ def test_checked_answer_is_the_same_however_it_is_cut() -> None:
 
 def test_checked_answer_lets_words_go_before_the_sentence_ends() -> None:
     """A reader sees the answer grow; only what may turn out a citation or the sentence's end is held."""
-    checked = CheckedAnswer(1)
+    checked = CitationChecker(1)
     assert checked.take("Ida Moreau founded") == "Ida Moreau founded"
     assert checked.take(" it [") == " it"
     assert checked.take("1]") == ""

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
-from graphtide.infra.models.limits.rate_limiter import Limits
+from graphtide.infra.models.limits.rate_limiter import EndpointLimits
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
 from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
 from graphtide.infra.models.openai.retry_after import MAX_WAIT_S, retry_after_s
@@ -37,7 +37,9 @@ def server() -> Iterator[OpenAIServer]:
 @pytest.fixture
 async def embedder(server: OpenAIServer) -> AsyncIterator[OpenAIEmbedder]:
     """A client of it, with small batches and a short time-out."""
-    settings = EmbeddingEndpoint(server.base_url, "test-model", KEY, batch_texts=2, limits=Limits(concurrent_calls=3))
+    settings = EmbeddingEndpoint(
+        server.base_url, "test-model", KEY, batch_texts=2, limits=EndpointLimits(concurrent_calls=3)
+    )
     client = OpenAIEmbedder(settings)
     yield client
     await client.close()

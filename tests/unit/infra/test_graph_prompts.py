@@ -10,7 +10,7 @@ from graphtide.infra.models.prompts.graph_prompts import (
     ANSWER,
     ANSWER_PART,
     REPORT,
-    Kind,
+    PromptKind,
     load_prompts,
     prompts_by_graph,
 )
@@ -86,7 +86,7 @@ def test_prompts_refuse_what_cannot_be_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [ANSWER, ANSWER_PART, REPORT], ids=lambda kind: kind.file)
-def test_prompts_for_answers_and_reports_are_changed_as_those_for_extraction(tmp_path: Path, kind: Kind) -> None:
+def test_prompts_for_answers_and_reports_are_changed_as_those_for_extraction(tmp_path: Path, kind: PromptKind) -> None:
     """Guidance is put in, a template stands in the place of the built-in one, other graphs have what they had."""
     own = " ".join((*kind.needed, "Sagas.{guidance}"))
     folder = write(

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from graphtide.infra.models.limits.rate_limiter import Allowance, Gate, Limits, Timing
-from graphtide.streams.errors import Exhausted, Rejected, Retryable
+from graphtide.infra.models.limits.rate_limiter import EndpointLimits, RateLimiter, Timing, TokenBucket
+from graphtide.streams.errors import BudgetExceeded, Rejected, Retryable
 
 
 class Time:
@@ -48,7 +48,7 @@ async def settled() -> None:
 class Calls:
     """Calls through a gate: who was let through, in order; each stays until it is let go."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: RateLimiter) -> None:
         self.gate = gate
         self.through: list[str] = []
         self.at_once = 0
@@ -80,7 +80,7 @@ class Calls:
 
 async def test_gate_bounds_the_calls_under_way_and_lets_questions_go_first() -> None:
     """Two places: the third waits; when one is free, a question that came last goes before documents."""
-    calls = Calls(Gate(Limits(2), "x", Time().timing()))
+    calls = Calls(RateLimiter(EndpointLimits(2), "x", Time().timing()))
     for name in "abcd":
         calls.start(name)
         await settled()
@@ -100,7 +100,7 @@ async def test_gate_keeps_to_requests_and_tokens_a_minute_for_random_calls() -> 
     seed = 11
     print(f"seed {seed}")
     rng, time = random.Random(seed), Time()
-    calls = Calls(Gate(Limits(50, requests_per_minute=30, tokens_per_minute=6_000), "x", time.timing()))
+    calls = Calls(RateLimiter(EndpointLimits(50, requests_per_minute=30, tokens_per_minute=6_000), "x", time.timing()))
     sizes = {str(number): rng.randrange(1, 600) for number in range(120)}
     for name, tokens in sizes.items():
         calls.start(name, tokens, stays=False)
@@ -115,7 +115,7 @@ async def test_gate_keeps_to_requests_and_tokens_a_minute_for_random_calls() -> 
 async def test_gate_lets_a_call_through_that_is_larger_than_a_minute_allows() -> None:
     """It takes the whole bucket, and the next one waits for what it overdrew: nobody waits for ever."""
     time = Time()
-    calls = Calls(Gate(Limits(8, tokens_per_minute=100), "x", time.timing()))
+    calls = Calls(RateLimiter(EndpointLimits(8, tokens_per_minute=100), "x", time.timing()))
     calls.start("huge", 250, stays=False)
     calls.start("next", 50, stays=False)
     await settled()
@@ -130,7 +130,7 @@ async def test_gate_counts_what_a_call_really_cost() -> None:
     """An estimate that was too low is paid for by those who come after, one that was too high is given back."""
     for cost, through in ((90, False), (10, True)):
         time = Time()
-        gate = Gate(Limits(8, tokens_per_minute=100), "x", time.timing())
+        gate = RateLimiter(EndpointLimits(8, tokens_per_minute=100), "x", time.timing())
         async with gate.call(50) as call:
             call.cost(cost)
         calls = Calls(gate)
@@ -143,7 +143,7 @@ async def test_gate_counts_what_a_call_really_cost() -> None:
 
 async def test_gate_gives_a_place_back_however_a_call_ends() -> None:
     """By an error, cancelled while it runs, cancelled while it waits, cancelled in the moment it is let through."""
-    gate = Gate(Limits(1), "x", Time().timing())
+    gate = RateLimiter(EndpointLimits(1), "x", Time().timing())
     with pytest.raises(Rejected):
         async with gate.call():
             raise Rejected("never")
@@ -160,20 +160,20 @@ async def test_gate_gives_a_place_back_however_a_call_ends() -> None:
     await calls.end("last")
 
 
-async def fail(gate: Gate, error: Exception) -> None:
+async def fail(gate: RateLimiter, error: Exception) -> None:
     with pytest.raises(type(error), match=str(error)):
         async with gate.call():
             raise error
 
 
-async def refused(gate: Gate) -> Retryable:
+async def refused(gate: RateLimiter) -> Retryable:
     with pytest.raises(Retryable, match="left alone") as raised:
         async with gate.call():
             raise AssertionError("let through")
     return raised.value
 
 
-async def works(gate: Gate) -> None:
+async def works(gate: RateLimiter) -> None:
     async with gate.call():
         pass
 
@@ -181,7 +181,7 @@ async def works(gate: Gate) -> None:
 async def test_gate_honours_a_retry_after_for_every_caller() -> None:
     """As long as one caller was told to wait, the others are told so without a call; then all go on."""
     time = Time()
-    gate = Gate(Limits(failures_to_open=5), "the endpoint", time.timing())
+    gate = RateLimiter(EndpointLimits(failures_to_open=5), "the endpoint", time.timing())
     await fail(gate, Retryable("too many", 30.0))
     await time.pass_(10)
     error = await refused(gate)
@@ -194,7 +194,7 @@ async def test_gate_honours_a_retry_after_for_every_caller() -> None:
 async def test_gate_opens_after_failures_in_a_row_and_lets_one_call_try() -> None:
     """Two failures are none too many if it works between them; three in a row shut it, longer each time it fails."""
     time = Time()
-    gate = Gate(Limits(failures_to_open=3, cool_down_s=2, longest_cool_down_s=60), "x", time.timing())
+    gate = RateLimiter(EndpointLimits(failures_to_open=3, cool_down_s=2, longest_cool_down_s=60), "x", time.timing())
     for _ in range(2):
         await fail(gate, Retryable("down"))
         await fail(gate, Retryable("down"))
@@ -218,22 +218,24 @@ async def test_gate_opens_after_failures_in_a_row_and_lets_one_call_try() -> Non
 
 async def test_gate_stays_open_for_refusals_of_single_texts() -> None:
     """A text that the endpoint rejects says nothing about the endpoint."""
-    gate = Gate(Limits(failures_to_open=2), "x", Time().timing())
+    gate = RateLimiter(EndpointLimits(failures_to_open=2), "x", Time().timing())
     for _ in range(9):
         await fail(gate, Rejected("too long"))
     await works(gate)
 
 
 @pytest.mark.parametrize(
-    "limits", [Limits(3), Limits(3, 60), Limits(3, 600, 10_000)], ids=["none", "requests", "tokens"]
+    "limits",
+    [EndpointLimits(3), EndpointLimits(3, 60), EndpointLimits(3, 600, 10_000)],
+    ids=["none", "requests", "tokens"],
 )
-async def test_gate_gives_graphs_turns_however_many_calls_one_has_waiting(limits: Limits) -> None:
+async def test_gate_gives_graphs_turns_however_many_calls_one_has_waiting(limits: EndpointLimits) -> None:
     """A greedy graph with 300 calls waiting, three modest ones with a few now and then: a modest call never has more
     than the calls that are under way, those of its own graph, and one of each other graph in front of it."""
     seed = 5
     print(f"seed {seed}")
     rng, time = random.Random(seed), Time()
-    gate = Gate(limits, "x", time.timing())
+    gate = RateLimiter(limits, "x", time.timing())
     through: list[str] = []
     waited: list[tuple[int, int]] = []
 
@@ -264,7 +266,7 @@ async def test_gate_gives_graphs_turns_however_many_calls_one_has_waiting(limits
 async def test_gate_shares_tokens_not_calls_between_graphs() -> None:
     """Two graphs that always have calls waiting get the same tokens, though one asks for four times as many a call."""
     time = Time()
-    gate, taken = Gate(Limits(1, tokens_per_minute=1_000), "x", time.timing()), {"big": 0, "small": 0}
+    gate, taken = RateLimiter(EndpointLimits(1, tokens_per_minute=1_000), "x", time.timing()), {"big": 0, "small": 0}
 
     async def call(graph: str, tokens: int) -> None:
         async with gate.call(tokens, graph=graph):
@@ -282,11 +284,13 @@ async def test_gate_shares_tokens_not_calls_between_graphs() -> None:
 async def test_gate_takes_a_used_up_budget_for_no_failure() -> None:
     """Calls that their graph's budget refuses do not shut the endpoint, and give back what they took of its minute."""
     time = Time()
-    gate = Gate(Limits(2, requests_per_minute=2, tokens_per_minute=100, failures_to_open=2), "x", time.timing())
+    gate = RateLimiter(
+        EndpointLimits(2, requests_per_minute=2, tokens_per_minute=100, failures_to_open=2), "x", time.timing()
+    )
     for _ in range(5):
-        with pytest.raises(Exhausted):
+        with pytest.raises(BudgetExceeded):
             async with gate.call(50):
-                raise Exhausted("used up")
+                raise BudgetExceeded("used up")
     calls = Calls(gate)
     for name in "ab":
         calls.start(name, 50, stays=False)
@@ -296,13 +300,13 @@ async def test_gate_takes_a_used_up_budget_for_no_failure() -> None:
 
 def test_allowance_never_delays_when_there_is_no_limit() -> None:
     """0 a minute means: no limit."""
-    assert Allowance(0, 0.0).delay_s(1_000_000, 0.0) == 0
+    assert TokenBucket(0, 0.0).delay_s(1_000_000, 0.0) == 0
 
 
 async def test_shared_allowance_lets_through_a_share_and_keeps_no_more_than_its_part() -> None:
     """One of two that ask, of four that are there: half a minute's worth a minute, a quarter at once."""
     time = Time()
-    gate = Gate(Limits(1_000, requests_per_minute=120), "x", time.timing())
+    gate = RateLimiter(EndpointLimits(1_000, requests_per_minute=120), "x", time.timing())
     gate.share(2, 4)
     calls = Calls(gate)
     for number in range(300):

@@ -11,10 +11,10 @@ from graphtide.infra.models.cache.purge import live_keys, purge_memos
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
-from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.messages import DocumentMessage
-from graphtide.streams.model_ports import Found
-from graphtide.streams.usage import Payer, paid_by
+from graphtide.streams.model_ports import ExtractionResult
+from graphtide.streams.usage import BillingContext, paid_by
 
 CURIE = "Marie Curie discovered polonium in Paris in 1898. She was born in Warsaw."
 NOBEL = "Alfred Nobel invented dynamite. He lived in Sanremo."
@@ -27,7 +27,7 @@ class CountingExtractor(OfflineExtractor):
         super().__init__()
         self.calls = 0
 
-    async def extract(self, text: str, *, title: str) -> Found:
+    async def extract(self, text: str, *, title: str) -> ExtractionResult:
         self.calls += 1
         return await super().extract(text, title=title)
 
@@ -39,12 +39,12 @@ class Reading:
         self.vectors, self.extractions = MemoryVectorStore(), MemoryVectorStore()
         self.counting = CountingExtractor()
         extractor = MemoisedExtractor(self.counting, self.extractions)
-        self.models = Models(SemanticChunker(), extractor, MemoisedEmbedder(HashingEmbedder(), self.vectors))
+        self.models = ExtractionModels(SemanticChunker(), extractor, MemoisedEmbedder(HashingEmbedder(), self.vectors))
 
     async def read(self, graph: str, doc_id: str, text: str) -> Extraction:
         document = DocumentMessage(graph, doc_id, text, DocumentInfo(f"Title of {doc_id}"))
-        with paid_by(Payer(graph, doc_id)):
-            return await extract(document, 1, self.models, Caps())
+        with paid_by(BillingContext(graph, doc_id)):
+            return await extract(document, 1, self.models, ExtractionLimits())
 
 
 async def _each(extractions: Iterable[Extraction]) -> AsyncIterator[Extraction]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from graphtide.infra.models.usage.accounting import Accounts, Tokens
+from graphtide.infra.models.usage.accounting import Tokens, UsageAccounting
 from graphtide.infra.models.usage.counters import REASONS, Tally
 from graphtide.infra.observability.metrics.stages import ENDS, Metrics
-from graphtide.streams.ports import State
-from graphtide.streams.usage import Payer, Stage, paid_by
+from graphtide.streams.ports import RevisionState
+from graphtide.streams.usage import BillingContext, Stage, paid_by
 
 
 def lines(registry: CollectorRegistry) -> set[str]:
@@ -38,7 +38,7 @@ def test_counters_of_a_graph_begin_at_zero_when_it_is_seen() -> None:
     assert 'graphtide_graph_changes_total{change="removed",graph="g",kind="same-as"} 0.0' in shown
     assert 'graphtide_kernel_work_total{graph="g",kind="triangles"} 0.0' in shown
     assert 'graphtide_records_forwarded_total{graph="g"} 0.0' in shown
-    metrics.ended("g", State.FAILED)
+    metrics.ended("g", RevisionState.FAILED)
     assert 'graphtide_revisions_total{graph="g",state="failed"} 1.0' in lines(registry)
 
 
@@ -56,17 +56,17 @@ def test_counters_of_questions_begin_at_zero_with_the_first_of_a_mode() -> None:
 async def test_counters_of_calls_begin_at_zero_before_the_first_is_settled() -> None:
     """Dropped parts with the process; calls, tokens and cost of a graph before its call; graphs are bounded."""
     registry = CollectorRegistry()
-    accounts = Accounts(tally=Tally(registry))
+    accounts = UsageAccounting(tally=Tally(registry))
     for reason in REASONS:
         assert f'graphtide_llm_dropped_total{{reason="{reason}"}} 0.0' in lines(registry)
-    with paid_by(Payer("g")):
+    with paid_by(BillingContext("g")):
         async with accounts.call(Stage.EXTRACT, "m", Tokens(5, 5)):
             shown = lines(registry)
     assert 'graphtide_llm_calls_total{graph="g",stage="extract"} 0.0' in shown
     assert 'graphtide_llm_tokens_total{graph="g",kind="completion",stage="extract"} 0.0' in shown
     assert 'graphtide_budget_paused_total{graph="g"} 0.0' in shown
     for number in range(300):
-        with paid_by(Payer(f"g{number}")):
+        with paid_by(BillingContext(f"g{number}")):
             async with accounts.call(Stage.EXTRACT, "m", Tokens(5, 5)):
                 pass
     graphs = [line for line in lines(registry) if line.startswith("graphtide_llm_calls_total{")]

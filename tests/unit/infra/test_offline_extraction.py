@@ -13,10 +13,10 @@ from graphtide.infra.models.local.english.naming import type_of
 from graphtide.infra.models.local.english.text import MAX_TOKENS, sentences_of
 from graphtide.infra.models.local.extractor import extract
 from graphtide.services.demo.sample import documents, first_editions, later_changes, questions
-from graphtide.streams.model_ports import Found
+from graphtide.streams.model_ports import ExtractionResult
 
 
-def statements(found: Found) -> set[tuple[str, str, str]]:
+def statements(found: ExtractionResult) -> set[tuple[str, str, str]]:
     """The relations without their evidence."""
     return {(relation.subject, relation.predicate, relation.object) for relation in found.relations}
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from graphtide.infra.models.limits.rate_limiter import Limits
+from graphtide.infra.models.limits.rate_limiter import EndpointLimits
 from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
 from graphtide.infra.models.openai.extractor import OpenAIExtractor
 from graphtide.infra.models.openai.generator import CUT_OFF, OpenAIGenerator
@@ -115,7 +115,7 @@ async def test_answer_raises_retryable_when_the_endpoint_fails(
 
 async def test_answer_ends_its_call_when_the_reader_leaves(server: LlmServer) -> None:
     """With one place at the endpoint, a reader that closed the stream early does not block the next question."""
-    chat = OpenAIChat(ChatEndpoint(server.base_url, "m", limits=Limits(1)))
+    chat = OpenAIChat(ChatEndpoint(server.base_url, "m", limits=EndpointLimits(1)))
     generator = OpenAIGenerator(chat)
     server.says = lambda seen: "Ida Moreau founded it [1]. " * 400
     stream = generator.stream(QUESTION, CONTEXT)
@@ -128,9 +128,9 @@ async def test_answer_ends_its_call_when_the_reader_leaves(server: LlmServer) ->
 
 async def test_answer_goes_in_front_of_documents_that_wait(server: LlmServer) -> None:
     """One place, one document under way, two waiting: the question is next."""
-    from graphtide.infra.models.limits.rate_limiter import Limits
+    from graphtide.infra.models.limits.rate_limiter import EndpointLimits
 
-    chat = OpenAIChat(ChatEndpoint(server.base_url, "m", limits=Limits(1)))
+    chat = OpenAIChat(ChatEndpoint(server.base_url, "m", limits=EndpointLimits(1)))
     extractor, generator = OpenAIExtractor(chat), OpenAIGenerator(chat)
     server.hold = threading.Event()
     documents = [asyncio.ensure_future(extractor.extract(f"Ida knew Tor {n}.", title="")) for n in range(3)]

@@ -19,11 +19,11 @@ from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
 from graphtide.infra.models.openai.extractor import OpenAIExtractor
 from graphtide.infra.models.replies.extraction_parser import MOST_ENTITIES, SCHEMA
-from graphtide.infra.models.usage.accounting import Accounts
+from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.sqlite import Database, SqliteVectorStore
 from graphtide.streams.errors import Rejected, Retryable
-from graphtide.streams.model_ports import Found, FoundEntity, FoundRelation
+from graphtide.streams.model_ports import ExtractedEntity, ExtractedRelation, ExtractionResult
 from tests.support import llm_faults as fake
 from tests.support.bench_data import ROOT
 from tests.support.endpoints import DROPPED, NOT_JSON, SLOW, Fault, status
@@ -56,7 +56,7 @@ def tally(registry: CollectorRegistry) -> Tally:
 @pytest.fixture
 async def chat(server: LlmServer, tally: Tally) -> AsyncIterator[OpenAIChat]:
     """A client of it."""
-    client = OpenAIChat(ChatEndpoint(server.base_url, "test-model", KEY), Accounts(tally=tally))
+    client = OpenAIChat(ChatEndpoint(server.base_url, "test-model", KEY), UsageAccounting(tally=tally))
     yield client
     await client.close()
 
@@ -71,7 +71,7 @@ def dropped(registry: CollectorRegistry, reason: str) -> float:
     return registry.get_sample_value("graphtide_llm_dropped_total", {"reason": reason}) or 0
 
 
-async def said(server: LlmServer, extractor: OpenAIExtractor, answer: object) -> Found:
+async def said(server: LlmServer, extractor: OpenAIExtractor, answer: object) -> ExtractionResult:
     """What is taken from this answer."""
     server.says = lambda seen: answer if isinstance(answer, str) else json.dumps(answer)
     return await extractor.extract(TEXT, title=TITLE)
@@ -143,7 +143,7 @@ async def test_extraction_learns_once_when_many_ask_at_the_same_time(
 
 async def test_extraction_asks_nothing_when_there_are_no_words(server: LlmServer, extractor: OpenAIExtractor) -> None:
     """A ruler of dashes is not worth a call."""
-    assert await extractor.extract("- - -\n* * *", title=TITLE) == Found()
+    assert await extractor.extract("- - -\n* * *", title=TITLE) == ExtractionResult()
     assert not server.seen
 
 
@@ -197,10 +197,10 @@ async def test_extraction_keeps_the_first_answer_when_gleaning_gives_nothing(
 async def test_extraction_takes_fields_as_they_are_meant(server: LlmServer, extractor: OpenAIExtractor) -> None:
     """Types in lower case, blanks on one line, ends that no entity has get one, validity and strength are kept."""
     found = await said(server, extractor, {"entities": [entity(" Ida \n Moreau", "Person")], "relations": [relation()]})
-    assert found.entities == (FoundEntity("Ida Moreau", "person"), FoundEntity("Halden Station", ""))
+    assert found.entities == (ExtractedEntity("Ida Moreau", "person"), ExtractedEntity("Halden Station", ""))
     evidence = TEXT.partition(" Aurora")[0]
     assert found.relations == (
-        FoundRelation("Ida Moreau", "founded", "Halden Station", "", 0.9, evidence, "1961", None),
+        ExtractedRelation("Ida Moreau", "founded", "Halden Station", "", 0.9, evidence, "1961", None),
     )
 
 
@@ -235,7 +235,10 @@ async def test_extraction_has_title_and_description_at_no_call_of_their_own(
     [key] = store.held()
     kept = json.loads((await store.get_many([key]))[key])
     await store.put_many({key: json.dumps(kept[:2]).encode()})
-    assert await memo.extract(TEXT, title=TITLE) == Found(found.entities, found.relations) and len(server.seen) == 1
+    assert (
+        await memo.extract(TEXT, title=TITLE) == ExtractionResult(found.entities, found.relations)
+        and len(server.seen) == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -286,7 +289,7 @@ async def test_extraction_survives_strange_strings(server: LlmServer, extractor:
         '{"entities": [{"name": "Ida\\ud800\\u0000 Moreau", "type": "", "description": "a\\u001fb", "evidence": "Ida"}]'
     )
     found = await said(server, extractor, raw + ', "relations": [], "graph": "other", "delete": ["everything"]}')
-    assert found == Found((FoundEntity("Ida? Moreau", "", "a b"),))
+    assert found == ExtractionResult((ExtractedEntity("Ida? Moreau", "", "a b"),))
 
 
 # misbehaviour

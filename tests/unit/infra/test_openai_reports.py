@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from graphtide.graph.reports.cache import ReportFinding
-from graphtide.graph.reports.subject import ChildReport, Finding, Report, Subject, extractive
+from graphtide.graph.reports.subject import ChildReport, CommunityContext, Report, ReportedFinding, extractive_report
 from graphtide.infra.models.cache.embeddings import MemoryVectorStore
 from graphtide.infra.models.cache.reports import MemoisedReporter
 from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
@@ -19,22 +19,22 @@ from graphtide.infra.models.prompts.graph_prompts import REPORT, ByGraph, prompt
 from graphtide.infra.models.prompts.templates import Prompt
 from graphtide.streams.errors import Retryable
 from graphtide.streams.model_ports import Rater
-from graphtide.streams.usage import Payer, paid_by
+from graphtide.streams.usage import BillingContext, paid_by
 from tests.support.endpoints import status
 from tests.support.llm_server import LlmServer, Seen
 
-SMALL = Subject(
+SMALL = CommunityContext(
     7,
     0,
     "f",
     ("Ada", "Babbage", "Engine"),
     (
-        Finding("Ada knew Babbage", "Ada knew Babbage well.", "a#1", 2, ("a#1", "b#1"), "r-1"),
-        Finding("Babbage built Engine", "", "c#1", 1, ("c#1",), "r-2"),
+        ReportedFinding("Ada knew Babbage", "Ada knew Babbage well.", "a#1", 2, ("a#1", "b#1"), "r-1"),
+        ReportedFinding("Babbage built Engine", "", "c#1", 1, ("c#1",), "r-2"),
     ),
     3,
 )
-LARGE = Subject(
+LARGE = CommunityContext(
     9,
     1,
     "g",
@@ -112,7 +112,7 @@ async def test_report_that_cannot_be_believed_gives_way_to_quotations(
 ) -> None:
     """Of an answer that is none, or whose findings name nothing that was shown, nothing is kept."""
     server.says = lambda seen: answer
-    assert await OpenAIReporter(chat).report(SMALL) == extractive(SMALL)
+    assert await OpenAIReporter(chat).report(SMALL) == extractive_report(SMALL)
 
 
 @pytest.mark.parametrize(("rating", "worth"), [(99, 10.0), (-3, 0.0), ("high", 0.0), (None, 0.0), (10**400, 10.0)])
@@ -127,7 +127,7 @@ async def test_rating_of_a_report_is_held_to_its_scale(
 async def test_community_about_which_nothing_is_stated_costs_nothing(server: LlmServer, chat: OpenAIChat) -> None:
     """There is nothing to write about, and the model is not asked."""
     bare = replace(SMALL, findings=())
-    assert await OpenAIReporter(chat).report(bare) == extractive(bare)
+    assert await OpenAIReporter(chat).report(bare) == extractive_report(bare)
     assert not server.seen
 
 
@@ -151,7 +151,7 @@ async def test_report_is_asked_for_by_the_graphs_own_prompt_and_kept_apart(serve
     prompts = ByGraph(prompts_by_graph(None, REPORT).default, {"sagas": Prompt("report-own-1", "Write of sagas.")})
     reporter = MemoisedReporter(OpenAIReporter(chat, prompts=prompts), MemoryVectorStore())
     for graph in ("g", "sagas", "h", "sagas"):
-        with paid_by(Payer(graph)):
+        with paid_by(BillingContext(graph)):
             await reporter.report(SMALL)
     said = [seen.body["messages"][0]["content"] for seen in server.seen]
     assert said == [prompts.default.text, "Write of sagas.", prompts.default.text]

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from graphtide.infra.models.limits.rate_limiter import Gate, Limits, Timing
-from graphtide.infra.models.limits.shared_rate import LOOK_EVERY_S, QUIET_LOOKS, RateShare
+from graphtide.infra.models.limits.rate_limiter import EndpointLimits, RateLimiter, Timing
+from graphtide.infra.models.limits.shared_rate import POLL_INTERVAL_S, QUIET_LOOKS, SharedRate
 
 PER_MINUTE = 120
 
@@ -43,8 +43,10 @@ class Process:
     """A process with a gate on a clock that the test moves, and how many of its calls were let through."""
 
     def __init__(self, board: Board, number: int, clock: list[float]) -> None:
-        self.gate = Gate(Limits(10_000, PER_MINUTE), "x", Timing(lambda: clock[0], lambda seconds, what: lambda: None))
-        self.share = RateShare({"language": self.gate}, board.of(number))
+        self.gate = RateLimiter(
+            EndpointLimits(10_000, PER_MINUTE), "x", Timing(lambda: clock[0], lambda seconds, what: lambda: None)
+        )
+        self.share = SharedRate({"language": self.gate}, board.of(number))
         self.through = 0
         self.tasks: list[asyncio.Task[None]] = []
 
@@ -88,13 +90,13 @@ async def test_processes_together_keep_to_the_limits_and_use_them(seed: int) -> 
                     task.cancel()
                 one.tasks.clear()
         before = sum(one.through for one in processes)
-        for _ in range(int(LOOK_EVERY_S)):
+        for _ in range(int(POLL_INTERVAL_S)):
             clock[0] += 1
             await settle(processes)
         passed.append(sum(one.through for one in processes) - before)
         for one in processes:
             await one.share.look()
-    a_look = PER_MINUTE * LOOK_EVERY_S / 60
+    a_look = PER_MINUTE * POLL_INTERVAL_S / 60
     assert sum(passed) <= PER_MINUTE + 36 * a_look + begun * 2 * a_look
     for start in (QUIET_LOOKS + 3, 12 + QUIET_LOOKS + 3, 24 + QUIET_LOOKS + 3):
         assert sum(passed[start : start + 5]) >= 5 * a_look - 5  # who left gave up its part

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphtide.infra.settings import PREFIX, Settings, SettingsError, load_settings, unknown_variables
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 
 
 @pytest.fixture(autouse=True)
@@ -124,4 +124,4 @@ def test_settings_keep_secrets_when_printed(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_settings_default_to_the_limits_when_nothing_is_said() -> None:
     """The limits of the protocols and the settings of the same name have the same defaults."""
-    assert Limits.of(load_settings()) == Limits()
+    assert RequestLimits.of(load_settings()) == RequestLimits()

@@ -20,7 +20,16 @@ from graphtide.infra.sqlite.errors import failure
 from graphtide.infra.sqlite.folder_lock import DATABASE
 from graphtide.streams.errors import Broken, Rejected, Retryable
 from graphtide.streams.memory.rows import Rows
-from graphtide.streams.ports import Commit, GraphCommit, Outcome, Position, Record, ReportRow, State, Watermark
+from graphtide.streams.ports import (
+    Commit,
+    GraphCommit,
+    Position,
+    Record,
+    ReportRow,
+    RevisionOutcome,
+    RevisionState,
+    Watermark,
+)
 from tests.support.records import Walk, document_delta, plain
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -327,7 +336,7 @@ async def test_no_statement_reads_a_whole_table(tmp_path: Path, monkeypatch: pyt
     walk, held = Walk(rng), await store.claim(0)
     await ledger.accept([Record(f"g|d{i}", b"") for i in range(12)])
     for step in range(12):
-        outcome = Outcome("g", f"d{step}", step, State.APPLIED)
+        outcome = RevisionOutcome("g", f"d{step}", step, RevisionState.APPLIED)
         await store.commit(Commit(0, held, step + 1, (walk.commit(step),), (outcome,), (Record("g", b""),)))
         held = Watermark(held.epoch, step + 1)
     await store.snapshot("g")

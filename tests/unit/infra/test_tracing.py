@@ -19,11 +19,11 @@ from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.tracing import (
     SILENCE,
     Headers,
-    carried,
     carried_on,
+    continue_trace,
     ending,
+    inject,
     installed,
-    received,
     span,
     told,
     trace_id,
@@ -54,7 +54,7 @@ def collector() -> Iterator[Collector]:
 async def test_tracer_begins_anew_behind_headers_that_carry_nothing(collector: Collector, headers: Headers) -> None:
     """Nothing is raised, and the trace is a new one."""
     async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
-        with received("a", [headers]):
+        with continue_trace("a", [headers]):
             assert len(trace_id()) == 32 and trace_id() != TRACE
     [seen] = collector.spans
     assert (seen.parent, seen.links) == ("", ())
@@ -65,7 +65,7 @@ async def test_tracer_follows_the_first_that_is_recorded_and_links_the_others(co
     silent = (("traceparent", f"00-{'1' * 32}-b7ad6b7169203331-00".encode()),)
     other = (("traceparent", f"00-{'2' * 32}-b7ad6b7169203331-01".encode()),)
     async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
-        with received("a", [silent, ABOVE, other, other]):
+        with continue_trace("a", [silent, ABOVE, other, other]):
             assert trace_id() == TRACE
         told("b", [silent], 1)
     [seen] = collector.spans
@@ -76,10 +76,10 @@ async def test_tracer_follows_the_first_that_is_recorded_and_links_the_others(co
 async def test_record_goes_on_with_the_span_it_was_taken_in(collector: Collector) -> None:
     """Other headers stay; a long tracestate goes; without a tracer, or a span, all stay as they came."""
     came = (("kind", b"x"), *ABOVE, ("tracestate", b"a=" + b"b" * MOST_HEADER_BYTES))
-    assert carried_on(came) == came and carried() == ()
+    assert carried_on(came) == came and inject() == ()
     async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
-        assert carried_on(came) == came and carried() == ()
-        with received("a", [came]):
+        assert carried_on(came) == came and inject() == ()
+        with continue_trace("a", [came]):
             on = dict(carried_on(came))
     [seen] = collector.spans
     assert on == {"kind": b"x", "traceparent": f"00-{TRACE}-{seen.id}-01".encode()}
@@ -179,8 +179,8 @@ def test_endpoint_that_is_no_http_url_is_refused(wrong: str) -> None:
 
 def test_silence_is_everything_a_tracer_and_a_span_is() -> None:
     """Where nothing is installed every call is taken, and none does anything."""
-    with span("a", graph="g") as one, one.current(), ending(received("b", [ABOVE])) as two:
+    with span("a", graph="g") as one, one.current(), ending(continue_trace("b", [ABOVE])) as two:
         one.note(version=1)
         two.rename("c")
         told("d", [ABOVE], 0)
-        assert one is two is SILENCE and carried() == () and trace_id() == ""
+        assert one is two is SILENCE and inject() == () and trace_id() == ""

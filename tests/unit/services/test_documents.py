@@ -13,11 +13,11 @@ from graphtide.services.api.grpc.conversion import document_value
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.documents import document_of, read_document, read_lines, read_list
 from graphtide.services.api.schema.envelope import document_id, graph_name
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.streams.errors import Invalid, QueryError
 from graphtide.streams.messages import decode_document
 
-LIMITS = Limits()
+LIMITS = RequestLimits()
 
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=30)
 filled = texts.filter(lambda text: bool(text.strip()))

@@ -40,11 +40,10 @@ from graphtide.services.api.grpc.conversion import (
 from graphtide.services.api.grpc.decoding import answer_of, value_of
 from graphtide.services.api.schema import graphtide_pb2 as pb
 from graphtide.services.api.schema.documents import document_of
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.questions import question_of
 from graphtide.services.application import (
     Answer,
-    Ask,
     CommunityReport,
     Digest,
     DocumentStatus,
@@ -54,6 +53,7 @@ from graphtide.services.application import (
     LetterList,
     LetterStatus,
     Purged,
+    QueryRequest,
     Rebuilt,
     RelatedDocuments,
     Verification,
@@ -158,17 +158,27 @@ def test_answer_is_read_back_when_what_may_be_none_is(kind: type) -> None:
 def test_question_fills_every_field_of_its_message_and_is_read_back() -> None:
     """Filters with their dates, too; only how long to wait is said by the call itself."""
     filters = Filters(("a", "b"), ("here",), (("tags", [1, 0.5, None]),), "1890", "1900-05", "1895-06-01")
-    ask = Ask(
-        "Who?", "global", 7, "0:3", filters, generate=False, explain=True, timeout_s=Limits().query_timeout_s, level=2
+    ask = QueryRequest(
+        "Who?",
+        "global",
+        7,
+        "0:3",
+        filters,
+        generate=False,
+        explain=True,
+        timeout_s=RequestLimits().query_timeout_s,
+        level=2,
     )
-    assert not [one.name for one in fields(Ask) if one.name != "timeout_s" and getattr(ask, one.name) == one.default]
+    assert not [
+        one.name for one in fields(QueryRequest) if one.name != "timeout_s" and getattr(ask, one.name) == one.default
+    ]
     message = question_message("g", ask)
     # `generate` is said, and says no.
     assert unset(message) == [] and message.HasField("generate")
-    assert question_of(question_value(message), Limits()) == ask
+    assert question_of(question_value(message), RequestLimits()) == ask
     assert all(getattr(filters, one.name) != one.default for one in fields(Filters))
     little = replace(ask, filters=Filters(), level=None, after="", generate=True, explain=False)
-    assert question_of(question_value(question_message("g", little)), Limits()) == little
+    assert question_of(question_value(question_message("g", little)), RequestLimits()) == little
 
 
 def test_document_over_grpc_keeps_every_field() -> None:
@@ -184,7 +194,7 @@ def test_document_over_grpc_keeps_every_field() -> None:
     info = DocumentInfo("T", "s", "1898-12", metadata_pairs({"year": 1911}))
     given = GivenFact("Curie", "found", "radium", "in Paris", 2.5, "1898", "1934-07-04")
     wanted = DocumentMessage("g", "d", "t", info, (GivenEntity("Curie", "person", "a physicist"),), (given,))
-    assert document_of("g", document_value(request), Limits()) == wanted
+    assert document_of("g", document_value(request), RequestLimits()) == wanted
 
 
 def test_every_call_is_forwarded_and_every_answer_is_tried_here() -> None:

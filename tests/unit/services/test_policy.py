@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 from graphtide.services.access.credentials import Caller, Credential, call_metadata, credential_in
-from graphtide.services.access.gate import Fairness, Gate, network_of
+from graphtide.services.access.gate import AccessGate, CallerRateLimits, network_of
 from graphtide.services.access.policy import ANYONE, STRANGER, Action, Principal, refusal, visible
 from graphtide.services.access.token_bucket import Buckets
 from graphtide.services.api.schema.errors import Forbidden, Unauthenticated
@@ -87,7 +87,7 @@ def test_bucket_gives_what_was_filled_in_and_forgets_the_oldest() -> None:
 
 def test_places_leave_a_share_for_who_comes_next() -> None:
     """However greedy the callers before, a new one is served; an open gate counts nobody."""
-    gate = Gate(fairness=Fairness(places=12))
+    gate = AccessGate(fairness=CallerRateLimits(places=12))
     gate._keys = object()  # type: ignore[assignment]  # any: the gate is not open then, and nothing is read
     callers = [Caller(Principal(name, ("*",), frozenset(Action))) for name in "abc"]
     with contextlib.ExitStack() as held:
@@ -105,13 +105,13 @@ def test_places_leave_a_share_for_who_comes_next() -> None:
             again.enter_context(gate.place(callers[0]))
     with contextlib.ExitStack() as many:
         for _ in range(100):
-            many.enter_context(Gate(fairness=Fairness(places=2)).place(Caller(ANYONE)))
+            many.enter_context(AccessGate(fairness=CallerRateLimits(places=2)).place(Caller(ANYONE)))
 
 
 def test_open_gate_lets_pass_what_is_for_a_proxy() -> None:
     """Without credentials of our own, a Basic header is nobody's business."""
-    assert Gate().identify([(b"authorization", b"Basic YTpi")], "127.0.0.1").who is ANYONE
-    assert Gate().identify([(b"x-api-key", b"k")], "127.0.0.1").credential == Credential("k")
+    assert AccessGate().identify([(b"authorization", b"Basic YTpi")], "127.0.0.1").who is ANYONE
+    assert AccessGate().identify([(b"x-api-key", b"k")], "127.0.0.1").credential == Credential("k")
 
 
 @pytest.mark.parametrize(

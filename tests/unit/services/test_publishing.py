@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from graphtide.services.cli.client import Client, Json
-from graphtide.services.cli.publish import Outcome, wait_for_all
+from graphtide.services.cli.publish import PublishResult, wait_for_all
 
 
 class _Slow:
@@ -26,7 +26,7 @@ class _Slow:
 
 def test_wait_says_once_what_a_document_waits_for() -> None:
     """Nobody sits before an endpoint that is away without being told; nor is anybody told at every look."""
-    slow, outcome = _Slow(), Outcome(doc_ids=["a", "b"])
+    slow, outcome = _Slow(), PublishResult(doc_ids=["a", "b"])
     wait_for_all(cast(Client, slow), "g", outcome, lambda _: None)
     assert slow.told == ["a waits: the endpoint is away"]
     assert outcome.states == {"applied": 2}

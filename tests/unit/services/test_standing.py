@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from graphtide.services.access.gate import Gate
+from graphtide.services.access.gate import AccessGate
 from graphtide.services.cli import render as show
 from graphtide.services.cli.status import explained, outlook
 
@@ -22,7 +22,7 @@ def test_parts_that_are_not_well_come_first_with_what_to_do() -> None:
 
 def test_parts_of_a_start_and_of_files_are_known() -> None:
     """What a process says while it starts, and of each file that guards it, has its words and its cure."""
-    names = ["start", *(f"newer {name}" for name in Gate().problems())]
+    names = ["start", *(f"newer {name}" for name in AccessGate().problems())]
     for row in explained(dict.fromkeys(names, "x")):
         assert row["does"] and "the process's log says more" not in row["do"], row
 

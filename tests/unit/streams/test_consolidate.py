@@ -14,14 +14,14 @@ import pytest
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import canonical_lines
-from graphtide.graph.records import Change, Extraction, GraphDelta
+from graphtide.graph.records import DocumentChange, Extraction, GraphDelta
 from graphtide.infra.sqlite import SqliteBackend
 from graphtide.streams.consolidate.stage import STAGE, ConsolidateSettings, ConsolidateStage
 from graphtide.streams.consolidate.verification import recount
 from graphtide.streams.errors import Fenced, Retryable
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DEAD_LETTERS, EXTRACTIONS, DeadLetter, ExtractionMessage
-from graphtide.streams.ports import Commit, Position, Record, State, Watermark
+from graphtide.streams.ports import Commit, Position, Record, RevisionState, Watermark
 from tests.model.graph_oracle import GraphOracle
 from tests.support.backends import NAMES, Backend, Clock, opened
 from tests.support.extractions import random_extraction
@@ -33,7 +33,7 @@ class Rig:
     """A stage, its views, and what it is given."""
 
     backend: Backend
-    views: Views = field(default_factory=lambda: Views(ExactKeeper()))
+    views: ViewRegistry = field(default_factory=lambda: ViewRegistry(ExactKeeper()))
     seen: Seen = field(default_factory=Seen)
 
     def stage(self, batch_size: int = 64) -> ConsolidateStage:
@@ -118,7 +118,7 @@ async def test_consolidate_gives_the_graph_of_the_newest_revisions_when_records_
     for graph in "gh":
         await rig.check(live([one for one in messages if one.graph == graph]), graph)
         assert await rig.backend.ledger.pending(graph) == 0
-        assert (await rig.backend.ledger.counts(graph))[State.FAILED] == 0
+        assert (await rig.backend.ledger.counts(graph))[RevisionState.FAILED] == 0
     assert versions == sorted(versions) and not await records(rig.backend, DEAD_LETTERS)
 
 
@@ -131,7 +131,7 @@ async def test_consolidate_supersedes_a_stale_revision_that_comes_late(rig: Rig)
         await rig.emit(one)
         await rig.work()
     counts = await rig.backend.ledger.counts("g")
-    assert (counts[State.APPLIED], counts[State.SUPERSEDED]) == (1, 1)
+    assert (counts[RevisionState.APPLIED], counts[RevisionState.SUPERSEDED]) == (1, 1)
     assert (await rig.backend.store.graphs())["g"] == 1
     await rig.check(live([new]))
 
@@ -181,7 +181,7 @@ async def test_consolidate_ends_the_revision_of_a_record_it_cannot_read_when_its
     await rig.backend.log.append(EXTRACTIONS, [Record("g", b'{"schema":7,"graph":"g","doc_id":"a","revision":0}')])
     await rig.work()
     entry = await rig.backend.ledger.latest("g", "a")
-    assert entry is not None and entry.state is State.FAILED and "schema 7" in entry.reason
+    assert entry is not None and entry.state is RevisionState.FAILED and "schema 7" in entry.reason
     [letter] = await dead_letters(rig.backend)
     assert (letter.graph, letter.doc_id, letter.revision) == ("g", "a", 0)
 
@@ -192,7 +192,7 @@ async def test_consolidate_buries_the_change_that_breaks_the_write_model_and_app
     """A batch of six over two graphs with one culprit: five are applied, the culprit is FAILED with the cause."""
     apply = Consolidator.apply
 
-    def failing(self: Consolidator, changes: Sequence[Change]) -> GraphDelta:
+    def failing(self: Consolidator, changes: Sequence[DocumentChange]) -> GraphDelta:
         delta = apply(self, changes)  # half done: the write model is of no use any more
         if any(change.doc_id == "culprit" for change in changes):
             raise ZeroDivisionError("a bug in the core")
@@ -209,9 +209,13 @@ async def test_consolidate_buries_the_change_that_breaks_the_write_model_and_app
         await rig.check(live([one for one in messages if one.graph == graph and one.doc_id != "culprit"]), graph)
         assert await rig.backend.ledger.pending(graph) == 0
     entry = await rig.backend.ledger.latest("g", "culprit")
-    assert entry is not None and entry.state is State.FAILED and "ZeroDivisionError: a bug in the core" in entry.reason
+    assert (
+        entry is not None
+        and entry.state is RevisionState.FAILED
+        and "ZeroDivisionError: a bug in the core" in entry.reason
+    )
     [letter] = await dead_letters(rig.backend)
-    assert letter.doc_id == "culprit" and ("g", State.FAILED) in rig.seen.ends
+    assert letter.doc_id == "culprit" and ("g", RevisionState.FAILED) in rig.seen.ends
 
 
 async def test_consolidate_buries_vectors_of_another_dimension(rig: Rig) -> None:
@@ -228,7 +232,7 @@ async def test_consolidate_buries_vectors_of_another_dimension(rig: Rig) -> None
     await rig.emit(replace(other, extraction=replace(other.extraction, units=(short,))))
     await rig.work()
     entry = await rig.backend.ledger.latest("g", "b")
-    assert entry is not None and entry.state is State.FAILED and "two embedding models" in entry.reason
+    assert entry is not None and entry.state is RevisionState.FAILED and "two embedding models" in entry.reason
     await rig.check(live([good]))
 
 
@@ -347,7 +351,7 @@ async def test_consolidate_resumes_when_it_was_cancelled_while_applying(
     begun, release = threading.Event(), threading.Event()
     apply = Consolidator.apply
 
-    def slow(self: Consolidator, changes: Sequence[Change]) -> GraphDelta:
+    def slow(self: Consolidator, changes: Sequence[DocumentChange]) -> GraphDelta:
         begun.set()
         release.wait(30)
         return apply(self, changes)
@@ -437,7 +441,7 @@ async def _true(value: bool) -> bool:
 
 
 async def _applied(rig: Rig, count: int) -> bool:
-    return (await rig.backend.ledger.counts("g"))[State.APPLIED] == count
+    return (await rig.backend.ledger.counts("g"))[RevisionState.APPLIED] == count
 
 
 async def _shows(rig: Rig, version: int) -> bool:

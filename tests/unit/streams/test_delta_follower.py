@@ -13,17 +13,17 @@ import pytest
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import canonical_lines
-from graphtide.graph.records import Change, GraphDelta
-from graphtide.streams.consolidate.maintenance_requests import Kind, Reply
+from graphtide.graph.records import DocumentChange, GraphDelta
+from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, MaintenanceReply
 from graphtide.streams.errors import Rejected
 from graphtide.streams.follow import delta_follower
 from graphtide.streams.follow import delta_records as announcing
 from graphtide.streams.follow.delta_follower import DeltaFollower
-from graphtide.streams.follow.delta_records import briefly, wholly
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.delta_records import full_records, notice_records
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.memory import MemoryBackend, MemoryOutbox
 from graphtide.streams.messages import DELTAS, DeltaNotice
-from graphtide.streams.ports import Commit, Consumer, Delivered, GraphCommit, Position, Record
+from graphtide.streams.ports import Commit, ConsumedRecord, Consumer, GraphCommit, Position, Record
 from graphtide.streams.retry import supervise
 from tests.support.stages import ExactKeeper, eventually, running
 from tests.support.worlds import RandomWorld
@@ -44,7 +44,7 @@ class Writer:
         """Make the delta durable; returns what is to be announced."""
         store = self.backend.store
         await store.commit(Commit(0, await store.claim(0), 0, (GraphCommit(delta, {}),), ()))
-        return list(wholly(delta, SMALL))
+        return list(full_records(delta, SMALL))
 
     async def step(self) -> list[Record]:
         return await self.commit(self.world.step())
@@ -52,7 +52,7 @@ class Writer:
     async def rebuild(self) -> list[Record]:
         """The same rows under other inner numbers, at the next version, as a rebuild gives them."""
         old = self.world.writer
-        changes = [Change(doc_id, None, one) for doc_id, one in sorted(self.world.live.items(), reverse=True)]
+        changes = [DocumentChange(doc_id, None, one) for doc_id, one in sorted(self.world.live.items(), reverse=True)]
         self.world.writer = fresh = Consolidator("world")
         fresh.version = old.version
         delta = replace(fresh.apply(changes), snapshot=True, communities=fresh.hierarchy())
@@ -67,9 +67,9 @@ class Rig:
     """A writer and a follower with its views."""
 
     writer: Writer
-    views: Views
+    views: ViewRegistry
     follower: DeltaFollower
-    replies: list[Reply] = field(default_factory=list)
+    replies: list[MaintenanceReply] = field(default_factory=list)
 
     async def caught_up(self) -> bool:
         stands = await self.writer.backend.store.graphs()
@@ -92,10 +92,10 @@ async def rig(seed: int) -> AsyncIterator[Rig]:
     """A follower that follows."""
     print(f"seed {seed}")
     backend = MemoryBackend(3, outbox=MemoryOutbox())
-    writer, views = Writer(backend, RandomWorld(random.Random(seed))), Views(ExactKeeper())
-    replies: list[Reply] = []
+    writer, views = Writer(backend, RandomWorld(random.Random(seed))), ViewRegistry(ExactKeeper())
+    replies: list[MaintenanceReply] = []
 
-    async def replied(reply: Reply) -> None:
+    async def replied(reply: MaintenanceReply) -> None:
         replies.append(reply)
 
     follower = DeltaFollower(backend.log, backend.store, views, lambda: None, replied)
@@ -148,7 +148,7 @@ async def test_follower_takes_the_snapshot_when_a_delta_was_too_large_to_send() 
     async with rig(3) as one:
         delta = one.writer.world.step()
         await one.writer.commit(delta)
-        await one.writer.announce(*wholly(delta, SMALL, most_bytes=10))
+        await one.writer.announce(*full_records(delta, SMALL, most_bytes=10))
         await one.check()
         assert one.follower.reloads == 1
         await one.writer.announce(*await one.writer.step())
@@ -167,7 +167,7 @@ async def test_follower_sees_a_graph_that_is_new_and_one_whose_beginning_it_miss
                 delta = world.step()
                 await store.commit(Commit(1, await store.claim(1), 0, (GraphCommit(delta, {}),), ()))
                 if number >= missed:
-                    await one.writer.announce(*wholly(delta))
+                    await one.writer.announce(*full_records(delta))
             await eventually(one.caught_up)
             assert one.follower.reloads == (1 if missed else 0)
 
@@ -179,8 +179,8 @@ async def test_follower_is_not_made_to_reload_by_what_anybody_wrote() -> None:
         garbage += [Record("world", b"x", (("part", b"1:2"),)), Record("world", b"x", (("part", b"9:1/1"),))]
         garbage += [Record("world", b"[]", (("upkeep-reply", b"x"),))]
         for graph in ("world", "nowhere"):
-            garbage.append(Reply(graph, Kind.VERIFY, "the last one").record())
-        await one.writer.announce(*garbage, *briefly(GraphDelta("world", 1)))
+            garbage.append(MaintenanceReply(graph, MaintenanceKind.VERIFY, "the last one").record())
+        await one.writer.announce(*garbage, *notice_records(GraphDelta("world", 1)))
         await eventually(lambda: _is(len(one.replies) == 2))
         await one.writer.announce(*await one.writer.step())
         await one.check()
@@ -202,7 +202,7 @@ async def test_follower_makes_a_reader_anew_that_brings_nothing(monkeypatch: pyt
     for name in ("LOOK_EVERY_S", "PATIENCE_S"):
         monkeypatch.setattr(delta_follower, name, 0.02)
     backend = MemoryBackend(3, outbox=MemoryOutbox())
-    writer, views = Writer(backend, RandomWorld(random.Random(12))), Views(ExactKeeper())
+    writer, views = Writer(backend, RandomWorld(random.Random(12))), ViewRegistry(ExactKeeper())
     await writer.step()
     reader = backend.log.reader
     made: list[Consumer] = []
@@ -224,7 +224,7 @@ async def test_follower_says_how_far_it_is_behind_and_goes_on_where_it_was(monke
     """It stops, versions are committed, it runs again: it is behind by as many, then by none, and reloads nothing."""
     monkeypatch.setattr(delta_follower, "LOOK_EVERY_S", 0.02)
     backend = MemoryBackend(3, outbox=MemoryOutbox())
-    writer, views = Writer(backend, RandomWorld(random.Random(8))), Views(ExactKeeper())
+    writer, views = Writer(backend, RandomWorld(random.Random(8))), ViewRegistry(ExactKeeper())
     await writer.step()
     follower = DeltaFollower(backend.log, backend.store, views, lambda: None)
     async with running(follower.run):
@@ -241,7 +241,7 @@ async def test_follower_says_how_far_it_is_behind_and_goes_on_where_it_was(monke
 async def test_follower_misses_nothing_that_is_committed_while_it_loads() -> None:
     """Between noting the ends and reading the rows a commit is announced, and another after: both are in the view."""
     backend = MemoryBackend(3, outbox=MemoryOutbox())
-    writer, views = Writer(backend, RandomWorld(random.Random(9))), Views(ExactKeeper())
+    writer, views = Writer(backend, RandomWorld(random.Random(9))), ViewRegistry(ExactKeeper())
     await writer.step()
     graphs, done = backend.store.graphs, threading.Event()
 
@@ -274,7 +274,7 @@ async def test_follower_passes_over_wishes_between_a_notice_and_its_parts() -> N
 async def test_replies_reach_whoever_follows() -> None:
     """A reply in `deltas` is handed over, as it was written."""
     async with rig(10) as one:
-        reply = Reply("world", Kind.VERIFY, "id", 3, "a", "b", ("one line",), {"chunks": 2})
+        reply = MaintenanceReply("world", MaintenanceKind.VERIFY, "id", 3, "a", "b", ("one line",), {"chunks": 2})
         await one.writer.announce(reply.record())
         await eventually(lambda: _is(bool(one.replies)))
         assert one.replies == [reply]
@@ -283,15 +283,18 @@ async def test_replies_reach_whoever_follows() -> None:
 def test_parts_put_together_are_the_delta() -> None:
     """Cut small, and put together: what the view needs is there to the bit; a part too few is Rejected."""
     delta = RandomWorld(random.Random(11)).step()
-    records = wholly(delta, 1000)
-    parts = [announcing.heard(Delivered(Position(0, number), 0, record)) for number, record in enumerate(records[1:])]
-    slices = [one for one in parts if isinstance(one, announcing.Part)]
+    records = full_records(delta, 1000)
+    parts = [
+        announcing.parse_record(ConsumedRecord(Position(0, number), 0, record))
+        for number, record in enumerate(records[1:])
+    ]
+    slices = [one for one in parts if isinstance(one, announcing.DeltaPart)]
     assert len(slices) == len(records) - 1 > 2
-    rebuilt = announcing.together(slices)
+    rebuilt = announcing.assemble_delta(slices)
     assert sorted(canonical_lines(rebuilt)) == sorted(canonical_lines(delta))
     assert [row.vector.tobytes() for row in rebuilt.chunks] == [row.vector.tobytes() for row in delta.chunks]
     with pytest.raises(Rejected, match="cut off"):
-        announcing.together(slices[:-1])
+        announcing.assemble_delta(slices[:-1])
 
 
 async def _is(value: bool) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from graphtide.graph.communities.drift import DriftGuard
 from graphtide.graph.consolidation import consolidator
 from graphtide.streams.consolidate.stage import ConsolidateStage
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage
 from graphtide.streams.ports import Record
 from tests.support.backends import NAMES, Clock, opened
@@ -24,7 +24,7 @@ async def test_check_drift_commits_what_it_adopts_and_the_view_follows(
 ) -> None:
     """With a guard that adopts anything, the check makes one version more, equal in store and view."""
     monkeypatch.setattr(consolidator, "DriftGuard", lambda: DriftGuard(share=0.0, tolerance=-2.0, minimum_weight=1))
-    rng, views = random.Random(4), Views(ExactKeeper())
+    rng, views = random.Random(4), ViewRegistry(ExactKeeper())
     messages = [ExtractionMessage("g", f"d{n}", n, random_extraction(rng, f"d{n}", n)) for n in range(12)]
     async with opened(storage, tmp_path, Clock()) as backend:
         await backend.ledger.accept([Record(f"g|{one.doc_id}", b"{}") for one in messages])

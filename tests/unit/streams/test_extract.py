@@ -12,7 +12,7 @@ import pytest
 
 from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
 from graphtide.streams.consolidate.maintenance_requests import REPLY, REQUEST
-from graphtide.streams.errors import Broken, Exhausted, Retryable
+from graphtide.streams.errors import Broken, BudgetExceeded, Retryable
 from graphtide.streams.extract.stage import STAGE, ExtractSettings, ExtractStage
 from graphtide.streams.messages import (
     DEAD_LETTERS,
@@ -22,7 +22,7 @@ from graphtide.streams.messages import (
     DocumentMessage,
     decode_document,
 )
-from graphtide.streams.ports import Outcome, Position, Record, State
+from graphtide.streams.ports import Position, Record, RevisionOutcome, RevisionState
 from graphtide.streams.usage import payer
 from tests.support.backends import NAMES, Backend, Clock, opened
 from tests.support.endpoints import NOT_JSON, status
@@ -62,7 +62,7 @@ async def all_committed(backend: Backend) -> bool:
     return await committed(backend, DOCUMENTS, STAGE) == -1
 
 
-async def state_of(backend: Backend, doc_id: str) -> State:
+async def state_of(backend: Backend, doc_id: str) -> RevisionState:
     entry = await backend.ledger.latest("g", doc_id)
     assert entry is not None
     return entry.state
@@ -106,7 +106,7 @@ async def test_extract_enters_and_counts_before_it_works(backend: Backend) -> No
     async with running(extract_stage(backend, Minded(mind)).run):
         await eventually(lambda: all_committed(backend))
     [entry] = seen
-    assert entry is not None and (entry.state, entry.attempts) == (State.ACCEPTED, 1)
+    assert entry is not None and (entry.state, entry.attempts) == (RevisionState.ACCEPTED, 1)
 
 
 DEEP = b'{"text":"x","metadata":' + b'{"a":' * 900 + b"1" + b"}" * 901
@@ -141,7 +141,7 @@ async def test_extract_buries_a_record_once_when_its_value_is_malformed(backend:
     [letter] = await dead_letters(backend)
     assert (letter.graph, letter.doc_id, letter.revision, letter.stage) == ("g", "bad", 0, STAGE)
     assert letter.original == value and len(letter.reason) < 400
-    assert await state_of(backend, "bad") is State.FAILED
+    assert await state_of(backend, "bad") is RevisionState.FAILED
     assert [one.doc_id for one in await extractions(backend)] == ["good"]
 
 
@@ -182,7 +182,7 @@ async def test_extract_says_what_it_waits_for_while_an_endpoint_fails(backend: B
         async with running(stage.run):
             await eventually(lambda: _is(bool(stage.waiting)))
             assert server.base_url in stage.waiting["g", "a"]
-            assert await state_of(backend, "a") is State.ACCEPTED
+            assert await state_of(backend, "a") is RevisionState.ACCEPTED
             assert not await records(backend, EXTRACTIONS)
             await eventually(lambda: all_committed(backend))
         await embedder.close()
@@ -218,7 +218,7 @@ async def test_extract_buries_what_the_endpoint_refuses_for_ever(backend: Backen
             await eventually(lambda: all_committed(backend))
         await embedder.close()
     [letter] = await dead_letters(backend)
-    assert "too long" in letter.reason and await state_of(backend, "a") is State.FAILED
+    assert "too long" in letter.reason and await state_of(backend, "a") is RevisionState.FAILED
 
 
 async def test_extract_ends_bad_records_and_deletions_at_once_while_all_slots_wait(backend: Backend) -> None:
@@ -305,7 +305,7 @@ async def test_extract_goes_on_with_other_records_when_one_fails_as_nobody_fores
         await eventually(lambda: all_committed(backend))
     [letter] = await dead_letters(backend)
     assert letter.doc_id == "odd" and "ZeroDivisionError: a bug" in letter.reason
-    assert await state_of(backend, "odd") is State.FAILED
+    assert await state_of(backend, "odd") is RevisionState.FAILED
 
 
 async def test_extract_buries_a_record_that_killed_the_process_too_often(backend: Backend) -> None:
@@ -363,7 +363,7 @@ async def test_extract_counts_no_attempt_when_a_run_ended_for_another_cause(back
         with pytest.raises(Broken):
             await stage.run()
     entry = await backend.ledger.latest("g", "a")
-    assert entry is not None and (entry.attempts, entry.state) == (1, State.ACCEPTED)
+    assert entry is not None and (entry.attempts, entry.state) == (1, RevisionState.ACCEPTED)
     assert not await records(backend, DEAD_LETTERS)
 
 
@@ -376,7 +376,7 @@ async def test_extract_skips_a_revision_that_has_its_end_when_only_its_position_
 
     await publish(backend, "a")
     await backend.ledger.begin("g", "a", 0)
-    await backend.ledger.conclude([Outcome("g", "a", 0, State.APPLIED)])
+    await backend.ledger.finish([RevisionOutcome("g", "a", 0, RevisionState.APPLIED)])
     async with running(extract_stage(backend, Minded(mind)).run):
         await eventually(lambda: all_committed(backend))
     assert not asked and not await extractions(backend)
@@ -391,7 +391,7 @@ async def test_extract_writes_no_second_dead_letter_when_it_died_after_the_first
     async with running(extract_stage(backend).run):
         await eventually(lambda: all_committed(backend))
     assert len(await records(backend, DEAD_LETTERS)) == 2
-    assert await state_of(backend, "bad") is State.FAILED
+    assert await state_of(backend, "bad") is RevisionState.FAILED
 
 
 async def test_extract_loses_nothing_when_it_is_cancelled_in_the_middle(backend: Backend) -> None:
@@ -427,7 +427,7 @@ async def _holds(backend: Backend, topic: str, count: int) -> bool:
 
 
 async def _failed(backend: Backend, doc_id: str) -> bool:
-    return await state_of(backend, doc_id) is State.FAILED
+    return await state_of(backend, doc_id) is RevisionState.FAILED
 
 
 async def test_extract_buries_nothing_for_having_waited_in_many_lives(backend: Backend) -> None:
@@ -462,7 +462,7 @@ async def test_extract_lets_documents_wait_for_a_budget_without_holding_up_other
     async def mind(_: Sequence[str]) -> None:
         asked.append(payer().graph)
         if closed and payer().graph == "poor":
-            raise Exhausted("the budget of graph 'poor' is used up", 0.2)
+            raise BudgetExceeded("the budget of graph 'poor' is used up", 0.2)
 
     documents = [DocumentMessage("poor", f"d{n}", f"Ada wrote {n}.") for n in range(400)]
     documents += [DocumentMessage("rich", f"d{n}", f"Ada wrote {n}.") for n in range(3)]
@@ -474,7 +474,7 @@ async def test_extract_lets_documents_wait_for_a_budget_without_holding_up_other
         assert set(stage.waiting.values()) == {"the budget of graph 'poor' is used up"}
         assert len(asked) < 200, "each of them asks again and again"
         entries = [await backend.ledger.latest("poor", f"d{n}") for n in range(0, 400, 40)]
-        assert all(one is not None and one.state is State.ACCEPTED for one in entries)
+        assert all(one is not None and one.state is RevisionState.ACCEPTED for one in entries)
         assert sum(one.attempts for one in entries if one is not None) <= QUICK.concurrency
         closed = False
         await eventually(lambda: all_committed(backend))
@@ -486,7 +486,7 @@ async def test_extract_names_the_refusal_that_holds_up_the_documents_of_a_graph(
 
     async def mind(_: Sequence[str]) -> None:
         if payer().graph == "poor":
-            raise Exhausted("the budget of graph 'poor' is used up", 600.0)
+            raise BudgetExceeded("the budget of graph 'poor' is used up", 600.0)
 
     documents = [DocumentMessage(graph, graph, "Ada wrote.") for graph in ("rich", "poor")]
     first, second = await backend.ledger.accept([Record(one.key, one.encode()) for one in documents])

@@ -10,10 +10,10 @@ import pytest
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import canonical_lines
-from graphtide.graph.records import Change, Extraction, GraphDelta, Unit
-from graphtide.graph.view import Indexed, Indexes
+from graphtide.graph.records import ChunkContribution, DocumentChange, Extraction, GraphDelta
+from graphtide.graph.view import IndexVersions, VectorIndexes
 from graphtide.streams.errors import Broken
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.memory import MemoryBackend
 from graphtide.streams.ports import Commit, GraphCommit
 from tests.support.extractions import random_extraction
@@ -26,18 +26,18 @@ class Closing(ExactKeeper):
     def __init__(self) -> None:
         self.open_ones = 0
 
-    def open(self, graph: str, dimensions: int, version: int) -> tuple[Indexes, Indexed]:
+    def open(self, graph: str, dimensions: int, version: int) -> tuple[VectorIndexes, IndexVersions]:
         self.open_ones += 1
         return super().open(graph, dimensions, version)
 
-    def close(self, indexes: Indexes) -> None:
+    def close(self, indexes: VectorIndexes) -> None:
         self.open_ones -= 1
 
 
 def deltas(seed: int, count: int) -> tuple[list[GraphDelta], Consolidator]:
     """Documents arriving one by one, and the write model that took them."""
     rng, writer = random.Random(seed), Consolidator("g")
-    made = [writer.apply([Change(f"d{n}", None, random_extraction(rng, f"d{n}", n))]) for n in range(count)]
+    made = [writer.apply([DocumentChange(f"d{n}", None, random_extraction(rng, f"d{n}", n))]) for n in range(count)]
     return made, writer
 
 
@@ -53,7 +53,7 @@ async def stored(made: list[GraphDelta]) -> MemoryBackend:
 async def test_views_refuse_a_delta_that_does_not_follow_and_take_a_snapshot_instead() -> None:
     """A missed delta is noticed; a snapshot brings the view to where the store is; an old snapshot changes nothing."""
     made, _ = deltas(1, 4)
-    backend, views = await stored(made), Views(ExactKeeper())
+    backend, views = await stored(made), ViewRegistry(ExactKeeper())
     await views.follow(made[0])
     with pytest.raises(ValueError, match="does not follow"):
         await views.follow(made[2])
@@ -70,9 +70,9 @@ async def test_views_close_the_indexes_of_a_view_that_is_replaced() -> None:
     """Whatever takes a view's place, its background work is ended."""
     made, writer = deltas(2, 3)
     backend, keeper = await stored(made), Closing()
-    views = Views(keeper)
+    views = ViewRegistry(keeper)
     await views.open(backend.store)
-    extra = writer.apply([Change("d9", None, random_extraction(random.Random(9), "d9", 9))])
+    extra = writer.apply([DocumentChange("d9", None, random_extraction(random.Random(9), "d9", 9))])
     await views.follow(extra)
     snapshot = await (await stored([*made, extra])).store.snapshot("g")
     await views.replace(snapshot)
@@ -84,11 +84,17 @@ async def test_views_close_the_indexes_of_a_view_that_is_replaced() -> None:
 async def test_views_take_vectors_of_another_length_when_the_graph_was_emptied() -> None:
     """All documents of one model go, one of another comes: the view gets new indexes, and the old ones are closed."""
     keeper, writer = Closing(), Consolidator("g")
-    views = Views(keeper)
+    views = ViewRegistry(keeper)
     first = random_extraction(random.Random(3), "a", 0)
     text = "Of another model."
-    other = Extraction("b", 1, first.info, (Unit(b"k", text, 0, len(text), np.ones(3, np.float16), (), ()),))
-    for change in (Change("a", None, first), Change("a", first, None), Change("b", None, other)):
+    other = Extraction(
+        "b", 1, first.info, (ChunkContribution(b"k", text, 0, len(text), np.ones(3, np.float16), (), ()),)
+    )
+    for change in (
+        DocumentChange("a", None, first),
+        DocumentChange("a", first, None),
+        DocumentChange("b", None, other),
+    ):
         await views.follow(writer.apply([change]))
     view = views.get("g")
     assert view is not None and view.indexes.chunks.dimensions == 3 and len(view.indexes.chunks) == 1
@@ -100,13 +106,13 @@ async def test_views_say_which_graph_cannot_be_read() -> None:
     made, _ = deltas(4, 1)
     backend = await stored([GraphDelta("g", 1, mentions=made[0].mentions)])
     with pytest.raises(Broken, match="graph 'g'"):
-        await Views(ExactKeeper()).open(backend.store)
+        await ViewRegistry(ExactKeeper()).open(backend.store)
 
 
 async def test_reach_waits_for_the_version() -> None:
     """Whoever waits for version 2 is woken by it, and not by version 1."""
     made, _ = deltas(5, 2)
-    views = Views(ExactKeeper())
+    views = ViewRegistry(ExactKeeper())
     waiting = asyncio.create_task(views.reach("g", 2))
     await views.follow(made[0])
     assert not waiting.done()

@@ -11,7 +11,7 @@ from graphtide.graph.records import DocumentInfo, Extraction
 from graphtide.graph.resolution import LabelKey
 from graphtide.streams.consolidate import verification as recounting
 from graphtide.streams.consolidate.stage import ConsolidateStage
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage
 from graphtide.streams.ports import Record
 from tests.support.backends import NAMES, Clock, opened
@@ -31,7 +31,7 @@ async def test_judge_is_asked_once_for_each_pair_and_its_verdicts_last(storage: 
         asked.append((a, b))
         return None if len(asked) == 1 else True
 
-    views = Views(ExactKeeper())
+    views = ViewRegistry(ExactKeeper())
     async with opened(storage, tmp_path, Clock()) as backend:
         documents = [
             Extraction(f"d{n}", n, DocumentInfo(), (unit(f"Passage {n}.", [(name, "", TOLD)], []),))

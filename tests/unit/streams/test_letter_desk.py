@@ -9,16 +9,16 @@ import pytest
 
 from graphtide.streams.dead_letters.queue import (
     DROPPED,
-    MOST_AT_ONCE,
+    MAX_PAGE,
     RETRIED,
-    drop,
-    letter,
-    letters,
+    discard,
+    get_dead_letter,
+    list_dead_letters,
     original,
     page,
     retry,
 )
-from graphtide.streams.dead_letters.writer import bury
+from graphtide.streams.dead_letters.writer import write_dead_letter
 from graphtide.streams.errors import Invalid, NotFound
 from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, DeadLetter, DocumentMessage, decode_document
 from graphtide.streams.ports import Position, Record
@@ -44,27 +44,27 @@ async def publisher(backend: Backend, record: Record) -> Position:
 async def test_letters_are_listed_by_graph_until_they_are_dealt_with(backend: Backend) -> None:
     """Oldest first, with all that was kept; foreign records are passed over; a settled one can still be asked for."""
     for one in (buried("a"), buried("b"), buried("c", graph="h")):
-        await bury(backend.log, one)
+        await write_dead_letter(backend.log, one)
     await backend.log.append(DEAD_LETTERS, [Record("x", b"not ours"), Record("y", None), Record("z", b"[1]")])
-    first, second = await letters(backend.log, "g")
+    first, second = await list_dead_letters(backend.log, "g")
     assert (first.letter, second.letter) == (buried("a", b""), buried("b", b"")), "without the originals"
     assert [one.size_bytes for one in (first, second)] == [1, 1]
-    assert (await letter(backend.log, "g", first.id)).letter == buried("a")
-    await drop(backend.log, "g", first.id)
-    assert [one.id for one in await letters(backend.log, "g")] == [second.id]
-    assert [one.settled for one in await letters(backend.log, "g", settled=True)] == [DROPPED, ""]
-    assert (await letter(backend.log, "g", first.id)).settled == DROPPED
+    assert (await get_dead_letter(backend.log, "g", first.id)).letter == buried("a")
+    await discard(backend.log, "g", first.id)
+    assert [one.id for one in await list_dead_letters(backend.log, "g")] == [second.id]
+    assert [one.settled for one in await list_dead_letters(backend.log, "g", settled=True)] == [DROPPED, ""]
+    assert (await get_dead_letter(backend.log, "g", first.id)).settled == DROPPED
 
 
 async def test_letter_is_refused_that_is_not_there_or_dealt_with(backend: Backend) -> None:
     """An id of another graph is not found, as is an unknown one; what is none is named; nothing is settled twice."""
-    await bury(backend.log, buried("a"))
+    await write_dead_letter(backend.log, buried("a"))
     for graph, name in (("h", "0-0"), ("g", "0-9")):
         with pytest.raises(NotFound):
-            await letter(backend.log, graph, name)
+            await get_dead_letter(backend.log, graph, name)
     with pytest.raises(Invalid, match="looks like"):
-        await drop(backend.log, "g", "../etc")
-    await drop(backend.log, "g", "0-0")
+        await discard(backend.log, "g", "../etc")
+    await discard(backend.log, "g", "0-0")
     with pytest.raises(Invalid, match="already"):
         await retry(backend.log, "g", "0-0", lambda record: publisher(backend, record))
     assert await records(backend, DOCUMENTS) == []
@@ -73,16 +73,16 @@ async def test_letter_is_refused_that_is_not_there_or_dealt_with(backend: Backen
 async def test_retry_publishes_the_original_bytes_as_a_new_revision(backend: Backend) -> None:
     """Byte for byte, under the same key, once; the letter says so."""
     value = DocumentMessage("g", "a", "Ada Lovelace knew Charles Babbage.").encode()
-    await bury(backend.log, buried("a", value))
+    await write_dead_letter(backend.log, buried("a", value))
     position = await retry(backend.log, "g", "0-0", lambda record: publisher(backend, record))
     [published] = await records(backend, DOCUMENTS)
     assert (published.position, published.record) == (position, Record("g|a", value))
-    assert (await letter(backend.log, "g", "0-0")).settled == RETRIED
+    assert (await get_dead_letter(backend.log, "g", "0-0")).settled == RETRIED
 
 
 async def test_retry_publishes_a_correction_of_what_cannot_be_read(backend: Backend) -> None:
     """As it is, it is refused, and so is another document in its place; corrected, it is published and settled."""
-    await bury(backend.log, buried("a"))
+    await write_dead_letter(backend.log, buried("a"))
 
     async def publish(record: Record) -> Position:
         return await publisher(backend, record)
@@ -96,21 +96,21 @@ async def test_retry_publishes_a_correction_of_what_cannot_be_read(backend: Back
     await retry(backend.log, "g", "0-0", publish, right)
     [published] = await records(backend, DOCUMENTS)
     assert published.record == Record(right.key, right.encode())
-    assert (await letter(backend.log, "g", "0-0")).settled == RETRIED
+    assert (await get_dead_letter(backend.log, "g", "0-0")).settled == RETRIED
 
 
 async def test_pages_of_letters_hold_each_once_whatever_is_settled_between_them(backend: Backend) -> None:
     """A page is bounded, the next one begins behind it even if its last letter is gone, and the last one says so."""
     for i in range(7):
-        await bury(backend.log, buried(f"d{i}"))
+        await write_dead_letter(backend.log, buried(f"d{i}"))
     first = await page(backend.log, "g", limit=3)
-    await drop(backend.log, "g", first.letters[-1].id)
+    await discard(backend.log, "g", first.letters[-1].id)
     second = await page(backend.log, "g", first.next, 3)
     third = await page(backend.log, "g", second.next, 3)
     names = [one.letter.doc_id for each in (first, second, third) for one in each.letters]
     assert names == [f"d{i}" for i in range(7)]
     assert third.next == ""
-    for limit, after in ((0, ""), (MOST_AT_ONCE + 1, ""), (1, "x"), (1, "1-2")):
+    for limit, after in ((0, ""), (MAX_PAGE + 1, ""), (1, "x"), (1, "1-2")):
         with pytest.raises(Invalid):
             await page(backend.log, "g", after, limit)
 

@@ -14,13 +14,13 @@ from graphtide.graph.records import Extraction
 from graphtide.infra.models.local.chunker import SemanticChunker
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
-from graphtide.streams.consolidate.maintenance_requests import Kind, Request
+from graphtide.streams.consolidate.maintenance_requests import MaintenanceKind, MaintenanceRequest
 from graphtide.streams.consolidate.stage import ConsolidateSettings, ConsolidateStage
-from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.memory import MemoryBackend
 from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, DocumentMessage, GivenFact
-from graphtide.streams.ports import Record, State
+from graphtide.streams.ports import Record, RevisionState
 from graphtide.streams.revisions import EPOCH_MS
 from tests.model.graph_oracle import GraphOracle
 from tests.support.backends import Clock
@@ -28,7 +28,7 @@ from tests.support.extractions import NAMES, PREDICATES
 from tests.support.groups import Group
 from tests.support.stages import Seen, eventually, running
 
-HASHING = Models(SemanticChunker(), OfflineExtractor(), HashingEmbedder())
+HASHING = ExtractionModels(SemanticChunker(), OfflineExtractor(), HashingEmbedder())
 
 GRAPHS, DOC_IDS = ("g", "h"), ("a", "b", "c", "d")
 
@@ -89,7 +89,7 @@ class Cluster:
         """Each graph is that of the live documents, and nothing was dead-lettered."""
         for graph in GRAPHS:
             documents = [one for (name, _), one in self.live.items() if name == graph and one is not None]
-            extractions: list[Extraction] = [await extract(one, 1, HASHING, Caps()) for one in documents]
+            extractions: list[Extraction] = [await extract(one, 1, HASHING, ExtractionLimits()) for one in documents]
             rows = await self.backend.store.snapshot(graph)
             assert sorted(canonical_lines(rows)) == sorted(GraphOracle(extractions).lines())
         assert sum((await self.backend.log.end(DEAD_LETTERS)).values()) == 0
@@ -156,7 +156,7 @@ async def test_record_of_a_graph_of_another_partition_is_forwarded_and_counted()
             [(graph, _)] = cluster.live
             bound = (await cluster.backend.store.bindings([graph]))[graph]
             wrong = 1 - bound
-            request = Request(graph, Kind.REBUILD, "x").record()
+            request = MaintenanceRequest(graph, MaintenanceKind.REBUILD, "x").record()
             await cluster.backend.log.append(EXTRACTIONS, [Record(request.key, request.value, request.headers, wrong)])
             await eventually(lambda: _at_version(cluster, graph, 2))
     assert cluster.seen.forwards == [graph]
@@ -176,7 +176,7 @@ async def test_record_that_cannot_be_forwarded_is_dead_lettered() -> None:
     async with running(extractor.run), running(stage.run):
         await eventually(cluster.settled)
     entry = await cluster.backend.ledger.latest("g", "a")
-    assert entry is not None and entry.state is State.FAILED and "bound to partition 7" in entry.reason
+    assert entry is not None and entry.state is RevisionState.FAILED and "bound to partition 7" in entry.reason
     assert await cluster.backend.store.standings("g", ["a"]) == {}
 
 
@@ -206,7 +206,9 @@ async def test_graph_with_damaged_rows_is_stopped_and_buries_nothing_until_it_is
                 await cluster.publish()
             await eventually(lambda: _is(stage.stopped.keys() == {"g"}))
             assert "graphtide rebuild --graph g" in "".join(stage.troubles.values())
-            await cluster.backend.log.append(EXTRACTIONS, [Request("g", Kind.REBUILD, "x").record()])
+            await cluster.backend.log.append(
+                EXTRACTIONS, [MaintenanceRequest("g", MaintenanceKind.REBUILD, "x").record()]
+            )
             await eventually(cluster.settled)
             assert not stage.stopped
     await cluster.check()

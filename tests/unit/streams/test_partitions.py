@@ -11,14 +11,14 @@ import pytest
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import canonical_lines
-from graphtide.graph.records import Change, Extraction, GraphDelta
+from graphtide.graph.records import DocumentChange, Extraction, GraphDelta
 from graphtide.streams.consolidate import outbox_relay as relay
 from graphtide.streams.consolidate.stage import STAGE, ConsolidateSettings, ConsolidateStage
 from graphtide.streams.errors import Fenced
-from graphtide.streams.follow.delta_records import wholly
+from graphtide.streams.follow.delta_records import full_records
 from graphtide.streams.memory import MemoryBackend, MemoryOutbox
 from graphtide.streams.messages import DELTAS, EXTRACTIONS, ExtractionMessage
-from graphtide.streams.ports import Commit, Position, Record, State
+from graphtide.streams.ports import Commit, Position, Record, RevisionState
 from tests.model.graph_oracle import GraphOracle
 from tests.support.extractions import random_extraction
 from tests.support.groups import Group
@@ -43,7 +43,7 @@ class Cluster:
 
     def stage(self, name: str, write_models: int = 100, batch_size: int = 5) -> ConsolidateStage:
         """A consolidator as a process of that name would run it."""
-        settings = ConsolidateSettings(batch_size, write_models, wholly, self.outbox)
+        settings = ConsolidateSettings(batch_size, write_models, full_records, self.outbox)
         return ConsolidateStage(self.group.join(name), self.backend.store, None, Seen(), settings)
 
     async def publish(self, rng: random.Random, count: int) -> None:
@@ -189,7 +189,7 @@ async def test_partition_does_not_wait_for_another_that_is_busy(monkeypatch: pyt
     numbers = dict(zip(GRAPHS, cluster.backend.log.check([Record(graph, b"") for graph in GRAPHS]), strict=True))
     apply = Consolidator.apply
 
-    def slow(self: Consolidator, changes: Sequence[Change]) -> GraphDelta:
+    def slow(self: Consolidator, changes: Sequence[DocumentChange]) -> GraphDelta:
         if numbers[self.graph] == numbers["a"]:
             release.wait(60)
         return apply(self, changes)
@@ -250,7 +250,7 @@ async def test_commit_of_an_unknown_outcome_is_settled_by_the_next_claim(monkeyp
     async with running(stage.run):
         await eventually(cluster.settled)
     await cluster.check()
-    assert left[0] < 12 and not any([(await cluster.backend.ledger.counts(g))[State.FAILED] for g in GRAPHS])
+    assert left[0] < 12 and not any([(await cluster.backend.ledger.counts(g))[RevisionState.FAILED] for g in GRAPHS])
 
 
 async def _stands(cluster: Cluster, wanted: Mapping[int, int]) -> bool:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from graphtide.streams.consolidate.stage import ConsolidateStage
-from graphtide.streams.errors import DeadlineExceeded, Exhausted, Invalid
-from graphtide.streams.follow.progress import Progress, positions, token
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.errors import BudgetExceeded, DeadlineExceeded, Invalid
+from graphtide.streams.follow.progress import TokenWaiter, positions, token
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.memory import MemoryBackend
 from graphtide.streams.messages import DocumentMessage
-from graphtide.streams.ports import Position, Record, State
+from graphtide.streams.ports import Position, Record, RevisionState
 from tests.support.stages import ExactKeeper, Seen, eventually, extract_stage, running
 
 
@@ -23,9 +23,9 @@ from tests.support.stages import ExactKeeper, Seen, eventually, extract_stage, r
 class Announcing(Seen):
     """An observer that wakes the waiting, as the service's does."""
 
-    progress: list[Progress] = field(default_factory=list)
+    progress: list[TokenWaiter] = field(default_factory=list)
 
-    def ended(self, graph: str, state: State) -> None:
+    def ended(self, graph: str, state: RevisionState) -> None:
         super().ended(graph, state)
         for one in self.progress:
             one.moved()
@@ -36,8 +36,8 @@ class Pipeline:
     """Both stages, views and progress over the reference storage. `gate` holds the followers up while it is clear."""
 
     backend: MemoryBackend
-    views: Views
-    progress: Progress
+    views: ViewRegistry
+    progress: TokenWaiter
     gate: asyncio.Event
 
     async def publish(self, doc_id: str, text: str) -> str:
@@ -53,9 +53,9 @@ class Pipeline:
 @pytest.fixture
 async def pipeline() -> AsyncIterator[Pipeline]:
     """A running pipeline."""
-    backend, views, gate = MemoryBackend(), Views(ExactKeeper()), asyncio.Event()
+    backend, views, gate = MemoryBackend(), ViewRegistry(ExactKeeper()), asyncio.Event()
     gate.set()
-    progress = Progress(backend.log, backend.ledger, backend.store, views)
+    progress = TokenWaiter(backend.log, backend.ledger, backend.store, views)
     seen = Announcing(progress=[progress])
 
     async def follow(delta: object) -> None:
@@ -129,7 +129,7 @@ async def test_reach_ends_when_the_revision_fails(pipeline: Pipeline) -> None:
     await pipeline.publish("first", "Ada wrote.")
     after = token(await pipeline.backend.ledger.accept([Record("g|bad", b"no JSON")]))
     await pipeline.progress.reach("g", after, 30.0)
-    assert (await pipeline.backend.ledger.counts("g"))[State.FAILED] == 1
+    assert (await pipeline.backend.ledger.counts("g"))[RevisionState.FAILED] == 1
 
 
 async def test_reach_ends_for_a_graph_whose_only_revision_failed(pipeline: Pipeline) -> None:
@@ -157,11 +157,11 @@ async def test_reach_raises_the_refusal_of_a_budget_that_lasts_beyond_the_deadli
     after = await pipeline.publish("a", "Ada wrote.")
     lasts_s = [3600.0]
 
-    def refusal(graph: str, until: Sequence[Position]) -> Exhausted:
+    def refusal(graph: str, until: Sequence[Position]) -> BudgetExceeded:
         assert (graph, tuple(until)) == ("g", positions(after))
-        return Exhausted("the budget of graph 'g' is used up", lasts_s[0])
+        return BudgetExceeded("the budget of graph 'g' is used up", lasts_s[0])
 
-    with pytest.raises(Exhausted, match="budget of graph 'g'"):
+    with pytest.raises(BudgetExceeded, match="budget of graph 'g'"):
         await pipeline.progress.reach("g", after, 3000.0, refusal)
     lasts_s[0] = 30.0
     waiting = asyncio.create_task(pipeline.progress.reach("g", after, 3000.0, refusal))
@@ -186,4 +186,4 @@ async def test_reader_sees_its_own_writes_under_concurrent_load(pipeline: Pipeli
 
 
 async def _applied(pipeline: Pipeline, count: int) -> bool:
-    return (await pipeline.backend.ledger.counts("g"))[State.APPLIED] == count
+    return (await pipeline.backend.ledger.counts("g"))[RevisionState.APPLIED] == count

@@ -8,13 +8,21 @@ from dataclasses import dataclass, field
 import pytest
 
 from graphtide.graph.records import DocumentInfo, Extraction
-from graphtide.graph.reports.subject import CHILDREN, LEAST_SIZE, Report, Subject, extractive, members, subject
+from graphtide.graph.reports.subject import (
+    CHILDREN,
+    MIN_SIZE,
+    CommunityContext,
+    Report,
+    community_context,
+    extractive_report,
+    members,
+)
 from graphtide.graph.view import LiveView
 from graphtide.streams.memory.ledger import MemoryLedger
 from graphtide.streams.memory.log import MemoryLog
 from graphtide.streams.memory.rows import Rows
 from graphtide.streams.memory.store import MemoryGraphStore
-from graphtide.streams.summarize.report_writer import Due, ReportWriter, Shelves
+from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
 from tests.support.extractions import unit
 from tests.support.worlds import RandomWorld, empty_view
 
@@ -23,21 +31,21 @@ from tests.support.worlds import RandomWorld, empty_view
 class Counting:
     """A Reporter that quotes, and remembers what it was asked for."""
 
-    asked: list[Subject] = field(default_factory=list)
+    asked: list[CommunityContext] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         return "counting"
 
-    async def report(self, subject: Subject) -> Report:
+    async def report(self, subject: CommunityContext) -> Report:
         self.asked.append(subject)
-        return extractive(subject)
+        return extractive_report(subject)
 
 
 class Reported:
     """A graph that changes at random, a store, and who writes its reports."""
 
-    def __init__(self, seed: int, due: Due | None = None, documents: int = 12) -> None:
+    def __init__(self, seed: int, due: ReportPolicy | None = None, documents: int = 12) -> None:
         self.world = RandomWorld(random.Random(seed), documents)
         self.view = empty_view()
         log = MemoryLog(1, lambda: 0)
@@ -70,7 +78,7 @@ async def test_reports_hold_after_every_delta_and_are_all_there_after_every_writ
             one.step()
             holds(one.view)
         await one.write()
-        worth = {c for c in one.view.hierarchy.hierarchy().ids.tolist() if one.view.contents.entities(c) >= LEAST_SIZE}
+        worth = {c for c in one.view.hierarchy.hierarchy().ids.tolist() if one.view.contents.entities(c) >= MIN_SIZE}
         assert {row.community for row in one.view.reports.reports(one.view)} == worth
         assert {row.community for row in await one.store.reports("world")} == worth
         assert await one.write() == 0
@@ -98,7 +106,7 @@ async def test_report_is_written_anew_from_the_share_of_change_that_is_set() -> 
     """The more may change, the fewer are written; at nothing, each change is worth one; at all, only what is lost."""
     written = []
     for least in (0.0, 0.2, 1.0):
-        one = Reported(5, Due(least_change=least), documents=40)
+        one = Reported(5, ReportPolicy(least_change=least), documents=40)
         for _ in range(40):
             one.step()
         await one.write()
@@ -114,16 +122,16 @@ async def test_report_is_written_anew_from_the_share_of_change_that_is_set() -> 
 
 async def test_lazy_reports_are_written_once_a_question_would_have_read_them() -> None:
     """None at first; those that were wished for, at the next write; and these are kept true from then on."""
-    one = Reported(3, Due(lazy=True))
+    one = Reported(3, ReportPolicy(lazy=True))
     for _ in range(12):
         one.step()
     assert await one.write() == 0
-    worth = [c for c in one.view.hierarchy.hierarchy().ids.tolist() if one.view.contents.entities(c) >= LEAST_SIZE]
-    one.view.reports.want(worth[:1])
-    assert one.view.reports.has_wishes()
+    worth = [c for c in one.view.hierarchy.hierarchy().ids.tolist() if one.view.contents.entities(c) >= MIN_SIZE]
+    one.view.reports.request(worth[:1])
+    assert one.view.reports.has_requests()
     assert await one.write() == 1
     assert [row.community for row in one.view.reports.reports(one.view)] == worth[:1]
-    assert not one.view.reports.has_wishes() and await one.write() == 0
+    assert not one.view.reports.has_requests() and await one.write() == 0
 
 
 async def test_parent_reads_the_reports_of_its_children_where_it_is_too_large_to_be_read_itself(
@@ -140,8 +148,8 @@ async def test_parent_reads_the_reports_of_its_children_where_it_is_too_large_to
     titles = {row.title for row in one.view.reports.reports(one.view)}
     for asked in large:
         assert asked.findings and len(asked.children) <= CHILDREN
-        assert {child.title for child in asked.children if child.size >= LEAST_SIZE} <= titles
-        assert extractive(asked).findings
+        assert {child.title for child in asked.children if child.size >= MIN_SIZE} <= titles
+        assert extractive_report(asked).findings
     assert all(len(asked.findings) <= 10 and len(asked.entities) <= 10 for asked in one.reporter.asked)
 
 
@@ -177,7 +185,7 @@ def test_subject_reads_what_its_community_states_and_nothing_else(seed: int) -> 
         one.step()
     view = one.view
     for community in view.hierarchy.hierarchy().ids.tolist():
-        read, inside = subject(view, community, most=1000), set(members(view, community))
+        read, inside = community_context(view, community, most=1000), set(members(view, community))
         assert read.size == len(inside)
         stated = {
             f"{view.entities[view.ends(n)[0]].name} {said.predicate} {view.entities[view.ends(n)[1]].name}": said.count

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from graphtide.streams.consolidate.batches import Batch, sort_out
+from graphtide.streams.consolidate.batches import ConsolidationBatch, plan_batch
 from graphtide.streams.errors import Broken
 from graphtide.streams.memory import MemoryBackend
 from graphtide.streams.messages import DOCUMENTS, ExtractionMessage
-from graphtide.streams.ports import Delivered, Position, Record, Standing
+from graphtide.streams.ports import ConsumedRecord, Position, Record, StoredDocument
 from graphtide.streams.revisions import EPOCH_MS, MAX_PARTITIONS, estimate, number
 from tests.support.backends import Clock
 
@@ -25,7 +25,7 @@ class Topic:
 
     rng: random.Random
     clock: Clock = field(default_factory=lambda: Clock(EPOCH_MS + 10_000_000))
-    records: dict[int, list[Delivered]] = field(default_factory=dict)
+    records: dict[int, list[ConsumedRecord]] = field(default_factory=dict)
     numbered: dict[int, int] = field(default_factory=dict)
     numbers: dict[Position, int] = field(default_factory=dict)
 
@@ -34,11 +34,11 @@ class Topic:
 
     def append(self, partition: int, key: str, skew_ms: int = 0) -> None:
         held = self.records.setdefault(partition, [])
-        held.append(Delivered(Position(partition, len(held)), self.clock.now_ms + skew_ms, Record(key, b"")))
+        held.append(ConsumedRecord(Position(partition, len(held)), self.clock.now_ms + skew_ms, Record(key, b"")))
 
     async def read(self) -> None:
         """A reader takes a few records of some partitions; sometimes it dies and the next one begins where it did."""
-        batch: list[Delivered] = []
+        batch: list[ConsumedRecord] = []
         for partition, held in self.records.items():
             first = self.numbered.get(partition, 0)
             last = min(len(held), first + self.rng.randint(0, 4))
@@ -48,7 +48,7 @@ class Topic:
         for one, found in zip(batch, await self.backend.ledger.enter(batch), strict=True):
             assert self.numbers.setdefault(one.position, found) == found, "a position keeps its number"
 
-    async def read_all(self) -> list[Delivered]:
+    async def read_all(self) -> list[ConsumedRecord]:
         while any(self.numbered.get(partition, 0) < len(held) for partition, held in self.records.items()):
             await self.read()
         return [one for held in self.records.values() for one in held]
@@ -110,9 +110,9 @@ async def test_number_of_a_record_that_a_reader_skipped_is_its_own_time() -> Non
 async def test_ledger_refuses_a_position_that_it_knows_as_another_document() -> None:
     """The topic was made anew beside an old ledger: nothing is taken for an older revision of something else."""
     topic = Topic(random.Random(0))
-    await topic.backend.ledger.enter([Delivered(Position(0, 0), 1, Record("g|a", b""))])
+    await topic.backend.ledger.enter([ConsumedRecord(Position(0, 0), 1, Record("g|a", b""))])
     with pytest.raises(Broken, match="not of one history"):
-        await topic.backend.ledger.enter([Delivered(Position(0, 0), 1, Record("g|b", b""))])
+        await topic.backend.ledger.enter([ConsumedRecord(Position(0, 0), 1, Record("g|b", b""))])
 
 
 def test_numbers_are_greater_than_offsets_and_fit_a_double() -> None:
@@ -130,13 +130,13 @@ def test_batch_orders_what_workers_of_both_versions_numbered_by_acceptance() -> 
     by_offset = ExtractionMessage("g", "a", 7, None, after)
     late = ExtractionMessage("g", "a", 6, None, before - 1)
     for order in ((by_number, by_offset, late), (late, by_offset, by_number)):
-        messages = [Delivered(Position(0, i), 0, Record("g", one.encode())) for i, one in enumerate(order)]
-        batch = sort_out(messages)
+        messages = [ConsumedRecord(Position(0, i), 0, Record("g", one.encode())) for i, one in enumerate(order)]
+        batch = plan_batch(messages)
         assert batch.newest["g"]["a"] == by_offset
-    held = {"a": Standing(by_number.revision, b"")}
-    _, standings = Batch().step("g", {"a": late}, held)
+    held = {"a": StoredDocument(by_number.revision, b"")}
+    _, standings = ConsolidationBatch().step("g", {"a": late}, held)
     assert standings == {}
-    _, standings = Batch().step("g", {"a": by_offset}, {"a": Standing(by_number.revision, None)})
+    _, standings = ConsolidationBatch().step("g", {"a": by_offset}, {"a": StoredDocument(by_number.revision, None)})
     assert standings["a"].revision == estimate(after, 0)
 
 
@@ -145,7 +145,7 @@ async def test_newest_revision_of_a_document_is_the_one_accepted_last_before_it_
     clock = Clock(EPOCH_MS + 10_000_000)
     backend = MemoryBackend(3, clock, by_time=True)
     [first] = await backend.ledger.accept([Record("g|a", b"1", partition=2)])
-    await backend.ledger.enter([Delivered(first, clock.now_ms, Record("g|a", b"1"))])
+    await backend.ledger.enter([ConsumedRecord(first, clock.now_ms, Record("g|a", b"1"))])
     clock.now_ms += 1_000
     [second] = await backend.ledger.accept([Record("g|a", b"2", partition=0)])
     latest = await backend.ledger.latest("g", "a")

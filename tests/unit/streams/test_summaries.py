@@ -9,13 +9,20 @@ import pytest
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.digest import digest
-from graphtide.graph.entity_descriptions import MOST_TOKENS, Profile, Sentence, described, profile, quoted
-from graphtide.graph.records import Change, DocumentInfo, Extraction, GraphDelta
-from graphtide.graph.reports.entity_summaries import ENTITY, SummaryShelf, number_of
+from graphtide.graph.entity_descriptions import (
+    MAX_TOKENS,
+    DescribedSentence,
+    EntityProfile,
+    describe,
+    extractive_summary,
+    profile,
+)
+from graphtide.graph.records import DocumentChange, DocumentInfo, Extraction, GraphDelta
+from graphtide.graph.reports.entity_summaries import ENTITY, EntitySummaryCache, storage_id
 from graphtide.graph.token_count import count_tokens
 from graphtide.infra.models.cache.embeddings import MemoryVectorStore
 from graphtide.infra.models.cache.summaries import MemoisedSummarizer
-from graphtide.streams.errors import Exhausted
+from graphtide.streams.errors import BudgetExceeded
 from graphtide.streams.memory.ledger import MemoryLedger
 from graphtide.streams.memory.log import MemoryLog
 from graphtide.streams.memory.rows import Rows
@@ -33,18 +40,18 @@ DESCRIPTIONS = 12
 class Telling:
     """A Summarizer that says one sentence on the first two descriptions, and remembers what it was asked."""
 
-    asked: list[Profile] = field(default_factory=list)
+    asked: list[EntityProfile] = field(default_factory=list)
     away: bool = False
 
     @property
     def name(self) -> str:
         return "telling"
 
-    async def summarize(self, said: Profile) -> tuple[Sentence, ...]:
+    async def summarize(self, said: EntityProfile) -> tuple[DescribedSentence, ...]:
         if self.away:
-            raise Exhausted("the budget of today is used up", 60.0)
+            raise BudgetExceeded("the budget of today is used up", 60.0)
         self.asked.append(said)
-        return (Sentence(f"In short: {said.descriptions[0].text[:40]}", (0, 1)),)
+        return (DescribedSentence(f"In short: {said.descriptions[0].text[:40]}", (0, 1)),)
 
 
 class Told:
@@ -65,7 +72,7 @@ class Told:
         new = None
         if said is not None:
             new = Extraction(doc_id, 1, DocumentInfo(), (unit(f"Of {name} in {doc_id}.", [(name, "", said)], []),))
-        delta = self.writer.apply([Change(doc_id, self.live.pop(doc_id, None), new)])
+        delta = self.writer.apply([DocumentChange(doc_id, self.live.pop(doc_id, None), new)])
         self.view.apply(delta)
         self.rows.apply(delta)
         self.live |= {doc_id: new} if new else {}
@@ -89,7 +96,7 @@ class Told:
         return next(node for node, entity in self.view.entities.items() if entity.name == "Ada")
 
     def text(self) -> str:
-        return described(self.view, self.ada)
+        return describe(self.view, self.ada)
 
 
 async def test_entity_is_summarised_only_beyond_what_a_description_holds() -> None:
@@ -103,10 +110,10 @@ async def test_entity_is_summarised_only_beyond_what_a_description_holds() -> No
         one.publish(f"d{n:02}", SAID.format(n, n))
     cut = one.text()
     assert await one.write() == 1 == len(one.telling.asked)
-    assert one.text().startswith("In short") and cut.startswith("Ada saw") and count_tokens(cut) <= MOST_TOKENS
+    assert one.text().startswith("In short") and cut.startswith("Ada saw") and count_tokens(cut) <= MAX_TOKENS
     assert len(one.telling.asked[0].descriptions) == DESCRIPTIONS
     held = digest(one.view.rows())
-    one.view.summaries = SummaryShelf()
+    one.view.summaries = EntitySummaryCache()
     assert one.text() == cut and digest(one.view.rows()) == held != before
 
 
@@ -127,14 +134,14 @@ async def test_summary_goes_with_a_document_that_it_cites() -> None:
     """At once, from every look; from the store at the next write; what comes back costs nothing."""
     one = await Told().filled()
     [row] = await one.store.reports("g")
-    assert row.level == ENTITY and row.community == number_of(one.view.entities[one.ada].id) < 0
+    assert row.level == ENTITY and row.community == storage_id(one.view.entities[one.ada].id) < 0
     cited = row.sources[0].partition("#")[0]
     gone = one.live[cited].units[0].mentions[0].description
     one.publish(cited, None)
     assert one.view.summaries.summary(one.view, one.ada) is None
     assert gone not in one.text() and not one.text().startswith("In short")
     one.telling.away = True
-    with pytest.raises(Exhausted):
+    with pytest.raises(BudgetExceeded):
         await one.write()
     assert await one.store.reports("g") == []
     one.telling.away = False
@@ -180,7 +187,7 @@ async def test_summaries_of_a_view_that_was_opened_again_are_the_same_and_cost_n
     again.graph = "g"
     telling = Telling()
     assert await SummaryWriter(one.store, telling).write(again) == 0 == len(telling.asked)
-    assert described(again, one.ada) == one.text()
+    assert describe(again, one.ada) == one.text()
 
 
 async def test_what_could_not_be_written_is_owed() -> None:
@@ -190,7 +197,7 @@ async def test_what_could_not_be_written_is_owed() -> None:
     for n in range(DESCRIPTIONS):
         one.publish(f"d{n:02}", SAID.format(n, n))
     one.telling.away = True
-    with pytest.raises(Exhausted):
+    with pytest.raises(BudgetExceeded):
         await one.write()
     one.telling.away = False
     assert await one.write() == 1
@@ -203,14 +210,14 @@ def test_summary_that_quotes_stays_within_the_bound() -> None:
         one.publish(f"d{n:02}", SAID.format(n % 7, n % 7))
     one.publish("huge", "word " * 700)
     said = _profile(one)
-    assert count_tokens(" ".join(each.text for each in quoted(said))) <= MOST_TOKENS
+    assert count_tokens(" ".join(each.text for each in extractive_summary(said))) <= MAX_TOKENS
     alone = Told()
     alone.publish("huge", "word " * 700)
-    [sentence] = quoted(_profile(alone))
-    assert sentence.text.endswith("word \u2026") and count_tokens(sentence.text) <= MOST_TOKENS
+    [sentence] = extractive_summary(_profile(alone))
+    assert sentence.text.endswith("word \u2026") and count_tokens(sentence.text) <= MAX_TOKENS
 
 
-def _profile(one: Told) -> Profile:
+def _profile(one: Told) -> EntityProfile:
     found = profile(one.view, one.ada)
     assert found is not None and _distinct([each.text for each in found.descriptions])
     return found

@@ -8,27 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from graphtide.graph.reports.subject import Report, Subject, extractive
+from graphtide.graph.reports.subject import CommunityContext, Report, extractive_report
 from graphtide.streams.consolidate.stage import ConsolidateStage
-from graphtide.streams.errors import Exhausted, Retryable
-from graphtide.streams.follow.view_registry import Views
+from graphtide.streams.errors import BudgetExceeded, Retryable
+from graphtide.streams.follow.view_registry import ViewRegistry
 from graphtide.streams.messages import DELTAS, DeltaNotice, DocumentMessage, GivenFact
 from graphtide.streams.ports import Record, ReportRow
-from graphtide.streams.summarize.report_requests import Wishes
-from graphtide.streams.summarize.report_writer import Due, ReportWriter, Shelves
-from graphtide.streams.summarize.stage import STAGE, Pace, SummarizeStage
+from graphtide.streams.summarize.report_requests import ReportRequestPublisher
+from graphtide.streams.summarize.report_writer import ReportPolicy, ReportWriter, Shelves
+from graphtide.streams.summarize.stage import STAGE, DebounceSettings, SummarizeStage
 from tests.support.backends import NAMES, Backend, Clock, opened
 from tests.support.stages import ExactKeeper, Seen, committed, eventually, extract_stage, running
 from tests.support.worlds import empty_view
 
-AT_ONCE = Pace(quiet_s=0.02)
+AT_ONCE = DebounceSettings(quiet_s=0.02)
 
 
 @dataclass
 class Counting:
     """A Reporter that remembers what it was asked for, and fails as often as it is told to."""
 
-    asked: list[Subject] = field(default_factory=list)
+    asked: list[CommunityContext] = field(default_factory=list)
     failures: int = 0
     refuses: bool = False
 
@@ -36,14 +36,14 @@ class Counting:
     def name(self) -> str:
         return "counting"
 
-    async def report(self, subject: Subject) -> Report:
+    async def report(self, subject: CommunityContext) -> Report:
         if self.failures:
             self.failures -= 1
             raise Retryable("the model is away")
         if self.refuses:
-            raise Exhausted("the budget of graph 'g' is used up", 0.2)
+            raise BudgetExceeded("the budget of graph 'g' is used up", 0.2)
         self.asked.append(subject)
-        return extractive(subject)
+        return extractive_report(subject)
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Pipeline:
     """All stages over one storage."""
 
     backend: Backend
-    views: Views
+    views: ViewRegistry
     reporter: Counting
 
     async def send(self, doc_id: str, *facts: tuple[str, str, str]) -> None:
@@ -82,7 +82,7 @@ class Pipeline:
 async def pipeline(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Pipeline]:
     """A running pipeline on each storage."""
     async with opened(request.param, tmp_path, Clock()) as backend:
-        views, seen, reporter = Views(ExactKeeper()), Seen(), Counting()
+        views, seen, reporter = ViewRegistry(ExactKeeper()), Seen(), Counting()
         consolidate = ConsolidateStage(backend.log, backend.store, views.follow, seen)
         summarize = SummarizeStage(backend.log, views, ReportWriter(backend.store, reporter), seen, AT_ONCE)
         async with running(extract_stage(backend).run), running(consolidate.run), running(summarize.run):
@@ -152,9 +152,9 @@ async def test_summarize_passes_over_a_notice_it_cannot_read(pipeline: Pipeline)
 async def test_summarize_writes_reports_although_the_burst_does_not_end(tmp_path: Path) -> None:
     """Notices come without a pause: after `longest_s` the reports are written all the same."""
     async with opened("memory", tmp_path, Clock()) as backend:
-        views, seen, reporter = Views(ExactKeeper()), Seen(), Counting()
+        views, seen, reporter = ViewRegistry(ExactKeeper()), Seen(), Counting()
         consolidate = ConsolidateStage(backend.log, backend.store, views.follow, seen)
-        pace = Pace(quiet_s=1000.0, longest_s=0.0)
+        pace = DebounceSettings(quiet_s=1000.0, longest_s=0.0)
         summarize = SummarizeStage(backend.log, views, ReportWriter(backend.store, reporter), seen, pace)
         async with running(extract_stage(backend).run), running(consolidate.run), running(summarize.run):
             one = Pipeline(backend, views, reporter)
@@ -167,7 +167,7 @@ async def test_reports_survive_a_restart(tmp_path: Path) -> None:
     written: list[ReportRow] = []
     for life in range(2):
         async with opened("sqlite", tmp_path, Clock()) as backend:
-            views, seen, reporter = Views(ExactKeeper()), Seen(), Counting()
+            views, seen, reporter = ViewRegistry(ExactKeeper()), Seen(), Counting()
             await views.open(backend.store)
             consolidate = ConsolidateStage(backend.log, backend.store, views.follow, seen)
             summarize = SummarizeStage(backend.log, views, ReportWriter(backend.store, reporter), seen, AT_ONCE)
@@ -189,7 +189,7 @@ async def test_summarize_leaves_a_graph_in_debt_when_its_budget_is_used_up_and_p
 ) -> None:
     """The notices are done with, so no other graph waits; once the budget has something left, the report is written
     though nothing more is published."""
-    monkeypatch.setattr("graphtide.streams.summarize.stage.LOOK_S", 0.02)
+    monkeypatch.setattr("graphtide.streams.summarize.stage.POLL_INTERVAL_S", 0.02)
     pipeline.reporter.refuses = True
     await pipeline.send("a", *CIRCLE)
     assert not pipeline.reporter.asked and not await pipeline.reports()
@@ -205,9 +205,9 @@ async def _served(pipeline: Pipeline) -> bool:
 async def test_wishes_of_a_query_process_reach_the_stage_by_the_log(tmp_path: Path) -> None:
     """Lazily kept reports: a question in another process wishes for some; they are told once, and written once."""
     async with opened("memory", tmp_path, Clock()) as backend:
-        views, elsewhere, seen, reporter = Views(ExactKeeper()), Views(ExactKeeper()), Seen(), Counting()
+        views, elsewhere, seen, reporter = ViewRegistry(ExactKeeper()), ViewRegistry(ExactKeeper()), Seen(), Counting()
         consolidate = ConsolidateStage(backend.log, backend.store, views.follow, seen)
-        writer = ReportWriter(backend.store, reporter, Due(lazy=True))
+        writer = ReportWriter(backend.store, reporter, ReportPolicy(lazy=True))
         summarize = SummarizeStage(backend.log, views, writer, seen, AT_ONCE)
         async with running(extract_stage(backend).run), running(consolidate.run), running(summarize.run):
             pipeline = Pipeline(backend, views, reporter)
@@ -219,12 +219,12 @@ async def test_wishes_of_a_query_process_reach_the_stage_by_the_log(tmp_path: Pa
             [asked] = elsewhere.all()
             shelves = Shelves(backend.store, every_s=0.0)
             await shelves.fill(asked)
-            asked.reports.want(asked.hierarchy.roots())
+            asked.reports.request(asked.hierarchy.roots())
             await shelves.fill(asked)  # another question, before anything was told
             clock = Clock()
-            wishes = Wishes(backend.log, elsewhere, now=lambda: clock() / 1000)
+            wishes = ReportRequestPublisher(backend.log, elsewhere, now=lambda: clock() / 1000)
             assert await wishes.tell() == len(asked.hierarchy.roots()) > 0
-            asked.reports.want([*asked.hierarchy.roots(), 10**9])
+            asked.reports.request([*asked.hierarchy.roots(), 10**9])
             assert await wishes.tell() == 1  # of nothing that is there; the others were told
             unknown = DeltaNotice("nowhere", 0, wanted=(1,))
             await backend.log.append(DELTAS, [Record("nowhere", unknown.encode())])

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from graphtide.streams.extract.stage import HELD_A_SLOT, STAGE, ExtractSettings
-from graphtide.streams.fair_queue import Slots, Turns
+from graphtide.streams.extract.stage import RECORDS_PER_SLOT, STAGE, ExtractSettings
+from graphtide.streams.fair_queue import FairQueue, Slots
 from graphtide.streams.memory import MemoryBackend
 from graphtide.streams.messages import DOCUMENTS, DocumentMessage
-from graphtide.streams.ports import Consumer, Delivered, Position, Record
+from graphtide.streams.ports import ConsumedRecord, Consumer, Position, Record
 from graphtide.streams.usage import payer
 from tests.support.backends import Backend, Clock, opened
 from tests.support.stages import Minded, eventually, extract_stage, running
 
 SLOTS = ExtractSettings(concurrency=2, poll_s=60.0)
 GREEDY = 250
-BEGUN = HELD_A_SLOT * SLOTS.concurrency
+BEGUN = RECORDS_PER_SLOT * SLOTS.concurrency
 """What stands in front of the slots when a graph's first record is read."""
 
 
@@ -29,7 +29,7 @@ BEGUN = HELD_A_SLOT * SLOTS.concurrency
 def test_turns_serves_a_graph_that_holds_nothing_before_those_that_do_and_each_in_its_order(seed: int) -> None:
     """Random puts, takes and returns: the least holder is served, in its own order, after at most n - 1 others."""
     print(f"seed {seed}")
-    rng, turns = random.Random(seed), Turns[tuple[str, int]]()
+    rng, turns = random.Random(seed), FairQueue[tuple[str, int]]()
     held: Counter[str] = Counter()
     waiting: dict[str, list[int]] = defaultdict(list)
     passed: Counter[str] = Counter()
@@ -53,7 +53,7 @@ def test_turns_serves_a_graph_that_holds_nothing_before_those_that_do_and_each_i
 
 def test_turns_forgets_what_is_dropped_and_keeps_the_order_of_the_rest() -> None:
     """Even numbers of two graphs go: they are said, not counted, and never served."""
-    turns = Turns[int]()
+    turns = FairQueue[int]()
     for number in range(10):
         turns.put("ab"[number % 3 == 0], number)
     assert sorted(turns.drop(lambda number: number % 2 == 0)) == [0, 2, 4, 6, 8]
@@ -103,7 +103,9 @@ class Counted:
     def assigned(self) -> frozenset[int]:
         return self._inner.assigned()
 
-    async def poll(self, limit: int, timeout_s: float, among: Collection[int] | None = None) -> Sequence[Delivered]:
+    async def poll(
+        self, limit: int, timeout_s: float, among: Collection[int] | None = None
+    ) -> Sequence[ConsumedRecord]:
         delivered = await self._inner.poll(limit, timeout_s, among)
         self._left -= len(delivered)
         if self._left <= 0:

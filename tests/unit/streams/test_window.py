@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 
-from graphtide.streams.extract.offset_tracker import Window
+from graphtide.streams.extract.offset_tracker import OffsetTracker
 from graphtide.streams.ports import Position
 
 
 def test_window_names_a_position_only_when_all_in_front_of_it_has_ended() -> None:
     """The first to end is the last but one; the commit comes with the one in front."""
-    window = Window()
+    window = OffsetTracker()
     for offset in (3, 4, 6):  # offsets may have gaps
         window.open(Position(0, offset))
     assert window.ended(Position(0, 4)) is None and len(window) == 3
@@ -24,7 +24,7 @@ def test_window_agrees_with_a_plain_list_in_any_order() -> None:
     print(f"seed {seed}")
     rng = random.Random(seed)
     window, read, committed = (
-        Window(),
+        OffsetTracker(),
         {partition: list(range(50)) for partition in range(3)},
         dict.fromkeys(range(3), -1),
     )

@@ -14,7 +14,7 @@ from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.generator import ExtractiveGenerator
 from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
 from graphtide.streams.errors import Overloaded
-from graphtide.streams.extract.pipeline import Caps, Models, extract
+from graphtide.streams.extract.pipeline import ExtractionLimits, ExtractionModels, extract
 from graphtide.streams.messages import DocumentMessage, GivenFact
 from graphtide.streams.model_ports import ContextPassage
 from graphtide.streams.work_pool import WorkPool
@@ -106,8 +106,8 @@ SENTENCE = "Ada Lovelace met Charles Babbage in London in 1833, near the old har
 async def test_long_prose_is_extracted_outside_the_event_loop() -> None:
     """A document of some 170 passages: the loop's thread does less than a third of the work."""
     text = SENTENCE * 2_000
-    models = Models(SemanticChunker(), OfflineExtractor(), HashingEmbedder())
-    share = await share_of_the_loop(extract(DocumentMessage("g", "d", text), 1, models, Caps()))
+    models = ExtractionModels(SemanticChunker(), OfflineExtractor(), HashingEmbedder())
+    share = await share_of_the_loop(extract(DocumentMessage("g", "d", text), 1, models, ExtractionLimits()))
     assert share < 0.3, share
 
 
@@ -115,8 +115,10 @@ async def test_many_given_facts_are_placed_outside_the_event_loop() -> None:
     """A document with 2,000 facts about names that its text holds once each."""
     facts = tuple(GivenFact(f"subject {n}", "knows", f"object {n}") for n in range(2_000))
     text = "\n\n".join(f"{fact.subject} knows {fact.object}. {SENTENCE * 2}" for fact in facts)
-    models = Models(SemanticChunker(), OfflineExtractor(), HashingEmbedder(64))
-    share = await share_of_the_loop(extract(DocumentMessage("g", "d", text, facts=facts), 1, models, Caps()))
+    models = ExtractionModels(SemanticChunker(), OfflineExtractor(), HashingEmbedder(64))
+    share = await share_of_the_loop(
+        extract(DocumentMessage("g", "d", text, facts=facts), 1, models, ExtractionLimits())
+    )
     assert share < 0.3, share
 
 

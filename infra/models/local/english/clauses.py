@@ -12,7 +12,7 @@ from graphtide.infra.models.local.english.discourse import Discourse
 from graphtide.infra.models.local.english.joining import clause_items
 from graphtide.infra.models.local.english.mentions import Item
 from graphtide.infra.models.local.english.references import References, phrase, role_phrase
-from graphtide.infra.models.local.english.statements import Dates, Reference, Statement, worth_stating
+from graphtide.infra.models.local.english.statements import Dates, ReadStatement, Reference, worth_stating
 from graphtide.infra.models.local.english.words import DIMENSION_NOUNS, ROLES
 
 NOUNS = frozenset({"name", "date", "quantity", "term", "pronoun"})
@@ -32,12 +32,12 @@ class ClauseReader:
         self._copular = False
         self._when = Dates()
         self._first: Reference | None = None
-        self._found: list[Statement] = []
+        self._found: list[ReadStatement] = []
         self._references = References(discourse)
         self._verb_before = ""
         self._clause_subjects: set[str] = set()
 
-    def read(self) -> list[Statement]:
+    def read(self) -> list[ReadStatement]:
         """The statements in reading order; afterwards the discourse knows the sentence's first subject."""
         at = 0
         while at < len(self._items):
@@ -324,7 +324,7 @@ class ClauseReader:
         predicate = f"{predicate} {target.via} of" if target.via else predicate
         dates = dates or self._when
         certainty = round(weight * subject.certainty * target.certainty, 2)
-        self._found.append(Statement(subject, predicate, target, certainty, dates.valid_from, dates.valid_to))
+        self._found.append(ReadStatement(subject, predicate, target, certainty, dates.valid_from, dates.valid_to))
 
 
 def _with(words: str, preposition: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from graphtide.infra.models.local.english import words as w
 from graphtide.infra.models.local.english.dates import Measure
-from graphtide.infra.models.local.english.text import Token
+from graphtide.infra.models.local.english.text import WordToken
 from graphtide.infra.models.local.english.verbs import VERBS
 
 _BEFORE_PARTICIPLE = frozenset({"last", "first", "best", "well", "long", "once", "newly"})
@@ -30,7 +30,7 @@ class VerbGroup:
 class Grammar:
     """Answers questions about the tokens of one sentence; beyond its end every answer is no."""
 
-    def __init__(self, tokens: tuple[Token, ...], measures: dict[int, Measure]) -> None:
+    def __init__(self, tokens: tuple[WordToken, ...], measures: dict[int, Measure]) -> None:
         self.tokens = tokens
         self.measures = measures
         self._sure_verb = any(map(_surely_verb, tokens))
@@ -165,7 +165,7 @@ def _regular_past(word: str) -> bool:
     return word.endswith("ed") and len(word) > 4
 
 
-def _surely_verb(token: Token) -> bool:
+def _surely_verb(token: WordToken) -> bool:
     form = VERBS.get(token.lower)
     return token.lower in w.AUXILIARIES or (form is not None and form.finite and not form.ambiguous)
 

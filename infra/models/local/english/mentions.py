@@ -11,7 +11,7 @@ from graphtide.infra.models.local.english.dates import Measure
 from graphtide.infra.models.local.english.grammar import Grammar
 from graphtide.infra.models.local.english.names import MAX_NAME_TOKENS, NameFinder
 from graphtide.infra.models.local.english.naming import WORK, type_of
-from graphtide.infra.models.local.english.text import Token
+from graphtide.infra.models.local.english.text import WordToken
 
 MAX_TERM_TOKENS = 6
 _QUOTES = {'"': '"', "\u201c": "\u201d", "\u00ab": "\u00bb"}
@@ -57,7 +57,7 @@ class SentenceReader:
     """Reads one sentence. ``known`` are words seen with a capital inside sentences, so not only because one began."""
 
     def __init__(
-        self, text: str, tokens: tuple[Token, ...], measures: dict[int, Measure], known: frozenset[str]
+        self, text: str, tokens: tuple[WordToken, ...], measures: dict[int, Measure], known: frozenset[str]
     ) -> None:
         self._text = text
         self._tokens = tokens

@@ -27,7 +27,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ReadStatement:
     """Subject, predicate, object, and the dates the clause gives as ISO 8601."""
 
     subject: Reference

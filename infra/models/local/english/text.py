@@ -30,7 +30,7 @@ _LINE_STARTS = frozenset("-*#>|•+")
 
 
 @dataclass(slots=True)
-class Token:
+class WordToken:
     """One word, number or mark; ``capital`` says that it is a word that starts with an upper-case letter."""
 
     text: str
@@ -42,29 +42,29 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class TextSentence:
     """``text[start:end]`` and its tokens, whose positions count from the start of the whole text."""
 
     start: int
     end: int
-    tokens: tuple[Token, ...]
+    tokens: tuple[WordToken, ...]
 
 
-def tokens_of(text: str) -> Iterator[Token]:
+def tokens_of(text: str) -> Iterator[WordToken]:
     """Every word, number, mark and run of white space of ``text``, in order, without gaps."""
     for match in _TOKEN.finditer(text):
         kind, word = match.lastgroup or "mark", match.group()
         if kind in ("word", "dotted"):
             long = len(word) > MAX_WORD_CHARS
             kind = "opaque" if long else "word"
-            yield Token(word, "" if long else word.lower(), match.start(), match.end(), kind, word[0].isupper())
+            yield WordToken(word, "" if long else word.lower(), match.start(), match.end(), kind, word[0].isupper())
         else:
-            yield Token(word, word, match.start(), match.end(), kind, False)
+            yield WordToken(word, word, match.start(), match.end(), kind, False)
 
 
-def sentences_of(text: str) -> Iterator[Sentence]:
+def sentences_of(text: str) -> Iterator[TextSentence]:
     """The sentences of ``text`` in order. A blank line, a list item and a heading end one as a full stop does."""
-    held: list[Token] = []
+    held: list[WordToken] = []
     ended = ""
     for token in tokens_of(text):
         if token.kind == "space":
@@ -79,17 +79,17 @@ def sentences_of(text: str) -> Iterator[Sentence]:
         yield _sentence(held)
 
 
-def _closes(ended: str, token: Token) -> bool:
+def _closes(ended: str, token: WordToken) -> bool:
     """A full stop before a lower-case word ended no sentence; an empty line always does."""
     small = token.kind == "word" and token.text[0].islower()
     return ended == "hard" or token.kind == "opaque" or (ended == "soft" and not small)
 
 
-def _sentence(tokens: list[Token]) -> Sentence:
-    return Sentence(tokens[0].start, tokens[-1].end, tuple(tokens))
+def _sentence(tokens: list[WordToken]) -> TextSentence:
+    return TextSentence(tokens[0].start, tokens[-1].end, tuple(tokens))
 
 
-def _breaks(space: str, held: list[Token], ended: str) -> str:
+def _breaks(space: str, held: list[WordToken], ended: str) -> str:
     """How white space after ``held`` ends the sentence: "soft" after a full stop, "hard" at an empty line, or ""."""
     if not held:
         return ""
@@ -103,7 +103,7 @@ def _breaks(space: str, held: list[Token], ended: str) -> str:
     return "soft"
 
 
-def _abbreviated(held: list[Token], at: int) -> bool:
+def _abbreviated(held: list[WordToken], at: int) -> bool:
     word = held[at]
     if word.end != held[at + 1].start:
         return False
@@ -112,6 +112,6 @@ def _abbreviated(held: list[Token], at: int) -> bool:
     return initial or by_initial or word.lower in ABBREVIATIONS
 
 
-def _new_item(held: list[Token], token: Token, text: str) -> bool:
+def _new_item(held: list[WordToken], token: WordToken, text: str) -> bool:
     """A list mark at the start of a line opens a new sentence."""
     return token.text in _LINE_STARTS and token.start > held[-1].end and "\n" in text[held[-1].end : token.start]

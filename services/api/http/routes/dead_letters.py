@@ -10,10 +10,10 @@ from starlette.responses import Response
 
 from graphtide.services.api.http.bodies import JSON, content_type, parse, read_body
 from graphtide.services.api.http.openapi import body_of, errors, graph_in, reply, schema
-from graphtide.services.api.http.response_models import LetterBody, LetterListBody, Token
+from graphtide.services.api.http.response_models import LetterBody, LetterListBody, TokenBody
 from graphtide.services.api.schema.corrections import correction_of
 from graphtide.services.api.schema.envelope import NO_GRAPH
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.shapes import fields_json
 from graphtide.services.application import Application, LetterQuery
 from graphtide.streams.errors import Invalid
@@ -35,7 +35,7 @@ Limit = Annotated[
 Settled = Annotated[bool, Query(description="those that are dealt with, too")]
 
 
-def letter_routes(application: Application, limits: Limits) -> APIRouter:
+def letter_routes(application: Application, limits: RequestLimits) -> APIRouter:
     """Routes over `application`."""
     router = APIRouter(tags=["dead letters"])
     _add_looks(router, application)
@@ -58,14 +58,14 @@ def _add_looks(router: APIRouter, application: Application) -> None:
         return reply(fields_json(await application.dead_letter(_graph(request, graph), letter)))
 
 
-def _add_ends(router: APIRouter, application: Application, limits: Limits) -> None:
+def _add_ends(router: APIRouter, application: Application, limits: RequestLimits) -> None:
     described = body_of({JSON: {"schema": schema("DocumentBody")}})
     described["requestBody"]["required"] = False
 
     @router.post(
         f"{LETTER}/retry",
         status_code=202,
-        responses={202: {"model": Token}, **errors(400, 404, 408, 413, 415, 422, 429, 503)},
+        responses={202: {"model": TokenBody}, **errors(400, 404, 408, 413, 415, 422, 429, 503)},
         openapi_extra=described,
     )
     async def retry_letter(request: Request, graph: LettersOf, letter: LetterId) -> Response:

@@ -23,12 +23,12 @@ from graphtide.services.api.http.response_models import (
     BatchReceipt,
     DocumentStatusBody,
     RelatedList,
-    Token,
+    TokenBody,
 )
-from graphtide.services.api.schema.documents import Batch, LineCount, read_document, read_lines, read_list
+from graphtide.services.api.schema.documents import LineCount, PublishBatch, read_document, read_lines, read_list
 from graphtide.services.api.schema.envelope import MAX_RELATED, RELATED, related_count
 from graphtide.services.api.schema.errors import AllRejected
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.shapes import fields_json
 from graphtide.services.application import Application
 
@@ -42,7 +42,7 @@ _LIST = {"schema": {"type": "array", "minItems": 1, "items": schema("BatchDocume
 _LINES = {"schema": schema("BatchDocument"), "example": '{"id":"a","text":"One."}\n{"id":"b","text":"Two."}\n'}
 
 
-def document_routes(application: Application, limits: Limits) -> APIRouter:
+def document_routes(application: Application, limits: RequestLimits) -> APIRouter:
     """Routes over `application`."""
     router = APIRouter(tags=["documents"])
     _add_publish(router, application, limits)
@@ -53,11 +53,11 @@ def document_routes(application: Application, limits: Limits) -> APIRouter:
     return router
 
 
-def _add_publish(router: APIRouter, application: Application, limits: Limits) -> None:
+def _add_publish(router: APIRouter, application: Application, limits: RequestLimits) -> None:
     @router.put(
         DOCUMENT,
         status_code=202,
-        responses={202: {"model": Token}, **errors(400, 408, 413, 415, 422, 429, 503)},
+        responses={202: {"model": TokenBody}, **errors(400, 408, 413, 415, 422, 429, 503)},
         openapi_extra=body_of({JSON: {"schema": schema("DocumentBody")}}),
     )
     async def publish_document(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
@@ -70,7 +70,7 @@ def _add_publish(router: APIRouter, application: Application, limits: Limits) ->
         return reply({"token": receipt.token}, 202)
 
 
-def _add_batch(router: APIRouter, application: Application, limits: Limits) -> None:
+def _add_batch(router: APIRouter, application: Application, limits: RequestLimits) -> None:
     @router.post(
         DOCUMENTS,
         status_code=202,
@@ -93,7 +93,7 @@ def _add_batch(router: APIRouter, application: Application, limits: Limits) -> N
         return reply({"token": receipt.token, "accepted": receipt.accepted, "rejected": rejected}, 202)
 
 
-async def _read_batch(request: Request, kind: str, graph: str, limits: Limits) -> Batch:
+async def _read_batch(request: Request, kind: str, graph: str, limits: RequestLimits) -> PublishBatch:
     most, timeout_s = limits.max_batch_bytes, limits.body_timeout_s
     if kind == JSON:
         return await parse(lambda body: read_list(graph, body, limits), await read_body(request, most, timeout_s))
@@ -102,7 +102,7 @@ async def _read_batch(request: Request, kind: str, graph: str, limits: Limits) -
 
 
 def _add_delete(router: APIRouter, application: Application) -> None:
-    @router.delete(DOCUMENT, status_code=202, responses={202: {"model": Token}, **errors(400, 404, 422, 429, 503)})
+    @router.delete(DOCUMENT, status_code=202, responses={202: {"model": TokenBody}, **errors(400, 404, 422, 429, 503)})
     async def delete_document(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
         """Delete a document, and all that only it supports."""
         receipt = await application.delete(*document_in(request, graph, doc_id))

@@ -7,7 +7,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from graphtide.services.access.gate import Gate
+from graphtide.services.access.gate import AccessGate
 from graphtide.services.access.policy import Action, refusal
 from graphtide.services.api.http.access import caller_of
 from graphtide.services.api.http.openapi import reply
@@ -17,7 +17,7 @@ from graphtide.services.application import Application
 from graphtide.services.health import in_outline, readiness
 
 
-def operation_routes(application: Application, registry: CollectorRegistry, gate: Gate) -> APIRouter:
+def operation_routes(application: Application, registry: CollectorRegistry, gate: AccessGate) -> APIRouter:
     """Routes over `application` and the metrics in `registry`."""
     router = APIRouter(tags=["operation"])
 

@@ -10,7 +10,7 @@ from graphtide.services.api.http.bodies import JSON, content_type, parse, read_b
 from graphtide.services.api.http.openapi import GraphPath, body_of, errors, graph_in, large_reply, schema
 from graphtide.services.api.http.response_models import AnswerBody
 from graphtide.services.api.http.sse import EventStream
-from graphtide.services.api.schema.limits import Limits
+from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.questions import read_question
 from graphtide.services.api.schema.shapes import answer_json
 from graphtide.services.application import Application
@@ -20,7 +20,7 @@ EVENTS = "text/event-stream"
 _EXAMPLE = 'event: context\ndata: {"mode": …}\n\nevent: token\ndata: {"text": "Polonium"}\n\nevent: answer\ndata: …\n\n'
 
 
-def query_routes(application: Application, limits: Limits) -> APIRouter:
+def query_routes(application: Application, limits: RequestLimits) -> APIRouter:
     """Routes over `application`."""
     router = APIRouter(tags=["questions"])
     ok = {"model": AnswerBody, "content": {EVENTS: {"schema": {"type": "string"}, "example": _EXAMPLE}}}
