@@ -46,7 +46,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class EntityProfile:
-    """An entity of whom more is said than fits, as a summary needs it. `summary_key`: see `graph.reports.entity_summaries.called`.
+    """The input of an entity summary: an entity whose descriptions exceed the token limit. `summary_key` names it.
 
     `descriptions` are bounded, the most frequent ones, in the order of their texts; `fingerprint` is of all of them.
     """

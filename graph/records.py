@@ -1,8 +1,8 @@
 """The rows a graph is made of, and the delta that takes a graph from one version to the next.
 
-Two families stand here. An `Extraction` is what one document revision contributes; it is cut into `ChunkContribution`s, one per
-chunk, and a unit is the smallest thing that is added or retracted. The `*Row`s are what the graph holds; a
-`GraphDelta` lists the rows that one commit changed, completely: whoever applies the deltas in order holds the same
+There are two families. An `Extraction` is what one document revision contributes; it is cut into
+`ChunkContribution`s, one per chunk, the smallest things that are added or retracted. The `*Row`s are what the graph holds;
+a `GraphDelta` lists the rows that one commit changed, completely: whoever applies the deltas in order holds the same
 graph as the writer, and a snapshot is nothing but one delta from the empty graph.
 
 Inside, labels, statements, chunks and entities are small ints (`node` for an entity), reused after they are freed.
@@ -119,7 +119,7 @@ class DocumentRow:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """`chunk_id` is the outside name: the document's id and a digest of the text. For the last two see `ChunkContribution`."""
+    """A passage of a document. `chunk_id` is its public name: the document's id and a digest of the text."""
 
     chunk: int
     chunk_id: str

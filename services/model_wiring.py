@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +73,15 @@ ASKING_THREADS = 4
 ASKING_THREADS_PER_GRAPH = 2
 """One graph cannot take all threads: its questions wait for the lock of its view while a delta is applied."""
 ASKING_MAX_WAITING = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class OwnModels:
+    """Models that the caller brings along. None leaves one to the settings."""
+
+    extractor: Extractor | None = None
+    embedder: Embedder | None = None
+    generator: Generator | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +170,34 @@ def _budget(tokens: int, cost: float) -> Budget:
     return Budget(tokens, round(cost * NANO))
 
 
-def open_models(chosen: Plan, accounts: UsageAccounting, memos: Memos, tally: Tally, stack: AsyncExitStack) -> ModelSet:
-    """The models; what they hold is closed with the stack. No call is made."""
+def open_models(
+    chosen: Plan,
+    accounts: UsageAccounting,
+    memos: Memos,
+    tally: Tally,
+    stack: AsyncExitStack,
+    own: OwnModels | None = None,
+) -> ModelSet:
+    """Build the models of the settings, with `own` in their place; the stack closes them. No call is made."""
+    own = own or OwnModels()
+    made = _models(chosen, accounts, memos, tally, stack, own.embedder)
+    reading = replace(made.reading, extractor=own.extractor, extractors={}) if own.extractor else made.reading
+    return replace(made, reading=reading, generator=own.generator or made.generator)
+
+
+def _models(
+    chosen: Plan,
+    accounts: UsageAccounting,
+    memos: Memos,
+    tally: Tally,
+    stack: AsyncExitStack,
+    own_embedder: Embedder | None,
+) -> ModelSet:
     caps = ExtractionLimits(found=chosen.settings.max_statements)
     reading_pool, asking_pool = WorkPool(), WorkPool(ASKING_THREADS, ASKING_THREADS_PER_GRAPH, ASKING_MAX_WAITING)
     for pool in (reading_pool, asking_pool):
         stack.callback(pool.close)
-    embedder = _embedder(chosen.settings, accounts, stack, reading_pool)
+    embedder = own_embedder or _embedder(chosen.settings, accounts, stack, reading_pool)
     chat = _chat(chosen.settings, accounts, stack, chosen.settings.llm_model)
     if chat is None:
         log.warning("no language model is configured: rules extract and answers are quotations, for trying out")

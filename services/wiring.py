@@ -30,7 +30,7 @@ from graphtide.services.application import Application
 from graphtide.services.health import Dependency, Warming, disk, endpoints, silent, storage
 from graphtide.services.local_application import LocalApplication
 from graphtide.services.maintenance import EmbeddedMaintenance
-from graphtide.services.model_wiring import Memos, ModelSet, open_models, plan
+from graphtide.services.model_wiring import Memos, ModelSet, OwnModels, open_models, plan
 from graphtide.services.process.background_tasks import (
     check_now_and_then,
     judge_now_and_then,
@@ -65,12 +65,16 @@ REPORT_MEMO = "report_memo"
 
 @asynccontextmanager
 async def open_application(
-    settings: Settings, registry: CollectorRegistry | None = None, warming: Warming = silent
+    settings: Settings,
+    registry: CollectorRegistry | None = None,
+    warming: Warming = silent,
+    own: OwnModels | None = None,
 ) -> AsyncIterator[Application]:
     """A running application until the block ends: on the embedded runtime, with its stages, or where the settings name
     a broker and a graph database, a query replica of that cluster.
 
-    Its metrics go to `registry`, and `warming` hears how far it is. Raises Broken, before anything is touched, when the
+    `own` are models that take the place of those of the settings. Its metrics go to `registry`, and `warming` hears how
+    far it is. Raises Broken, before anything is touched, when the
     settings do not go together, or when the data folder is in use, damaged, or made with another embedding model.
     """
     if settings.kafka or settings.bolt:
@@ -90,7 +94,7 @@ async def open_application(
         tally = Tally(registry)
         accounts = UsageAccounting(await SqliteUsageLedger.open(backend.database), chosen.rules, tally)
         memos = await _memos(backend)
-        models = replace(open_models(chosen, accounts, memos, tally, stack), memos=memos)
+        models = replace(open_models(chosen, accounts, memos, tally, stack, own), memos=memos)
         _check_model(settings.data / MODEL_FILE, models.embedder.name)
         indexes = IndexFolder(settings.data / "indexes")
         _check_indexes(settings.data, indexes.saved(), await backend.store.graphs())

@@ -19,7 +19,7 @@ CAPACITY = 500_000
 
 
 class BoltVectorStore:
-    """See infra.models.cache.embeddings.VectorStore. At most `capacity` rows, in `table`, which is a name of the code's own."""
+    """See `VectorStore`. Holds at most `capacity` rows in `table`, which is a constant of the code."""
 
     def __init__(self, database: BoltDatabase, table: str, capacity: int = CAPACITY) -> None:
         self._database = database

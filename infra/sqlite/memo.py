@@ -24,7 +24,7 @@ CAPACITY = 500_000
 
 
 class SqliteVectorStore:
-    """See infra.models.cache.embeddings.VectorStore. At most `capacity` rows, in `table`, which is a name of the code's own."""
+    """See `VectorStore`. Holds at most `capacity` rows in `table`, which is a constant of the code."""
 
     def __init__(self, database: Database, capacity: int = CAPACITY, table: str = "memo") -> None:
         self._database = database

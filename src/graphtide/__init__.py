@@ -1,1 +1,192 @@
-"""Graphtide: a knowledge graph that stays current while documents arrive, and answers from it."""
+"""Graphtide: a knowledge graph that stays current while documents arrive, and answers from it.
+
+    async with graphtide.open("data") as db:
+        notes = db.graph("notes")
+        receipt = await notes.add("boiler", "Ana Ruiz signed the contract.")
+        answer = await notes.ask("Who signed?", after=receipt.token)
+
+`graphtide.sync` has blocking twins. Every name of `__all__` is loaded when it is first used, so importing the package
+costs nothing. The errors are one tree:
+
+    GraphtideError
+    ├── Retryable              the same call may work later (`retry_after_s`)
+    │   └── BudgetExceeded     the graph's model budget is used up
+    ├── Rejected               the input can never be processed
+    ├── Broken                 an invariant does not hold: the message names cause and remedy
+    │   └── Fenced             another writer has taken over
+    └── QueryError             the request cannot be answered; nothing was changed
+        ├── NotFound           no such graph, document or entity
+        ├── Invalid            a field of the request is wrong (`field` names it)
+        ├── Overloaded         too much at once (`retry_after_s`)
+        └── DeadlineExceeded   not ready in time
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    __version__: str
+
+    from graphtide import sync
+    from graphtide.services.application import (
+        Answer,
+        Citation,
+        CommunityReport,
+        ContextPart,
+        Digest,
+        DocumentStatus,
+        EntityStatus,
+        Filters,
+        GraphStats,
+        LabelStatus,
+        Merge,
+        Piece,
+        RankedPassage,
+        Rebuilt,
+        Receipt,
+        RelatedDocument,
+        RelatedDocuments,
+        ReportFinding,
+        StatedFact,
+        SubgraphEdge,
+        SubgraphNode,
+        Usage,
+        Verification,
+    )
+    from graphtide.services.sdk.embedded import open_database as open  # noqa: A004 - read as graphtide.open
+    from graphtide.services.sdk.interface import BulkReceipt, Database, Graph, RejectedDocument
+    from graphtide.streams.errors import (
+        Broken,
+        BudgetExceeded,
+        DeadlineExceeded,
+        Fenced,
+        GraphtideError,
+        Invalid,
+        NotFound,
+        Overloaded,
+        QueryError,
+        Rejected,
+        Retryable,
+    )
+    from graphtide.streams.model_ports import ContextPassage
+
+_RESULTS = "graphtide.services.application"
+_INTERFACE = "graphtide.services.sdk.interface"
+_ERRORS = "graphtide.streams.errors"
+_HOMES = {
+    "open": "graphtide.services.sdk.embedded:open_database",
+    "sync": "graphtide.sync",
+    "ContextPassage": "graphtide.streams.model_ports:ContextPassage",
+    **{name: f"{_INTERFACE}:{name}" for name in ("BulkReceipt", "Database", "Graph", "RejectedDocument")},
+    **{
+        name: f"{_RESULTS}:{name}"
+        for name in (
+            "Answer",
+            "Citation",
+            "CommunityReport",
+            "ContextPart",
+            "Digest",
+            "DocumentStatus",
+            "EntityStatus",
+            "Filters",
+            "GraphStats",
+            "LabelStatus",
+            "Merge",
+            "Piece",
+            "RankedPassage",
+            "Rebuilt",
+            "Receipt",
+            "RelatedDocument",
+            "RelatedDocuments",
+            "ReportFinding",
+            "StatedFact",
+            "SubgraphEdge",
+            "SubgraphNode",
+            "Usage",
+            "Verification",
+        )
+    },
+    **{
+        name: f"{_ERRORS}:{name}"
+        for name in (
+            "Broken",
+            "BudgetExceeded",
+            "DeadlineExceeded",
+            "Fenced",
+            "GraphtideError",
+            "Invalid",
+            "NotFound",
+            "Overloaded",
+            "QueryError",
+            "Rejected",
+            "Retryable",
+        )
+    },
+}
+
+__all__ = [
+    "Answer",
+    "Broken",
+    "BudgetExceeded",
+    "BulkReceipt",
+    "Citation",
+    "CommunityReport",
+    "ContextPart",
+    "ContextPassage",
+    "Database",
+    "DeadlineExceeded",
+    "Digest",
+    "DocumentStatus",
+    "EntityStatus",
+    "Fenced",
+    "Filters",
+    "Graph",
+    "GraphStats",
+    "GraphtideError",
+    "Invalid",
+    "LabelStatus",
+    "Merge",
+    "NotFound",
+    "Overloaded",
+    "Piece",
+    "QueryError",
+    "RankedPassage",
+    "Rebuilt",
+    "Receipt",
+    "Rejected",
+    "RejectedDocument",
+    "RelatedDocument",
+    "RelatedDocuments",
+    "ReportFinding",
+    "Retryable",
+    "StatedFact",
+    "SubgraphEdge",
+    "SubgraphNode",
+    "Usage",
+    "Verification",
+    "__version__",
+    "open",
+    "sync",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first used."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("graphtide")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'graphtide' has no attribute {name!r}")
+    module, _, attribute = home.partition(":")
+    found = import_module(module)
+    value = getattr(found, attribute) if attribute else found
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

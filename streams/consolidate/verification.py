@@ -82,7 +82,7 @@ async def recount(store: GraphStore, view: LiveView, writer: Consolidator | None
 async def recount_stored(
     store: GraphStore, graph: str, writer: Consolidator | None, told: Told = _nobody
 ) -> tuple[int, str, str, tuple[str, ...], dict[str, int]]:
-    """The same without a view, where questions are answered elsewhere: a `VerificationResult` of rows and kernels, as a tuple."""
+    """Do the same without a view, in a process that answers no questions: rows and kernels, as a tuple."""
     told("reading what is stored")
     stored = await store.snapshot(graph)
     fresh = await build(store, graph, stored.version, told)

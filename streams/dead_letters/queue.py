@@ -94,7 +94,7 @@ async def count_dead_letters(log: Log) -> Mapping[str, int]:
 
 
 async def page(log: Log, graph: str, after: str = "", limit: int = 50, *, settled: bool = False) -> LetterPage:
-    """At most `limit` letters behind `after`, which is the `next` of another page. Raises Invalid. Cost: `list_dead_letters`."""
+    """Return at most `limit` letters after `after`, the `next` of another page. Raises Invalid."""
     if not 1 <= limit <= MAX_PAGE:
         raise Invalid("limit", f"is {limit}; give 1 to {MAX_PAGE}")
     place = (-1, -1, -1)

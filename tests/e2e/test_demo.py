@@ -13,7 +13,18 @@ ROOT = Path(__file__).parents[2]
 
 def run_demo(data: Path) -> str:
     """The demonstration's output, without staying up."""
-    command = [sys.executable, "-m", "services.demo", "--leave", "--port", "0", "--grpc-port", "0", "--data", str(data)]
+    command = [
+        sys.executable,
+        "-m",
+        "graphtide.services.demo",
+        "--leave",
+        "--port",
+        "0",
+        "--grpc-port",
+        "0",
+        "--data",
+        str(data),
+    ]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
     environment |= {"COLUMNS": "100"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False)

@@ -301,21 +301,23 @@ SCRIPT = """
 import asyncio, json, sys
 from pathlib import Path
 from graphtide.infra.settings import Settings
-from graphtide.services.application import Ask
+from graphtide.services.application import QueryRequest
 from graphtide.services.wiring import open_application
 from graphtide.streams.messages import DocumentMessage
-import graphtide.services.cluster.wiring, graphtide.services.cluster.roles,
-graphtide.services.cluster.remote_application, graphtide.services.api.grpc.server
+import graphtide.services.cluster.wiring, graphtide.services.cluster.roles
+import graphtide.services.cluster.remote_application, graphtide.services.api.grpc.server
+
+OURS = "graphtide.infra.observability.tracing"
 
 
 def loaded():
-    return [name for name in sys.modules if name.partition(".")[0] == "opentelemetry" or name == "infra.observability.tracing"]
+    return [name for name in sys.modules if name.partition(".")[0] == "opentelemetry" or name == OURS]
 
 
 async def main():
     async with open_application(Settings(data=Path(sys.argv[1]))) as application:
         receipt = await application.publish([DocumentMessage("g", "d", "Marie Curie discovered polonium.")])
-        await application.query("g", Ask("Who discovered polonium?", after=receipt.token))
+        await application.query("g", QueryRequest("Who discovered polonium?", after=receipt.token))
         print(json.dumps(loaded()))
         import graphtide.services.api.http.app
         graphtide.services.api.http.app.create_app(application)

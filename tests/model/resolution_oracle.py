@@ -1,8 +1,8 @@
 """The slow resolver: judges all pairs anew after every change, and keeps clusters as sets.
 
 What it is: the meaning of `graph.resolution.Resolver`, behind the same methods. It shares with it what is true of one
-label or one pair (keys, `score_pair`, `cannot_link_reason`) and nothing of how state is kept: candidates are found by counting,
-clusters by repeated search. What it is not: quick; a step costs the square of the number of labels.
+label or one pair (keys, `score_pair`, `cannot_link_reason`) and nothing of how state is kept: candidates are found by
+counting, clusters by repeated search. What it is not: quick; a step costs the square of the number of labels.
 """
 
 from __future__ import annotations

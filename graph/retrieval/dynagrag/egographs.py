@@ -52,7 +52,7 @@ class EgoGraphs:
         self._between: dict[tuple[int, int], list[Stated]] = {}
 
     def around(self, centre: int) -> EgoGraph:
-        """The ego-graph of an entity (section 3.2), under the caps. Deviation: Thakrar's has none; see `EgoGraphLimits`.
+        """Return the ego-graph of an entity (section 3.2) within the limits. Deviation: Thakrar's has no limits.
 
         Under a filter only relations that an admitted passage states lead on, or are part of it.
         Cost: at most `nodes` entities of at most `hub` neighbours each, and the centre's own.

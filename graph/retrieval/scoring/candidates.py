@@ -37,8 +37,8 @@ HUB = 20  # an entity of more passages leads nowhere in particular, and would ma
 class CandidatePool:
     """Candidates by position: their numbers in the view, what each is worth by itself, the words they were judged by.
 
-    `firsts` are the positions of those that open a pair, and `linked_passages` (firsts, n) says how strongly each of them
-    leads to each candidate.
+    `firsts` are the positions of those that open a pair, and `bridges` (firsts, n) says how strongly each of them leads
+    to each candidate.
     """
 
     numbers: tuple[int, ...]

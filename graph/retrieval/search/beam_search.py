@@ -3,8 +3,9 @@
 Article "graph-rag-algorithms", "PHSE: Priority-Guided Traversal": a priority queue, a node's priority is its semantic
 score times the weight of the relation's type, the queue is a beam, and the search ends with enough nodes or below a
 threshold. Where the article is silent: the semantic score is the cosine of the neighbour's vector to the question, no
-less than 0; relation types are the predicates as they are stated; their weights come from the question (`lexical_type_weight`),
-or from whoever knows the schema. Invariant: ties go by canonical name; only what was popped is looked around.
+less than 0; relation types are the predicates as they are stated; their weights come from the question
+(`lexical_type_weight`), or from a caller that knows the schema. Invariant: ties go by canonical name; only popped nodes
+are expanded.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class MemoisedEmbedder:
         return self._embedder.dimensions
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See ``streams.model_ports.Embedder``. A caller that is cancelled does not take the others' vectors with it."""
+        """See `Embedder.embed`. A cancelled caller does not cancel the vectors that others wait for."""
         keys = [self.key(text) for text in texts]
         wanted = dict(zip(keys, texts, strict=True))
         if not wanted:

@@ -5,8 +5,8 @@ can see it, and looks now and then at what the others count. Who counts on is as
 and leaves its part to the rest. No clock is compared with another machine's.
 
 Invariants: what all may let through in one go is at most a minute's allowance, divided among all that are there; what
-all are given from then on is divided among those that ask. Who begins to ask is noticed within `POLL_INTERVAL_S`: for so
-long there may be one share too many.
+all are given from then on is divided among those that ask. A process that begins to ask is noticed within
+`POLL_INTERVAL_S`: for so long there may be one share too many.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class ExtractiveGenerator:
         yield whole
 
     async def answer_part(self, question: str, part: ContextPart) -> PartAnswer:
-        """See ``streams.model_ports.Generator``. The rating is the share of the question's words that the quotes have."""
+        """See `Generator.answer_part`. The rating is the share of the question's words that the quotes have."""
         chosen = await self._choose(question, (), [part])
         if not chosen:
             return PartAnswer("", 0)

@@ -90,7 +90,7 @@ class OpenAIEmbedder:
         return self._dimensions
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See ``streams.model_ports.Embedder``. Calls of up to ``batch_texts`` texts, several at a time; all or nothing."""
+        """See `Embedder.embed`. Sends up to `batch_texts` texts a call, several calls at a time; all or nothing."""
         if not texts:
             return np.empty((0, self._dimensions), np.float32)
         parts = await _all_or_none([self._call(batch) for batch in self._batches(texts)])

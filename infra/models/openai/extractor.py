@@ -56,7 +56,7 @@ class OpenAIExtractor:
                 yield Stage.GLEAN, prompt + count_tokens(self._gleaning.text), material
 
     async def extract(self, text: str, *, title: str) -> ExtractionResult:
-        """See ``streams.model_ports.Extractor``. One call, two when the first answer cannot be used; none without words.
+        """See `Extractor.extract`. One call, two when the first answer cannot be used; none without words.
 
         Gleaning adds one: what it finds is joined to what was found; when it gives nothing of use, nothing is lost.
         """

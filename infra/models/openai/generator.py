@@ -86,7 +86,7 @@ class OpenAIGenerator:
         yield Generated(given + rest, checked.cited, 1, last.prompt_tokens, last.completion_tokens)
 
     async def answer_part(self, question: str, part: ContextPart) -> PartAnswer:
-        """See ``streams.model_ports.Generator``. One call; an answer that cannot be read is of no help, and is paid for."""
+        """See `Generator.answer_part`. One call; an answer that cannot be read is rated 0, and is paid for."""
         if not part.sources or not _asks(question):
             return PartAnswer("", 0)
         code = code_for([question, part.title, part.text])

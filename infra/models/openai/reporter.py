@@ -65,7 +65,7 @@ class OpenAIReporter:
         return f"openai/{self._chat.model} {self._prompts.of(payer().graph).version}"
 
     async def report(self, subject: CommunityContext) -> Report:
-        """See `streams.summarize.report_writer.Reporter`. One call; none for a community about which nothing is stated."""
+        """See `Reporter.report`. One call; none for a community about which nothing is stated."""
         text, numbered = _shown(subject)
         if not numbered:
             return extractive_report(subject)

@@ -1,0 +1,145 @@
+"""The blocking twins: the same interface for programs without an event loop.
+
+An event loop runs in a thread of its own for as long as a database is open; every call waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from graphtide.services.application import (
+    Answer,
+    CommunityReport,
+    Digest,
+    DocumentStatus,
+    EntityStatus,
+    GraphStats,
+    Piece,
+    Rebuilt,
+    Receipt,
+    RelatedDocuments,
+    Verification,
+)
+from graphtide.services.sdk import interface
+from graphtide.services.sdk.callables import Answering, Embedding, Extracting
+from graphtide.services.sdk.embedded import open_database
+from graphtide.services.sdk.interface import BulkReceipt, Document, Progress
+
+
+class Graph:
+    """A graph. Every method is that of `graphtide.Graph` with the same parameters, and blocks until it is done."""
+
+    def __init__(self, portal: BlockingPortal, graph: interface.Graph) -> None:
+        self._portal = portal
+        self._graph = graph
+
+    @property
+    def name(self) -> str:
+        return self._graph.name
+
+    def add(self, doc_id: str, text: str, **fields: Any) -> Receipt:
+        """See `graphtide.Graph.add`."""
+        return self._portal.call(partial(self._graph.add, doc_id, text, **fields))
+
+    def add_many(self, documents: Iterable[Document], *, on_progress: Progress | None = None) -> BulkReceipt:
+        """See `graphtide.Graph.add_many`."""
+        return self._portal.call(partial(self._graph.add_many, documents, on_progress=on_progress))
+
+    def delete(self, doc_id: str) -> Receipt:
+        """See `graphtide.Graph.delete`."""
+        return self._portal.call(self._graph.delete, doc_id)
+
+    def document(self, doc_id: str) -> DocumentStatus:
+        """See `graphtide.Graph.document`."""
+        return self._portal.call(self._graph.document, doc_id)
+
+    def related(self, doc_id: str, limit: int = 10) -> RelatedDocuments:
+        """See `graphtide.Graph.related`."""
+        return self._portal.call(self._graph.related, doc_id, limit)
+
+    def ask(self, question: str, **options: Any) -> Answer:
+        """See `graphtide.Graph.ask`."""
+        return self._portal.call(partial(self._graph.ask, question, **options))
+
+    def ask_stream(self, question: str, **options: Any) -> Iterator[Answer | Piece]:
+        """See `graphtide.Graph.ask_stream`."""
+        stream = self._graph.ask_stream(question, **options)
+        try:
+            while (piece := self._portal.call(_next_of, stream)) is not None:
+                yield piece
+        finally:
+            self._portal.call(_close, stream)
+
+    def wait(self, token: str, timeout_s: float = 60.0) -> int:
+        """See `graphtide.Graph.wait`."""
+        return self._portal.call(self._graph.wait, token, timeout_s)
+
+    def entity(self, entity_id: str) -> EntityStatus:
+        """See `graphtide.Graph.entity`."""
+        return self._portal.call(self._graph.entity, entity_id)
+
+    def reports(self) -> Sequence[CommunityReport]:
+        """See `graphtide.Graph.reports`."""
+        return self._portal.call(self._graph.reports)
+
+    def stats(self) -> GraphStats:
+        """See `graphtide.Graph.stats`."""
+        return self._portal.call(self._graph.stats)
+
+    def digest(self) -> Digest:
+        """See `graphtide.Graph.digest`."""
+        return self._portal.call(self._graph.digest)
+
+    def verify(self) -> Verification:
+        """See `graphtide.Graph.verify`."""
+        return self._portal.call(self._graph.verify)
+
+    def rebuild(self) -> Rebuilt:
+        """See `graphtide.Graph.rebuild`."""
+        return self._portal.call(self._graph.rebuild)
+
+
+class Database:
+    """The graphs of one service; see `graphtide.Database`."""
+
+    def __init__(self, portal: BlockingPortal, database: interface.Database) -> None:
+        self._portal = portal
+        self._database = database
+
+    def graph(self, name: str) -> Graph:
+        """See `graphtide.Database.graph`."""
+        return Graph(self._portal, self._database.graph(name))
+
+    def graphs(self) -> Mapping[str, int]:
+        """See `graphtide.Database.graphs`."""
+        return self._portal.call(self._database.graphs)
+
+
+@contextmanager
+def open_blocking(
+    data: str | Path,
+    *,
+    extractor: Extracting | None = None,
+    embedder: Embedding | None = None,
+    generator: Answering | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Iterator[Database]:
+    """Open the graphs in a data folder until the block ends; see `graphtide.open`."""
+    opened = open_database(data, extractor=extractor, embedder=embedder, generator=generator, settings=settings)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as database:
+        yield Database(portal, database)
+
+
+async def _next_of(stream: AsyncIterator[Answer | Piece]) -> Answer | Piece | None:
+    return await anext(stream, None)
+
+
+async def _close(stream: AsyncIterator[Answer | Piece]) -> None:
+    if isinstance(stream, AsyncGenerator):
+        await stream.aclose()

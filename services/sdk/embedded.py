@@ -1,0 +1,300 @@
+"""The database of this process: the embedded service behind the Python interface, without a network.
+
+The invariant: a document that `add` has returned for is durable, exactly as one that HTTP answered 202 for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from graphtide.infra.settings import SettingsError, load_settings
+from graphtide.services.api.schema.documents import document_of
+from graphtide.services.api.schema.envelope import document_id, graph_name, related_count
+from graphtide.services.api.schema.errors import MalformedRequest, TooLarge
+from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.application import (
+    Answer,
+    Application,
+    CommunityReport,
+    Digest,
+    DocumentStatus,
+    EntityStatus,
+    Filters,
+    GraphStats,
+    Piece,
+    QueryRequest,
+    Rebuilt,
+    Receipt,
+    RelatedDocuments,
+    Verification,
+)
+from graphtide.services.sdk.callables import Answering, Embedding, Extracting, own_models
+from graphtide.services.sdk.interface import BulkReceipt, Document, Documents, Progress, RejectedDocument
+from graphtide.streams.errors import Broken, Invalid, Overloaded
+from graphtide.streams.follow.progress import positions, token
+from graphtide.streams.messages import DocumentMessage
+
+BATCH_DOCUMENTS = 100
+BATCH_CHARS = 4 << 20
+"""A batch is published when it has so many documents, or so many characters of text."""
+
+
+@asynccontextmanager
+async def open_database(
+    data: str | Path,
+    *,
+    extractor: Extracting | None = None,
+    embedder: Embedding | None = None,
+    generator: Answering | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> AsyncIterator[EmbeddedDatabase]:
+    """Open the graphs in a data folder, which is made if it is not there, until the block ends.
+
+    One process holds a data folder at a time. `settings` are those of docs/settings.md by name; they win over the
+    environment and over `graphtide.toml`. For `extractor`, `embedder` and `generator` see `callables.py`; a data folder
+    keeps the embedder that it was begun with.
+
+    Raises Broken when the folder is in use, damaged or of another embedder, and for settings that do not go together.
+    """
+    from graphtide.services.wiring import open_application
+
+    try:
+        chosen = load_settings({**(settings or {}), "data": Path(data)})
+    except SettingsError as error:
+        raise Broken(str(error)) from error
+    if chosen.kafka or chosen.bolt:
+        raise Broken("the settings name a cluster (kafka, bolt), and open() is for this process alone: unset them")
+    own = own_models(extractor, embedder, generator)
+    async with open_application(chosen, own=own) as application:
+        yield EmbeddedDatabase(application, RequestLimits.of(chosen))
+
+
+class EmbeddedDatabase:
+    """See `graphtide.services.sdk.interface.Database`."""
+
+    def __init__(self, application: Application, limits: RequestLimits) -> None:
+        self._application = application
+        self._limits = limits
+
+    def graph(self, name: str) -> EmbeddedGraph:
+        """See Database.graph."""
+        return EmbeddedGraph(graph_name(name), self._application, self._limits)
+
+    async def graphs(self) -> Mapping[str, int]:
+        """See Database.graphs."""
+        return await self._application.graphs()
+
+
+class EmbeddedGraph:
+    """See `graphtide.services.sdk.interface.Graph`."""
+
+    def __init__(self, name: str, application: Application, limits: RequestLimits) -> None:
+        self._name = name
+        self._application = application
+        self._limits = limits
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def add(
+        self,
+        doc_id: str,
+        text: str,
+        *,
+        title: str = "",
+        source: str = "",
+        occurred_at: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        entities: Sequence[Mapping[str, Any]] | None = None,
+        facts: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Receipt:
+        """See Graph.add."""
+        document = {
+            "id": doc_id,
+            "text": text,
+            "title": title,
+            "source": source,
+            "occurred_at": occurred_at,
+            "metadata": None if metadata is None else dict(metadata),
+            "entities": _plain(entities),
+            "facts": _plain(facts),
+        }
+        return await self._application.publish([self._message(document)])
+
+    async def add_many(self, documents: Documents, *, on_progress: Progress | None = None) -> BulkReceipt:
+        """See Graph.add_many."""
+        load = _BulkLoad(self._application)
+        async for index, document in _numbered(documents):
+            try:
+                load.take(self._message(document))
+            except (Invalid, MalformedRequest, TooLarge) as error:
+                load.reject(index, document, error)
+            if load.is_full:
+                await load.publish()
+                _tell(on_progress, load.receipt)
+        await load.publish()
+        _tell(on_progress, load.receipt)
+        return load.receipt
+
+    def _message(self, document: Document) -> DocumentMessage:
+        if not isinstance(document, Mapping):
+            raise Invalid("document", f"is a {type(document).__name__}; pass a mapping with id and text")
+        required = ("id", "text")
+        given = {key: value for key, value in document.items() if key in required or value not in (None, "")}
+        return document_of(self._name, given, self._limits)
+
+    async def delete(self, doc_id: str) -> Receipt:
+        """See Graph.delete."""
+        return await self._application.delete(self._name, document_id(doc_id))
+
+    async def document(self, doc_id: str) -> DocumentStatus:
+        """See Graph.document."""
+        return await self._application.document(self._name, document_id(doc_id))
+
+    async def related(self, doc_id: str, limit: int = 10) -> RelatedDocuments:
+        """See Graph.related."""
+        return await self._application.related(self._name, document_id(doc_id), related_count(str(limit)))
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        mode: str = "local",
+        top_k: int = 5,
+        after: str = "",
+        filters: Filters | None = None,
+        as_of: str = "",
+        level: int | None = None,
+        generate: bool = True,
+        explain: bool = False,
+        timeout_s: float = 30.0,
+    ) -> Answer:
+        """See Graph.ask."""
+        chosen = replace(filters or Filters(), as_of=as_of) if as_of else filters or Filters()
+        request = QueryRequest(question, mode, top_k, after, chosen, generate, explain, timeout_s, level)
+        return await self._application.query(self._name, self._checked(request))
+
+    async def ask_stream(
+        self,
+        question: str,
+        *,
+        mode: str = "local",
+        top_k: int = 5,
+        after: str = "",
+        filters: Filters | None = None,
+        as_of: str = "",
+        level: int | None = None,
+        explain: bool = False,
+        timeout_s: float = 30.0,
+    ) -> AsyncIterator[Answer | Piece]:
+        """See Graph.ask_stream."""
+        chosen = replace(filters or Filters(), as_of=as_of) if as_of else filters or Filters()
+        request = QueryRequest(question, mode, top_k, after, chosen, True, explain, timeout_s, level)
+        async for piece in self._application.stream(self._name, self._checked(request)):
+            yield piece
+
+    def _checked(self, request: QueryRequest) -> QueryRequest:
+        """Refuse what HTTP refuses: an empty or overlong question, and more passages than the limit."""
+        if not request.question.strip():
+            raise Invalid("question", "must not be empty")
+        if len(request.question) > self._limits.max_question_chars:
+            raise Invalid("question", f"has more than {self._limits.max_question_chars} characters; shorten it")
+        if not 1 <= request.top_k <= self._limits.max_top_k:
+            raise Invalid("top_k", f"is {request.top_k}; give 1 to {self._limits.max_top_k}")
+        return request
+
+    async def wait(self, token: str, timeout_s: float = 60.0) -> int:
+        """See Graph.wait."""
+        request = QueryRequest("?", "vector", 1, token, generate=False, timeout_s=timeout_s)
+        return (await self._application.query(self._name, request)).version
+
+    async def entity(self, entity_id: str) -> EntityStatus:
+        """See Graph.entity."""
+        return await self._application.entity(self._name, entity_id)
+
+    async def reports(self) -> Sequence[CommunityReport]:
+        """See Graph.reports."""
+        return await self._application.reports(self._name)
+
+    async def stats(self) -> GraphStats:
+        """See Graph.stats."""
+        return await self._application.stats(self._name)
+
+    async def digest(self) -> Digest:
+        """See Graph.digest."""
+        return await self._application.digest(self._name)
+
+    async def verify(self) -> Verification:
+        """See Graph.verify."""
+        return await self._application.verify(self._name)
+
+    async def rebuild(self) -> Rebuilt:
+        """See Graph.rebuild."""
+        return await self._application.rebuild(self._name)
+
+
+class _BulkLoad:
+    """The batch under construction, and the receipt of the batches before it."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._batch: list[DocumentMessage] = []
+        self._chars = 0
+        self.receipt = BulkReceipt("", 0)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._batch) >= BATCH_DOCUMENTS or self._chars >= BATCH_CHARS
+
+    def take(self, message: DocumentMessage) -> None:
+        self._batch.append(message)
+        self._chars += len(message.text)
+
+    def reject(self, index: int, document: object, error: Exception) -> None:
+        named = document.get("id") if isinstance(document, Mapping) else None
+        field, message = (error.field, error.message) if isinstance(error, Invalid) else ("", str(error))
+        rejected = RejectedDocument(index, named if isinstance(named, str) else "", field, message)
+        self.receipt = replace(self.receipt, rejected=(*self.receipt.rejected, rejected))
+
+    async def publish(self) -> None:
+        """Publish the batch; while the service is overloaded, wait as long as it asks for and try again."""
+        if not self._batch:
+            return
+        while True:
+            try:
+                made = await self._application.publish(self._batch)
+                break
+            except Overloaded as error:
+                await asyncio.sleep(error.retry_after_s)
+        both = (*(positions(self.receipt.token) if self.receipt.token else ()), *positions(made.token))
+        self.receipt = replace(self.receipt, token=token(both), accepted=self.receipt.accepted + made.accepted)
+        self._batch, self._chars = [], 0
+
+
+async def _numbered(documents: Documents) -> AsyncIterator[tuple[int, Document]]:
+    index = 0
+    if isinstance(documents, AsyncIterable):
+        async for document in documents:
+            yield index, document
+            index += 1
+        return
+    if not isinstance(documents, Iterable):
+        raise Invalid("documents", "must be an iterable or an async iterable of mappings")
+    for document in documents:
+        yield index, document
+        index += 1
+
+
+def _plain(rows: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]] | None:
+    return None if rows is None else [dict(row) for row in rows]
+
+
+def _tell(on_progress: Progress | None, receipt: BulkReceipt) -> None:
+    if on_progress is not None:
+        on_progress(receipt)

@@ -1,0 +1,184 @@
+"""The interface that `graphtide.open` and every other way to reach a service share, and the values of bulk publishing.
+
+A `Database` names graphs; a `Graph` publishes to one, asks it and inspects it. Nothing here says where the graph is
+kept: the embedded implementation is `embedded.py`, the blocking one `blocking.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from graphtide.services.application import (
+    Answer,
+    CommunityReport,
+    Digest,
+    DocumentStatus,
+    EntityStatus,
+    Filters,
+    GraphStats,
+    Piece,
+    Rebuilt,
+    Receipt,
+    RelatedDocuments,
+    Verification,
+)
+
+Document: TypeAlias = Mapping[str, Any]
+"""A document as a mapping: `id` and `text`, optionally title, source, occurred_at, metadata, entities and facts."""
+
+Documents: TypeAlias = Iterable[Document] | AsyncIterable[Document]
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedDocument:
+    """A document of a bulk load that was not accepted.
+
+    `index` counts from 0 in the order of the load, `id` is the document's id as far as it could be read, `field` names
+    what is wrong and `message` says why.
+    """
+
+    index: int
+    id: str
+    field: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class BulkReceipt:
+    """The outcome of a bulk load. `token` covers every accepted document; it is empty when none was accepted."""
+
+    token: str
+    accepted: int
+    rejected: tuple[RejectedDocument, ...] = ()
+
+
+Progress: TypeAlias = Callable[[BulkReceipt], object]
+"""Called after every batch of a bulk load with the receipt so far."""
+
+
+class Graph(Protocol):
+    """One graph of a database. It comes into being with its first document.
+
+    Errors: `NotFound` for an unknown graph, document or entity, `Invalid` for a wrong field, `Overloaded` and
+    `DeadlineExceeded` when the service cannot answer in time, `Retryable` when a model endpoint is unreachable.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    async def add(
+        self,
+        doc_id: str,
+        text: str,
+        *,
+        title: str = "",
+        source: str = "",
+        occurred_at: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        entities: Sequence[Mapping[str, Any]] | None = None,
+        facts: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Receipt:
+        """Publish a document, or a new revision of it. Returns once the revision would survive a crash.
+
+        `occurred_at` is an ISO 8601 date. With `entities` or `facts`, even empty ones, no extractor runs for it.
+        """
+        ...
+
+    async def add_many(self, documents: Documents, *, on_progress: Progress | None = None) -> BulkReceipt:
+        """Publish documents in batches, each batch all or none; wrong documents are listed and the rest accepted.
+
+        Waits while the service is overloaded, so a producer of any length is slowed to what the service takes.
+        """
+        ...
+
+    async def delete(self, doc_id: str) -> Receipt:
+        """Delete a document and everything that it alone supported. Raises NotFound."""
+        ...
+
+    async def document(self, doc_id: str) -> DocumentStatus:
+        """Return the newest revision of a document: its state, its text and its facts. Raises NotFound."""
+        ...
+
+    async def related(self, doc_id: str, limit: int = 10) -> RelatedDocuments:
+        """Return the documents most related to one that is live, best first. Raises NotFound."""
+        ...
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        mode: str = "local",
+        top_k: int = 5,
+        after: str = "",
+        filters: Filters | None = None,
+        as_of: str = "",
+        level: int | None = None,
+        generate: bool = True,
+        explain: bool = False,
+        timeout_s: float = 30.0,
+    ) -> Answer:
+        """Answer a question from the live graph, with citations.
+
+        `after` is a token of `add`, `add_many` or `delete`: the answer waits, at most `timeout_s` seconds, until the
+        graph includes it. `as_of` is an ISO 8601 date: only what was valid then counts. Without `generate` the answer
+        holds the context alone.
+        """
+        ...
+
+    def ask_stream(
+        self,
+        question: str,
+        *,
+        mode: str = "local",
+        top_k: int = 5,
+        after: str = "",
+        filters: Filters | None = None,
+        as_of: str = "",
+        level: int | None = None,
+        explain: bool = False,
+        timeout_s: float = 30.0,
+    ) -> AsyncIterator[Answer | Piece]:
+        """Answer in pieces: first an `Answer` with the context and no text, then `Piece`s, last the whole `Answer`."""
+        ...
+
+    async def wait(self, token: str, timeout_s: float = 60.0) -> int:
+        """Wait until the graph includes a token; returns the graph's version. Raises DeadlineExceeded."""
+        ...
+
+    async def entity(self, entity_id: str) -> EntityStatus:
+        """Return an entity with its labels, merges, relations and communities. Raises NotFound."""
+        ...
+
+    async def reports(self) -> Sequence[CommunityReport]:
+        """Return the community reports that hold now, the coarsest communities first."""
+        ...
+
+    async def stats(self) -> GraphStats:
+        """Return counts, version, lag and freshness."""
+        ...
+
+    async def digest(self) -> Digest:
+        """Return the canonical SHA-256 digest of the graph at its version. Cost: linear in the graph."""
+        ...
+
+    async def verify(self) -> Verification:
+        """Recount everything that is stored from the documents and compare. Cost: linear in the graph."""
+        ...
+
+    async def rebuild(self) -> Rebuilt:
+        """Build the graph anew from its live extractions and switch to it in one step. Cost: linear in the graph."""
+        ...
+
+
+class Database(Protocol):
+    """The graphs of one service."""
+
+    def graph(self, name: str) -> Graph:
+        """Return a handle to a graph, which need not exist yet. Raises Invalid for a name that no graph may have."""
+        ...
+
+    async def graphs(self) -> Mapping[str, int]:
+        """Return the graphs that exist, with their versions."""
+        ...

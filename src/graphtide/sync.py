@@ -1,0 +1,12 @@
+"""The blocking twin of `graphtide`: `graphtide.sync.open` for programs without an event loop.
+
+with graphtide.sync.open("data") as db:
+    notes = db.graph("notes")
+    receipt = notes.add("boiler", "Ana Ruiz signed the contract.")
+    print(notes.ask("Who signed?", after=receipt.token).answer)
+"""
+
+from graphtide.services.sdk.blocking import Database, Graph
+from graphtide.services.sdk.blocking import open_blocking as open  # noqa: A004 - the twin of `graphtide.open`
+
+__all__ = ["Database", "Graph", "open"]

@@ -1,0 +1,179 @@
+"""The Python interface on the embedded service: documents, questions, bulk loads, own models, blocking twins."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import graphtide
+import graphtide.sync
+
+TEXT = "Ana Ruiz signed the contract for the boiler."
+
+
+async def test_graph_answers_from_what_was_added_edited_and_deleted(tmp_path: Path) -> None:
+    """Each answer waits for the token of the change before it."""
+    async with graphtide.open(tmp_path / "data") as db:
+        notes = db.graph("notes")
+        first = await notes.add("boiler", TEXT, title="Boiler", metadata={"team": "ops"})
+        answer = await notes.ask("Who signed the contract?", after=first.token)
+        assert "Ana Ruiz" in answer.answer and [one.doc_id for one in answer.citations] == ["boiler"]
+        second = await notes.add("boiler", TEXT.replace("Ana Ruiz", "Kenji Mori"))
+        assert "Kenji Mori" in (await notes.ask("Who signed the contract?", after=second.token)).answer
+        third = await notes.delete("boiler")
+        assert await notes.wait(third.token) == (await notes.stats()).version
+        assert not (await notes.ask("Who signed the contract?")).citations
+        with pytest.raises(graphtide.Invalid, match="after"):
+            await notes.ask("Who signed the contract?", after="nonsense")
+        assert await db.graphs() == {"notes": (await notes.digest()).version}
+    async with graphtide.open(tmp_path / "data") as db:
+        with pytest.raises(graphtide.NotFound):
+            await db.graph("notes").delete("boiler")
+
+
+async def test_stream_begins_with_the_context_and_ends_with_the_whole_answer(tmp_path: Path) -> None:
+    """The pieces in between are the text of the last answer."""
+    async with graphtide.open(tmp_path / "data") as db:
+        receipt = await db.graph("g").add("a", TEXT)
+        got = [piece async for piece in db.graph("g").ask_stream("Who signed the contract?", after=receipt.token)]
+    assert isinstance(got[0], graphtide.Answer) and not got[0].answer and got[0].passages
+    assert isinstance(got[-1], graphtide.Answer)
+    assert "".join(piece.text for piece in got[1:-1] if isinstance(piece, graphtide.Piece)) == got[-1].answer
+
+
+@pytest.mark.parametrize("kind", ["list", "generator", "async generator"])
+async def test_bulk_load_accepts_the_right_documents_and_lists_the_others(kind: str, tmp_path: Path) -> None:
+    """More documents than one batch holds; the receipt's token covers all of them."""
+    good: list[Mapping[str, Any]] = [{"id": f"d{n}", "text": f"Person {n} lives in Town {n}."} for n in range(130)]
+    documents = [*good[:70], {"id": "", "text": "x"}, {"id": "empty"}, *good[70:]]
+
+    async def asynchronous() -> AsyncIterator[Mapping[str, Any]]:
+        for document in documents:
+            yield document
+
+    kinds: dict[str, Any] = {"list": documents, "generator": iter(documents), "async generator": asynchronous()}
+    seen: list[int] = []
+    async with graphtide.open(tmp_path / "data") as db:
+        receipt = await db.graph("g").add_many(kinds[kind], on_progress=lambda made: seen.append(made.accepted))
+        await db.graph("g").wait(receipt.token)
+        stats = await db.graph("g").stats()
+    assert (receipt.accepted, [one.index for one in receipt.rejected]) == (130, [70, 71])
+    assert [one.field for one in receipt.rejected] == ["id", "text"]
+    assert seen == [100, 130] and stats.counts["documents"] == 130
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda graph: graph.ask("Who?"), graphtide.NotFound),
+        (lambda graph: graph.add("a", ""), graphtide.Invalid),
+        (lambda graph: graph.add("", "text"), graphtide.Invalid),
+        (lambda graph: graph.add("a", "text", occurred_at="soon"), graphtide.Invalid),
+        (lambda graph: graph.ask(""), graphtide.Invalid),
+        (lambda graph: graph.ask("Who?", top_k=0), graphtide.Invalid),
+        (lambda graph: graph.entity("nobody"), graphtide.NotFound),
+    ],
+)
+async def test_wrong_calls_raise_an_error_of_the_tree(call: Any, error: type[Exception], tmp_path: Path) -> None:
+    """Each names what is wrong; nothing is changed."""
+    async with graphtide.open(tmp_path / "data") as db:
+        with pytest.raises(error):
+            await call(db.graph("g"))
+        with pytest.raises(graphtide.Invalid):
+            db.graph("../g")
+        assert await db.graphs() == {}
+
+
+async def test_folder_is_refused_when_it_is_open_already(tmp_path: Path) -> None:
+    """One process holds a data folder at a time."""
+    async with graphtide.open(tmp_path / "data"):
+        with pytest.raises(graphtide.Broken):
+            async with graphtide.open(tmp_path / "data"):
+                pass
+
+
+def lengths(texts: Sequence[str]) -> NDArray[np.float32]:
+    """An embedder of two dimensions."""
+    return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
+
+
+async def extract(text: str, title: str) -> Mapping[str, Any]:
+    """An extractor that reads `subject predicate object` off the words of a text."""
+    subject, predicate, target = text.split()
+    return {"facts": [{"subject": subject, "predicate": predicate, "object": target}]}
+
+
+def answer(question: str, passages: Sequence[graphtide.ContextPassage]) -> str:
+    """A generator that quotes the first passage, and cites one that is not there."""
+    return f"{passages[0].text} [1] [9]"
+
+
+async def test_own_models_take_the_place_of_those_of_the_settings(tmp_path: Path) -> None:
+    """Facts, vectors and the answer are those of the functions; the folder keeps to the embedder."""
+    async with graphtide.open(tmp_path / "d", extractor=extract, embedder=lengths, generator=answer) as db:
+        receipt = await db.graph("g").add("a", "Ana likes Rome")
+        got = await db.graph("g").ask("Ana?", after=receipt.token)
+        assert [fact.object for fact in (await db.graph("g").document("a")).facts] == ["Rome"]
+    assert got.answer.startswith("Ana likes Rome [1]") and "[9]" not in got.answer
+    assert [one.doc_id for one in got.citations] == ["a"]
+    with pytest.raises(graphtide.Broken, match="lengths"):
+        async with graphtide.open(tmp_path / "d"):
+            pass
+
+
+async def test_document_fails_with_the_reason_when_an_own_extractor_returns_nonsense(tmp_path: Path) -> None:
+    """The revision ends as failed, and says why; the next document is read."""
+
+    def extractor(text: str, title: str) -> Mapping[str, Any]:
+        return {"facts": [{"subject": "only"}]} if "bad" in text else {}
+
+    async with graphtide.open(tmp_path / "d", extractor=extractor) as db:
+        await db.graph("g").add("bad", "bad text")
+        receipt = await db.graph("g").add("good", "good text")
+        await db.graph("g").wait(receipt.token)
+        status = await db.graph("g").document("bad")
+        assert status.state == "failed" and "cannot be read" in status.reason
+        assert (await db.graph("g").document("good")).state == "applied"
+
+
+def test_blocking_twins_do_the_same_without_an_event_loop(tmp_path: Path) -> None:
+    """Two databases one after the other, on the same folder."""
+    with graphtide.sync.open(tmp_path / "data") as db:
+        notes = db.graph("notes")
+        receipt = notes.add("boiler", TEXT)
+        assert "Ana Ruiz" in notes.ask("Who signed the contract?", after=receipt.token).answer
+        digest = notes.digest()
+        assert notes.verify().differences == ()
+    with graphtide.sync.open(tmp_path / "data") as db:
+        assert db.graph("notes").digest() == digest
+        pieces = list(db.graph("notes").ask_stream("Who signed the contract?"))
+        assert isinstance(pieces[-1], graphtide.Answer) and "Ana Ruiz" in pieces[-1].answer
+        with pytest.raises(graphtide.NotFound):
+            db.graph("other").stats()
+
+
+def test_every_public_name_is_there_and_importing_costs_nothing() -> None:
+    """`import graphtide` loads neither numpy nor the service."""
+    assert sorted(graphtide.__all__, key=str) == sorted(set(graphtide.__all__), key=str)
+    for name in graphtide.__all__:
+        assert getattr(graphtide, name) is not None
+    script = "import sys, graphtide; print([n for n in ('numpy', 'grpc', 'fastapi', 'networkit') if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    with pytest.raises(AttributeError, match="nothing_of_the_kind"):
+        _ = graphtide.nothing_of_the_kind
+
+
+async def test_calls_of_many_tasks_are_served_at_once(tmp_path: Path) -> None:
+    """A database is safe to use from any number of tasks of its loop."""
+    async with graphtide.open(tmp_path / "data") as db:
+        graph = db.graph("g")
+        receipts = await asyncio.gather(*(graph.add(f"d{n}", f"Person {n} lives in Town {n}.") for n in range(20)))
+        await asyncio.gather(*(graph.wait(receipt.token) for receipt in receipts))
+        assert (await graph.stats()).counts["documents"] == 20

@@ -1,0 +1,122 @@
+"""Prose check: docstrings, comments, messages and documentation in plain technical English.
+
+`python -m tests.lint.prose [FILE …]` names every hit of a pattern below with its place, and exits with 1 if there is
+one.
+A pattern matches words, never parts of names; code in backticks and fenced blocks is not prose.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+PATTERNS = {
+    r"stands?|standing (?!questions?\b)": "name the state: is stored, is, applies, exists",
+    r"somebody|nobody|anybody|whoever|whomever|of whom": "name the actor: caller, operator, worker, replica",
+    r"go(?:es)? on|going on|went on": "continue",
+    r"(?:is|are|was|were) away": "unreachable",
+    r"likewise": "say what is the same",
+    r"at the (?:most|least)": "at most, at least",
+    r"say(?:s)? no\b|said so": "refuses, fails, reports",
+    r"is no (?:setting|token|name)": "unknown setting, not a token",
+    r"in front of|behind it": "before, after",
+    r"(?:requests?|tokens?|calls?|times|documents?|records?) a (?:second|minute|hour|day)": "per second, per minute",
+    r"(?:be |is |are )told\b": "receives, is configured with, is notified",
+    r"thereby|whereof|therein|henceforth": "plain words",
+    r"lets? (?:in|go of|stand)\b": "admits, releases, keeps",
+    r"dear(?:er|est)?\b": "expensive",
+}
+"""What must not occur, and what to write instead."""
+
+OPENINGS = re.compile(r"(?:What|Who|Whom|Whose|Whether|Of|For|Likewise|Where|How)\b")
+"""Words that a docstring does not open with: a function's opens with a verb, a module's with a noun phrase."""
+
+CODE = re.compile(r"`[^`]*`")
+FENCE = re.compile(r"^\s*(?:```|~~~)")
+WORDS = [
+    (re.compile(rf"(?<![\w`./-])(?:{pattern})(?![\w`/-])", re.IGNORECASE), hint) for pattern, hint in PATTERNS.items()
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A place that reads as dialect, and the remedy."""
+
+    file: Path
+    line: int
+    text: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text!r}: {self.hint}"
+
+
+def hits_in(file: Path, text: str) -> Iterator[Hit]:
+    """Yield the hits of one file, in the order of its lines."""
+    lines = python_prose(text) if file.suffix == ".py" else markdown_prose(text)
+    for number, prose in lines:
+        bare = CODE.sub(lambda found: " " * len(found[0]), prose)
+        for pattern, hint in WORDS:
+            for found in pattern.finditer(bare):
+                yield Hit(file, number, found[0], hint)
+    if file.suffix == ".py":
+        yield from openings_in(file, text)
+
+
+def openings_in(file: Path, text: str) -> Iterator[Hit]:
+    """Yield the docstrings that open with a headless clause."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            docstring = ast.get_docstring(node)
+            if docstring and (found := OPENINGS.match(docstring)):
+                line = node.body[0].lineno
+                yield Hit(file, line, found[0], "open with a verb (functions) or a noun phrase (modules, classes)")
+
+
+def python_prose(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of comments and of strings with blanks in them, with their numbers."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        is_text = token.type in (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)) and " " in token.string
+        if token.type == tokenize.COMMENT or is_text:
+            for offset, line in enumerate(token.string.split("\n")):
+                yield token.start[0] + offset, line
+
+
+def markdown_prose(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a page outside fenced and indented code."""
+    fenced = False
+    for number, line in enumerate(text.split("\n"), 1):
+        if FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and not line.startswith("    "):
+            yield number, line
+
+
+def tracked() -> list[Path]:
+    """Return the files that are checked: code, prompts and pages, generated code excepted."""
+    listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
+    skipped = ("tests/fixtures/", "tests/fuzz/corpus/", "tests/lint/prose.py", "_pb2")
+    return [Path(name) for name in listed.stdout.split("\n") if name and not any(part in name for part in skipped)]
+
+
+def main() -> int:
+    """Print every hit; return the exit code."""
+    files = [Path(name) for name in sys.argv[1:]] or tracked()
+    found = [hit for file in files if (ROOT / file).exists() for hit in hits_in(file, (ROOT / file).read_text())]
+    for hit in found:
+        print(hit)
+    print(f"{len(found)} hits in {len({hit.file for hit in found})} of {len(files)} files")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
