@@ -1,13 +1,13 @@
 """The rows a graph is made of, and the delta that takes a graph from one version to the next.
 
-There are two families. An `Extraction` is what one document revision contributes; it is cut into
-`ChunkContribution`s, one per chunk, the smallest things that are added or retracted. The `*Row`s are what the graph holds;
-a `GraphDelta` lists the rows that one commit changed, completely: whoever applies the deltas in order holds the same
-graph as the writer, and a snapshot is nothing but one delta from the empty graph.
+There are two families. An `Extraction` is what one document revision contributes; it is cut into `ChunkContribution`s,
+one per chunk, the smallest things that are added or retracted. The `*Row`s are what the graph holds; a `GraphDelta`
+lists the rows that one commit changed, completely: whoever applies the deltas in order holds the same graph as the
+writer, and a snapshot is nothing but one delta from the empty graph.
 
 Inside, labels, statements, chunks and entities are small ints (`node` for an entity), reused after they are freed.
-They depend on the order of arrival, so they never enter the digest and never leave the service; `graph/digest.py`
-and `graph/identity.py` translate them to canonical strings.
+They depend on the order of arrival, so they never enter the digest and never leave the service; `graph/digest.py` and
+`graph/identity.py` translate them to canonical strings.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 This is the loop over them: it reads for all, and hands each partition its records. A partition's `PartitionWorker`
 claims it, continues from the watermark in the store (not from the committed offset), and works in a task of its own,
 so that partitions do not wait for each other. A partition that is revoked is released at once. One whose writer is
-fenced, or whose storage is unreachable, is claimed again after a while if it is still assigned. One that is Broken names the cause, and no claim
-resets anything: it goes on when log and store fit together again.
+fenced, or whose storage is unreachable, is claimed again after a while if it is still assigned. One that is Broken
+names the cause, and no claim resets anything: it continues when log and store fit together again.
 
-Invariant: a writer is given the records of its partition one behind the other, from its watermark on, or none.
+Invariant: a writer is given the records of its partition in order from its watermark, or none.
 """
 
 from __future__ import annotations
