@@ -189,7 +189,7 @@ async def test_follower_is_not_made_to_reload_by_what_anybody_wrote() -> None:
 
 async def test_follower_notices_what_was_never_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last commit's notice is lost and nothing follows: a look at the store brings the view up to date."""
-    for name in ("LOOK_EVERY_S", "PATIENCE_S"):
+    for name in ("POLL_INTERVAL_S", "TIMEOUT_S"):
         monkeypatch.setattr(delta_follower, name, 0.02)
     async with rig(6) as one:
         await one.writer.step()
@@ -199,7 +199,7 @@ async def test_follower_notices_what_was_never_announced(monkeypatch: pytest.Mon
 
 async def test_follower_makes_a_reader_anew_that_brings_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first reader goes deaf while deltas come: the run ends, and the next one goes on where it was."""
-    for name in ("LOOK_EVERY_S", "PATIENCE_S"):
+    for name in ("POLL_INTERVAL_S", "TIMEOUT_S"):
         monkeypatch.setattr(delta_follower, name, 0.02)
     backend = MemoryBackend(3, outbox=MemoryOutbox())
     writer, views = Writer(backend, RandomWorld(random.Random(12))), ViewRegistry(ExactKeeper())
@@ -222,7 +222,7 @@ async def test_follower_makes_a_reader_anew_that_brings_nothing(monkeypatch: pyt
 
 async def test_follower_says_how_far_it_is_behind_and_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """It stops, versions are committed, it runs again: it is behind by as many, then by none, and reloads nothing."""
-    monkeypatch.setattr(delta_follower, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(delta_follower, "POLL_INTERVAL_S", 0.02)
     backend = MemoryBackend(3, outbox=MemoryOutbox())
     writer, views = Writer(backend, RandomWorld(random.Random(8))), ViewRegistry(ExactKeeper())
     await writer.step()

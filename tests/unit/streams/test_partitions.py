@@ -86,7 +86,7 @@ async def test_consolidators_give_the_graphs_of_a_clean_build_whatever_happens_t
 ) -> None:
     """Three consolidators; partitions move at random under load, processes are killed, sleep, and come back."""
     print(f"seed {seed}")
-    monkeypatch.setattr(relay, "MOST_AT_ONCE", 3)
+    monkeypatch.setattr(relay, "BATCH_SIZE", 3)
     rng, cluster = random.Random(seed), Cluster()
     names = ("one", "two", "three")
     stages: dict[str, asyncio.Task[None]] = {}

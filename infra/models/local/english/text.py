@@ -14,11 +14,12 @@ from graphtide.infra.models.local.english.words import ABBREVIATIONS
 MAX_TOKENS = 160
 MAX_WORD_CHARS = 60  # longer than any word of prose: base64, hashes, a text without spaces
 
-# Possessive quantifiers: nothing here can backtrack. Combining marks (NFD text) belong to the letter before them.
+# Possessive quantifiers: nothing here can backtrack. The groups of a number are bounded, because one that a letter
+# follows is read again from its next group. Combining marks (NFD text) belong to the letter before them.
 _LETTERS = r"[^\W_](?:[^\W_]|[\u0300-\u036f])*+"
 _TOKEN = re.compile(
     rf"(?P<dotted>(?:[A-Z]\.){{2,8}}+)"
-    rf"|(?P<number>[-\u2212+]?\d++(?:[.,]\d++)*+(?![^\W\d_]))"
+    rf"|(?P<number>[-\u2212+]?\d++(?:[.,]\d++){{0,16}}+(?![^\W\d_]))"
     rf"|(?P<word>{_LETTERS}(?:['\u2019.&\-\u2011]{_LETTERS})*+)"
     r"|(?P<space>\s++)"
     r"|(?P<mark>.)",
