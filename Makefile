@@ -11,24 +11,32 @@ KERNELS := $(shell find graph/kernels -type f)
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-env: $(VENV)/.built ## make the environment in .venv
+env: $(VENV)/.built ## make the whole environment in .venv: what running needs, and what tests and benches need
 
-$(VENV)/.locked: requirements.lock
+# What running needs. The kernels are compiled while the packages arrive; hnswlib has no wheel and is compiled, too.
+$(VENV)/.running: requirements-build.lock requirements-run.lock pyproject.toml setup.py $(KERNELS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Graphtide needs Python 3.11 or newer, and this is %s. Name another one: make PYTHON=python3.12 …" % sys.version.split()[0])'
-	@echo "Making the environment in $(VENV) (about two minutes the first time) …"
-	@$(PYTHON) -m venv $(VENV) || { echo "On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock || { \
-	  echo "The packages could not be installed; the lines above say why. Where one could not be built (hnswlib),"; \
-	  echo "a C++ compiler or Python's headers are missing: on Debian and Ubuntu, apt install g++ python3-dev"; exit 1; } >&2
-	@touch $@
-
-$(VENV)/.built: $(VENV)/.locked pyproject.toml setup.py $(KERNELS)
-	@echo "Building the kernels …"
+	@echo "Making the environment in $(VENV) (about a minute the first time) …"
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { echo "On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-build.lock
+	@$(BIN)/python setup.py -q build_ext --inplace & kernels=$$!; \
+	  $(call install,requirements-run.lock); packages=$$?; wait $$kernels || packages=1; \
+	  test $$packages = 0 || { echo "The packages could not be installed, or the kernels not compiled; the lines above say why."; \
+	  echo "Where one could not be built (hnswlib), a C++ compiler or Python's headers are missing: on Debian and Ubuntu,"; \
+	  echo "apt install g++ python3-dev"; exit 1; } >&2
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@$(BIN)/python -c 'import importlib.util as i, pathlib as p; missing = [s.stem for s in sorted(p.Path("graph/kernels").glob("*.cpp")) if not i.find_spec("graphtide.graph._" + s.stem)]; missing and print("Not compiled:", *missing, "(is there a C++ compiler?). Everything works in Python too, slower. Later: make clean env")'
 	@touch $@
 
-run: env ## start the service, stream the sample in, ask questions, stay up
+$(VENV)/.built: $(VENV)/.running requirements.lock
+	@echo "Adding what tests and benches need …"
+	@$(call install,requirements.lock)
+	@touch $@
+
+# uv installs several times as fast as pip. pip takes its place where uv does not find the package index.
+install = { $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) || \
+	  $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $(1); }
+
+run: $(VENV)/.running ## start the service, stream the sample in, ask questions, stay up
 	@$(BIN)/python -m graphtide.services.demo
 
 test: test-fast ## all checks and all tests, the fast ones first
@@ -120,8 +128,9 @@ soak: env ## hostile and ordinary clients together against one service for MINUT
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --generate-hashes
 
 lock: env ## pin every dependency anew, with the hashes of its files: for the environment, and for the image
-	@$(BIN)/pip install --quiet uv
 	@$(BIN)/$(LOCK) --all-extras --upgrade pyproject.toml -o requirements.lock
+	@$(BIN)/$(LOCK) --extra build -c requirements.lock pyproject.toml -o requirements-run.lock
+	@printf 'uv\nsetuptools\npybind11\nwheel\n' | $(BIN)/$(LOCK) -c requirements.lock - -o requirements-build.lock
 	@$(BIN)/$(LOCK) --extra cluster --extra tracing -c requirements.lock pyproject.toml -o requirements-image.lock
 
 audit: env ## known vulnerabilities of the locked packages; needs a network that reaches PyPI's advisories

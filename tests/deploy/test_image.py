@@ -64,13 +64,16 @@ def test_digests_are_written_behind_the_names_and_replace_older_ones() -> None:
 
 def test_locks_hold_hashes_and_name_no_index() -> None:
     """Every package is pinned, with the hashes of its files; the image's are the environment's."""
-    locks = [(ROOT / name).read_text() for name in ("requirements.lock", "requirements-image.lock")]
+    names = ("requirements.lock", "requirements-image.lock", "requirements-run.lock", "requirements-build.lock")
+    locks = [(ROOT / name).read_text() for name in names]
     pinned = []
     for lock in locks:
         assert not re.search(r"https?://|--index|--extra-index|--find-links", lock)
         entries = re.split(r"\n(?=\S)", lock.strip())
         assert all(re.match(r"[\w.\[\],-]+==\S+", entry) and "--hash=sha256:" in entry for entry in entries)
         pinned.append({entry.split()[0] for entry in entries})
-    assert pinned[1] < pinned[0]
+    assert pinned[1] < pinned[0] and pinned[2] < pinned[0]
     assert "--require-hashes -r requirements-image.lock" in TEXT
-    assert "--require-hashes -r requirements.lock" in (ROOT / "Makefile").read_text()
+    makefile = (ROOT / "Makefile").read_text()
+    assert makefile.count("--require-hashes -r $(1)") == 2 and "--require-hashes -r requirements-build.lock" in makefile
+    assert "install,requirements.lock)" in makefile and "install,requirements-run.lock)" in makefile

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -307,3 +308,10 @@ async def test_serve_names_the_setting_when_the_file_is_wrong(tmp_path: Path) ->
     (tmp_path / "graphtide.toml").write_text("prot = 1\n")
     ended = await graphtide("serve", folder=tmp_path)
     assert (ended.code, "prot is not a setting" in ended.err) == (2, True)
+
+
+async def test_version_is_that_of_the_installed_distribution() -> None:
+    """The version has one place, pyproject.toml; the short option for help works everywhere."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert (await graphtide("--version")).out.strip() == f"graphtide {declared}"
+    assert "Usage: graphtide" in (await graphtide("-h")).out

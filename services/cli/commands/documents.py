@@ -38,6 +38,7 @@ app = typer.Typer(
     epilog=EXPLAINED,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(key_commands.app, name="keys")
 app.add_typer(topic_commands.app, name="topics")
@@ -51,6 +52,23 @@ DocId = Annotated[str, typer.Argument(metavar="ID", help="The document's id.")]
 
 URL = "http://127.0.0.1:8080"
 GRAPH = "default"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        import graphtide
+
+        typer.echo(f"graphtide {graphtide.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def global_options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """A knowledge graph that stays current while documents stream in, and answers from it."""
 
 
 class Role(StrEnum):
