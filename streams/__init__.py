@@ -1,1 +1,1 @@
-"""What moves through Graphtide, and when it counts as done: messages, ports, stages."""
+"""Messages, ports and stages: the records that move through Graphtide, and when each is finished."""

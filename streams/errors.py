@@ -1,31 +1,32 @@
-"""The errors of Graphtide: one small tree, in which the class decides the action.
+"""The error tree of Graphtide: the class of an error decides the action.
 
     GraphtideError
     ├── Retryable          wait (retry_after_s, or a back-off when None), try again, do not advance
-    │   └── Exhausted          a graph's budget is used up: likewise, and leave the place to others meanwhile
-    ├── Rejected           will never work as it stands: dead-letter the record, then advance
-    ├── Broken             nothing can go on safely: stop and raise an alarm
-    │   ├── Fenced             another writer has taken over: drop what is in memory, claim again or leave
-    │   └── GraphStopped       a graph's stored rows cannot be used: its records wait until it is rebuilt
-    └── QueryError         the caller of a query is told; the services map each to an HTTP and a gRPC status
+    │   └── BudgetExceeded     a graph's budget is used up: wait as for Retryable, and release the slot meanwhile
+    ├── Rejected           the input can never be processed: dead-letter the record, then advance
+    ├── Broken             continuing would be unsafe: stop and raise an alarm
+    │   ├── Fenced             another writer has taken over: drop the state in memory, then claim again or leave
+    │   └── GraphStopped       a graph's stored rows cannot be used: its records wait until the graph is rebuilt
+    └── QueryError         the caller of a query receives the error; services map each to an HTTP and a gRPC status
         ├── NotFound           no such graph or document
         ├── Invalid            a field of the request is wrong (``field`` names it)
-        ├── Overloaded         too much at once; come back after ``retry_after_s``
+        ├── Overloaded         too many requests; the caller retries after ``retry_after_s``
         └── DeadlineExceeded   the answer was not ready in time
 
 Adapters raise the most specific of these from their driver's error (``raise Retryable(...) from error``); no
-driver's exception crosses a port. Messages are for people, and never contain a secret or a whole document.
+driver's exception crosses a port. Messages are written for operators and callers, and never contain a secret or a
+whole document.
 """
 
-# ruff: noqa: N818 -- each name says what is to be done, which a suffix "Error" would only blur
+# ruff: noqa: N818 -- each name states the action to take, which a suffix "Error" would obscure
 
 
 class GraphtideError(Exception):
-    """The root: everything that Graphtide raises on purpose."""
+    """The root of every error that Graphtide raises on purpose."""
 
 
 class Retryable(GraphtideError):
-    """The same attempt may work later: wait ``retry_after_s`` seconds (None: use a back-off), then try again."""
+    """A temporary failure: wait ``retry_after_s`` seconds (None: use a back-off), then try again."""
 
     def __init__(self, message: str, retry_after_s: float | None = None) -> None:
         super().__init__(message)
@@ -33,23 +34,23 @@ class Retryable(GraphtideError):
 
 
 class BudgetExceeded(Retryable):
-    """A graph has spent what it may spend in a day. Nothing is wrong with the work, nor with the model."""
+    """The daily budget of a graph is used up. Neither the work nor the model has failed."""
 
 
 class Rejected(GraphtideError):
-    """This input will never work, however often it is tried: dead-letter it, then advance."""
+    """An input that can never be processed, however often it is tried: dead-letter it, then advance."""
 
 
 class Broken(GraphtideError):
-    """An invariant does not hold, so going on would do damage: stop, say why, wait for a person."""
+    """A violated invariant: continuing would corrupt data. Stop, report the reason and wait for an operator."""
 
 
 class Fenced(Broken):
-    """The store's watermark is not the one this writer holds: another took over, or the commit was done already."""
+    """A watermark conflict: another writer has taken over the partition, or the commit was applied already."""
 
 
 class GraphStopped(Broken):
-    """The stored rows of ``graph`` cannot be restored or continued; no record is to blame for it."""
+    """An unusable graph: the stored rows of ``graph`` cannot be restored or extended, and no record caused that."""
 
     def __init__(self, message: str, graph: str = "") -> None:
         super().__init__(message)
@@ -57,15 +58,15 @@ class GraphStopped(Broken):
 
 
 class QueryError(GraphtideError):
-    """A request cannot be answered; nothing was changed."""
+    """A request that cannot be answered; nothing was changed."""
 
 
 class NotFound(QueryError):
-    """There is no such graph or document."""
+    """A graph or document that does not exist."""
 
 
 class Invalid(QueryError):
-    """A request is malformed; ``field`` is the path of what is wrong, as the caller wrote it."""
+    """A malformed request; ``field`` is the path of the wrong field, as the caller wrote it."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
@@ -74,7 +75,7 @@ class Invalid(QueryError):
 
 
 class Overloaded(QueryError):
-    """More is asked than can be served now; try again after ``retry_after_s`` seconds."""
+    """More requests than can be served now; the caller retries after ``retry_after_s`` seconds."""
 
     def __init__(self, message: str, retry_after_s: float = 1.0) -> None:
         super().__init__(message)
@@ -82,4 +83,4 @@ class Overloaded(QueryError):
 
 
 class DeadlineExceeded(QueryError):
-    """The answer was not ready before the caller's deadline."""
+    """An answer that was not ready before the caller's deadline."""

@@ -1,15 +1,15 @@
-"""What travels on the topics. Every value is versioned JSON; a schema this code does not know is Rejected.
+"""Message types of the topics and their encoding. Every value is versioned JSON; an unknown schema is Rejected.
 
 - `documents` (key `graph|doc_id`): a `DocumentMessage`; a null value is a deletion.
-- `extractions` (key `graph`): an `ExtractionMessage`: what one revision contributes, or that it was deleted.
-- `deltas` (key `graph`): which version a graph reached, and which entities changed; in a cluster the delta behind it
-  (`streams/follow/delta_records.py`).
+- `extractions` (key `graph`): an `ExtractionMessage`: the contribution of one revision, or its deletion.
+- `deltas` (key `graph`): the version that a graph reached, and the entities that changed; in a cluster, the delta
+  itself follows (`streams/follow/delta_records.py`).
 - `documents.dlq`: a `DeadLetter`.
 
-Embeddings travel as one base64 block of float16 rows beside the JSON fields that refer to them by order.
+Embeddings are one base64 block of float16 rows beside the JSON fields, which refer to the rows by order.
 
-Anybody may write to `documents`, so what is read is not trusted: whatever decodes can be stored, indexed and read
-back unchanged, and what cannot is Rejected with a reason that quotes no more than a few words of it.
+Any producer may write to `documents`, so records are untrusted: every value that decodes can be stored, indexed and
+read back unchanged; every other value is Rejected with a reason that quotes at most a few words of it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ MAX_ID_CHARS = 512
 MAX_WEIGHT = 1_000_000.0
 MAX_METADATA_DEPTH = 32
 log = logging.getLogger("graphtide.streams")
-_GRAPH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")  # it names a folder, too: no separator, no dot in front
+_GRAPH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")  # also the name of a folder: no separator, no leading dot
 FACT_FIELDS = (6, 8)
-"""Of an extraction's fact. The last two are when it held; records from before there were times have none."""
+"""Number of fields of an extraction's fact. The last two are its validity period, which older records lack."""
 NO_HEADING = ("", "")
 _VECTORS = b'"vectors":"'
 _BEFORE_VECTORS = re.compile(rb'"dimensions":[0-9]{1,9},$')
@@ -53,7 +53,7 @@ _MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, Arith
 
 @dataclass(frozen=True, slots=True)
 class GivenEntity:
-    """An entity that a publisher brings along."""
+    """An entity that a publisher supplies."""
 
     name: str
     type: str = ""
@@ -62,7 +62,7 @@ class GivenEntity:
 
 @dataclass(frozen=True, slots=True)
 class GivenFact:
-    """A relation that a publisher brings along. `valid_from` and `valid_to` are ISO dates or empty."""
+    """A relation that a publisher supplies. `valid_from` and `valid_to` are ISO dates or empty."""
 
     subject: str
     predicate: str
@@ -75,7 +75,7 @@ class GivenFact:
 
 @dataclass(frozen=True, slots=True)
 class DocumentMessage:
-    """A published document. `entities` or `facts` other than None replace extraction, even when they are empty."""
+    """A published document. `entities` or `facts` other than None replace extraction, even when empty."""
 
     graph: str
     doc_id: str
@@ -89,7 +89,7 @@ class DocumentMessage:
         return document_key(self.graph, self.doc_id)
 
     def encode(self) -> bytes:
-        """The same shape as the body of `PUT /v1/graphs/{graph}/documents/{id}`, and its schema."""
+        """Return the body of `PUT /v1/graphs/{graph}/documents/{id}` with the schema number added."""
         body: dict[str, Any] = {"schema": SCHEMA, "text": self.text, **_info_out(self.info)}
         if self.entities is not None:
             body["entities"] = [asdict(entity) for entity in self.entities]
@@ -100,9 +100,9 @@ class DocumentMessage:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionMessage:
-    """The outcome of the extract stage for one revision; `extraction` None says the document was deleted.
+    """The outcome of the extract stage for one revision; `extraction` None means that the document was deleted.
 
-    `accepted_ms` is when the revision entered `documents` (milliseconds since the epoch): freshness is counted from it.
+    `accepted_ms` is when the revision entered `documents` (milliseconds since the epoch): freshness counts from it.
     """
 
     graph: str
@@ -121,7 +121,7 @@ class ExtractionMessage:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A revision that could not be processed: why, after how many attempts, and the bytes as they came."""
+    """A revision that could not be processed: the reason, the number of attempts, and the original bytes."""
 
     graph: str
     doc_id: str
@@ -148,12 +148,12 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class DeltaNotice:
-    """That a graph reached a version, and which entities (by node) changed on the way, themselves or in an edge.
+    """Notice that a graph reached a version, with the entities (by node) that changed, themselves or in an edge.
 
-    The delta itself comes in `parts` records behind the notice; 0: it is not sent, look at the store. `replaced` says
-    that the graph was rebuilt: nodes mean something else now, and all of them changed.
+    The delta follows the notice in `parts` records; with 0 it is not sent, and followers read the store. `replaced`
+    means that the graph was rebuilt: the node numbers are new, and every entity changed.
 
-    One without a version (0) tells of no change: `wanted` are communities whose report a question would have read.
+    A notice with version 0 announces no change: `wanted` are communities whose report a query requested.
     """
 
     graph: str
@@ -180,21 +180,21 @@ def document_key(graph: str, doc_id: str) -> str:
 
 
 def split_document_key(key: str) -> tuple[str, str]:
-    """(graph, doc_id). A graph's name holds no `|`, a document's id may. Raises Rejected for what names neither."""
+    """Return (graph, doc_id). The name of a graph holds no `|`; a document id may. Raises Rejected for other keys."""
     graph, bar, doc_id = key.partition("|")
     if not bar or not graph or not doc_id.strip():
-        raise Rejected(f"the record's key {key[:80]!r} is not of the form graph|doc_id")
+        raise Rejected(f"the record key {key[:80]!r} is not of the form graph|doc_id")
     if _GRAPH.fullmatch(graph) is None:
-        raise Rejected(f"{graph[:80]!r} is not a graph's name: 1 to 64 of A-Z a-z 0-9 _ . - and no dot in front")
+        raise Rejected(f"{graph[:80]!r} is not a valid graph name: use 1 to 64 of A-Z a-z 0-9 _ . - and no leading dot")
     if len(doc_id) > MAX_ID_CHARS:
-        raise Rejected(f"the document's id has {len(doc_id)} characters; the limit is {MAX_ID_CHARS}")
+        raise Rejected(f"the document id has {len(doc_id)} characters; the limit is {MAX_ID_CHARS}")
     if not doc_id.isprintable() and any(unicodedata.category(char) in ("Cc", "Cs") for char in doc_id):
-        raise Rejected(f"the document's id {doc_id[:80]!r} holds a control character or half a surrogate pair")
+        raise Rejected(f"the document id {doc_id[:80]!r} contains a control character or a lone surrogate: remove it")
     return graph, doc_id
 
 
 def decode_document(key: str, value: bytes) -> DocumentMessage:
-    """The document in a `documents` record. Raises Rejected, naming what is wrong with it."""
+    """Return the document in a `documents` record. Raises Rejected with the reason."""
     graph, doc_id = split_document_key(key)
     body = _load(value)
     try:
@@ -208,24 +208,24 @@ def decode_document(key: str, value: bytes) -> DocumentMessage:
             None if facts is None else tuple(_fact_in(fact) for fact in facts),
         )
     except _MALFORMED as error:
-        raise Rejected(f"the document record is malformed: {_said(error)}") from error
+        raise Rejected(f"the document record is malformed: {_describe(error)}") from error
 
 
 def decode_extraction(value: bytes) -> ExtractionMessage:
-    """The message in an `extractions` record. Raises Rejected, naming what is wrong with it."""
+    """Return the message in an `extractions` record. Raises Rejected with the reason."""
     body = _load_extraction(value)
     try:
         extraction = None if body.get("deleted") else _extraction_in(body)
         graph, doc_id = split_document_key(document_key(body["graph"], body["doc_id"]))
         return ExtractionMessage(graph, doc_id, int(body["revision"]), extraction, int(body.get("accepted_ms", 0)))
     except _MALFORMED as error:
-        raise Rejected(f"the extraction record is malformed: {_said(error)}") from error
+        raise Rejected(f"the extraction record is malformed: {_describe(error)}") from error
 
 
 def decode_stored(graph: str, doc_id: str, value: bytes) -> Extraction | None:
-    """The extraction of a document as the store holds it; None for a deleted one.
+    """Return the stored extraction of a document; None for a deleted one.
 
-    Raises Broken when it cannot be read: it was written by this program, so the store is damaged.
+    Raises Broken when it cannot be read: Graphtide wrote it, so the store is damaged.
     """
     try:
         return decode_extraction(value).extraction
@@ -237,7 +237,7 @@ def decode_stored(graph: str, doc_id: str, value: bytes) -> Extraction | None:
 
 
 def extraction_of(value: bytes) -> tuple[str, str, int] | None:
-    """(graph, doc_id, revision) that a record of `extractions` names, however little else of it can be read."""
+    """Return the (graph, doc_id, revision) that a record of `extractions` names, even if the rest is malformed."""
     try:
         body = json.loads(value)
         return (*split_document_key(document_key(body["graph"], body["doc_id"])), int(body["revision"]))
@@ -251,7 +251,7 @@ def decode_dead_letter(value: bytes) -> DeadLetter:
         fields = (body["graph"], body["doc_id"], int(body["revision"]), body["stage"], body["reason"])
         return DeadLetter(*fields, int(body["attempts"]), base64.b64decode(body["original"]))
     except _MALFORMED as error:
-        raise Rejected(f"the dead letter is malformed: {_said(error)}") from error
+        raise Rejected(f"the dead letter is malformed: {_describe(error)}") from error
 
 
 def decode_notice(value: bytes) -> DeltaNotice:
@@ -259,10 +259,10 @@ def decode_notice(value: bytes) -> DeltaNotice:
     try:
         nodes = tuple(map(int, body["nodes"]))
         wanted = tuple(map(int, body.get("wanted", ())))
-        said = (int(body.get("parts", 0)), bool(body.get("replaced", False)), wanted)
-        return DeltaNotice(_string(body["graph"]), int(body["version"]), nodes, *said)
+        rest = (int(body.get("parts", 0)), bool(body.get("replaced", False)), wanted)
+        return DeltaNotice(_string(body["graph"]), int(body["version"]), nodes, *rest)
     except _MALFORMED as error:
-        raise Rejected(f"the delta notice is malformed: {_said(error)}") from error
+        raise Rejected(f"the delta notice is malformed: {_describe(error)}") from error
 
 
 def unit_key(
@@ -272,7 +272,7 @@ def unit_key(
     facts: tuple[Fact, ...],
     heading: tuple[str, str] = NO_HEADING,
 ) -> bytes:
-    """16 bytes that identify everything a unit contributes; where it stands in the document is not part of it.
+    """Return 16 bytes that identify the contribution of a unit; its place in the document is not included.
 
     `heading` is its title and description.
     """
@@ -301,7 +301,7 @@ def _extraction_out(extraction: Extraction) -> dict[str, Any]:
         "dimensions": len(rows[0]) if rows else 0,
         "vectors": base64.b64encode(block).decode(),
     }
-    # Beside the units, not in them: who does not know of headings reads all the rest.
+    # Beside the units, not in them: a reader that does not know headings can still read the rest.
     headings = [(unit.title, unit.description) for unit in extraction.units]
     return body | ({"headings": headings} if any(map(any, headings)) else {})
 
@@ -317,21 +317,21 @@ def _extraction_in(body: dict[str, Any]) -> Extraction:
     units = []
     for (key, text, start, end, mentions, facts), heading in zip(body["units"], headings, strict=True):
         vector = _next(rows)
-        seen = tuple(Mention(name, type_, said, _next(rows)) for name, type_, said in mentions)
+        named = tuple(Mention(name, type_, text_, _next(rows)) for name, type_, text_ in mentions)
         if any(len(fact) not in FACT_FIELDS for fact in facts):
-            raise ValueError("a fact has another number of fields")
-        held = tuple(Fact(s, p, o, said, line, w, _next(rows), *times) for s, p, o, said, line, w, *times in facts)
-        if any(not 0 <= place < len(seen) for fact in held for place in (fact.subject, fact.object)):
-            raise ValueError("a fact is about a mention that is not there")
-        units.append(ChunkContribution(bytes.fromhex(key), text, start, end, vector, seen, held, *heading))
+            raise ValueError(f"a fact does not have {FACT_FIELDS[0]} or {FACT_FIELDS[1]} fields")
+        stated = tuple(Fact(s, p, o, text_, line, w, _next(rows), *times) for s, p, o, text_, line, w, *times in facts)
+        if any(not 0 <= index < len(named) for fact in stated for index in (fact.subject, fact.object)):
+            raise ValueError("a fact refers to a mention that does not exist")
+        units.append(ChunkContribution(bytes.fromhex(key), text, start, end, vector, named, stated, *heading))
     gaps = tuple(body["gaps"])
     if gaps and len(gaps) != len(units) + 1:
-        raise ValueError(f"{len(gaps)} gaps do not fit around {len(units)} units")
+        raise ValueError(f"{len(units)} units need {len(units) + 1} gaps, not {len(gaps)}")
     return Extraction(body["doc_id"], int(body["revision"]), _info_in(body["info"]), tuple(units), gaps)
 
 
 def _next(rows: Iterator[Vector]) -> Vector:
-    # StopIteration inside a generator expression would come out as a RuntimeError.
+    # StopIteration inside a generator expression would become a RuntimeError.
     row = next(rows, None)
     if row is None:
         raise ValueError("there are fewer vectors than texts")
@@ -350,10 +350,10 @@ def _fact_in(body: dict[str, Any]) -> GivenFact:
     subject, predicate, object_ = (_text(body[name], name) for name in ("subject", "predicate", "object"))
     weight = float(body.get("weight", 1.0))
     if not (math.isfinite(weight) and 0 < weight <= MAX_WEIGHT):
-        raise ValueError(f"a weight of {weight:g} is not above 0 and at most {MAX_WEIGHT:g}")
+        raise ValueError(f"weight {weight:g} is not above 0 and at most {MAX_WEIGHT:g}")
     times = [_string(body.get(name) or "") for name in ("valid_from", "valid_to")]
     if any(time and date_span(time) is None for time in times):
-        raise ValueError("valid_from and valid_to are ISO dates")
+        raise ValueError("valid_from and valid_to must be ISO dates")
     return GivenFact(subject, predicate, object_, _string(body.get("description", "")), weight, *times)
 
 
@@ -362,22 +362,22 @@ def _mention_out(mention: Mention) -> list[str]:
 
 
 def _fact_out(fact: Fact) -> list[Any]:
-    said = [fact.subject, fact.predicate, fact.object, fact.description, fact.sentence, fact.weight_milli]
-    return [*said, fact.valid_from, fact.valid_to]
+    stated = [fact.subject, fact.predicate, fact.object, fact.description, fact.sentence, fact.weight_milli]
+    return [*stated, fact.valid_from, fact.valid_to]
 
 
 def _headings_in(rows: list[Any] | None, count: int) -> list[tuple[str, str]]:
-    """Of each unit. Records from before there were headings, or of what no model read, have none."""
-    held = [(_string(title), _string(said)) for title, said in rows or [NO_HEADING] * count]
-    if len(held) != count:
-        raise ValueError(f"{len(held)} headings do not fit {count} units")
-    return held
+    """Return the heading of each unit. Older records, and records that no model extracted, have none."""
+    headings = [(_string(title), _string(description)) for title, description in rows or [NO_HEADING] * count]
+    if len(headings) != count:
+        raise ValueError(f"{count} units need {count} headings, not {len(headings)}")
+    return headings
 
 
 def _info_out(info: DocumentInfo) -> dict[str, Any]:
     metadata = {key: json.loads(value) for key, value in info.metadata}
-    said = {"title": info.title, "source": info.source, "occurred_at": info.occurred_at, "metadata": metadata}
-    return {name: value for name, value in said.items() if value}
+    fields = {"title": info.title, "source": info.source, "occurred_at": info.occurred_at, "metadata": metadata}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _info_in(body: dict[str, Any]) -> DocumentInfo:
@@ -391,16 +391,16 @@ def _info_in(body: dict[str, Any]) -> DocumentInfo:
 
 
 def _date(value: str) -> str:
-    """Keep a date as it is stored, so that rebuilt equals incremental; one that cannot be read counts as no date."""
+    """Return the date as it is stored, so that rebuilt equals incremental; a malformed one counts as no date."""
     if value and date_span(value) is None:
         log.warning(
-            "occurred_at %.40r is not an ISO date: it counts as no date; publish the document with another", value
+            "occurred_at %.40r is not an ISO date and counts as no date; publish the document with an ISO date", value
         )
     return value
 
 
 def metadata_pairs(metadata: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Metadata as it is kept: sorted pairs of key and JSON value. Raises ValueError for what JSON cannot hold."""
+    """Return metadata as it is stored: sorted pairs of key and JSON value. Raises ValueError for non-JSON values."""
     _check_json(metadata, 0)
     return tuple(sorted((_string(key), _dump(value).decode()) for key, value in metadata.items()))
 
@@ -416,7 +416,7 @@ def _string(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"expected a string, got {type(value).__name__}")
     if "\0" in value:
-        raise ValueError("a text holds a NUL character")
+        raise ValueError("a text contains a NUL character")
     value.encode()  # a lone surrogate has no UTF-8 form: UnicodeEncodeError is a ValueError
     return value
 
@@ -434,11 +434,11 @@ def _check_json(value: object, depth: int) -> None:
     elif isinstance(value, str):
         _string(value)
     elif isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("metadata holds a number that is not finite, which JSON does not know")
+        raise ValueError("metadata contains a number that is not finite, which JSON does not allow")
 
 
-def _said(error: Exception) -> str:
-    """An error in a few words. (The repr of a UnicodeEncodeError would be the whole text.)"""
+def _describe(error: Exception) -> str:
+    """Return an error in a few words. (The repr of a UnicodeEncodeError would hold the whole text.)"""
     return f"{type(error).__name__}: {str(error)[:200]}"
 
 
@@ -447,8 +447,8 @@ def _dump(body: object) -> bytes:
 
 
 def _load_extraction(value: bytes) -> dict[str, Any]:
-    """Load the record without its vectors, and put them in as bytes: most of it is not parsed as JSON, which holds the
-    interpreter lock. No other `"vectors":"` can follow theirs, since a quote inside of a string is escaped.
+    """Load the record without its vectors, and add these as bytes: parsing JSON holds the interpreter lock, and most
+    of the record is vectors. No other `"vectors":"` can follow, since a quote inside a string is escaped.
     """
     at = value.rfind(_VECTORS)
     if _BEFORE_VECTORS.search(value[max(0, at - 40) : max(0, at)]) is None:

@@ -1,15 +1,15 @@
-"""The ports to models: what splits, extracts, embeds and answers, and what passes between them.
+"""The ports to models: chunkers, extractors, embedders, generators and raters, and their data types.
 
-Not an adapter and not a prompt: the offline implementations and those for OpenAI-compatible endpoints stand in
-``graphtide.infra.models`` and pass one contract suite (``tests/contract/test_models.py``).
+The offline implementations and those for OpenAI-compatible endpoints are in ``graphtide.infra.models`` and pass one
+contract suite (``tests/contract/test_models.py``).
 
-Invariants every implementation keeps
+Invariants that every implementation keeps:
 - the text of a document is data, never instructions;
-- spans are positions in the very text that was given: ``text[start:end] == passage.text``;
-- the evidence of a relation occurs in the text it was found in, letter by letter, or is empty;
-- failures are ``streams.errors.Retryable`` (try again), ``Rejected`` (this text will never work), or ``Broken`` (the
-  endpoint is no longer the model it was: its vectors have another dimension), nothing else;
-- ``name`` tells models apart: two that answer differently have different names, so it may key a memo.
+- spans are positions in the text that was passed: ``text[start:end] == passage.text``;
+- the evidence of a relation occurs verbatim in the text in which it was found, or is empty;
+- failures are ``streams.errors.Retryable`` (try again), ``Rejected`` (this text can never be processed) or ``Broken``
+  (the endpoint serves another model: its vectors have another dimension), nothing else;
+- ``name`` identifies a model: two models that answer differently have different names, so it may be a cache key.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class SplitPassage:
-    """A piece of a text: characters ``start`` (inclusive) to ``end`` (exclusive) of it."""
+    """A piece of a text, from character ``start`` (inclusive) to ``end`` (exclusive)."""
 
     text: str
     start: int
@@ -31,7 +31,7 @@ class SplitPassage:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedEntity:
-    """A name that a text mentions, as the text writes it; ``type`` is a lower-case word such as "person"."""
+    """An entity that a text mentions, with its spelling in the text; ``type`` is a lower-case word such as "person"."""
 
     name: str
     type: str
@@ -40,9 +40,9 @@ class ExtractedEntity:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedRelation:
-    """A statement of a text. ``subject`` and ``object`` are names of entities in the same ``ExtractionResult``.
+    """A relation that a text states. ``subject`` and ``object`` name entities in the same ``ExtractionResult``.
 
-    ``weight`` is in (0, 1]: how sure the extractor is. ``evidence`` is the sentence that says so, verbatim.
+    ``weight`` in (0, 1] is the extractor's confidence. ``evidence`` is the sentence that states it, verbatim.
     ``valid_from`` and ``valid_to`` are ISO 8601 dates of any precision ("1961", "1961-03", "1961-03-12"), or None.
     """
 
@@ -58,9 +58,10 @@ class ExtractedRelation:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionResult:
-    """What one passage states. Entities are distinct by (name, type), and every end of a relation is among them.
+    """The entities and relations of one passage.
 
-    `title` and `description` say what the passage is about, in one line each, or are empty.
+    Entities are distinct by (name, type) and include both ends of every relation. `title` and `description` summarise
+    the passage in one line each, or are empty.
     """
 
     entities: tuple[ExtractedEntity, ...] = ()
@@ -71,7 +72,7 @@ class ExtractionResult:
 
 @dataclass(frozen=True, slots=True)
 class ContextPassage:
-    """A passage given to a Generator, best first, with where it came from and the graph's statements about it.
+    """A passage passed to a Generator, with its source and the graph's statements about it.
 
     `outdated` are the pieces of its text that a later document contradicts.
     """
@@ -88,7 +89,7 @@ class ContextPassage:
 class Generated:
     """An answer. ``cited`` are 0-based indices into the context, in order of first use.
 
-    The marker ``[1]`` in ``text`` stands for index 0.
+    The marker ``[1]`` in ``text`` denotes index 0.
     """
 
     text: str
@@ -100,9 +101,9 @@ class Generated:
 
 @dataclass(frozen=True, slots=True)
 class ContextPart:
-    """A text that was written from passages: a community's report, a subgraph in words, an answer from one of these.
+    """A text derived from passages: a community report, a verbalised subgraph, or an answer from one of these.
 
-    ``[n]`` in ``text`` names ``sources[n - 1]``. A text without such a mark rests on its sources as a whole.
+    ``[n]`` in ``text`` cites ``sources[n - 1]``. A text without such a marker is supported by its sources as a whole.
     """
 
     title: str
@@ -112,9 +113,9 @@ class ContextPart:
 
 @dataclass(frozen=True, slots=True)
 class PartAnswer:
-    """What one part says to a question. ``rating`` is how much that helps, 0 (not at all) to 100.
+    """The answer of one part to a question. ``rating`` is its helpfulness, 0 (none) to 100.
 
-    ``cited`` are 0-based indices into the part's sources; the marker ``[1]`` in ``text`` stands for index 0.
+    ``cited`` are 0-based indices into the part's sources; the marker ``[1]`` in ``text`` denotes index 0.
     """
 
     text: str
@@ -126,59 +127,62 @@ class PartAnswer:
 
 
 def citable(context: Sequence[ContextPassage], parts: Sequence[ContextPart]) -> tuple[ContextPassage, ...]:
-    """What an answer may cite, in the order of its numbers: the passages, then what the parts rest on beside them."""
-    held = {one.chunk_id for one in context}
-    rest = {one.chunk_id: one for part in parts for one in part.sources if one.chunk_id not in held}
+    """Return the passages that an answer may cite, in citation order: ``context``, then the parts' other sources."""
+    known = {passage.chunk_id for passage in context}
+    rest = {passage.chunk_id: passage for part in parts for passage in part.sources if passage.chunk_id not in known}
     return (*context, *rest.values())
 
 
 @runtime_checkable
 class Chunker(Protocol):
-    """Splits a text into passages of bounded size. Pure, deterministic, synchronous."""
+    """Splitter of texts into passages of bounded size. Pure, deterministic, synchronous."""
 
     @property
     def name(self) -> str: ...
 
     def split(self, text: str) -> tuple[SplitPassage, ...]:
-        """The passages of ``text`` in order, none overlapping, none blank; together they hold every visible character.
+        """Return the passages of ``text`` in order, without overlaps or blank ones, with every visible character.
 
-        A blank text has none. Cost: linear in the length of ``text`` (CPU: use a thread when it is long).
+        A blank text has none. Cost: linear in the length of ``text`` (CPU: use a thread for a long text).
         """
         ...
 
 
 @runtime_checkable
 class Extractor(Protocol):
-    """Finds entities and relations in one passage."""
+    """Model that finds entities and relations in one passage."""
 
     @property
     def name(self) -> str: ...
 
     async def extract(self, text: str, *, title: str) -> ExtractionResult:
-        """What ``text`` states. ``title`` is that of its document ("" when it has none): whom "it" may mean."""
+        """Return what ``text`` states. ``title`` is that of its document, or "": it helps to resolve pronouns."""
         ...
 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into vectors whose dot product says how alike they are."""
+    """Model that maps texts to vectors whose dot product is their similarity."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def dimensions(self) -> int:
-        """d, or 0 as long as an implementation that learns it from its endpoint has not asked yet."""
+        """Return d, or 0 while an implementation has not yet learned it from its endpoint."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """``(n, d) float32``, rows finite and of unit length, row i for ``texts[i]``. No texts: ``(0, d)``, no call."""
+        """Return ``(n, d) float32``, rows finite and of unit length, row i for ``texts[i]``.
+
+        No texts: ``(0, d)``, without a call.
+        """
         ...
 
 
 @runtime_checkable
 class Generator(Protocol):
-    """Answers a question from passages, and from texts written from passages, and says which passages it used."""
+    """Model that answers a question from passages and from texts derived from them, with citations."""
 
     @property
     def name(self) -> str: ...
@@ -186,23 +190,23 @@ class Generator(Protocol):
     async def answer(
         self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
     ) -> Generated:
-        """An answer that rests on ``context`` and ``parts`` alone. When nothing fits, it says so and cites nothing.
+        """Return an answer supported by ``context`` and ``parts`` alone, or a statement that they hold no answer.
 
-        ``Generated.cited`` are indices into ``citable(context, parts)``, which is the context when there are no parts.
+        ``Generated.cited`` are indices into ``citable(context, parts)``, which is ``context`` when there are no parts.
         """
         ...
 
     def stream(
         self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
     ) -> AsyncIterator[str | Generated]:
-        """The same answer in pieces of text as they come, then, as the last item, the whole as ``Generated``.
+        """Yield the same answer in pieces of text as they arrive and, as the last item, the whole as ``Generated``.
 
-        The pieces joined are ``Generated.text``. Closing the iterator early cancels the work behind it.
+        The joined pieces are ``Generated.text``. Closing the iterator early cancels the model call.
         """
         ...
 
     async def answer_part(self, question: str, part: ContextPart) -> PartAnswer:
-        """What this part alone says to the question, and how helpful that is: 0 when it says nothing to it.
+        """Return the answer of this part alone, and its helpfulness: 0 when the part does not address the question.
 
         Every sentence cites sources of this part, or is marked as unsupported.
         """
@@ -211,11 +215,11 @@ class Generator(Protocol):
 
 @runtime_checkable
 class Rater(Protocol):
-    """Says how much texts matter to a question."""
+    """Model that rates the relevance of texts to a question."""
 
     @property
     def name(self) -> str: ...
 
     async def rate(self, question: str, texts: Sequence[str]) -> Sequence[int]:
-        """A rating of each text, in order: 0 (nothing to do with the question) to 5 (answers it)."""
+        """Return the rating of each text, in order: 0 (irrelevant to the question) to 5 (answers it)."""
         ...

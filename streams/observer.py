@@ -1,4 +1,4 @@
-"""What the stages report while they work; metrics adapters listen, tests may too."""
+"""The observer port: events that the stages report to metrics adapters and tests."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from graphtide.streams.ports import RevisionState
 
 
 class Observer(Protocol):
-    """Called on the event loop, must not block. `graph` is a label of bounded cardinality."""
+    """Receiver of events. Its methods run on the event loop and must not block. `graph` has bounded cardinality."""
 
     def ended(self, graph: str, state: RevisionState) -> None:
-        """A revision reached its end."""
+        """Note that a revision reached its final state."""
         ...
 
     def committed(self, graph: str, seconds: float) -> None:
-        """A revision became durable in its graph, so long after it was accepted."""
+        """Note that a revision became durable in its graph, `seconds` after it was accepted."""
         ...
 
     def queryable(self, graph: str, seconds: float) -> None:
-        """A revision became visible to questions in this process, so long after it was accepted."""
+        """Note that a revision became visible to queries in this process, `seconds` after it was accepted."""
         ...
 
     def changed(self, delta: GraphDelta) -> None:
-        """A delta became durable."""
+        """Note that a delta became durable."""
         ...
 
     def laboured(self, graph: str, effort: KernelWork) -> None:
-        """A graph's part of a batch is durable, and took so much."""
+        """Note that a graph's part of a batch became durable, and the kernel work that it took."""
         ...
 
     def worked(self, stage: str, seconds: float) -> None:
-        """A stage finished a batch that took so long."""
+        """Note that a stage finished a batch in `seconds`."""
         ...
 
     def retried(self, stage: str) -> None:
-        """A stage waits to try again."""
+        """Note that a stage waits before it tries again."""
         ...
 
     def forwarded(self, graph: str) -> None:
-        """A record was appended to the partition that its graph is bound to, from another one."""
+        """Note that a record was forwarded to the partition that its graph is bound to."""
         ...

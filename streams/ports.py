@@ -1,13 +1,13 @@
-"""The ports of the stages: the log that carries records, the ledger of revisions, the store that holds graphs.
+"""The ports of the stages: the log of records, the ledger of revisions, the store of graphs.
 
 Each port has an in-memory reference in `streams/memory` that defines its meaning, and every adapter passes the
 contract suite in `tests/contract`. Adapters raise only the errors of `streams/errors.py`.
 
-A revision is a number that orders the revisions of one document. Where `documents` has one partition for ever, it is
-the record's offset; elsewhere see `streams/revisions.py`. A record is identified by its position, never by its number.
+A revision number orders the revisions of one document. Where `documents` always has one partition, it is the offset
+of the record; otherwise see `streams/revisions.py`. A record is identified by its position, never by its number.
 
-A graph is bound to the partition of `extractions` that its first commit came through, for ever. The single writer of a
-graph is the holder of the latest epoch of that partition.
+A graph is bound permanently to the partition of `extractions` that its first commit came through. The single writer
+of a graph is the holder of the latest epoch of that partition.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Protocol
 
 from graphtide.graph.records import GraphDelta
 from graphtide.graph.reports.cache import ReportFinding as ReportFinding  # noqa: PLC0414 - re-exported for adapters
-from graphtide.graph.reports.cache import ReportRow as ReportRow  # noqa: PLC0414 - likewise
+from graphtide.graph.reports.cache import ReportRow as ReportRow  # noqa: PLC0414 - re-exported for adapters
 from graphtide.graph.resolution import PairKey
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is appended to a topic. `value` None is a tombstone; `partition` None leaves the choice to the key."""
+    """A record to append to a topic. `value` None is a tombstone; `partition` None lets the key decide."""
 
     key: str
     value: bytes | None
@@ -41,7 +41,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class ConsumedRecord:
-    """A record as it is read back: where it stands, and when it was appended (milliseconds since the epoch)."""
+    """A record that was read: its position, and when it was appended (milliseconds since the epoch)."""
 
     position: Position
     timestamp_ms: int
@@ -51,36 +51,36 @@ class ConsumedRecord:
 class Consumer(Protocol):
     """One reader of one topic. Not shared between tasks.
 
-    The consumers of a group share the topic's partitions. A partition that a consumer holds can go to another one at
-    any time, and only `poll` lets the caller see it: a poll that finds `assigned` changed returns at once, empty.
-    So nothing of a partition is delivered before the caller had the chance to look, and to `seek`. A partition that
-    stays goes on where it was; one that is gained anew starts after what the group committed.
+    The consumers of a group share the topic's partitions. A partition can be reassigned to another consumer at any
+    time, and only `poll` shows that to the caller: a poll that finds `assigned` changed returns at once, empty. So no
+    record of a new partition is delivered before the caller could read `assigned` and `seek`. A retained partition
+    continues from its place; a newly assigned one starts after what the group committed.
     """
 
     def assigned(self) -> frozenset[int]:
-        """The partitions that this consumer holds, as of the last poll. Backends of one process: all, always."""
+        """Return the partitions assigned to this consumer, as of the last poll. Backends of one process: always all."""
         ...
 
     async def poll(
         self, limit: int, timeout_s: float, among: Collection[int] | None = None
     ) -> Sequence[ConsumedRecord]:
-        """Up to `limit` records, in order within each partition, each delivered once since the last `seek`.
+        """Return up to `limit` records, in order within each partition, each delivered once since the last `seek`.
 
-        Waits up to `timeout_s` for the first one; returns an empty sequence after that, and at once when `assigned`
-        has changed: until the next poll, that is. `among` names the partitions to read; the others keep their place,
-        and with none it only waits. Cancelled, it may have taken records: `seek` to have them again.
+        Waits up to `timeout_s` for the first one. Returns an empty sequence after that, and at once when `assigned`
+        has changed since the previous poll. `among` names the partitions to read; the others keep their place, and an
+        empty collection makes the poll only wait. A cancelled poll may have taken records: `seek` to read them again.
         """
         ...
 
     async def commit(self, position: Position) -> None:
-        """Everything up to and including `position` in its partition is done: a restart resumes after it.
+        """Commit everything up to and including `position` in its partition: a restart resumes after it.
 
-        Of a partition that is not held any more, nothing is committed: that is for its new holder to do.
+        For a partition that is no longer assigned, nothing is committed: its new consumer does that.
         """
         ...
 
     async def seek(self, position: Position) -> None:
-        """The next poll of that partition starts AT `position.offset`. A partition that is not held is passed over."""
+        """Make the next poll of that partition start AT `position.offset`. A partition not assigned is ignored."""
         ...
 
     async def close(self) -> None: ...
@@ -97,39 +97,39 @@ class Log(Protocol):
         ...
 
     def consumer(self, topic: str, group: str) -> Consumer:
-        """A reader that resumes after what `group` committed, or at the start."""
+        """Return a reader that resumes after what `group` committed, or at the start."""
         ...
 
     def reader(self, topic: str, offsets: Mapping[int, int]) -> Consumer:
-        """A reader of every partition, from the given offsets (the start where none is given), of no group.
+        """Return a reader of every partition, from the given offsets (the start where none is given), of no group.
 
-        It shares nothing with anybody: what it commits is nowhere. For followers, and for looking something up.
+        It shares no partition with other readers, and its commits are not stored. For followers and look-ups.
         """
         ...
 
     async def start(self, topic: str) -> Mapping[int, int]:
-        """The offset of the first record of each partition that is still there; its end where none is."""
+        """Return the offset of the first retained record of each partition; its end where none is retained."""
         ...
 
     async def end(self, topic: str) -> Mapping[int, int]:
-        """The next offset of each partition."""
+        """Return the next offset of each partition."""
         ...
 
     async def committed(self, topic: str, group: str) -> Mapping[int, int]:
-        """Where the group would go on in each partition; 0 where it committed nothing."""
+        """Return the offset at which the group would resume in each partition; 0 where it committed nothing."""
         ...
 
     async def members(self, topic: str, group: str) -> int:
-        """How many consumers of the topic the group has now, in all processes."""
+        """Return the number of consumers of the topic that the group has now, in all processes."""
         ...
 
     async def trim(self, topic: str, before: Position) -> None:
-        """Records of the partition in front of `before` may be forgotten, now or later. Offsets stay as they are."""
+        """Allow the log to delete the records of the partition before `before`, now or later. Offsets do not change."""
         ...
 
 
 class RevisionState(StrEnum):
-    """Where a revision stands. All but ACCEPTED are ends, and a revision has exactly one end."""
+    """The state of a revision. All but ACCEPTED are final, and a revision has exactly one final state."""
 
     ACCEPTED = "accepted"
     APPLIED = "applied"
@@ -140,7 +140,7 @@ class RevisionState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RevisionOutcome:
-    """The end of one revision. `reason` says why when it failed."""
+    """The final state of one revision. `reason` explains a failure."""
 
     graph: str
     doc_id: str
@@ -151,9 +151,9 @@ class RevisionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One revision in the ledger. `attempts` counts starts of its extraction, over crashes too.
+    """One revision in the ledger. `attempts` counts the starts of its extraction, across crashes.
 
-    `revision` is 0 as long as the revision has no number: until `enter` has seen it.
+    `revision` is 0 until `enter` has numbered the revision.
     """
 
     graph: str
@@ -168,55 +168,55 @@ class LedgerEntry:
 
 
 class Ledger(Protocol):
-    """Every accepted revision, its number and its end.
+    """Every accepted revision, its number and its outcome.
 
-    Numbers and ends are final: a position keeps its number, and a second outcome for a revision is ignored.
+    Numbers and outcomes are final: a position keeps its number, and a second outcome for a revision is ignored.
     """
 
     async def accept(self, records: Sequence[Record]) -> Sequence[Position]:
-        """Append the records to `documents` and enter them as ACCEPTED: one durable step, all or none."""
+        """Append the records to `documents` and enter them as ACCEPTED, in one durable step: all or none."""
         ...
 
     async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
         """Enter the revisions that reached `documents` without `accept`, and number those that have no number.
 
-        Returns the number of each. The caller has entered every earlier record of their partitions before, or enters
-        it now. Raises Broken for a position that is known under another key: log and ledger are not of one history.
+        Returns the number of each. The caller must have entered every earlier record of their partitions, or enter it
+        now. Raises Broken for a position that is known under another key: log and ledger have different histories.
         """
         ...
 
     async def begin(self, graph: str, doc_id: str, revision: int) -> int:
-        """Count an attempt at extraction, durably, before it starts; returns how many there are now."""
+        """Count an attempt at extraction, durably, before it starts. Returns the new number of attempts."""
         ...
 
     async def uncount_attempt(self, graph: str, doc_id: str, revision: int) -> None:
-        """Take one counted attempt back: it did not fail, it waits. Never below 0; unknown ones are passed over."""
+        """Subtract one attempt that waits instead of having failed. Never below 0; unknown revisions are ignored."""
         ...
 
     async def finish(self, outcomes: Sequence[RevisionOutcome]) -> None:
-        """Record ends reached outside a graph commit (FAILED by the extract stage)."""
+        """Record outcomes reached outside a graph commit (FAILED by the extract stage)."""
         ...
 
     async def latest(self, graph: str, doc_id: str) -> LedgerEntry | None:
-        """The newest revision of a document, whatever its state. One without a number counts by its acceptance."""
+        """Return the newest revision of a document, in any state. One without a number is ordered by acceptance."""
         ...
 
     async def pending(self, graph: str, up_to: Position | None = None) -> int:
-        """How many revisions of the graph have no end yet, of those at or before `up_to` in its partition."""
+        """Return the number of the graph's ACCEPTED revisions, at or before `up_to` in its partition."""
         ...
 
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
-        """ACCEPTED revisions older than that, oldest first: what the sweeper looks at."""
+        """Return at most `limit` ACCEPTED revisions older than that, oldest first, for the sweeper."""
         ...
 
     async def counts(self, graph: str) -> Mapping[RevisionState, int]:
-        """Revisions by state."""
+        """Return the number of revisions by state."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """What a graph holds of a document: its last revision, and its encoded `ExtractionMessage` (None: deleted)."""
+    """The stored state of a document: its last revision, and its encoded `ExtractionMessage` (None: deleted)."""
 
     revision: int
     extraction: bytes | None
@@ -224,7 +224,7 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """A partition of `extractions` as its writer last left it. The holder of the latest epoch alone may commit."""
+    """The committed progress in a partition of `extractions`. Only the holder of the latest epoch may commit."""
 
     epoch: int
     next_offset: int
@@ -232,10 +232,10 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class GraphCommit:
-    """One graph's part of a batch: the delta, the standing of each document it touched, verdicts on pairs of labels.
+    """The part of a batch for one graph: the delta, the state of each changed document, verdicts on pairs of labels.
 
-    A snapshot as the delta is a rebuilt graph, at the next version: it takes the place of all rows, every row counts as
-    new, and the reports go, because communities mean something else now.
+    A snapshot as the delta is a rebuilt graph, at the next version: it replaces all rows, every row counts as new, and
+    the reports are deleted, because the community numbers are new.
     """
 
     delta: GraphDelta
@@ -247,8 +247,8 @@ class GraphCommit:
 class Commit:
     """One batch of one partition: applied whole or not at all.
 
-    1. compare-and-set of the watermark: `held` must be what the store has; it becomes `next_offset`
-    2. the rows of every delta, the standings, the verdicts
+    1. compare-and-set of the watermark: the stored one must equal `held`; it advances to `next_offset`
+    2. the rows of every delta, the document states, the verdicts
     3. the outcomes, in the ledger
     4. the notices, in `deltas`, or in the outbox where the store has one
     """
@@ -262,64 +262,64 @@ class Commit:
 
 
 class Outbox(Protocol):
-    """The notices of commits that are not in `deltas` yet: where store and log are two systems.
+    """Transactional outbox of the notices that are not in `deltas` yet, where store and log are two systems.
 
-    A commit puts its notices here in its own transaction; a relay appends them to `deltas` and says so.
+    A commit writes its notices here in its own transaction; a relay appends them to `deltas` and marks them as sent.
     """
 
     async def waiting(self, partition: int, limit: int) -> Sequence[tuple[int, Record]]:
-        """The first `limit` notices of the partition's commits, in order, numbered by rising numbers."""
+        """Return the first `limit` unsent notices of the partition, in order, with ascending numbers."""
         ...
 
     async def sent(self, partition: int, up_to: int) -> None:
-        """The notices up to and including that number are in `deltas`: they may be forgotten."""
+        """Mark the notices up to and including that number as appended to `deltas`: they may be deleted."""
         ...
 
 
 class GraphStore(Protocol):
-    """Where graphs last: rows by version, standings by document, one watermark a partition."""
+    """Durable storage of graphs: rows by version, states by document, one watermark per partition."""
 
     async def claim(self, partition: int) -> Watermark:
-        """Raise the partition's epoch by one and return what its watermark is now: the caller is the writer."""
+        """Raise the partition's epoch by one and return its watermark: the caller is now the writer."""
         ...
 
     async def commit(self, commit: Commit) -> None:
         """Apply the commit in one transaction, and bind graphs without a binding to its partition.
 
-        Raises Fenced when the watermark is not the one it holds, or when a graph is bound to another partition.
+        Raises Fenced when the stored watermark is not `commit.held`, or a graph is bound to another partition.
         """
         ...
 
     async def bindings(self, graphs: Sequence[str]) -> Mapping[str, int]:
-        """The partition of `extractions` that each of these graphs is bound to; graphs without one are left out."""
+        """Return the partition of `extractions` that each graph is bound to; graphs without a binding are left out."""
         ...
 
     async def graphs(self) -> Mapping[str, int]:
-        """The graphs that exist (a graph exists from its first commit), with their versions."""
+        """Return the graphs that exist (a graph exists from its first commit), with their versions."""
         ...
 
     async def standings(self, graph: str, doc_ids: Sequence[str]) -> Mapping[str, StoredDocument]:
-        """What the graph holds of these documents; documents it never had are left out."""
+        """Return the stored state of these documents; documents that the graph never had are left out."""
         ...
 
     async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
-        """Every verdict on a pair of labels that was ever committed: like documents, they are input to the graph."""
+        """Return every committed verdict on a pair of labels: like documents, verdicts are input to the graph."""
         ...
 
     async def snapshot(self, graph: str) -> GraphDelta:
-        """Every row of the graph, as one delta from nothing, at one version. An unknown graph: version 0, no rows."""
+        """Return every row of the graph as one delta, at one version. An unknown graph has version 0 and no rows."""
         ...
 
     def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]:
-        """(doc_id, encoded ExtractionMessage) of every live document, by doc_id: what a rebuild is made from."""
+        """Yield (doc_id, encoded ExtractionMessage) of every live document, by doc_id: the input of a rebuild."""
         ...
 
     async def replace(self, snapshot: GraphDelta) -> None:
-        """Put a rebuilt graph in the place of the one that stands, at the version the snapshot names."""
+        """Replace the stored graph by a rebuilt one, at the version of the snapshot."""
         ...
 
     async def reports(self, graph: str) -> Sequence[ReportRow]: ...
 
     async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
-        """Store reports by community, and drop those of the communities in `gone`."""
+        """Store reports by community, and delete those of the communities in `gone`."""
         ...

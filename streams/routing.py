@@ -1,7 +1,8 @@
-"""Routes: which partition of `extractions` a graph's records belong to.
+"""Routing of a graph's records to its partition of `extractions`.
 
-A graph is bound to a partition by its first commit, for ever, so a binding that was seen once is kept. A graph without
-one goes by its key; the consolidator that meets a record of a graph which is bound elsewhere forwards it there.
+A graph is bound permanently to a partition by its first commit, so a binding that was read once is cached. The records
+of a graph without a binding are partitioned by key; a consolidator that reads a record of a graph bound to another
+partition forwards it there.
 """
 
 from __future__ import annotations
@@ -9,27 +10,27 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 Bindings = Callable[[Sequence[str]], Awaitable[Mapping[str, int]]]
-"""GraphStore.bindings."""
+"""The signature of GraphStore.bindings."""
 
 
 async def unbound(_: Sequence[str]) -> Mapping[str, int]:
-    """The bindings of a log with one partition: nobody needs to know."""
+    """Return no bindings: a log with one partition needs none."""
     return {}
 
 
 class Routes:
-    """The bindings that this process has seen. Memory: a number for each graph."""
+    """Cache of the bindings that this process has read. Memory: one number per graph."""
 
     def __init__(self, bindings: Bindings) -> None:
         self._bindings = bindings
         self._known: dict[str, int] = {}
 
     async def of(self, graph: str) -> int | None:
-        """The partition that the graph is bound to, None as long as it has none. Cost: nothing once it is known."""
-        return (await self.induced_edges([graph])).get(graph)
+        """Return the partition that the graph is bound to, None without a binding. Cost: none once it is known."""
+        return (await self.bindings_of([graph])).get(graph)
 
-    async def induced_edges(self, graphs: Sequence[str]) -> Mapping[str, int]:
-        """The bindings of these graphs; those without one are left out, and looked up again the next time."""
+    async def bindings_of(self, graphs: Sequence[str]) -> Mapping[str, int]:
+        """Return the bindings of these graphs; graphs without one are left out, and read again the next time."""
         unknown = [graph for graph in graphs if graph not in self._known]
         if unknown:
             self._known.update(await self._bindings(unknown))

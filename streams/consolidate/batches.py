@@ -1,6 +1,6 @@
-"""A batch of `extractions`, sorted out: of each document the newest revision, and the ends of all the others.
+"""Planning of a batch of `extractions`: the newest revision of each document, and the outcomes of all the others.
 
-It decides what a batch means for the documents in it; what that does to a graph is the write model's business.
+This module decides which documents change; the write model computes what that changes in the graph.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _IN_THE_GRAPH = frozenset({RevisionState.APPLIED, RevisionState.DELETED})
 
 @dataclass(slots=True)
 class ConsolidationBatch:
-    """The newest message of each document by graph, the ends of all the others, and what it does to each graph.
+    """The newest message of each document by graph, the outcomes of all the others, and the commit of each graph.
 
-    `carried` is what the record of each revision brought along, `efforts` what each graph's part took.
+    `carried` holds the record headers of each revision, `efforts` the kernel work for each graph.
     """
 
     newest: dict[str, dict[str, ExtractionMessage]] = field(default_factory=lambda: defaultdict(dict))
@@ -39,71 +39,73 @@ class ConsolidationBatch:
     carried: dict[tuple[str, str, int], Headers] = field(default_factory=dict)
     efforts: dict[str, KernelWork] = field(default_factory=dict)
     records: dict[str, list[ConsumedRecord]] = field(default_factory=dict)
-    """By graph, the records that could be read."""
+    """The records that could be decoded, by graph."""
 
     def withdraw(self, graph: str) -> list[ConsumedRecord]:
-        """Take a graph's records out of the batch: their ends are for the writer of another partition to say."""
+        """Remove the records of a graph from the batch and return them: another partition's writer finishes them."""
         self.newest.pop(graph, None)
-        self.values = {place: value for place, value in self.values.items() if place[0] != graph}
-        self.outcomes = [one for one in self.outcomes if one.graph != graph or one.state is RevisionState.FAILED]
+        self.values = {key: value for key, value in self.values.items() if key[0] != graph}
+        self.outcomes = [
+            outcome for outcome in self.outcomes if outcome.graph != graph or outcome.state is RevisionState.FAILED
+        ]
         return self.records.pop(graph, [])
 
-    def fail(self, one: ConsumedRecord, error: Exception) -> None:
-        """Bury a record, and end the revision it is of, if it says so much."""
-        value = one.record.value or b""
-        graph, doc_id, revision = extraction_of(value) or (one.record.key, "?", one.position.offset)
-        about = {"graph": graph, "doc_id": doc_id, "revision": revision}
-        log.error("extraction at %s cannot be applied", one.position, exc_info=error, extra=about)
-        reason = str(error) if isinstance(error, Rejected) else f"{type(error).__name__}: {error}"
-        said = reason[:1000].encode(errors="backslashreplace").decode()
-        self.letters.append(DeadLetter(graph, doc_id, revision, STAGE, said, 1, value))
-        self.outcomes.append(RevisionOutcome(graph, doc_id, revision, RevisionState.FAILED, said))
+    def fail(self, delivered: ConsumedRecord, error: Exception) -> None:
+        """Add a dead letter for the record, and the outcome FAILED for the revision that it names, if it names one."""
+        value = delivered.record.value or b""
+        graph, doc_id, revision = extraction_of(value) or (delivered.record.key, "?", delivered.position.offset)
+        attributes = {"graph": graph, "doc_id": doc_id, "revision": revision}
+        log.error("extraction at %s cannot be applied", delivered.position, exc_info=error, extra=attributes)
+        message = str(error) if isinstance(error, Rejected) else f"{type(error).__name__}: {error}"
+        reason = message[:1000].encode(errors="backslashreplace").decode()
+        self.letters.append(DeadLetter(graph, doc_id, revision, STAGE, reason, 1, value))
+        self.outcomes.append(RevisionOutcome(graph, doc_id, revision, RevisionState.FAILED, reason))
 
     def accepted_ms(self) -> dict[str, list[int]]:
-        """By graph, when the revisions were accepted that this batch applies or deletes, as far as they say."""
+        """Return, by graph, the known acceptance times of the revisions that this batch applies or deletes."""
         found: dict[str, list[int]] = {}
-        for one in self.outcomes:
-            message = self.newest.get(one.graph, {}).get(one.doc_id)
-            if message is not None and message.revision == one.revision and one.state in _IN_THE_GRAPH:
-                found.setdefault(one.graph, []).append(message.accepted_ms)
+        for outcome in self.outcomes:
+            message = self.newest.get(outcome.graph, {}).get(outcome.doc_id)
+            if message is not None and message.revision == outcome.revision and outcome.state in _IN_THE_GRAPH:
+                found.setdefault(outcome.graph, []).append(message.accepted_ms)
         return {graph: list(filter(None, times)) for graph, times in found.items()}
 
     def step(
         self, graph: str, messages: Mapping[str, ExtractionMessage], held: Mapping[str, StoredDocument]
     ) -> tuple[list[DocumentChange], dict[str, StoredDocument]]:
-        """What is new of one graph's messages against its standings: changes, and standings. Notes every end."""
+        """Return the changes and the new stored documents of one graph, compared with `held`. Adds every outcome."""
         changes: list[DocumentChange] = []
-        standings: dict[str, StoredDocument] = {}
+        documents: dict[str, StoredDocument] = {}
         for doc_id, message in sorted(messages.items()):
-            standing = held.get(doc_id)
+            stored = held.get(doc_id)
             revision = message.revision
-            if standing is not None:
-                revision = compared_with(standing.revision, message.revision, message.accepted_ms)
-            if standing is not None and revision <= standing.revision:
-                if revision < standing.revision:
+            if stored is not None:
+                revision = compared_with(stored.revision, message.revision, message.accepted_ms)
+            if stored is not None and revision <= stored.revision:
+                if revision < stored.revision:
                     self.outcomes.append(_outcome(message, RevisionState.SUPERSEDED))
                 continue
-            old = decode_stored(graph, doc_id, standing.extraction) if standing and standing.extraction else None
+            old = decode_stored(graph, doc_id, stored.extraction) if stored and stored.extraction else None
             deleted = message.extraction is None
-            standings[doc_id] = StoredDocument(revision, None if deleted else self.values[graph, doc_id])
+            documents[doc_id] = StoredDocument(revision, None if deleted else self.values[graph, doc_id])
             self.outcomes.append(_outcome(message, RevisionState.DELETED if deleted else RevisionState.APPLIED))
             if old is not None or not deleted:
                 changes.append(DocumentChange(doc_id, old, message.extraction))
-        return changes, standings
+        return changes, documents
 
 
 def plan_batch(delivered: Sequence[ConsumedRecord]) -> ConsolidationBatch:
-    """The batch of these records. What cannot be read is buried with it."""
+    """Return the batch of these records. Malformed records become dead letters of the batch."""
     batch = ConsolidationBatch()
-    for one in delivered:
-        value = one.record.value or b""
+    for consumed in delivered:
+        value = consumed.record.value or b""
         try:
             message = decode_extraction(value)
         except Rejected as error:
-            batch.fail(one, error)
+            batch.fail(consumed, error)
             continue
-        batch.carried[message.graph, message.doc_id, message.revision] = one.record.headers
-        batch.records.setdefault(message.graph, []).append(one)
+        batch.carried[message.graph, message.doc_id, message.revision] = consumed.record.headers
+        batch.records.setdefault(message.graph, []).append(consumed)
         newest = batch.newest[message.graph]
         other = newest.get(message.doc_id)
         if other is not None and other.revision != message.revision:

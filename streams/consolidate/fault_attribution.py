@@ -1,7 +1,7 @@
-"""Whether a record or the stored graph is at fault when a record cannot be applied.
+"""Fault attribution: decides if the record or the stored graph is the cause when a record cannot be applied.
 
-A record that is at fault is dead-lettered. A graph that is at fault is stopped, because each of its next records would
-fail likewise, and every one of them is good.
+A faulty record is dead-lettered. A faulty graph is stopped, because each of its next records would fail in the same
+way although the records are valid.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from graphtide.streams.ports import ConsumedRecord, GraphStore
 from graphtide.streams.retry import outcome_of
 
 
-async def raise_if_stopped(store: GraphStore, one: ConsumedRecord, error: Exception) -> None:
-    """Raise GraphStopped when the stored graph is why the record cannot be applied.
+async def raise_if_stopped(store: GraphStore, delivered: ConsumedRecord, error: Exception) -> None:
+    """Raise GraphStopped when the stored graph is the reason why the record cannot be applied.
 
-    A record that fails on an empty graph, too, is at fault. Else the stored graph is compared with a build from its
-    documents. Cost: the graph; to be called for a failure that nothing foresaw.
+    A record that also fails on an empty graph is faulty. Otherwise the stored graph is compared with a build from its
+    documents. Cost: the whole graph; call it only for an unexpected failure.
     """
-    message = decode_extraction(one.record.value or b"")
+    message = decode_extraction(delivered.record.value or b"")
     graph = message.graph
     if message.extraction is not None:
         change = DocumentChange(message.doc_id, None, message.extraction)
@@ -33,7 +33,7 @@ async def raise_if_stopped(store: GraphStore, one: ConsumedRecord, error: Except
     *_, differences, _ = await recounting.recount_stored(store, graph, None)
     if differences:
         raise GraphStopped(
-            f"the stored rows of graph {graph!r} differ from what its documents say ({differences[0][:200]}):"
+            f"the stored rows of graph {graph!r} differ from a build from its documents ({differences[0][:200]}):"
             f" its documents wait; rebuild it with: graphtide rebuild --graph {graph}",
             graph,
         ) from error

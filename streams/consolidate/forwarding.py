@@ -1,8 +1,8 @@
-"""Forwarding of records that came to another partition of `extractions` than the one their graph is bound to.
+"""Forwarding of records that were written to another partition of `extractions` than their graph's.
 
-A producer that chose the partition by other metadata, or by another partitioner, cannot make a second writer: the
-consolidator that reads such a record appends it to the graph's own partition before its watermark passes it. After a
-crash in between it is there twice, which is harmless: records are ordered by their revision, not by their place.
+A producer that used stale metadata or another partitioner cannot create a second writer: the consolidator that reads
+such a record appends it to the graph's own partition before its watermark passes it. After a crash in between the
+record is there twice, which is harmless: records are ordered by their revision, not by their position.
 
 Invariant: a record is forwarded, applied or dead-lettered before the watermark passes it.
 """
@@ -23,7 +23,7 @@ log = logging.getLogger("graphtide.streams")
 
 
 class Forwarder:
-    """See the module. One per process."""
+    """Forwarder of misrouted records. One per process."""
 
     def __init__(self, log: Log, routes: Routes, observer: Observer) -> None:
         self._log = log
@@ -31,26 +31,31 @@ class Forwarder:
         self._observer = observer
 
     async def forward(self, batch: ConsolidationBatch, partition: int) -> None:
-        """Take the records of graphs that are bound to other partitions out of the batch, and append them there.
+        """Remove the records of graphs that are bound to other partitions from the batch, and append them there.
 
         A record that cannot be appended there is dead-lettered with the batch. Raises what the log raises.
         """
-        for graph, bound in (await self._routes.induced_edges(list(batch.records))).items():
+        for graph, bound in (await self._routes.bindings_of(list(batch.records))).items():
             if bound != partition:
-                for one in batch.withdraw(graph):
+                for record in batch.withdraw(graph):
                     try:
-                        await self.send(one, graph, bound)
+                        await self.send(record, graph, bound)
                     except Rejected as error:
-                        batch.fail(one, Rejected(f"graph {graph!r} is bound to partition {bound}: {error}"))
+                        batch.fail(record, Rejected(f"graph {graph!r} is bound to partition {bound}: {error}"))
 
     async def belongs_to(self, graph: str, partition: int) -> int:
-        """The partition of a graph: the one it is bound to, `partition` as long as it has no binding."""
+        """Return the partition that the graph is bound to, or `partition` when it has no binding."""
         bound = await self._routes.of(graph)
         return partition if bound is None else bound
 
-    async def send(self, one: ConsumedRecord, graph: str, partition: int) -> None:
-        """Append the record to that partition. Raises Rejected when the topic does not have it."""
-        await self._log.append(EXTRACTIONS, [replace(one.record, partition=partition)])
+    async def send(self, delivered: ConsumedRecord, graph: str, partition: int) -> None:
+        """Append the record to that partition. Raises Rejected when the topic does not have the partition."""
+        await self._log.append(EXTRACTIONS, [replace(delivered.record, partition=partition)])
         self._observer.forwarded(graph)
-        about = {"graph": graph}
-        log.info("the record at %s is forwarded to partition %d of its graph", one.position, partition, extra=about)
+        log.info(
+            "the record at %s was forwarded to partition %d, which graph %s is bound to",
+            delivered.position,
+            partition,
+            graph,
+            extra={"graph": graph},
+        )

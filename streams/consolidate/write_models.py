@@ -1,7 +1,7 @@
-"""The write models that a consolidator holds in memory: restored from the store on demand, the least used let go.
+"""Cache of the write models of a consolidator: restored from the store on demand, evicted by least recent use.
 
-Invariant: a model that is held is what the store has, or what the store is about to have: whoever could not commit
-what it applied forgets the model. At most `most` are held, and one more for each partition that is working.
+Invariant: a cached model equals the stored graph, or the graph of the commit in progress: a caller that could not
+commit what it applied calls `forget`. At most `most` models are cached, and one more per active partition.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_WRITE_MODELS = 256
 
 @dataclass(slots=True)
 class WriteModel:
-    """`dimensions` is the length of the graph's vectors, 0 while it has none."""
+    """The consolidator of a graph in memory. `dimensions` is the length of its vectors, 0 while it has none."""
 
     writer: Consolidator
     dimensions: int
@@ -29,7 +29,7 @@ class WriteModel:
 
 
 class WriteModels:
-    """The models by graph. A graph is of one partition, so no two tasks ask for the same one at a time."""
+    """The models by graph. A graph belongs to one partition, so no two tasks use the same model concurrently."""
 
     def __init__(self, store: GraphStore, most: int = MAX_WRITE_MODELS) -> None:
         self._store = store
@@ -38,13 +38,13 @@ class WriteModels:
 
     @property
     def held(self) -> int:
-        """How many graphs are in memory."""
+        """Return the number of graphs in memory."""
         return len(self._models)
 
     async def of(self, graph: str, partition: int) -> WriteModel:
-        """The graph's model. Raises GraphStopped for rows that do not fit together.
+        """Return the graph's model. Raises GraphStopped for inconsistent rows.
 
-        Cost: nothing when it is held, else linear in the graph.
+        Cost: none when it is cached, otherwise linear in the graph.
         """
         model = self._models.get(graph)
         if model is None:
@@ -65,18 +65,18 @@ class WriteModels:
         return WriteModel(writer, max((row.vector.size for row in snapshot.chunks), default=0), partition)
 
     def peek(self, graph: str) -> WriteModel | None:
-        """The graph's model if it is in memory; does not count as use."""
+        """Return the graph's model if it is in memory; does not count as use."""
         return self._models.get(graph)
 
     def all(self) -> list[WriteModel]:
         return list(self._models.values())
 
     def forget(self, graph: str) -> None:
-        """The store's rows were replaced: the next use restores the model from there."""
+        """Evict the model: the next use restores it from the store."""
         self._models.pop(graph, None)
 
     def forget_partition(self, partition: int) -> None:
-        """The partition is somebody else's, or its models ran ahead of what could be committed."""
+        """Evict the models of a partition that was reassigned, or whose changes could not be committed."""
         for graph in [graph for graph, model in self._models.items() if model.partition == partition]:
             del self._models[graph]
 
