@@ -1,11 +1,10 @@
-"""Quotas of documents, bytes and graphs: what the graphs that a credential may write hold together, at most.
+"""Quotas of documents, bytes and graphs: upper bounds on the total content of the graphs that a credential may write.
 
-What is stored is counted in the views, which are a function of the live documents: a deletion or a shorter edit takes
-back exactly what it removes, and nothing can be counted twice. What was accepted and is not in a view yet is counted on
-top, as if all of it were new. The invariants: what this process accepts never exceeds a quota; a request that fits when
-everything before it has been applied is refused for good never, only with 429 until then.
-
-Cost of a document: the graphs that the credential reaches, and only for credentials with a quota.
+Stored content is counted in the views, which are a function of the live documents: a deletion or a shorter edit
+releases exactly what it removes, and nothing is counted twice. Accepted revisions that no view contains yet are counted
+in addition, as if all of it were new. The invariants: what this process accepts never exceeds a quota; a request that
+fits once all earlier ones are applied is never refused permanently, only with 429 until then. Cost per document: the
+graphs that the credential reaches, and only for credentials with a quota.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from graphtide.streams.errors import Overloaded
 
 @dataclass(frozen=True, slots=True)
 class Entering:
-    """A document that is to be accepted."""
+    """A document to be accepted."""
 
     graph: str
     doc_id: str
@@ -35,7 +34,7 @@ class Entering:
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Documents, and the UTF-8 bytes of their texts."""
+    """A number of documents, and the UTF-8 bytes of their texts."""
 
     documents: int = 0
     size_bytes: int = 0
@@ -52,9 +51,9 @@ NOTHING = Amount()
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A graph: what its view holds, of it the documents that are about to be replaced, and what is not in the view yet.
+    """The use of a graph: the content of its view, the documents to be replaced, and the revisions not yet in the view.
 
-    `settled` is how much of what this process ever accepted for the graph is in the view, or superseded.
+    `settled` is the part of all that this process ever accepted for the graph that is in the view, or superseded.
     """
 
     stored: Amount
@@ -64,7 +63,7 @@ class Held:
 
 
 class Quotas:
-    """One for all requests of a process. Belongs to one event loop."""
+    """The quota check of all requests of a process. Belongs to one event loop."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -73,15 +72,15 @@ class Quotas:
         self._entering: defaultdict[str, Amount] = defaultdict(Amount)
 
     async def admit(self, documents: Sequence[Entering]) -> AbstractContextManager[None]:
-        """A block to accept the documents in; their room is kept for its length.
+        """Return a block in which to accept the documents; it reserves their size.
 
-        Raises QuotaExceeded when the caller's quota has no room for them, Overloaded while that is not known.
+        Raises QuotaExceeded when they exceed the caller's quota, Overloaded while pending revisions leave that open.
         """
         who = CALLER.get().who
         quota = who.allowance.quota
         if quota:
             held = await self._held(who, documents)
-            self._check(who, quota, held, documents)  # and nothing else runs before the room is kept
+            self._check(who, quota, held, documents)  # no other task runs between the check and the reservation
         return self._keep(documents)
 
     @contextmanager
@@ -91,7 +90,7 @@ class Quotas:
             self._entering[graph] += amount
         try:
             yield
-        finally:  # also when it failed: it may have been accepted all the same
+        finally:  # also after a failure: the documents may have been accepted
             for graph, amount in amounts.items():
                 self._entering[graph] -= amount
                 self._accepted[graph] += amount
@@ -99,10 +98,10 @@ class Quotas:
     async def _held(self, who: Principal, documents: Sequence[Entering]) -> dict[str, Held]:
         views = self._runtime.views
         graphs = {name for name in (*views.versions(), *self._accepted) if who.reaches(name)}
-        graphs |= {one.graph for one in documents}
+        graphs |= {document.graph for document in documents}
         accepted = {graph: self._accepted[graph] for graph in graphs}
         pending = {graph: await self._runtime.ledger.pending(graph) for graph in graphs}
-        stored = await self._runtime.store.graphs()  # after `pending`: it has what was not pending any more
+        stored = await self._runtime.store.graphs()  # after `pending`: it includes what is no longer pending
         found = {}
         for graph in graphs:
             settled, view = self._settled[graph], views.get(graph)
@@ -113,15 +112,15 @@ class Quotas:
         return found
 
     def _check(self, who: Principal, quota: Quota, held: Mapping[str, Held], documents: Sequence[Entering]) -> None:
-        waiting = {graph: self._waiting(graph, one) for graph, one in held.items()}
+        waiting = {graph: self._waiting(graph, use) for graph, use in held.items()}
         added, replaced = Counter[str](), 0
-        for graph, doc_id in {(one.graph, one.doc_id) for one in documents}:
+        for graph, doc_id in {(document.graph, document.doc_id) for document in documents}:
             added[graph] += doc_id not in held[graph].replaced
             replaced += held[graph].replaced.get(doc_id, 0)
-        used = sum((one.stored for one in held.values()), NOTHING)
-        wanted = Amount(sum(added.values()), sum(one.size_bytes for one in documents) - replaced)
-        filled = {graph for graph, one in held.items() if one.stored.documents or waiting[graph].documents}
-        begun = len({one.graph for one in documents} - filled)
+        used = sum((use.stored for use in held.values()), NOTHING)
+        wanted = Amount(sum(added.values()), sum(document.size_bytes for document in documents) - replaced)
+        filled = {graph for graph, use in held.items() if use.stored.documents or waiting[graph].documents}
+        begun = len({document.graph for document in documents} - filled)
         late = sum(waiting.values(), NOTHING)
         for name, most, now, waits, more in (
             ("documents", quota.documents, used.documents, late.documents, wanted.documents),
@@ -138,14 +137,14 @@ class Quotas:
 
 
 def _refusal(who: Principal, name: str, most: int, now: int, more: int, waiting: int) -> QuotaExceeded | Overloaded:
-    said = f"{who.name} may store {most} {name} in its graphs; they hold {now}, and {more} more do not fit"
+    message = f"{who.name} may store {most} {name} in its graphs; they hold {now}, and {more} more do not fit"
     if waiting:
-        return Overloaded(f"{said} as long as {waiting} revisions wait to be applied: try again then", 1.0)
-    return QuotaExceeded(f"{said}: delete documents, or have the quota of the key raised")
+        return Overloaded(f"{message} while {waiting} revisions wait to be applied: try again later", 1.0)
+    return QuotaExceeded(f"{message}: delete documents, or raise the quota of the key")
 
 
 def _figures(view: LiveView | None, doc_ids: Iterable[str]) -> tuple[int, Amount, dict[str, int]]:
-    """Version, content, and the sizes of those of the documents that are there, of one moment."""
+    """Return version, content, and the sizes of the stored documents among `doc_ids`, all from one snapshot."""
     if view is None:
         return 0, NOTHING, {}
     with view.lock.read():
@@ -159,13 +158,13 @@ def _figures(view: LiveView | None, doc_ids: Iterable[str]) -> tuple[int, Amount
 
 def _by_graph(documents: Iterable[Entering]) -> dict[str, Amount]:
     amounts: defaultdict[str, Amount] = defaultdict(Amount)
-    for one in documents:
-        amounts[one.graph] += Amount(1, one.size_bytes)
+    for document in documents:
+        amounts[document.graph] += Amount(1, document.size_bytes)
     return dict(amounts)
 
 
 def _ids(documents: Iterable[Entering], graph: str) -> set[str]:
-    return {one.doc_id for one in documents if one.graph == graph}
+    return {document.doc_id for document in documents if document.graph == graph}
 
 
 def _later(one: Amount, other: Amount) -> Amount:

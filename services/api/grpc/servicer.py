@@ -1,8 +1,8 @@
 """The calls of graphtide.proto, each one a translation to and from the application port.
 
-An error of ours is told to the caller by whoever serves the call (`calls.py`).
+`calls.py` reports errors to the caller.
 
-The invariant: a call that fails has changed nothing, but for whole batches of `PublishStream` that went before.
+The invariant: a failed call has changed nothing, except for whole earlier batches of `PublishStream`.
 """
 
 from __future__ import annotations
@@ -116,20 +116,20 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
         return stats_message(stats)
 
     async def Digest(self, request: pb.GraphRef, context: ServicerContext) -> pb.GraphDigest:  # noqa: N802
-        said = await self._application.digest(graph_name(request.graph))
-        return digest_message(said)
+        digest = await self._application.digest(graph_name(request.graph))
+        return digest_message(digest)
 
     async def Verify(self, request: pb.GraphRef, context: ServicerContext) -> pb.Verification:  # noqa: N802
-        said = await self._application.verify(graph_name(request.graph))
-        return verification_message(said)
+        found = await self._application.verify(graph_name(request.graph))
+        return verification_message(found)
 
     async def Rebuild(self, request: pb.GraphRef, context: ServicerContext) -> pb.Rebuilt:  # noqa: N802
-        said = await self._application.rebuild(graph_name(request.graph))
-        return rebuilt_message(said)
+        built = await self._application.rebuild(graph_name(request.graph))
+        return rebuilt_message(built)
 
     async def Purge(self, _: pb.PurgeRequest, context: ServicerContext) -> pb.Purged:  # noqa: N802
-        said = await self._application.purge()
-        return purged_message(said)
+        purged = await self._application.purge()
+        return purged_message(purged)
 
     async def ListGraphs(self, _: pb.ListGraphsRequest, context: ServicerContext) -> pb.GraphList:  # noqa: N802
         graphs = await self._application.graphs()
@@ -159,7 +159,7 @@ class Servicer(graphtide_pb2_grpc.GraphtideServicer):
         return letter_message(letter)
 
     def _ask(self, request: pb.QueryRequest, context: ServicerContext) -> QueryRequest:
-        """The question; the caller's own deadline counts when it is nearer than ours."""
+        """Return the question; the caller's own deadline applies when it is earlier."""
         ask = question_of(question_value(request), self._limits)
         left_s = context.time_remaining()
         return ask if left_s is None else replace(ask, timeout_s=min(left_s, ask.timeout_s))

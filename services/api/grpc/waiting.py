@@ -1,8 +1,8 @@
-"""Calls whose next message has not come: how long and how many.
+"""Limits on calls that wait for their next message: duration and number.
 
-The invariants: a call waits at most `timeout_s` for a message; at most `most` calls wait, and a new one does not find
-the door shut: the oldest wait of the peer with most waits ends for it. A message that is sent at once is thus served
-however many calls of others wait.
+The invariants: a call waits at most `timeout_s` for a message; at most `most` calls wait, and a new one is never
+refused: instead the oldest wait of the peer with the most waits ends. So a message that is sent at once is served
+however many other calls wait.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ class MessageWaits:
 
     @asynccontextmanager
     async def wait(self, peer: str) -> AsyncIterator[None]:
-        """Bound the block's time. Raises SlowBody at its end, or when others need the place. O(peers) when full."""
+        """Limit the time of the block. Raises SlowBody at the limit, or when another call needs the place. O(peers)
+        when full.
+        """
         if self._waiting >= self._most:
             self._end_oldest()
         network = network_of(peer)
@@ -44,7 +46,7 @@ class MessageWaits:
         except TimeoutError:
             raise SlowBody(
                 f"the message did not arrive within {self._timeout_s:g} s, or more than {self._most} calls wait for "
-                "theirs; send the message at once"
+                "their messages; send the message at once"
             ) from None
 
     def _end_oldest(self) -> None:

@@ -1,4 +1,4 @@
-"""The HTTP face: FastAPI routes over the application port. `app.create_app` is the entrance.
+"""The HTTP interface: FastAPI routes over the application port. `app.create_app` is the entry point.
 
-Not the rules of what a request may hold: `services/api/schema`. Nothing here knows which store or model is behind.
+`services/api/schema` validates requests. No code here depends on a particular store or model.
 """

@@ -1,8 +1,8 @@
-"""Asks the gate before a route runs: who calls, and may they do this to this graph.
+"""Access control of HTTP requests: authentication and authorization before a route runs.
 
-Not the policy: `services/access`. What a route needs follows from its method and path, and what is not said below needs
-the most, so a route that is added without a thought is closed, not open. The invariant: no body is read, and no graph
-looked up, for a caller that may not.
+The policy is in `services/access`. The action that a route needs follows from its method and path; a route missing from
+the table below needs `admin`, so a new route is closed by default. The invariant: no body is read, and no graph looked
+up, for a caller without permission.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from graphtide.services.api.http.errors import error_response
 from graphtide.streams.errors import QueryError
 
 OPEN = frozenset({"/", "/healthz", "/readyz", "/docs", "/openapi.json"})
-"""Paths for whoever comes: probes, and the description of the interface, which is the same everywhere."""
+"""Paths without authentication: probes, and the description of the interface, which is the same everywhere."""
 
 METRICS = "/metrics"
 LISTING = "/v1/graphs"
@@ -34,31 +34,31 @@ _BY_ROUTE = {
 }
 
 CALLER_KEY = "graphtide.caller"
-"""Where the scope of a request names its caller, for the log and the limits."""
+"""The key of the caller in a request's scope, for the log and the limits."""
 
 
 def action_of(method: str, template: str) -> Action:
-    """What a route needs, by its method and path template. Pure."""
+    """Return the action that a route needs, by its method and path template. Pure."""
     if template == METRICS:
         return Action.METRICS
     return _BY_ROUTE.get((method, template)) or _BY_METHOD.get(method, Action.ADMIN)
 
 
 def caller_of(request: Request) -> Caller:
-    """Who sent the request."""
+    """Return the caller of the request."""
     caller: Caller = request.scope.get(CALLER_KEY, Caller(ANYONE))
     return caller
 
 
 SEAT_KEY = "graphtide.seat"
-"""Where the scope of a request names its place, for those who wait."""
+"""The key of the place in a request's scope, released while the body arrives."""
 
 BODIES_A_PLACE = 4
-"""Requests whose bodies are still arriving, for each request that may be in progress."""
+"""Maximum requests with an incomplete body, per request that may be in progress."""
 
 
 class Seat:
-    """The place of one request, which it leaves while its body arrives."""
+    """The place of one request, released while its body arrives."""
 
     def __init__(
         self, place: Callable[[], AbstractContextManager[None]], body: Callable[[], AbstractContextManager[None]]
@@ -72,12 +72,14 @@ class Seat:
         self._held.enter_context(self._place())
 
     def leave(self) -> None:
-        """Give the place back, if there is one."""
+        """Release the place, if one is held."""
         self._held.close()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Hold no place but one of those for arriving bodies. Raises Overloaded at the beginning and at the end."""
+        """Exchange the place for one of arriving bodies during the block. Raises Overloaded at its beginning and its
+        end.
+        """
         self.leave()
         with self._body():
             yield
@@ -85,13 +87,13 @@ class Seat:
 
 
 def seat_of(request: Request) -> AbstractContextManager[None]:
-    """The block in which a request waits for its body."""
+    """Return the block in which a request waits for its body."""
     seat: Seat | None = request.scope.get(SEAT_KEY)
     return nullcontext() if seat is None else seat.waiting()
 
 
 class Access:
-    """ASGI middleware around the routes, inside of what observes them: authenticates, counts, gives a place."""
+    """ASGI middleware between observation and the routes: authentication, rate limit, place."""
 
     def __init__(self, app: ASGIApp, gate: AccessGate, max_in_flight: int) -> None:
         self._app = app
@@ -122,7 +124,9 @@ class Access:
             seat.leave()
 
     def _seat(self, scope: Scope, caller: Caller) -> Seat:
-        """The place of a request: one of all, and one of the caller's; without credentials the address has a share."""
+        """Return the place of a request: one of the total and one of the caller's; without credentials, of the
+        address's.
+        """
 
         @contextmanager
         def place() -> Iterator[None]:
@@ -132,7 +136,7 @@ class Access:
         return Seat(place, lambda: self._bodies.hold(caller.who.name or network_of(_peer(scope))))
 
     def _guest(self, scope: Scope) -> Caller:
-        """Who calls an open path: one who is known if it says so and is right, else a stranger. Never a refusal."""
+        """Return the caller of an open path: identified with a valid credential, else anonymous. Refuses no request."""
         if not self._gate.is_open and credentials_sent(scope["headers"]):
             try:
                 return self._gate.identify(scope["headers"], _peer(scope))
@@ -146,7 +150,7 @@ def _peer(scope: Scope) -> str:
 
 
 def permission(gate: AccessGate) -> Callable[[Request], Awaitable[None]]:
-    """A dependency of every route: raises Forbidden for a caller that may not, before the route does anything."""
+    """Return a dependency of every route that raises Forbidden before the route runs if the caller lacks permission."""
 
     async def permitted(request: Request) -> None:
         template = str(getattr(request.scope["route"], "path", ""))

@@ -1,6 +1,6 @@
-"""Builds the HTTP application: routes, errors, metrics, and the description at /docs.
+"""Construction of the HTTP application: routes, errors, metrics, and the description at /docs.
 
-Not a server: `services/process/serve.py` runs it. It holds no state but metrics; all answers are the application's.
+`services/process/serve.py` runs it. It holds no state except metrics; the application produces all answers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NO_TELEMETRY: TelemetryConfig = {
     "operation_spans": False,
     "auto_configure": False,
 }
-"""FastAPI's own would tell of errors with their messages, and of query strings. Ours: `observation.py`."""
+"""FastAPI's telemetry is off: it would export error messages and query strings. `middleware.py` replaces it."""
 
 
 def create_app(
@@ -49,8 +49,8 @@ def create_app(
     registry: CollectorRegistry | None = None,
     gate: AccessGate | None = None,
 ) -> FastAPI:
-    """The ASGI application over `application`. `registry` is what /metrics shows, with what is in it already; without
-    a `gate` it is for everybody.
+    """Return the ASGI application over `application`. /metrics shows `registry`, including metrics registered before;
+    without a `gate` the service is open to all callers.
     """
     limits, registry, gate = limits or RequestLimits(), registry or CollectorRegistry(), gate or AccessGate()
     app = FastAPI(
@@ -79,12 +79,12 @@ def create_app(
 def _add_page(app: FastAPI) -> None:
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
-        """The page for people."""
+        """Return the description as a page for readers."""
         return Response(page(app.openapi()), headers=HEADERS, media_type="text/html")
 
 
 def _described(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI description, once. Routes parse bodies themselves, so the schemas of bodies are added here."""
+    """Return the OpenAPI description, built once. Routes parse bodies themselves, so their schemas are added here."""
     if app.openapi_schema is None:
         schema = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
         bodies = [(model, "validation") for model in (DocumentBody, BatchDocument, QueryBody)]

@@ -1,6 +1,6 @@
-"""Reads request bodies within bounds of size, time and type. Not what they mean: `services/api/schema`.
+"""Reading of request bodies within limits of size, time and type. `services/api/schema` interprets them.
 
-The invariant: no more than the limit of a body is ever held, with Content-Length or without.
+The invariant: memory never holds more of a body than the limit, with Content-Length or without.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from graphtide.services.api.schema.errors import MalformedRequest, SlowBody, Too
 T = TypeVar("T")
 Check = Callable[[bytearray], None]
 PARSE_ASIDE_BYTES = 64 << 10
-"""Larger bodies are parsed in a thread, so that other requests are served meanwhile."""
+"""Size from which bodies are parsed in a thread, so that other requests are served meanwhile."""
 
 _PARSERS = ThreadPoolExecutor(2, "graphtide-parse")
-"""Threads of their own: large bodies keep waiting for each other, and nothing else for them."""
+"""A separate pool: large bodies wait for each other, and nothing else waits for them."""
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 
 
 def content_type(request: Request, *allowed: str) -> str:
-    """The body's media type, one of `allowed`. Raises UnsupportedContent, for encodings other than UTF-8 too."""
+    """Return the body's media type, one of `allowed`. Raises UnsupportedContent, for encodings other than UTF-8 too."""
     kind, _, parameters = request.headers.get("content-type", "").lower().partition(";")
     if kind.strip() not in allowed:
         given = f"is {kind.strip()[:80]}" if kind.strip() else "is missing"
@@ -43,21 +43,22 @@ def content_type(request: Request, *allowed: str) -> str:
 
 
 async def parse(read: Callable[[bytes], T], raw: bytes) -> T:
-    """What `read` makes of the body, in a thread where it is large."""
+    """Return `read` of the body; a large body is parsed in a thread."""
     if len(raw) <= PARSE_ASIDE_BYTES:
         return read(raw)
     return await asyncio.get_running_loop().run_in_executor(_PARSERS, read, raw)
 
 
 async def read_body(request: Request, max_bytes: int, timeout_s: float, check: Check = lambda _: None) -> bytes:
-    """The whole body. Raises TooLarge as soon as it is known to be, SlowBody, Malformed, ClientDisconnect.
+    """Return the whole body. Raises TooLarge as soon as the size is known, SlowBody, MalformedRequest,
+    ClientDisconnect.
 
-    The caller's own limit counts when it is lower. `check` is given what has arrived, each time that more has.
+    The caller's own limit applies when it is lower. `check` receives the bytes so far after each arrival.
     """
     max_bytes = min(max_bytes, caller_of(request).who.allowance.max_body_bytes or max_bytes)
     length = request.headers.get("content-length", "0")
     if not length.isdecimal():
-        raise MalformedRequest("the Content-Length is not a number")
+        raise MalformedRequest(f"the Content-Length {length[:40]!r} is not a number; send the size in bytes")
     if int(length) > max_bytes:
         raise _too_large(max_bytes)
     try:
@@ -66,7 +67,7 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float, check: C
                 body = await _collect(request, max_bytes, check)
         return body
     except TimeoutError as error:
-        raise SlowBody(f"the body was not complete after {timeout_s:g} seconds; send it again") from error
+        raise SlowBody(f"the body was incomplete after {timeout_s:g} s; send it again") from error
 
 
 async def _collect(request: Request, max_bytes: int, check: Check) -> bytes:
@@ -82,4 +83,4 @@ async def _collect(request: Request, max_bytes: int, check: Check) -> bytes:
 
 
 def _too_large(max_bytes: int) -> TooLarge:
-    return TooLarge(f"the body has more than {max_bytes} bytes; split it, or have the limit raised")
+    return TooLarge(f"the body has more than {max_bytes} bytes; split it, or raise the limit")

@@ -1,8 +1,8 @@
-"""The page at /docs: what can be asked over HTTP, from the same description as /openapi.json.
+"""The page at /docs: the HTTP interface, from the same description as /openapi.json.
 
-Not Swagger UI: that is somebody else's script, which FastAPI loads from a content network, so that it fails offline and
-tells a stranger who reads it. The invariants: the page loads nothing and runs nothing (its policy forbids both), and
-everything on it is escaped.
+Swagger UI is not used: FastAPI loads its script from a content delivery network, so it fails offline and discloses the
+reader to a third party. The invariants: the page loads nothing and runs nothing (its policy forbids both), and all of
+its text is escaped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STYLE = (
 
 
 def page(described: Mapping[str, Any]) -> str:
-    """The whole page, for an OpenAPI description."""
+    """Return the HTML page of an OpenAPI description."""
     return "".join(_page(described))
 
 
@@ -35,7 +35,7 @@ def _page(described: Mapping[str, Any]) -> Iterator[str]:
     yield f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
     yield '<meta name="viewport" content="width=device-width">'
     yield f"<h1>{title}</h1><p>{escape(described['info'].get('summary', ''))} For programs: "
-    yield '<a href="openapi.json">openapi.json</a>. Where credentials are asked for, send '
+    yield '<a href="openapi.json">openapi.json</a>. If the service needs credentials, send '
     yield "<code>Authorization: Bearer …</code> or <code>X-API-Key: …</code>.</p>"
     for path, operations in described["paths"].items():
         for method, operation in operations.items():
@@ -62,14 +62,16 @@ def _schema(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
     yield f'<h3 id="{escape(name)}">{escape(name)}</h3><p>{escape(schema.get("description", ""))}</p><table>'
     required = schema.get("required", ())
     for field, value in schema.get("properties", {}).items():
-        told = ", ".join(filter(None, (_kind(value), "needed" * (field in required), value.get("description", ""))))
-        yield _row(f"<code>{escape(field)}</code>", told)
+        details = ", ".join(
+            filter(None, (_kind(value), "required" * (field in required), value.get("description", "")))
+        )
+        yield _row(f"<code>{escape(field)}</code>", details)
     yield "</table>"
 
 
-def _row(name: str, told: str) -> str:
-    """A row; `name` is markup already, `told` is not."""
-    return f"<tr><td>{name}<td>{escape(told)}"
+def _row(name: str, text: str) -> str:
+    """Return a table row; `name` is markup, `text` is escaped."""
+    return f"<tr><td>{name}<td>{escape(text)}"
 
 
 def _kind(schema: Mapping[str, Any]) -> str:

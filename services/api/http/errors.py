@@ -1,6 +1,6 @@
-"""Errors as HTTP responses, all of one shape. Which status an error has is said in `services/api/schema/errors.py`.
+"""HTTP responses of errors, all in one format. `services/api/schema/errors.py` maps errors to statuses.
 
-Not the rest of a refused body: `heads.py` drops it, and ends the connection of a sender that does not stop.
+`header_limits.py` drops the rest of a refused body, and closes the connection of a sender that continues.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _log = logging.getLogger("graphtide.http")
 
 
 def error_response(error: GraphtideError) -> Response:
-    """The response that tells a caller of `error`."""
+    """Return the response that reports `error` to the caller."""
     headers = {}
     wait_s = retry_after_s(error)
     if wait_s is not None:
-        headers["retry-after"] = str(max(1, math.ceil(wait_s)))  # the header knows whole seconds only
+        headers["retry-after"] = str(max(1, math.ceil(wait_s)))  # the header allows whole seconds only
     if isinstance(error, Unauthenticated):
         headers["www-authenticate"] = 'Bearer realm="graphtide"'
     return Response(dump(error_body(error)), status_of(error).http, headers, "application/json")
 
 
 def handle_errors(app: FastAPI) -> None:
-    """Let every error of the routes leave in the contract's shape."""
+    """Register handlers that return every error of the routes in the format of the contract."""
     app.add_exception_handler(GraphtideError, _ours)
     app.add_exception_handler(RequestValidationError, _parameters)
     app.add_exception_handler(HTTPException, _frameworks)
@@ -53,7 +53,7 @@ async def _ours(request: Request, error: Exception) -> Response:
 
 
 async def _parameters(_: Request, error: Exception) -> Response:
-    """A parameter that the framework itself refuses, such as a switch that is neither true nor false."""
+    """Return the response for a parameter that FastAPI refuses, such as a flag that is neither true nor false."""
     if not isinstance(error, RequestValidationError):
         raise error
     first = error.errors()[0]
@@ -65,16 +65,16 @@ async def _frameworks(request: Request, error: Exception) -> Response:
         raise error
     path = request.url.path[:200]
     message = {
-        404: f"there is no {path}; see /docs for what there is",
-        405: f"{request.method} is not for {path}; see /docs",
+        404: f"unknown path {path}; /docs lists all paths",
+        405: f"{path} does not support {request.method}; /docs lists the methods",
     }.get(error.status_code, str(error.detail))
-    said = {"error": {"code": _CODES.get(error.status_code, "refused"), "message": message}}
+    body = {"error": {"code": _CODES.get(error.status_code, "refused"), "message": message}}
     headers = {"allow": _allowed(request)} if error.status_code == 405 else error.headers
-    return Response(dump(said), error.status_code, headers, "application/json")
+    return Response(dump(body), error.status_code, headers, "application/json")
 
 
 def _allowed(request: Request) -> str:
-    """The methods that some route takes on this path; the framework names those of the first route only."""
+    """Return the methods that any route supports on this path; the framework names those of the first route only."""
     found = [
         method
         for method in ("DELETE", "GET", "POST", "PUT")
@@ -84,9 +84,14 @@ def _allowed(request: Request) -> str:
 
 
 async def _gone(_: Request, __: Exception) -> Response:
-    return Response(status_code=400)  # nobody is there to read it
+    return Response(status_code=400)  # the client has disconnected and does not read it
 
 
 async def _bug(_: Request, __: Exception) -> Response:
-    said = {"error": {"code": "internal", "message": "the service failed; its log says why"}}
-    return Response(dump(said), 500, media_type="application/json")
+    body = {
+        "error": {
+            "code": "internal",
+            "message": "the service failed because of an internal error; its log has the details",
+        }
+    }
+    return Response(dump(body), 500, media_type="application/json")

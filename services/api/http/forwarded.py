@@ -1,7 +1,7 @@
 """The client's address of a request that came through a trusted proxy.
 
-The invariant: the address is one, in its canonical form, or it is that of the connection: text from a header reaches
-neither the log nor the limits.
+The invariant: the address is a valid one in its canonical form, or that of the connection: arbitrary text from a header
+reaches neither the log nor the limits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 
 class ForwardedClient:
-    """ASGI middleware that replaces `client` by the address which the nearest trusted proxy names."""
+    """ASGI middleware that replaces `client` by the address that the nearest trusted proxy reports."""
 
     def __init__(self, app: ASGIApp, proxies: Sequence[str]) -> None:
         self._app = app

@@ -1,10 +1,10 @@
-"""The HTTP protocol of the server, with bounds on heads, trailers, unread bodies and unread answers.
+"""The HTTP protocol of the server, with limits on request headers, trailers, unread bodies and unread responses.
 
-uvicorn limits neither the size nor the arrival time of headers, keeps trailers for as long as they come, reads the rest
-of a body that was refused without an end, and waits for a slow reader without one. The invariants: of a request's head
-at most MAX_HEAD_BYTES and two reads of the socket are held; a connection is closed that is longer than HEAD_TIMEOUT_S
-in a head, or silent before its first one; that sends a trailer; that goes on with a body for LINGER_S or LINGER_BYTES
-after the answer; or that takes less than MIN_SENT_BYTES of a waiting answer in SEND_TIMEOUT_S.
+uvicorn limits neither the size nor the arrival time of headers, buffers trailers without limit, reads the rest of a
+refused body without limit, and waits for a slow reader without limit. The invariants: at most MAX_HEAD_BYTES and two
+socket reads of a request's header section are held; a connection is closed when it takes longer than HEAD_TIMEOUT_S for
+a header section or before its first one, sends a trailer, continues a body for LINGER_S or LINGER_BYTES after the
+response, or reads less than MIN_SENT_BYTES of a waiting response in SEND_TIMEOUT_S.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ MAX_HEADERS = 128
 HEAD_TIMEOUT_S = 20.0
 LINGER_BYTES = 64 << 20
 LINGER_S = 5.0
-"""How much of a body is read, and dropped, after its answer. Closing at once would reset the connection, and most
-clients then lose the answer that waits in their buffer."""
+"""Limits on the part of a body that is read and dropped after the response. An immediate close would reset the
+connection, and most clients then lose the response in their buffer."""
 SEND_TIMEOUT_S = 20.0
 MIN_SENT_BYTES = 16 << 10
 
 _LAST_LINE_BYTES = 2
-"""What may follow the last chunk's header without being a trailer."""
+"""Bytes that may follow the last chunk's header without being a trailer."""
 
 
 def _refusal(status: bytes, code: bytes, message: bytes) -> bytes:
@@ -35,7 +35,9 @@ def _refusal(status: bytes, code: bytes, message: bytes) -> bytes:
 
 
 _LARGE_HEAD = _refusal(
-    b"431 Request Header Fields Too Large", b"head_too_large", b"the request line and headers are too large"
+    b"431 Request Header Fields Too Large",
+    b"head_too_large",
+    b"the request line and headers exceed the limit; send fewer or shorter headers",
 )
 _TRAILER = _refusal(b"400 Bad Request", b"malformed", b"the body has trailers; send it without them")
 
@@ -59,18 +61,18 @@ class _Timer:
 
 
 class HeaderLimitedProtocol(HttpToolsProtocol):
-    """Refuses what is beyond the bounds and closes. To be given to uvicorn as `http`."""
+    """HTTP protocol that refuses requests beyond the limits and closes the connection; uvicorn's option `http`."""
 
     _heads = 0
-    """Heads begun on this connection."""
+    """Header sections begun on this connection."""
     _open = False
     _head_bytes = 0
     _progress = 0
-    """Chunk headers, pieces of bodies and ends of messages so far."""
+    """Chunk headers, body pieces and ends of messages so far."""
     _in_chunk_header = False
-    """Whether the latest of them was a chunk's header."""
+    """True when the latest of them was a chunk's header."""
     _tail_bytes = 0
-    """Bytes since then: at the end of a body all there are, before a trailer."""
+    """Bytes since then: after the last chunk, the bytes of a trailer."""
     _discarded_bytes = 0
     _unsent_bytes = 0
     _head_timer: _Timer
@@ -103,7 +105,7 @@ class HeaderLimitedProtocol(HttpToolsProtocol):
             self._wait_for_reader()
 
     def _refuse(self, answer: bytes) -> None:
-        """Answer where the application has not begun to, and close."""
+        """Send the refusal unless the application has begun a response, and close."""
         if self.transport.is_closing():
             return
         cycle = self.cycle
@@ -120,7 +122,7 @@ class HeaderLimitedProtocol(HttpToolsProtocol):
             return
         head, progress = self._heads, self._progress
         super().data_received(data)
-        if self._open and self._heads == head:  # all of it belongs to a head that was begun before
+        if self._open and self._heads == head:  # all of it belongs to a header section begun earlier
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self._refuse(_LARGE_HEAD)
@@ -132,7 +134,7 @@ class HeaderLimitedProtocol(HttpToolsProtocol):
             self._wait_for_next()
 
     def _is_idle(self) -> bool:
-        """Whether the latest request has its answer, and no further one has begun."""
+        """Return True when the latest request is answered and no further one has begun."""
         cycle = self.cycle
         return cycle is not None and cycle.response_complete and not cycle.more_body and not self._open
 
@@ -189,7 +191,7 @@ class HeaderLimitedProtocol(HttpToolsProtocol):
             self.cycle.more_body = False
         super().on_message_complete()
 
-    # -- what uvicorn and the transport tell ---------------------------------------------------------------------------
+    # -- callbacks of uvicorn and the transport ------------------------------------------------------------------------
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

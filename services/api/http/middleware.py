@@ -1,7 +1,8 @@
-"""What is known of every request: counts, latencies and one log line.
+"""Observation of every request: counts, latencies and one log line.
 
-A request to the API begins a span, or goes on with the caller's (`traceparent`), and its answer names the trace. The
-invariants: labels are bounded (route templates, known methods, statuses), and neither bodies nor headers are logged.
+A request to the API begins a span or continues the caller's trace (`traceparent`), and its response names the trace.
+The invariants: labels are bounded (route templates, known methods, statuses), and neither bodies nor headers are
+logged.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _access = logging.getLogger("graphtide.access")
 
 
 class Observation:
-    """ASGI middleware around the routes."""
+    """ASGI middleware that measures, logs and traces the requests."""
 
     def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
         labels = ("method", "route", "status")
@@ -49,7 +50,7 @@ class Observation:
             await send(message)
 
         self._count_running(1)
-        # HEAD is GET without the body, which the server leaves out; the routes need not know.
+        # HEAD is GET without the body, which the server omits, so the routes only implement GET.
         asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         with _begun(scope) as span:
             try:
@@ -70,13 +71,13 @@ class Observation:
         self._seconds.labels(method, route).observe(seconds)
         if _access.isEnabledFor(logging.INFO):
             client, caller = (scope.get("client") or ("",))[0], scope.get(CALLER_KEY)
-            told = {"method": scope["method"][:16], "path": scope["path"][:600], "route": route, "status": status}
-            told |= {"ms": round(seconds * 1000, 2), "client": client, "key": caller.who.name if caller else ""}
-            _access.info("request", extra=told)
+            attributes = {"method": scope["method"][:16], "path": scope["path"][:600], "route": route, "status": status}
+            attributes |= {"ms": round(seconds * 1000, 2), "client": client, "key": caller.who.name if caller else ""}
+            _access.info("request", extra=attributes)
 
 
 def _begun(scope: Scope) -> Span:
-    """Probes and the metrics are asked for all the time, and are not worth a trace."""
+    """Return the span of a request. Probes and metrics, which are polled, have none."""
     if not scope["path"].startswith("/v1/"):
         return SILENCE
     headers: Headers = tuple((name.decode(), value) for name, value in scope["headers"] if name in _CARRIERS)

@@ -1,7 +1,7 @@
-"""Health and metrics of a process that has no other HTTP face: no application behind them, and no credentials.
+"""Health and metrics of a process without another HTTP interface: no application, and no credentials.
 
-What is shown holds no document and no secret, but it is for those who run the process: it listens on this machine alone
-unless the settings say otherwise.
+The pages contain no document and no secret, but are meant for operators: the process listens on loopback unless the
+settings change that.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ JSON = "application/json"
 
 
 def probes(health: Callable[[], Awaitable[Health]], registry: CollectorRegistry) -> Starlette:
-    """The ASGI application."""
+    """Return the ASGI application of the probes."""
 
     async def healthz(_: Request) -> Response:
         return Response(dump({"status": "alive"}), media_type=JSON)
 
     async def readyz(_: Request) -> Response:
         try:
-            said = await health()
+            state = await health()
         except GraphtideError as error:
-            said = Health(False, {"worker": str(error)})
-        return Response(dump(fields_json(said)), 200 if said.ready else 503, media_type=JSON)
+            state = Health(False, {"worker": str(error)})
+        return Response(dump(fields_json(state)), 200 if state.ready else 503, media_type=JSON)
 
     async def metrics(_: Request) -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

@@ -1,6 +1,6 @@
-"""The responses as OpenAPI describes them. They document; `services/api/schema/shapes.py` writes the bytes.
+"""The OpenAPI models of the responses, for documentation only: `services/api/schema/shapes.py` writes the bytes.
 
-A test parses real responses with these models, which know no other fields, so the two stay the same.
+A test parses real responses with these models, which forbid unknown fields, so the two stay equal.
 """
 
 from __future__ import annotations
@@ -10,35 +10,35 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class _Said(BaseModel):
+class _Response(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class ErrorDetail(_Said):
+class ErrorDetail(_Response):
     code: str = Field(examples=["invalid"])
     message: str = Field(examples=["must be a string, not a number"])
     field: str | None = Field(default=None, examples=["facts[3].subject"])
 
 
-class ErrorBody(_Said):
+class ErrorBody(_Response):
     error: ErrorDetail
 
 
-class RejectedDocument(_Said):
-    index: int = Field(description="its place in the batch, from 0")
+class RejectedDocument(_Response):
+    index: int = Field(description="the document's position in the batch, from 0")
     id: str | None = None
     field: str
     message: str
 
 
-class BatchErrorBody(_Said):
+class BatchErrorBody(_Response):
     error: ErrorDetail
     accepted: int | None = None
     rejected: list[RejectedDocument] | None = None
 
 
-class TokenBody(_Said):
-    token: str = Field(description="for `after` of a query: the answer then includes this")
+class TokenBody(_Response):
+    token: str = Field(description="pass it as `after` of a query, whose answer then includes this revision")
 
 
 class BatchReceipt(TokenBody):
@@ -46,7 +46,7 @@ class BatchReceipt(TokenBody):
     rejected: list[RejectedDocument]
 
 
-class StatedFactBody(_Said):
+class StatedFactBody(_Response):
     subject: str
     predicate: str
     object: str
@@ -54,21 +54,25 @@ class StatedFactBody(_Said):
     weight: float
     evidence: str
     chunk_id: str
-    valid_from: str = Field(default="", description="an ISO date, or empty where nothing says")
+    valid_from: str = Field(default="", description="an ISO date, or empty when unknown")
     valid_to: str = ""
-    ended_by: str = Field(default="", description="the later document that contradicts it")
-    instead: str = Field(default="", description="what that document says")
+    ended_by: str = Field(default="", description="the later document that contradicts this fact")
+    instead: str = Field(default="", description="the value that this document states instead")
 
 
-class UsageBody(_Said):
+class UsageBody(_Response):
     llm_calls: int
     prompt_tokens: int
     completion_tokens: int
-    cost: float | None = Field(default=None, description="of all models, in the currency of the prices in the settings")
+    cost: float | None = Field(
+        default=None, description="the cost of all models, in the currency of the prices in the settings"
+    )
 
 
-class DocumentStatusBody(_Said):
-    """`facts` are those of the live revision, an older one as long as the newest is accepted only, or failed."""
+class DocumentStatusBody(_Response):
+    """The newest revision of a document. `facts` are those of the live revision, which is older while the newest one is
+    only accepted, or failed.
+    """
 
     graph: str
     doc_id: str
@@ -83,25 +87,25 @@ class DocumentStatusBody(_Said):
     metadata: dict[str, Any]
     text: str
     facts: list[StatedFactBody]
-    usage: UsageBody = Field(description="what all its revisions together took of the models")
+    usage: UsageBody = Field(description="the use of models by all revisions of the document")
 
 
-class RelatedBody(_Said):
+class RelatedBody(_Response):
     doc_id: str
     title: str
     score: float = Field(description="the sum of `weight` and `shared`")
     weight: float = Field(description="learned from the vectors of the passages")
-    shared: float = Field(description="the strength of the rarest entity that both mention, 0 without one")
-    entities: list[str] = Field(description="the rarest entities that both mention")
+    shared: float = Field(description="the strength of the rarest entity that both documents mention, 0 without one")
+    entities: list[str] = Field(description="the rarest entities that both documents mention")
 
 
-class RelatedList(_Said):
+class RelatedList(_Response):
     doc_id: str
     version: int
     documents: list[RelatedBody] = Field(description="the most related first")
 
 
-class CitationBody(_Said):
+class CitationBody(_Response):
     doc_id: str
     chunk_id: str
     text: str
@@ -111,108 +115,112 @@ class PassageBody(CitationBody):
     score: float
 
 
-class NodeBody(_Said):
+class NodeBody(_Response):
     id: str
     name: str
     type: str
     score: float
 
 
-class EdgeBody(_Said):
+class EdgeBody(_Response):
     id: str
     source: str
     predicate: str
     target: str
     weight: float
-    valid_from: str = Field(default="", description="an ISO date, or empty where nothing says")
+    valid_from: str = Field(default="", description="an ISO date, or empty when unknown")
     valid_to: str = ""
-    ended_by: str = Field(default="", description="the later document that contradicts it")
-    instead: str = Field(default="", description="what that document says")
+    ended_by: str = Field(default="", description="the later document that contradicts this fact")
+    instead: str = Field(default="", description="the value that this document states instead")
 
 
-class SubgraphBody(_Said):
+class SubgraphBody(_Response):
     nodes: list[NodeBody]
     edges: list[EdgeBody]
 
 
-class PartBody(_Said):
+class PartBody(_Response):
     title: str
     text: str = Field(description="`[n]` in it is the n-th of `sources`")
-    sources: list[str] = Field(description="the chunks it rests on")
+    sources: list[str] = Field(description="the chunks that support it")
     score: float
 
 
-class AnswerBody(_Said):
+class AnswerBody(_Response):
     answer: str = Field(description="`[n]` in it is the n-th of `passages`")
-    citations: list[CitationBody] = Field(description="the passages that the answer names")
+    citations: list[CitationBody] = Field(description="the passages that the answer cites")
     passages: list[PassageBody]
     subgraph: SubgraphBody
     version: int
     mode: str
     usage: UsageBody
-    parts: list[PartBody] | None = Field(default=None, description="texts beside the passages: reports, subgraphs")
-    chosen: str | None = Field(default=None, description="why `auto` took this mode")
+    parts: list[PartBody] | None = Field(default=None, description="texts other than passages: reports, subgraphs")
+    chosen: str | None = Field(default=None, description="why `auto` selected this mode")
     trace: list[dict[str, Any]] | None = None
 
 
-class GraphVersion(_Said):
+class GraphVersion(_Response):
     graph: str
     version: int
 
 
-class GraphList(_Said):
+class GraphList(_Response):
     graphs: list[GraphVersion]
 
 
-class StatsBody(_Said):
+class StatsBody(_Response):
     graph: str
     version: int
     counts: dict[str, int]
     revisions: dict[str, int]
-    lag: int = Field(description="revisions that have not reached an end")
-    freshness_s: float = Field(description="age of the oldest of them")
+    lag: int = Field(description="number of revisions whose processing has not ended")
+    freshness_s: float = Field(description="age of the oldest of these revisions")
     event_to_queryable_ms: dict[str, float]
     kernels: dict[str, str]
     models: dict[str, str]
     indexes: dict[str, dict[str, Any]]
-    spending: dict[str, dict[str, Any]] = Field(description="by stage; today; and the budget of a day")
+    spending: dict[str, dict[str, Any]] = Field(
+        description="use of models by stage, the use of today, and the daily budget"
+    )
 
 
-class LabelBody(_Said):
+class LabelBody(_Response):
     name: str
     type: str
     mentions: int
     chunks: list[str] = Field(description="some of the chunks that use it")
 
 
-class MergeBody(_Said):
+class MergeBody(_Response):
     a: str
     b: str
     rule: str
     score: float
-    holds: bool = Field(description="false where a guard overruled the rule, and the two stay apart")
+    holds: bool = Field(
+        description="false when a cannot-link constraint overrides the rule; the labels are then separate"
+    )
 
 
-class EntityBody(_Said):
+class EntityBody(_Response):
     id: str
     name: str
     type: str
     mentions: int
     labels: list[LabelBody]
     merges: list[MergeBody]
-    relations: list[EdgeBody] = Field(description="the strongest ones")
-    communities: list[int] = Field(description="from the finest level up")
-    description: str = Field(description="what the live documents say it is, under 500 tokens; empty where none does")
+    relations: list[EdgeBody] = Field(description="the strongest relations")
+    communities: list[int] = Field(description="the entity's communities, from the finest level to the coarsest")
+    description: str = Field(description="the description in the live documents, under 500 tokens; empty without one")
     version: int
 
 
-class FindingBody(_Said):
+class FindingBody(_Response):
     text: str
-    chunks: list[str] = Field(description="the chunks it rests on")
-    relations: list[str] = Field(description="the relations it states, if it states any")
+    chunks: list[str] = Field(description="the chunks that support it")
+    relations: list[str] = Field(description="the relations that the finding states")
 
 
-class ReportBody(_Said):
+class ReportBody(_Response):
     community: int
     level: int
     title: str
@@ -220,28 +228,30 @@ class ReportBody(_Said):
     sources: list[str]
     version: int
     findings: list[FindingBody]
-    rating: float = Field(description="how much the community matters, 0 to 10")
+    rating: float = Field(description="importance of the community, 0 to 10")
 
 
-class ReportList(_Said):
+class ReportList(_Response):
     reports: list[ReportBody]
 
 
-class DigestBody(_Said):
+class DigestBody(_Response):
     version: int
     digest: str
 
 
-class VerificationBody(_Said):
+class VerificationBody(_Response):
     graph: str
     version: int
     digest: str
     recounted: str
-    differences: list[str] = Field(description="empty when all that is stored equals what it is derived from")
+    differences: list[str] = Field(
+        description="empty when all stored data equals the data derived again from its sources"
+    )
     checked: dict[str, int]
 
 
-class RebuiltBody(_Said):
+class RebuiltBody(_Response):
     graph: str
     version: int
     before: str
@@ -249,37 +259,37 @@ class RebuiltBody(_Said):
     switched: bool
 
 
-class PurgedBody(_Said):
-    removed: dict[str, int] = Field(description="how many were deleted, by kind")
-    size_before_bytes: int = Field(description="of the database file with its log")
+class PurgedBody(_Response):
+    removed: dict[str, int] = Field(description="number of deleted rows, by kind")
+    size_before_bytes: int = Field(description="size of the database file with its log")
     size_after_bytes: int
-    remaining: list[str] = Field(description="what this process cannot purge, and how that is done")
+    remaining: list[str] = Field(description="data that this process cannot purge, with the remedy")
 
 
-class LetterBody(_Said):
+class LetterBody(_Response):
     id: str
-    graph: str = Field(description="empty when the record's key names none")
+    graph: str = Field(description="empty when the record's key names no graph")
     doc_id: str
     revision: int
     stage: str
     reason: str
     attempts: int
     buried_at: str
-    settled: str = Field(description="empty while nobody has dealt with it, else retried or dropped")
+    settled: str = Field(description="empty while unresolved, else retried or dropped")
     size_bytes: int
     text: str = Field(description="the beginning of the original, escaped; empty in a list")
-    original: str = Field(description="all of it, in base64; empty in a list")
+    original: str = Field(description="the whole original in base64; empty in a list")
 
 
-class LetterListBody(_Said):
+class LetterListBody(_Response):
     letters: list[LetterBody]
     next: str = Field(description="the `after` of the next page, empty on the last")
 
 
-class Alive(_Said):
+class Alive(_Response):
     status: Literal["alive"]
 
 
-class HealthBody(_Said):
+class HealthBody(_Response):
     ready: bool
     parts: dict[str, str]

@@ -1,7 +1,8 @@
-"""The uvicorn server of every HTTP endpoint of the project: one set-up for the service, the gateway and the workers.
+"""The uvicorn server of every HTTP endpoint of the project: one configuration for the service, the gateway and the
+workers.
 
-The invariants: nothing that a client sends or refuses to read is held without a bound (`heads.py`), and the address in
-`X-Forwarded-For` is believed only from the proxies that the settings name.
+The invariants: data that a client sends or does not read is bounded in memory (`header_limits.py`), and the address in
+`X-Forwarded-For` is used only from the proxies in the settings.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from graphtide.streams.errors import Broken
 def http_server(
     app: ASGIApp, shutdown_timeout_s: float, trusted_proxies: str = "", tls: Callable[[], SSLContext] | None = None
 ) -> uvicorn.Server:
-    """Return a server of `app` that leaves signals to its caller. Raises Broken for a wrong list of proxies."""
+    """Return a server of `app` that installs no signal handlers. Raises Broken for an invalid list of proxies."""
     proxies = proxy_addresses(trusted_proxies)
     server = uvicorn.Server(
         uvicorn.Config(
@@ -42,14 +43,14 @@ def http_server(
 
 
 def proxy_addresses(listed: str) -> list[str]:
-    """Return the addresses and networks in a list that commas divide. Raises Broken for anything else."""
+    """Return the addresses and networks in a comma-separated list. Raises Broken for anything else."""
     addresses = [each.strip() for each in listed.split(",") if each.strip()]
     for address in addresses:
         try:
             ip_network(address) if "/" in address else ip_address(address)
         except ValueError:
             raise Broken(
-                f"GRAPHTIDE_TRUSTED_PROXIES holds {address[:80]!r}, which is no IP address or network: "
-                "list the proxies as 10.0.0.7 or 10.0.0.0/8, divided by commas"
+                f"GRAPHTIDE_TRUSTED_PROXIES contains {address[:80]!r}, which is not an IP address or network: "
+                "list the proxies as 10.0.0.7 or 10.0.0.0/8, separated by commas"
             ) from None
     return addresses

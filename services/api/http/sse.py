@@ -1,7 +1,7 @@
 """A streamed answer as server-sent events: `context`, then `token`s, then `answer`, or `error` at any point.
 
-Not the answer itself: `Application.stream`. The invariant: the stream of the application is closed in the task that
-opened it, as soon as it ends, fails, or the client leaves.
+`Application.stream` produces the answer. The invariant: the stream of the application is closed in the task that
+opened it, as soon as it ends, fails, or the client disconnects.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
 
 class EventStream(Response):
-    """Sends what `steps` brings. An error before the first step is an ordinary error response with its status."""
+    """Response that sends `steps` as events. An error before the first step becomes an ordinary error response."""
 
     def __init__(self, steps: AsyncIterator[Answer | Piece]) -> None:
         super().__init__(headers=_HEADERS, media_type="text/event-stream")

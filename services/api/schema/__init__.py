@@ -1,6 +1,5 @@
-"""The wire contract that HTTP and gRPC share: what a request may hold, and what every error means outside.
+"""The wire contract that HTTP and gRPC share: validation of requests, formats of responses, statuses of errors.
 
-Not a transport: sockets and frameworks are in `services/api/http` and `services/api/grpc`. One request is judged by
-the same
-function whichever way it came, so the two protocols cannot drift apart.
+The transports are in `services/api/http` and `services/api/grpc`. One function validates each kind of request for both
+protocols, so they cannot diverge.
 """

@@ -1,4 +1,4 @@
-"""The routes of dead letters: what could not be processed, and what is to become of it."""
+"""The routes of dead letters: list, show, retry and discard records that could not be processed."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ LETTER = LETTERS + "/{letter}"
 
 _ERRORS = errors(400, 404, 422, 429, 503)
 
-LettersOf = Annotated[str, Path(description=f"a graph's name; {NO_GRAPH}: records whose key names none")]
+LettersOf = Annotated[str, Path(description=f"a graph's name; {NO_GRAPH}: records whose key names no graph")]
 LetterId = Annotated[str, Path(alias="letter", description="a dead letter's id", examples=["0-12"])]
-After = Annotated[str, Query(description="the `next` of the page in front")]
+After = Annotated[str, Query(description="the `next` of the previous page")]
 Limit = Annotated[
     str,
     Query(
-        description="how many at most, 1 to 500", json_schema_extra={"type": "integer", "minimum": 1, "maximum": 500}
+        description="maximum number of dead letters, 1 to 500",
+        json_schema_extra={"type": "integer", "minimum": 1, "maximum": 500},
     ),
 ]
-Settled = Annotated[bool, Query(description="those that are dealt with, too")]
+Settled = Annotated[bool, Query(description="include resolved dead letters")]
 
 
 def letter_routes(application: Application, limits: RequestLimits) -> APIRouter:
@@ -48,13 +49,13 @@ def _add_looks(router: APIRouter, application: Application) -> None:
     async def list_letters(
         request: Request, graph: LettersOf, after: After = "", limit: Limit = "50", settled: Settled = False
     ) -> Response:
-        """The dead letters that nobody has dealt with, oldest first, without their originals."""
+        """List the unresolved dead letters, oldest first, without their originals."""
         query = LetterQuery(after, _whole(limit), settled)
         return reply(fields_json(await application.dead_letters(_graph(request, graph), query)))
 
     @router.get(LETTER, responses={200: {"model": LetterBody}, **_ERRORS})
     async def show_letter(request: Request, graph: LettersOf, letter: LetterId) -> Response:
-        """A dead letter, with its original."""
+        """Return a dead letter, with its original."""
         return reply(fields_json(await application.dead_letter(_graph(request, graph), letter)))
 
 
@@ -69,7 +70,7 @@ def _add_ends(router: APIRouter, application: Application, limits: RequestLimits
         openapi_extra=described,
     )
     async def retry_letter(request: Request, graph: LettersOf, letter: LetterId) -> Response:
-        """Publish the original again as a new revision, or, with a body, the corrected document in its place."""
+        """Publish the original again as a new revision, or, with a body, the corrected document instead."""
         graph, correction = _graph(request, graph), None
         raw = await read_body(request, limits.max_body_bytes, limits.body_timeout_s)
         if raw:
@@ -81,7 +82,7 @@ def _add_ends(router: APIRouter, application: Application, limits: RequestLimits
 
     @router.delete(LETTER, responses={200: {"model": LetterBody}, **_ERRORS})
     async def drop_letter(request: Request, graph: LettersOf, letter: LetterId) -> Response:
-        """Say that a dead letter is dealt with. It is listed no more; the topic keeps it."""
+        """Discard a dead letter: mark it resolved. It is no longer listed; the topic keeps the record."""
         return reply(fields_json(await application.drop_letter(_graph(request, graph), letter)))
 
 
@@ -91,5 +92,5 @@ def _graph(request: Request, graph: str) -> str:
 
 def _whole(limit: str) -> int:
     if not (limit.isdecimal() and len(limit) < 10):
-        raise Invalid("limit", f"{limit[:20]!r} is not a whole number")
+        raise Invalid("limit", f"{limit[:20]!r} is not a whole number; use 1 to 500")
     return int(limit)

@@ -1,4 +1,4 @@
-"""The routes of documents: publish one, publish many, delete, look up."""
+"""The routes of documents: publish one, publish a batch, delete, look up."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DOCUMENTS = "/v1/graphs/{graph}/documents"
 RELATED_TO = f"{DOCUMENT}/related"
 
 FACT_CHARS = 200
-"""What a fact counts for, in characters of text."""
+"""Approximate size of a fact in a response, in characters."""
 _LIST = {"schema": {"type": "array", "minItems": 1, "items": schema("BatchDocument")}}
 _LINES = {"schema": schema("BatchDocument"), "example": '{"id":"a","text":"One."}\n{"id":"b","text":"Two."}\n'}
 
@@ -48,7 +48,7 @@ def document_routes(application: Application, limits: RequestLimits) -> APIRoute
     _add_publish(router, application, limits)
     _add_batch(router, application, limits)
     _add_delete(router, application)
-    _add_related(router, application)  # before the look-up, whose ids take all that follows in the path
+    _add_related(router, application)  # before the look-up, whose id matches the rest of the path
     _add_lookup(router, application)
     return router
 
@@ -61,7 +61,7 @@ def _add_publish(router: APIRouter, application: Application, limits: RequestLim
         openapi_extra=body_of({JSON: {"schema": schema("DocumentBody")}}),
     )
     async def publish_document(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
-        """Insert or replace a document. When this answers, the document survives a crash of the service."""
+        """Insert or replace a document. The response means that the document survives a crash of the service."""
         graph, doc_id = document_in(request, graph, doc_id)
         content_type(request, JSON)
         raw = await read_body(request, limits.max_body_bytes, limits.body_timeout_s)
@@ -77,12 +77,17 @@ def _add_batch(router: APIRouter, application: Application, limits: RequestLimit
         responses={
             202: {"model": BatchReceipt},
             **errors(400, 408, 413, 415, 429, 503),
-            422: {"model": BatchErrorBody, "description": "no document is good; `rejected` says why"},
+            422: {
+                "model": BatchErrorBody,
+                "description": "no document of the batch is valid; `rejected` gives the reasons",
+            },
         },
         openapi_extra=body_of({JSON: _LIST, NDJSON: _LINES}),
     )
     async def publish_documents(request: Request, graph: GraphPath) -> Response:
-        """Insert or replace many documents. The good ones are accepted in one durable step, the others named."""
+        """Insert or replace many documents. The valid ones are accepted in one durable step; the response names the
+        others.
+        """
         graph = graph_in(request, graph)
         kind = content_type(request, JSON, NDJSON)
         batch = await _read_batch(request, kind, graph, limits)
@@ -104,7 +109,7 @@ async def _read_batch(request: Request, kind: str, graph: str, limits: RequestLi
 def _add_delete(router: APIRouter, application: Application) -> None:
     @router.delete(DOCUMENT, status_code=202, responses={202: {"model": TokenBody}, **errors(400, 404, 422, 429, 503)})
     async def delete_document(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
-        """Delete a document, and all that only it supports."""
+        """Delete a document, and everything that only it supports."""
         receipt = await application.delete(*document_in(request, graph, doc_id))
         return reply({"token": receipt.token}, 202)
 
@@ -119,9 +124,9 @@ def _add_related(router: APIRouter, application: Application) -> None:
         openapi_extra={"parameters": [parameter]},
     )
     async def get_related_documents(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
-        """The documents that go with one: what they share, and how much their passages have in common.
+        """Return the related documents of a document: shared entities, and the similarity of their passages.
 
-        Of a document whose own id ends in /related, write that slash as %2F: then it is looked up like any other.
+        To look up a document whose own id ends in /related, write that slash as %2F.
         """
         if not request.scope.get("raw_path", b"/related").split(b"?")[0].endswith(b"/related"):
             return await _status(application, *document_in(request, graph, f"{doc_id}/related"))
@@ -132,7 +137,7 @@ def _add_related(router: APIRouter, application: Application) -> None:
 def _add_lookup(router: APIRouter, application: Application) -> None:
     @router.get(DOCUMENT, responses={200: {"model": DocumentStatusBody}, **errors(400, 404, 422, 429, 503)})
     async def get_document(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
-        """Where the newest revision of a document stands, why if it failed, and what the graph has from it."""
+        """Return the state of a document's newest revision, the reason of a failure, and its content in the graph."""
         return await _status(application, *document_in(request, graph, doc_id))
 
 

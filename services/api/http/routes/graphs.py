@@ -1,4 +1,4 @@
-"""The routes of whole graphs: which there are, how they are, whether they are right."""
+"""The routes of whole graphs: list, statistics, entities, reports, digest, verification, rebuild and purge."""
 
 from __future__ import annotations
 
@@ -36,43 +36,43 @@ def graph_routes(application: Application) -> APIRouter:
 def _add_views(router: APIRouter, application: Application) -> None:
     @router.get("/v1/graphs", responses={200: {"model": GraphList}, **errors(429, 503)})
     async def list_graphs(request: Request) -> Response:
-        """The graphs with their versions, as far as the caller may read them."""
+        """List the graphs that the caller may read, with their versions."""
         versions = await application.graphs()
         return reply(graphs_json({graph: versions[graph] for graph in visible(caller_of(request).who, versions)}))
 
     @router.get("/v1/graphs/{graph}/stats", responses={200: {"model": StatsBody}, **_ERRORS})
     async def stats(request: Request, graph: GraphPath) -> Response:
-        """Counts of what is live, the graph's version, and how far it is behind."""
+        """Return the counts of live content, the graph's version, and its lag."""
         return reply(fields_json(await application.stats(graph_in(request, graph))))
 
     @router.get("/v1/graphs/{graph}/entities/{entity_id}", responses={200: {"model": EntityBody}, **_ERRORS})
     async def entity(request: Request, graph: GraphPath, entity_id: str) -> Response:
-        """An entity by the id that a subgraph names it by: what it is made of, and the evidence of each merge."""
+        """Return an entity by its id in a subgraph: its labels, and the evidence of each merge."""
         return reply(fields_json(await application.entity(graph_in(request, graph), entity_id)))
 
     @router.get("/v1/graphs/{graph}/reports", responses={200: {"model": ReportList}, **_ERRORS})
     async def reports(request: Request, graph: GraphPath) -> Response:
-        """The reports of the graph's communities, the coarsest first. None outlives what it cites."""
+        """Return the reports of the graph's communities, the coarsest first. Each cites live chunks only."""
         return reply(reports_json(await application.reports(graph_in(request, graph))))
 
     @router.get("/v1/graphs/{graph}/digest", responses={200: {"model": DigestBody}, **_ERRORS})
     async def digest(request: Request, graph: GraphPath) -> Response:
-        """The canonical SHA-256 of the graph: equal for equal sets of live documents, however they came."""
+        """Return the canonical SHA-256 of the graph: equal for equal sets of live documents in any order."""
         return reply(fields_json(await application.digest(graph_in(request, graph))))
 
 
 def _add_checks(router: APIRouter, application: Application) -> None:
     @router.post("/v1/graphs/{graph}/verify", responses={200: {"model": VerificationBody}, **_ERRORS})
     async def verify(request: Request, graph: GraphPath) -> Response:
-        """Recount everything that is derived, and say what differs."""
+        """Compute all derived data again, and return the differences from the stored data."""
         return reply(fields_json(await application.verify(graph_in(request, graph))))
 
     @router.post("/v1/purge", responses={200: {"model": PurgedBody}, **errors(429, 503)})
     async def purge() -> Response:
-        """Delete from the files what deleted documents left there, in all graphs. Needs `admin` of every graph."""
+        """Delete the remains of deleted documents from the files, in all graphs. Needs `admin` of every graph."""
         return reply(fields_json(await application.purge()))
 
     @router.post("/v1/graphs/{graph}/rebuild", responses={200: {"model": RebuiltBody}, **_ERRORS})
     async def rebuild(request: Request, graph: GraphPath) -> Response:
-        """Build the graph again from what its live documents say, and put the result in its place."""
+        """Rebuild the graph from the extractions of its live documents, and replace it by the result."""
         return reply(fields_json(await application.rebuild(graph_in(request, graph))))

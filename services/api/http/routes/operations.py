@@ -1,4 +1,4 @@
-"""The routes for those who run the service: alive, ready, metrics."""
+"""The routes for operators: liveness, readiness, metrics."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ def operation_routes(application: Application, registry: CollectorRegistry, gate
 
     @router.get("/", include_in_schema=False)
     async def root() -> Response:
-        """Whoever opens the address in a browser wants to know what is here."""
+        """Redirect a browser to the description of the interface."""
         return RedirectResponse("/docs")
 
     @router.get("/healthz", responses={200: {"model": Alive}})
     async def healthz() -> Response:
-        """The process is alive. Says nothing about what it can do: see /readyz."""
+        """Report that the process is alive. /readyz reports whether it can serve."""
         return reply({"status": "alive"})
 
     @router.get("/readyz", responses={200: {"model": HealthBody}, 503: {"model": HealthBody}})
     async def readyz(request: Request) -> Response:
-        """Whether every part is ready, and what each is doing or lacking: in full for those who may see /metrics."""
+        """Report whether every component is ready, and the state of each: with details for callers that may read
+        /metrics.
+        """
         health = await readiness(application, gate)
         if refusal(caller_of(request).who, Action.METRICS, None) is not None:
             health = in_outline(health)
@@ -41,7 +43,7 @@ def operation_routes(application: Application, registry: CollectorRegistry, gate
 
     @router.get("/metrics", responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}})
     async def metrics() -> Response:
-        """Prometheus metrics."""
+        """Return the Prometheus metrics."""
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
     return router

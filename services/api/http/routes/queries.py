@@ -1,4 +1,4 @@
-"""The route of questions: one answer, or its pieces as they come."""
+"""The route of questions: one answer, or its pieces as a stream."""
 
 from __future__ import annotations
 
