@@ -1,1 +1,1 @@
-"""Everything that touches a driver or a deployment: SQLite, hnswlib, model endpoints, settings, metrics."""
+"""Adapters of drivers, model endpoints and deployments: SQLite, hnswlib, Bolt, Kafka, settings, metrics."""

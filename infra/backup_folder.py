@@ -1,7 +1,7 @@
-"""Backup folders: files beside a sealed manifest that names each with its size and SHA-256.
+"""Backup folders: files beside a sealed manifest that lists each file with its size and SHA-256.
 
-Invariant: a folder under its final name is whole. It is written under a temporary name beside it, brought to the disk,
-and renamed; what a killed backup left under the temporary name is deleted by the next one.
+Invariant: a folder under its final name is complete. It is written under a temporary name beside the target, flushed to
+the disk, and renamed. The next backup deletes what a killed one left under the temporary name.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ FORMAT = 1
 COPY_BYTES = 1 << 20
 
 Progress = Callable[[str, int, int], None]
-"""Takes what is being done, how much of it is done, and how much there is (0: unknown)."""
+"""Receives the current step, the amount done and the total amount (0: unknown)."""
 
 
 def silent(_about: str, _done: int, _total: int) -> None:
-    """Report progress to nobody."""
+    """Discard the progress report."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphState:
-    """One graph as the backup holds it. `digest` is the canonical SHA-256 of its rows."""
+    """One graph in a backup. `digest` is the canonical SHA-256 of its rows."""
 
     version: int
     digest: str
@@ -51,9 +51,10 @@ class BackupFile:
 
 @dataclass(frozen=True, slots=True)
 class BackupManifest:
-    """Content of a backup. `kind` is "data folder" or "graph database", `schema` the number of that storage's schema.
+    """Content of a backup. `kind` is "data folder" or "graph database"; `schema` is the schema number of that storage.
 
-    `watermarks` are the next offsets of the partitions of `extractions`, where the log is not part of the backup.
+    `watermarks` are the next offsets of the partitions of `extractions`, for storage whose log is not part of the
+    backup.
     """
 
     kind: str
@@ -67,9 +68,9 @@ class BackupManifest:
 
 @contextmanager
 def writing(target: Path) -> Iterator[Path]:
-    """Give a temporary folder that becomes `target` when the block ends without an error.
+    """Yield a temporary folder that becomes `target` when the block ends without an error.
 
-    Raises Broken when `target` holds something, or another backup is writing to it.
+    Raises Broken when `target` holds files, or another backup is writing to it.
     """
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -108,7 +109,7 @@ def _only_writer(beside: Path, target: Path) -> Iterator[None]:
 def seal(
     folder: Path, kind: str, schema: int, graphs: Mapping[str, GraphState], watermarks: Mapping[str, int] | None = None
 ) -> BackupManifest:
-    """Bring the files of a folder to the disk and write the manifest that names them."""
+    """Flush the files of a folder to the disk and write the manifest that lists them."""
     files: dict[str, BackupFile] = {}
     for path in sorted(folder.iterdir()):
         path.chmod(PRIVATE_FILE)
@@ -155,13 +156,13 @@ def read_manifest(folder: Path, kind: str, schema: int) -> BackupManifest:
 
 
 def check_files(folder: Path, manifest: BackupManifest, on_progress: Progress = silent) -> None:
-    """Compare every file with the manifest. Raises Broken for one that is missing or has other bytes."""
+    """Compare every file with the manifest. Raises Broken for a file that is missing or has other bytes."""
     for number, (name, file) in enumerate(manifest.files.items()):
         on_progress("files verified", number, len(manifest.files))
         path = folder / name
         try:
             if Path(name).name != name or path.stat().st_size != file.size_bytes or sha256_of(path) != file.sha256:
-                raise Broken(f"{path} is not the file that the backup's manifest names: use another backup")
+                raise Broken(f"{path} does not match the backup's manifest: use another backup")
         except OSError as error:
             raise Broken(f"{path} cannot be read: {error.strerror}; use another backup") from error
 
@@ -172,7 +173,7 @@ def sha256_of(path: Path) -> str:
 
 
 def to_disk(path: Path) -> None:
-    """Bring a file, or the names in a folder, to the disk."""
+    """Flush a file, or the entries of a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -181,7 +182,7 @@ def to_disk(path: Path) -> None:
 
 
 def copy_private(source: Path, target: Path) -> None:
-    """Copy a file to the disk, readable by its owner alone."""
+    """Copy a file and flush it to the disk, readable by its owner alone."""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
     with source.open("rb") as read, os.fdopen(descriptor, "wb") as written:
         shutil.copyfileobj(read, written, COPY_BYTES)

@@ -1,4 +1,4 @@
-"""The file that says which predicates admit one value at a time. Read once, at start."""
+"""Reader of the file of functional predicates, which admit one value at a time. Read once, at start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphtide.streams.errors import Broken
 
 
 def load_functional_predicates(file: str) -> FunctionalPredicates:
-    """The families in a TOML file, or those that hold unless one is named. Raises Broken for what cannot be read."""
+    """Return the families of a TOML file, or the default families without one. Raises Broken for an unreadable file."""
     if not file:
         return DEFAULT
     try:
@@ -18,4 +18,4 @@ def load_functional_predicates(file: str) -> FunctionalPredicates:
     except OSError as error:
         raise Broken(f"GRAPHTIDE_SINGLE_VALUED names {file}, which cannot be read ({error.strerror})") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, ValueError) as error:
-        raise Broken(f"GRAPHTIDE_SINGLE_VALUED names {file}, and it is wrong: {error}") from error
+        raise Broken(f"GRAPHTIDE_SINGLE_VALUED names {file}, which is invalid: {error}") from error

@@ -1,7 +1,7 @@
-"""Where the vector indexes of a graph's view last between runs: one folder a graph, one snapshot an index.
+"""Storage of the vector indexes of a graph's view between runs: one folder per graph, one snapshot per index.
 
-They are derived state. A snapshot that is missing, damaged or of other parameters is passed over with a warning, and
-the view fills an empty index from the store; one that is older than the store is brought up to date by row versions.
+The indexes are derived state. A snapshot that is missing, damaged or of other parameters is ignored with a warning, and
+the view fills an empty index from the store; an older one is brought up to date by row versions.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class IndexFolder:
             index.compact()
 
     def saved(self) -> list[str]:
-        """Return the graphs of which indexes are saved."""
+        """Return the graphs with saved indexes."""
         return sorted({manifest.parent.parent.name for manifest in self._folder.glob(f"*/*/{MANIFEST}")})
 
     def drop(self, graph: str) -> None:
-        """Forget what was saved of a graph whose inner numbers no longer mean the same."""
+        """Delete the saved indexes of a graph whose internal numbers have changed their meaning."""
         shutil.rmtree(self._folder / graph, ignore_errors=True)
 
     def close(self, indexes: VectorIndexes) -> None:

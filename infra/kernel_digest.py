@@ -1,5 +1,5 @@
-"""The digest of a compiled kernel's sources, and where the build writes it. Needs the standard library alone: the build
-reads this module before anything is installed.
+"""Digest of a compiled kernel's sources, and the file where the build writes it. Imports the standard library alone:
+the build reads this module before anything is installed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Whether the compiled kernels are those of the sources beside them.
+"""Freshness check of the compiled kernels against their sources.
 
 A kernel is compiled from one `.cpp` and the headers; the build writes their digest beside it (`setup.py`). An extension
-that is older than its sources loads without a word and fails, or is wrong, at the first call that changed. Where there
-are no sources, as in an installed package, there is nothing to compare. The invariant: only what is known to be older
-is called stale; an extension without a digest is called unknown.
+that is older than its sources loads without an error and fails, or returns wrong results, at the first call that
+changed. Without sources, as in an installed package, there is nothing to compare. Invariant: only an extension that is
+known to be older is called stale; one without a digest is called unknown.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ CURE = "make env (or: python setup.py build_ext --inplace)"
 
 
 def states(folder: Path = FOLDER) -> Mapping[str, str]:
-    """Of each kernel: current, stale, missing or unknown. Reads all sources, about 1 ms."""
+    """Return the state of each kernel: current, stale, missing or unknown. Reads all sources, about 1 ms."""
     return {source.stem: _state(source, folder) for source in sorted((folder / "kernels").glob("*.cpp"))}
 
 
 def stale(folder: Path = FOLDER) -> list[str]:
-    """The kernels that are older than their sources."""
+    """Return the kernels that are older than their sources."""
     return [name for name, state in states(folder).items() if state == "stale"]
 
 
 def refuse_stale() -> None:
-    """Raise Broken, with the cure, when a kernel is older than its sources."""
+    """Raise Broken, with the remedy, when a kernel is older than its sources."""
     if old := stale():
         raise Broken(f"the compiled kernels {', '.join(old)} are older than their sources; {CURE}")
 

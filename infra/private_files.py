@@ -1,7 +1,7 @@
-"""Permissions of what this project stores: folders for their owner alone (0700), files likewise (0600).
+"""Permissions of stored files: folders (0700) and files (0600) are accessible to their owner alone.
 
-They hold documents, so the invariant does not depend on the umask: what is new is made so, and what an earlier version
-left open is tightened when it is opened, with one warning.
+They hold documents, so the invariant does not depend on the umask: new ones are created private, and those that an
+earlier version left open are made private when they are opened, with one warning.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ _log = logging.getLogger("graphtide")
 
 
 def make_private_folder(folder: Path, contents: tuple[str, ...] = ("*",), owned: bool = True) -> None:
-    """Make the folder where it is missing, and it and what `contents` match in it private. Raises OSError if it cannot
-    be made.
+    """Create the folder if it is missing, and make it and the matches of `contents` private. Raises OSError.
 
-    Without `owned` a folder that was there keeps its permissions: it may be shared with others. What belongs to another
-    user keeps them, too, with a warning. Cost: a look at each file.
+    Without `owned` an existing folder keeps its permissions: it may be shared with others. Files of another user also
+    keep theirs, with a warning. Cost: one stat per file.
     """
     made = not folder.exists()
     folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -32,11 +31,11 @@ def make_private_folder(folder: Path, contents: tuple[str, ...] = ("*",), owned:
         return
     if len(found) > len(kept):
         many = len(found) - len(kept)
-        _log.warning("%s: %d files or folders could be reached by other users; now their owner alone can", folder, many)
+        _log.warning("%s: %d files or folders were accessible to other users; they are now private", folder, many)
     if kept:
         _log.warning(
-            "%s: %d files or folders, such as %s, can be reached by others and belong to another user; run "
-            "chmod as that one",
+            "%s: %d files or folders, such as %s, are accessible to others and belong to another user; run "
+            "chmod as that user",
             folder,
             len(kept),
             kept[0],
@@ -44,7 +43,7 @@ def make_private_folder(folder: Path, contents: tuple[str, ...] = ("*",), owned:
 
 
 def make_private_file(path: Path) -> None:
-    """Make the file, empty, where it is missing, and private. Raises OSError."""
+    """Create the file, empty, if it is missing, and make it private. Raises OSError."""
     path.touch(PRIVATE_FILE)
     path.chmod(PRIVATE_FILE)
 
@@ -70,5 +69,5 @@ def _tighten(path: Path) -> bool:
 
 
 def make_new_files_private() -> None:
-    """Make every file that this process creates private, those of libraries too."""
+    """Make every file that this process creates private, including those of libraries."""
     os.umask(_OTHERS)

@@ -1,8 +1,8 @@
-"""The settings: what they are, where they come from, and which wins. Read once, where a process is put together.
+"""The settings: names, defaults, sources and their precedence. Read once, where a process is composed.
 
-In order of precedence: what the command line says, the environment (GRAPHTIDE_DATA), a file (graphtide.toml), the
-default. A setting has one name: `data` in the file is GRAPHTIDE_DATA in the environment. The invariants: a name in the
-file that is no setting is an error, and secrets are never printed.
+In order of precedence: the command line, the environment (GRAPHTIDE_DATA), a file (graphtide.toml), the default. A
+setting has one name: `data` in the file is GRAPHTIDE_DATA in the environment. Invariants: an unknown name in the file
+is an error, and secrets are never printed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OF_DEVELOPMENT = ("TEST_", "BENCH_", "BUILD_")
 
 
 class SettingsError(Exception):
-    """A setting is wrong; the message names it, where it stands, and what would be right."""
+    """A setting is wrong; the message names it, its source and the valid values."""
 
 
 class _Table(BaseModel):
@@ -34,21 +34,21 @@ class _Table(BaseModel):
 
 
 class PriceSetting(_Table):
-    """Of a million tokens of one model, in a currency that is the same for all."""
+    """Price of a million tokens of one model, in one currency for all models."""
 
     prompt: float = Field(ge=0, allow_inf_nan=False)
     completion: float = Field(default=0.0, ge=0, allow_inf_nan=False)
 
 
 class BudgetSetting(_Table):
-    """What one graph may spend in a day. 0: no bound."""
+    """Amount that one graph may spend per day. 0: unlimited."""
 
     tokens: int = Field(default=0, ge=0)
     cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
 
 
 class Settings(BaseSettings):
-    """Sizes are bytes, lengths characters, times seconds. Empty names of endpoints mean: none, work without."""
+    """Settings of a process. Sizes are bytes, lengths characters, times seconds. An empty endpoint name disables it."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True, env_ignore_empty=True)
 
@@ -152,10 +152,10 @@ class Settings(BaseSettings):
 
 
 def load_settings(given: Mapping[str, object] | None = None, file: Path | None = None) -> Settings:
-    """The settings of this process. Entries of `given` that are None were not given.
+    """Return the settings of this process. Entries of `given` that are None count as absent.
 
-    `file` defaults to GRAPHTIDE_CONFIG, then to graphtide.toml in the working folder, if it is there. A file that is
-    named must exist. Raises SettingsError.
+    `file` defaults to GRAPHTIDE_CONFIG, then to graphtide.toml in the working folder, if that exists. A named file must
+    exist. Raises SettingsError.
     """
     chosen = file or Path(os.environ.get(f"{PREFIX}CONFIG") or FILE)
     named = file is not None or bool(os.environ.get(f"{PREFIX}CONFIG"))
@@ -173,7 +173,7 @@ def load_settings(given: Mapping[str, object] | None = None, file: Path | None =
 
 
 def unknown_variables() -> list[str]:
-    """The variables of the environment that look like settings and are none: misspelt, most likely."""
+    """Return the environment variables with the prefix of settings that are unknown: most likely misspelt."""
     known = {name.upper() for name in Settings.model_fields} | set(_OF_COMMANDS)
     named = (name.removeprefix(PREFIX) for name in sorted(os.environ) if name.startswith(PREFIX))
     return [PREFIX + name for name in named if name not in known and not name.startswith(_OF_DEVELOPMENT)]
@@ -184,21 +184,21 @@ def _in_environment(name: str) -> bool:
 
 
 def _from_file(file: Path) -> dict[str, object]:
-    """The settings in the file, by their names; GRAPHTIDE_DATA is understood as data."""
+    """Return the settings in the file, by their names; GRAPHTIDE_DATA is read as data."""
     try:
         with file.open("rb") as opened:
             found = tomllib.load(opened)
     except OSError as error:
-        raise SettingsError(f"{file} cannot be read ({error.strerror}); name another file or take it away") from error
+        raise SettingsError(f"{file} cannot be read ({error.strerror}); name another file or remove it") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} is not TOML: {error}") from error
     settings: dict[str, object] = {}
     for key, value in found.items():
         name = key.removeprefix(PREFIX).lower() if key.startswith(PREFIX) else key
         if name not in Settings.model_fields:
-            raise SettingsError(f"{file}: {key} is not a setting; known are {', '.join(Settings.model_fields)}")
+            raise SettingsError(f"{file}: {key} is an unknown setting; known are {', '.join(Settings.model_fields)}")
         if name in settings:
-            raise SettingsError(f"{file}: {name} is there twice, once as {PREFIX}{name.upper()}; keep one")
+            raise SettingsError(f"{file}: {name} is set twice, once as {PREFIX}{name.upper()}; keep one")
         settings[name] = value
     return settings
 

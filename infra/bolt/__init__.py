@@ -1,4 +1,4 @@
-"""The graph store, the ledger, the shared memo and the books of a cluster, on Neo4j or Memgraph over Bolt."""
+"""Graph store, ledger, shared memo and usage ledger of a cluster, on Neo4j or Memgraph over Bolt."""
 
 from graphtide.infra.bolt.address import BoltAddress
 from graphtide.infra.bolt.backend import BoltBackend

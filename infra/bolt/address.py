@@ -1,6 +1,6 @@
-"""Where the graph database is, and how one is let in: the value that the Bolt adapters are made from.
+"""Connection parameters of the graph database: address, credentials and certificate.
 
-Invariant: the password is in no repr. The certificate is read when a connection is made, not before.
+Invariant: no repr contains the password. The certificate is read when a connection is made, not before.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ PORT = 7687
 
 @dataclass(frozen=True, slots=True)
 class BoltAddress:
-    """`uri` is `bolt://host:7687` or the like. Without a user, no credentials are sent. `database` empty: the default.
+    """Address and credentials of the graph database. `uri` is for example `bolt://host:7687`.
 
-    With `ca_file` the connection is by TLS and the server's certificate must be signed by one in that file.
+    Without a user, no credentials are sent. An empty `database` names the server's default. With `ca_file` the
+    connection uses TLS, and the server's certificate must be signed by a certificate in that file.
     """
 
     uri: str
@@ -37,14 +38,14 @@ class BoltAddress:
         if not good:
             raise Broken(f"{_shown(self.uri)} is not a Bolt address: write bolt://host:{PORT}, with one of {SCHEMES}")
         if parts.username or parts.password:
-            raise Broken("credentials do not belong into the Bolt address: set bolt_user and bolt_password")
+            raise Broken("the Bolt address contains credentials: remove them and set bolt_user and bolt_password")
 
     @property
     def shown(self) -> str:
-        """The address as it may stand in a message."""
+        """Return the address without credentials, for messages."""
         return self.uri
 
 
 def _shown(uri: str) -> str:
-    """Without what stands in front of an @, which may be a password."""
+    """Return the address without the part before an @, which may contain a password."""
     return repr(uri.rpartition("@")[2])

@@ -17,7 +17,11 @@ from graphtide.streams.ports import Log
 
 
 class BoltBackend:
-    """Made by `open`, in the event loop that uses it; `close` ends it. `clock_ms` dates ledger entries."""
+    """The storage adapters over one Bolt database. Made by `open`, in the event loop that uses it, and ended by
+    `close`.
+
+    `clock_ms` dates ledger entries.
+    """
 
     def __init__(self, database: BoltDatabase, log: Log, clock_ms: Callable[[], int]) -> None:
         self.database = database
@@ -28,10 +32,10 @@ class BoltBackend:
 
     @classmethod
     async def open(cls, address: BoltAddress, log: Log, clock_ms: Callable[[], int] = now_ms) -> BoltBackend:
-        """Connect, see to the schema, and sweep what died half-built.
+        """Connect, prepare the schema, and delete unfinished rebuilds of dead processes.
 
-        Raises Broken, with the cure, for wrong credentials and for a server that keeps no transactions; Retryable when
-        nobody answers within the address's time-out.
+        Raises Broken, with the remedy, for wrong credentials and for a server without transactions; Retryable when the
+        server does not answer within the address's timeout.
         """
         database = await BoltDatabase.connect(address)
         try:
@@ -44,9 +48,9 @@ class BoltBackend:
         return backend
 
     def vectors(self, table: str, capacity: int = CAPACITY) -> BoltVectorStore:
-        """A memo that all processes of the cluster share: `table` is a name of the code's own."""
+        """Return a memo that all processes of the cluster share. `table` is a constant of the code."""
         return BoltVectorStore(self.database, table, capacity)
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self.database.close()

@@ -1,13 +1,13 @@
 """Backup and restore of a graph database: every node and relationship, at one cut through all partitions.
 
-The cut is made by the locks of the watermarks and heads: while a backup reads, no commit happens, so rows, standings,
-reports, ledger and watermark of every graph are of one moment. Consolidators wait, and continue when it is done. What
-models said before is left out, it is paid for again at worst.
+The locks of the watermarks and heads make the cut: no commit happens while a backup reads, so rows, stored documents,
+reports, ledger and watermark of every graph have the same state. Consolidators wait, and continue when the backup ends.
+Memoised model answers are left out; at worst they are paid for again.
 
-A restored database is behind the log, and the consolidators read on from its watermarks. It is marked until it is whole
-and its digests are those of the backup; a process refuses a marked one.
+A restored database is older than the log, and the consolidators continue from its watermarks. The database is marked
+until it is complete and its digests equal those of the backup; a process refuses a marked database.
 
-Invariant: a backup folder is whole or absent; a database that a process opens was restored to its end.
+Invariant: a backup folder is complete or absent; a process only opens a database whose restore has finished.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Cut:
 async def backup(address: BoltAddress, target: Path, on_progress: Progress = silent) -> BackupManifest:
     """Write a backup of the database to `target`, which does not exist or is empty. Commits wait meanwhile.
 
-    Raises Broken, Retryable when the database is unreachable. Cost: everything, read twice: for files and digests.
+    Raises Broken, and Retryable when the database is unreachable. Cost: all data is read twice, for files and digests.
     """
     database = await BoltDatabase.connect(address)
     try:
@@ -77,9 +77,9 @@ async def backup(address: BoltAddress, target: Path, on_progress: Progress = sil
 async def restore(
     address: BoltAddress, source: Path, *, force: bool = False, on_progress: Progress = silent
 ) -> BackupManifest:
-    """Put the backup `source` into the database, which must be empty unless `force` clears it.
+    """Write the backup `source` to the database, which must be empty unless `force` clears it.
 
-    Raises Broken for a damaged backup, a database that holds something, and digests other than the backup's. The
+    Raises Broken for a damaged backup, a database that holds data, and digests other than the backup's. The
     cluster's processes must not be running.
     """
     manifest = read_manifest(source, KIND, SCHEMA_VERSION)
@@ -102,7 +102,7 @@ async def restore(
 
 
 def _write(tx: BlockingTransaction, folder: Path, on_progress: Progress) -> _Cut:
-    """Within one transaction: 1 hold all commits, 2 digests, 3 files. Repeated whole after an interruption."""
+    """Read in one transaction: 1 lock all commits, 2 digests, 3 files. An interrupted run starts again from 1."""
     watermarks, heads = cypher.hold_all()  # 1
     marks = {str(row["partition"]): int(row["next_offset"]) for row in tx.run(watermarks)}
     names = [row["name"] for row in tx.run(heads)]
@@ -122,7 +122,7 @@ def _write(tx: BlockingTransaction, folder: Path, on_progress: Progress) -> _Cut
     with _file(folder / TIES, "wt") as file:
         for number, (a, b, type_, properties) in enumerate(tx.stream(cypher.every_relationship())):
             on_progress("relationships", number, 0)
-            if a in seen and b in seen:  # the ledger and the books may grow while this is read, and tie nothing
+            if a in seen and b in seen:  # ledger and usage ledger may grow meanwhile, without relationships
                 file.write(json.dumps([a, b, type_, properties]) + "\n")
     return _Cut(graphs, marks)
 
@@ -152,13 +152,15 @@ async def _check(database: BoltDatabase, manifest: BackupManifest) -> None:
             [head] = tx.run(cypher.READ_HEAD, graph=name)
             rows = snapshot.read(tx, head["scope"], name, head["version"], head["next_community"])
             if (rows.version, digest(rows)) != (state.version, state.digest):
-                raise Broken(f"graph {name!r} is not the one that was backed up: use another backup")
+                raise Broken(f"graph {name!r} differs from the backup after the restore: use another backup")
 
     await database.read_in_thread(compare)
 
 
 def _portions(path: Path, column: int) -> Iterator[tuple[Any, list[Any]]]:
-    """The rows of a file, at most PORTION with the same value in a column at a time. Memory: a portion a value."""
+    """Yield the rows of a file, at most PORTION with equal values in a column at a time. Memory: one portion
+    per value.
+    """
     held: dict[str, list[Any]] = defaultdict(list)
     with _file(path, "rt") as file:
         for line in file:
@@ -174,9 +176,9 @@ def _portions(path: Path, column: int) -> Iterator[tuple[Any, list[Any]]]:
 
 
 def _known(name: Any) -> str:
-    """A label or type may stand in a statement only if it is a plain word."""
+    """Check that a label or type is a plain word, and so safe in a statement."""
     if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
-        raise Broken(f"the backup names {str(name)[:40]!r}, which is no label of ours: use another backup")
+        raise Broken(f"the backup names {str(name)[:40]!r}, an unknown label or type: use another backup")
     return name
 
 

@@ -1,7 +1,7 @@
-"""How values of the graph are written as properties, and read back to the last bit.
+"""Encoding of graph values as properties, lossless to the last bit.
 
-Bytes (vectors, vector sums, extractions) travel as base64 text: Memgraph's Bolt has no byte arrays, a list of floats
-would take three times the space, and text can be copied out of a browser. Nested values are JSON text.
+Bytes (vectors, vector sums, extractions) are stored as base64 text: Memgraph's Bolt has no byte arrays, a list of
+floats would take three times the space, and text can be copied from a browser. Nested values are JSON text.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ import numpy as np
 from graphtide.graph.records import Vector
 
 SCOPE_MARK = "/"
-"""Between a graph's name and the rest of a key: no name holds it, so no two graphs meet in a key."""
+"""Separator between a graph's name and the rest of a key. No name contains it, so keys of two graphs never collide."""
 
 
 def scope(graph: str, generation: int) -> str:
-    """What the keys of one generation of a graph's rows begin with."""
+    """Return the prefix of the keys of one generation of a graph's rows."""
     return f"{graph}{SCOPE_MARK}{generation}"
 
 
 def key(scope_: str, *parts: object) -> str:
-    """A row's key within its scope, or within a graph's name."""
+    """Return a row's key within its scope, or within a graph's name."""
     return SCOPE_MARK.join((scope_, *map(str, parts)))
 
 
 def digest_key(graph: str, *parts: str) -> str:
-    """A key of bounded length for texts of any: an index holds no more than a few thousand bytes."""
+    """Return a key of bounded length for texts of any length: an index holds at most a few thousand bytes."""
     return key(graph, sha256(json.dumps(parts).encode()).hexdigest())
 
 
 def in_order(*numbers: int) -> str:
-    """Numbers as text that sorts as they do: 20 digits hold every int64."""
+    """Return numbers as text with the same order: 20 digits hold every int64."""
     return SCOPE_MARK.join(f"{number:020d}" for number in numbers)
 
 

@@ -1,21 +1,20 @@
-"""Every Cypher statement that Graphtide sends, and the layout they make. Nothing else in the project holds Cypher.
+"""Every Cypher statement of Graphtide, and the layout that they make. No other module contains Cypher.
 
     (:Document)-[:HAS]->(:Chunk)-[:MENTIONS]->(:Label)-[:NAMES]->(:Entity)-[:RELATES]->(:Entity)
     (:Chunk)-[:SUPPORTS]->(:Statement)-[:SUBJECT|OBJECT]->(:Label)-[:SAME_AS]->(:Label)
     (:Entity)-[:MEMBER_OF]->(:Community)-[:PART_OF]->(:Community)<-[:ABOUT]-(:Report)
 
-`(:Graph)` is a graph's head: its `scope` (name/generation) is the generation of rows that counts, so switching a
-rebuilt graph in is one property. Every node of a graph's rows has a `key` that begins with its scope, unique by
-constraint.
+`(:Graph)` is a graph's head. Its `scope` (name/generation) is the valid generation of rows, so switching to a rebuilt
+graph sets one property. Every node of a graph's rows has a `key` that begins with its scope, unique by constraint.
 
-What holds for each statement: only parameters carry values; labels, types and properties stand in the text; what is
-given many times over comes as a list, free of duplicates, for UNWIND; on a document's path every MATCH begins at an
-index. Only what both Neo4j 5 and Memgraph's openCypher accept is used (DDL apart, see DIALECTS). `SET x.lock = true
-REMOVE x.lock` changes nothing, but takes the write lock, so that what is read after it cannot be overtaken.
+Rules of every statement: only parameters carry values; labels, types and properties are part of the text; repeated
+values come as a list without duplicates, for UNWIND; on a document's path every MATCH begins at an index. Only what
+both Neo4j 5 and Memgraph's openCypher accept is used (except the DDL, see DIALECTS). `SET x.lock = true REMOVE x.lock`
+changes nothing but takes the write lock, so later reads of the transaction cannot be overtaken.
 
-Mentions, support, edges and same-as are rows of relationships: their nodes outlive their own row while such a row
-needs them (then only `key`, `scope` and `number` are left). HAS, NAMES, SUBJECT, OBJECT, MEMBER_OF and PART_OF are
-derived from properties, for people and for queries.
+Mentions, support, edges and same-as are relationship rows. Their nodes outlive their own row while such a row needs
+them (then only `key`, `scope` and `number` remain). HAS, NAMES, SUBJECT, OBJECT, MEMBER_OF and PART_OF are derived from
+properties, for human readers and ad-hoc queries.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from enum import StrEnum
 
 
 class Dialect(StrEnum):
-    """Whose DDL is spoken; all other statements are the same."""
+    """The server's DDL dialect; all other statements are the same."""
 
     NEO4J = "neo4j"
     MEMGRAPH = "memgraph"
@@ -33,8 +32,8 @@ class Dialect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeTable:
-    """Rows that are nodes. `columns[0]` is the row's own key, `columns[1]` one that no row is without; `ties` are those
-    that relationships are derived from.
+    """A table whose rows are nodes. `columns[0]` is the row's own key; `columns[1]` is set in every row; `ties` are the
+    columns from which relationships are derived.
     """
 
     label: str
@@ -43,10 +42,10 @@ class NodeTable:
 
     @property
     def upsert(self) -> str:
-        """$rows of {key, columns…} into $scope.
+        """Upsert $rows of {key, columns…} in $scope.
 
-        Where a table has `ties`, only those rows come back, by `key`, of which one of these columns is another now,
-        or that had none; `was` says whether they had. What is derived from the others is there already.
+        A table with `ties` returns, by `key`, only the rows in which one of these columns changed or that are new;
+        `was` tells whether the row existed. The derived relationships of the other rows exist already.
         """
         values = ", ".join(f"n.{column} = row.{column}" for column in self.columns)
         found = f"UNWIND $rows AS row MERGE (n:{self.label} {{key: row.key}})"
@@ -60,7 +59,7 @@ class NodeTable:
 
     @property
     def read(self) -> str:
-        """All rows of $scope."""
+        """Return all rows of $scope."""
         values = ", ".join(f"n.{column} AS {column}" for column in self.columns)
         return f"MATCH (n:{self.label} {{scope: $scope}}) WHERE n.{self.columns[1]} IS NOT NULL RETURN {values}"
 
@@ -70,24 +69,26 @@ class NodeTable:
 
     @property
     def ensure(self) -> str:
-        """$rows of {key, number}: nodes for relationships to end at, whether they have a row or not."""
+        """Create missing nodes for $rows of {key, number}: relationships end at them, whether they have a row
+        or not.
+        """
         made = "ON CREATE SET n.scope = $scope, n.number = row.number"
         return f"UNWIND $rows AS row MERGE (n:{self.label} {{key: row.key}}) {made}"
 
     @property
     def delete(self) -> str:
-        """The nodes of $keys."""
+        """Delete the nodes of $keys."""
         return f"UNWIND $keys AS key MATCH (n:{self.label} {{key: key}}) DETACH DELETE n"
 
     def delete_free(self, held_by: str) -> str:
-        """Those nodes of $keys to which no relationship of the types `held_by` is tied."""
+        """Delete those nodes of $keys that have no relationship of the types `held_by`."""
         return (
             f"UNWIND $keys AS key MATCH (n:{self.label} {{key: key}}) OPTIONAL MATCH (n)-[r:{held_by}]-()"
             " WITH n, count(r) AS held WHERE held = 0 DETACH DELETE n"
         )
 
     def vacate(self, derived: str) -> str:
-        """Take the row from the nodes of $keys, and the relationships `derived` from it; the nodes stay."""
+        """Remove the row from the nodes of $keys, and the relationships `derived` from it; keep the nodes."""
         gone = ", ".join(f"n.{column}" for column in self.columns[1:])
         return (
             f"UNWIND $keys AS key MATCH (n:{self.label} {{key: key}}) REMOVE {gone} WITH n"
@@ -96,7 +97,7 @@ class NodeTable:
 
     @property
     def sweep(self) -> str:
-        """At most $limit nodes of $scope; says how many there were."""
+        """Delete at most $limit nodes of $scope; return their number."""
         return f"MATCH (n:{self.label} {{scope: $scope}}) WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS gone"
 
 
@@ -121,7 +122,9 @@ NODE_TABLES = (DOCUMENT, CHUNK, LABEL, STATEMENT, ENTITY, COMMUNITY)
 
 @dataclass(frozen=True, slots=True)
 class PassageTable:
-    """Rows that are relationships of a chunk, in the order of `place`; all of a chunk's go and come together."""
+    """A table whose rows are relationships of a chunk, ordered by `place`; all rows of a chunk are replaced
+    together.
+    """
 
     type: str
     end: NodeTable
@@ -130,7 +133,9 @@ class PassageTable:
 
     @property
     def create(self) -> str:
-        """$rows of {chunk, passages: [{end, place, columns…}]}; says how many found both their nodes."""
+        """Create $rows of {chunk, passages: [{end, place, columns…}]}; return the number of rows whose nodes both
+        exist.
+        """
         values = ", ".join(f"{column}: row.{column}" for column in ("place", *self.columns))
         return (
             "UNWIND $rows AS one MATCH (c:Chunk {key: one.chunk})"
@@ -140,7 +145,7 @@ class PassageTable:
 
     @property
     def clear(self) -> str:
-        """All of the chunks of $keys."""
+        """Delete all rows of the chunks of $keys."""
         return f"UNWIND $keys AS key MATCH (c:Chunk {{key: key}})-[r:{self.type}]->() DELETE r"
 
     @property
@@ -167,7 +172,7 @@ SUPPORTS = PassageTable(
 
 @dataclass(frozen=True, slots=True)
 class PairTable:
-    """Rows that are relationships between two nodes of a kind, with a key of their own."""
+    """A table whose rows are relationships between two nodes of one label, with a key of their own."""
 
     type: str
     end: NodeTable
@@ -175,13 +180,15 @@ class PairTable:
 
     @property
     def update(self) -> str:
-        """$rows of {key, columns…}; says the keys of those that are there."""
+        """Update $rows of {key, columns…}; return the keys of the rows that exist."""
         values = ", ".join(f"r.{column} = row.{column}" for column in self.columns)
         return f"UNWIND $rows AS row MATCH ()-[r:{self.type} {{key: row.key}}]->() SET {values} RETURN row.key AS key"
 
     @property
     def create(self) -> str:
-        """$rows of {key, a, b, columns…}, `a` and `b` being keys; says how many found both their nodes."""
+        """Create $rows of {key, a, b, columns…}, where `a` and `b` are keys; return the number of rows whose nodes both
+        exist.
+        """
         values = ", ".join(f"{column}: row.{column}" for column in ("key", *self.columns))
         label = self.end.label
         return (
@@ -191,7 +198,7 @@ class PairTable:
 
     @property
     def delete(self) -> str:
-        """Those of $keys."""
+        """Delete the relationships of $keys."""
         return f"UNWIND $keys AS key MATCH ()-[r:{self.type} {{key: key}}]->() DELETE r"
 
     @property
@@ -254,7 +261,7 @@ READ_MEMBERS = (
 CLEAR_MEMBERS = "MATCH (e:Entity {scope: $scope}) WHERE e.community IS NOT NULL REMOVE e.community"
 CLEAR_COMMUNITIES = "MATCH (c:Community {scope: $scope}) DETACH DELETE c"
 
-# A community counts as long as an entity is in it: its node is kept by its property, not by MEMBER_OF.
+# A community exists while an entity is in it: the property `community` keeps its node, not MEMBER_OF.
 DELETE_FREE_ENTITIES = (
     "UNWIND $keys AS key MATCH (n:Entity {key: key}) WHERE n.community IS NULL OPTIONAL MATCH (n)-[r:RELATES]-()"
     " WITH n, count(r) AS held WHERE held = 0 DETACH DELETE n"
@@ -294,7 +301,7 @@ WAITING = (
 )
 SENT = "MATCH (n:Notice) WHERE n.key >= $first AND n.key <= $last DELETE n"
 
-# -- heads, generations ------------------------------------------------------------------------------------------------
+# -- heads and generations ---------------------------------------------------------------------------------------------
 
 HOLD_HEAD = (
     "MERGE (g:Graph {name: $graph}) ON CREATE SET g.scope = $first_scope, g.generations = 1, g.version = 0"
@@ -340,7 +347,7 @@ LEAVE_SCOPE = "MERGE (b:Build {scope: $scope}) SET b.graph = $graph, b.dead = tr
 LEFTOVERS = "MATCH (b:Build) WHERE b.dead OR b.touched_ms <= $before_ms RETURN b.scope AS scope ORDER BY scope"
 FORGET_SCOPE = "MATCH (b:Build {scope: $scope}) DELETE b"
 
-# -- standings, verdicts, reports --------------------------------------------------------------------------------------
+# -- stored documents, verdicts, reports -------------------------------------------------------------------------------
 
 PUT_STANDINGS = (
     "UNWIND $rows AS row MERGE (s:Standing {key: row.key})"
@@ -380,8 +387,8 @@ READ_REPORTS = (
     " r.findings AS findings, r.rating AS rating ORDER BY community"
 )
 
-# -- the ledger: `pending` and `waiting_since`, and their index entries, are there only while a revision is ACCEPTED ---
-# `place` (partition and offset) identifies a revision; `key` holds its number, and is not there before it has one.
+# -- the ledger: `pending` and `waiting_since`, and their index entries, exist only while a revision is ACCEPTED ------
+# `place` (partition and offset) identifies a revision; `key` contains its number, and is set once it has one.
 # Until then `revision` is an estimate, for LATEST.
 
 _MERGE_REVISION = (
@@ -409,7 +416,7 @@ NUMBER = (
     " c.next_offset = CASE WHEN next_offset > c.next_offset THEN next_offset ELSE c.next_offset END"
     " WITH numbered UNWIND numbered AS r RETURN r.place AS place, r.document AS document, r.revision AS revision"
 )
-"""$rows of {partition, next_offset, rows}, by partition and offset; `streams/revisions.py` has the formula."""
+"""Takes $rows of {partition, next_offset, rows}, by partition and offset; `streams/revisions.py` has the formula."""
 UNPLACED_REVISIONS = (
     "MATCH (r:Revision) WHERE r.place IS NULL"
     " RETURN r.key AS key, r.partition AS partition, r.position AS position LIMIT $limit"
@@ -417,7 +424,7 @@ UNPLACED_REVISIONS = (
 PLACE_REVISIONS = (
     "UNWIND $rows AS row MATCH (r:Revision {key: row.key}) SET r.place = row.place, r.revision = r.position"
 )
-"""Revisions of schema 2 and older: their offset is their number, as it was."""
+"""Revisions of schema 2 and older keep their offset as their number."""
 CONCLUDE = (
     "UNWIND $rows AS row MATCH (r:Revision {key: row.key}) SET r.lock = true REMOVE r.lock"
     " WITH r, row WHERE r.state = 'accepted'"
@@ -455,7 +462,7 @@ PENDING_UP_TO = (
     " RETURN count(*) AS pending"
 )
 
-# -- what models said before -------------------------------------------------------------------------------------------
+# -- memoised model answers --------------------------------------------------------------------------------------------
 
 GET_MEMOS = "UNWIND $keys AS key MATCH (m:Memo {key: key}) RETURN m.key AS key, m.value AS value, m.slot AS slot"
 HOLD_MEMO_TABLE = (
@@ -472,7 +479,7 @@ FIND_MEMOS = (
 DELETE_MEMOS = "UNWIND $keys AS key MATCH (m:Memo {key: key}) DELETE m"
 FORGET_MEMOS = "MATCH (m:Memo) WHERE m.slot >= $first AND m.slot <= $last DELETE m"
 
-# -- the books: an account is a graph's day; whatever is written of it is written under its lock -----------------------
+# -- the usage ledger: an account is one graph's day; every write to it happens under its lock -------------------------
 
 CLAIM_BOOKS_EPOCH = (
     "MERGE (c:Counter {name: $name}) ON CREATE SET c.newest = 0"
@@ -545,7 +552,7 @@ OPEN_ON_DAY = f"MATCH (x:OpenCall {{account: $account}}) RETURN x.stage{_SPENT}"
 SPENT_BY_GRAPH = f"MATCH (x:Spending {{graph: $graph}}) RETURN x.stage{_SPENT}"
 SPENT_ON_DOCUMENT = f"MATCH (x:DocumentSpending {{key: $document}}) RETURN ''{_SPENT}"
 
-# -- administration: sent by gqlalchemy, once, outside any transaction -------------------------------------------------
+# -- schema: sent by gqlalchemy, once, outside any transaction ---------------------------------------------------------
 
 READ_SCHEMA = "MATCH (s:Schema {name: 'graphtide'}) RETURN s.version AS version, s.restoring AS restoring"
 BEGIN_RESTORE = "MERGE (s:Schema {name: 'graphtide'}) SET s.restoring = true"
@@ -577,7 +584,7 @@ UNIQUE = (
     ("DocumentSpending", "key"),
     ("Schema", "name"),
 )
-"""Nodes of which there is one for each value of the property. The constraint of Memgraph makes no index by itself."""
+"""Labels with one node per value of the property. Memgraph's constraint creates no index."""
 
 INDEXED = (
     *((table.label, "scope") for table in NODE_TABLES),
@@ -598,13 +605,13 @@ INDEXED = (
     ("Spending", "account"),
     ("Spending", "graph"),
 )
-"""Entity(name), Document(doc_id) and Chunk(chunk_id) are for people."""
+"""Entity(name), Document(doc_id) and Chunk(chunk_id) are for human readers."""
 
 INDEXED_RELATIONSHIPS = (("RELATES", "key"), ("SAME_AS", "key"))
 
 
 def schema(dialect: Dialect) -> tuple[str, ...]:
-    """The DDL. Neo4j passes over what is there; Memgraph does so for indexes, and says so for constraints."""
+    """Return the DDL. Neo4j ignores what exists; Memgraph does so for indexes, and reports an error for constraints."""
     if dialect is Dialect.NEO4J:
         return (
             *(
@@ -633,7 +640,7 @@ def schema(dialect: Dialect) -> tuple[str, ...]:
 
 
 def hold_all() -> tuple[str, str]:
-    """Take the write lock of every watermark, then of every head: no commit happens until the transaction ends."""
+    """Lock every watermark, then every head, for writing: no commit happens until the transaction ends."""
     return (
         "MATCH (w:Watermark) WITH w ORDER BY w.partition SET w.lock = true REMOVE w.lock"
         " RETURN w.partition AS partition, w.next_offset AS next_offset",
@@ -642,7 +649,9 @@ def hold_all() -> tuple[str, str]:
 
 
 def every_node() -> str:
-    """All nodes but the schema and what models said before, except of the memo tables whose keys begin with $kept."""
+    """Return all nodes except the schema and memo rows; rows of memo tables whose keys begin with $kept are
+    included.
+    """
     return (
         "MATCH (n) WHERE NOT n:Schema AND (NOT n:Memo OR n.key STARTS WITH $kept)"
         " RETURN id(n) AS id, labels(n) AS labels, properties(n) AS properties"
@@ -654,7 +663,7 @@ def every_relationship() -> str:
 
 
 def restored_index(dialect: Dialect, drop: bool) -> str:
-    """The index by which relationships find the nodes that are being restored."""
+    """Create or drop the index by which relationships find the nodes that are being restored."""
     if dialect is Dialect.MEMGRAPH:
         return f"{'DROP' if drop else 'CREATE'} INDEX ON :Restored(restored)"
     if drop:
@@ -663,12 +672,12 @@ def restored_index(dialect: Dialect, drop: bool) -> str:
 
 
 def restore_nodes(label: str) -> str:
-    """$rows of {id, properties} as nodes of a label of ours, marked until the restore is done."""
+    """Create $rows of {id, properties} as nodes of a known label, marked until the restore is done."""
     return f"UNWIND $rows AS row CREATE (n:{label}:Restored) SET n = row.properties, n.restored = row.id"
 
 
 def restore_relationships(type_: str) -> str:
-    """$rows of {a, b, properties}, `a` and `b` being ids of restored nodes; says how many found both."""
+    """Create $rows of {a, b, properties}, where `a` and `b` are ids of restored nodes; return the number created."""
     return (
         "UNWIND $rows AS row MATCH (a:Restored {restored: row.a}) MATCH (b:Restored {restored: row.b})"
         f" CREATE (a)-[r:{type_}]->(b) SET r = row.properties RETURN count(*) AS made"
@@ -676,12 +685,12 @@ def restore_relationships(type_: str) -> str:
 
 
 def end_restore() -> str:
-    """Take the marks from at most $limit nodes; says how many there were."""
+    """Remove the marks from at most $limit nodes; return their number."""
     return "MATCH (n:Restored) WITH n LIMIT $limit REMOVE n:Restored, n.restored RETURN count(*) AS found"
 
 
 def clear_all() -> str:
-    """Delete at most $limit nodes, the schema's apart; says how many there were."""
+    """Delete at most $limit nodes, except the schema; return their number."""
     return "MATCH (n) WHERE NOT n:Schema WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS found"
 
 
@@ -690,7 +699,7 @@ def any_node() -> str:
 
 
 def statements() -> dict[str, str]:
-    """Every statement by name, DDL apart: for tests, and to be checked against another server's grammar."""
+    """Return every statement by name, except the DDL: for tests, and for checks against another server's grammar."""
     constants = {name: text for name, text in globals().items() if name.isupper() and isinstance(text, str)}
     found = {name.lower(): text for name, text in constants.items() if not name.startswith("_")}
     tables: tuple[NodeTable | PassageTable | PairTable, ...] = (*NODE_TABLES, MENTIONS, SUPPORTS, RELATES, SAME_AS)
@@ -703,7 +712,7 @@ def statements() -> dict[str, str]:
 
 
 FEW_NODES = frozenset({"graphs", "leftovers", "read_calls", "unplaced_revisions"})
-"""Statements that look at every node of a label that has one node a graph, or a process, or fewer.
+"""Statements that read every node of a label with at most one node per graph or process.
 
-`unplaced_revisions` looks at all revisions, and is sent only when a schema is upgraded.
+`unplaced_revisions` reads all revisions, and is sent only when a schema is upgraded.
 """

@@ -1,10 +1,10 @@
-"""A connection pool to the graph database, and transactions that are tried again.
+"""Connection pool of the graph database, and transactions with retries.
 
-Work is a function of a transaction; it may run several times, so it has no effect outside it. A statement that needs no
-other beside it is asked by itself (`ask`), which takes one round trip. Transient errors (conflicts, deadlocks, lost
+Work is a function of a transaction. It may run several times, so it has no effect outside it. A statement that needs no
+other beside it is sent by itself (`ask`), which takes one round trip. Transient errors (conflicts, deadlocks, lost
 connections) are retried a bounded number of times, with a growing and jittered wait. When the connection is lost on
-COMMIT nobody knows what came of it: work that may be done twice is done again, and other work brings a `settled` that
-finds out.
+COMMIT the outcome is unknown: idempotent work is repeated, and other work supplies a `settled` that determines the
+outcome.
 
 Invariant: only errors of `streams/errors.py` leave this module.
 """
@@ -31,35 +31,35 @@ Row = Mapping[str, Any]
 ATTEMPTS = 6
 FIRST_WAIT_S = 0.05
 PORTION_ROWS = 500
-"""Rows of one statement; with vectors of 384 dimensions about half a megabyte."""
+"""Rows of one statement; with vectors of 384 dimensions about 0.5 MB."""
 FETCH_ROWS = 2_000
 POOL_SIZE = 32
 MEMGRAPH = "Memgraph"
 
-# While a database is young Neo4j notes with each statement that some property or label does not exist yet.
+# A young Neo4j database sends a notification with each statement that names a property or label it has not seen yet.
 logging.getLogger("neo4j.notifications").setLevel(logging.ERROR)
 
 
 class Transaction:
-    """What work is given. Not kept beyond it."""
+    """An open transaction, as work receives it. Not kept beyond the work."""
 
     def __init__(self, open_: AsyncTransaction) -> None:
         self._open = open_
 
     async def run(self, statement: str, **values: Any) -> list[Row]:
-        """All the rows that the statement gives."""
+        """Return all rows of the statement."""
         result = await self._open.run(statement, values)
         return [dict(zip(record.keys(), record.values(), strict=True)) async for record in result]
 
     async def each(self, statement: str, rows: Sequence[Row], **values: Any) -> list[Row]:
-        """The statement over all of $rows, a portion at a time."""
+        """Run the statement over all of $rows, a portion at a time."""
         found: list[Row] = []
         for portion in batched(rows):
             found += await self.run(statement, rows=portion, **values)
         return found
 
     async def each_key(self, statement: str, keys: Sequence[str]) -> list[Row]:
-        """The statement over all of $keys, a portion at a time."""
+        """Run the statement over all of $keys, a portion at a time."""
         found: list[Row] = []
         for portion in batched(keys):
             found += await self.run(statement, keys=portion)
@@ -70,23 +70,25 @@ Work = Callable[[Transaction], Awaitable[T]]
 
 
 class BlockingTransaction:
-    """For reading a great many rows, in a thread: the asynchronous driver wakes the event loop thrice for each."""
+    """A blocking transaction for very many rows, in a thread: the asynchronous driver wakes the event loop thrice per
+    row.
+    """
 
     def __init__(self, open_: BlockingDriverTransaction) -> None:
         self._open = open_
 
     def run(self, statement: str, **values: Any) -> list[Row]:
-        """All the rows that the statement gives."""
+        """Return all rows of the statement."""
         return [dict(zip(record.keys(), record.values(), strict=True)) for record in self._open.run(statement, values)]
 
     def stream(self, statement: str, **values: Any) -> Iterator[list[Any]]:
-        """The rows one by one, as values in the order of RETURN, while they arrive."""
+        """Yield the rows one by one, as values in the order of RETURN, while they arrive."""
         for record in self._open.run(statement, values):
             yield record.values()
 
 
 class BoltDatabase:
-    """Made by `connect`; ended by `close`."""
+    """The connection pool. Made by `connect`; ended by `close`."""
 
     def __init__(self, driver: AsyncDriver, address: BoltAddress, dialect: Dialect) -> None:
         self._driver = driver
@@ -97,9 +99,9 @@ class BoltDatabase:
 
     @classmethod
     async def connect(cls, address: BoltAddress) -> BoltDatabase:
-        """Reach the server within the address's time-out.
+        """Connect to the server within the address's timeout.
 
-        Raises Broken for credentials or a certificate that are not accepted, Retryable when nobody answers.
+        Raises Broken for credentials or a certificate that are not accepted, Retryable when the server does not answer.
         """
         try:
             driver = AsyncGraphDatabase.driver(
@@ -125,13 +127,13 @@ class BoltDatabase:
                 raise
             problem = failure(error)
             raise type(problem)(f"{address.shown}: {problem}") from error
-        except asyncio.CancelledError:  # of a caller whose patience is shorter
+        except asyncio.CancelledError:  # of a caller with a shorter timeout
             await driver.close()
             raise
         return cls(driver, address, Dialect.MEMGRAPH if MEMGRAPH in info.agent else Dialect.NEO4J)
 
     async def close(self) -> None:
-        """Let go of all connections. One that is broken already needs no farewell."""
+        """Close all connections. Errors of broken connections are ignored."""
         try:
             await self._driver.close()
         except RuntimeError as error:
@@ -143,26 +145,26 @@ class BoltDatabase:
             await asyncio.to_thread(self._blocking.close)
 
     async def write(self, work: Work[T], settled: Callable[[], Awaitable[T | None]] | None = None) -> T:
-        """Run `work` in one transaction and commit; see the module for when it is run again.
+        """Run `work` in one transaction and commit; the module describes the retries.
 
-        `settled` is asked after a commit whose outcome is unknown: what `work` came to, or None to run it again.
-        Without it, `work` must be such that doing it twice does no harm.
+        `settled` runs after a commit whose outcome is unknown: it returns the result of `work`, or None to run it
+        again. Without it, `work` must be idempotent.
         """
         return await with_retries(lambda: self._attempt(work), settled)
 
     async def read(self, work: Work[T]) -> T:
-        """As `write`: reads may take locks, and are done again likewise."""
+        """Run `work` as `write` does: a read may take locks, and is retried in the same way."""
         return await self.write(work)
 
     async def ask(self, statement: str, **values: Any) -> list[Row]:
-        """The rows of one statement that is a transaction by itself: one round trip in the place of three.
+        """Return the rows of one statement that is a transaction by itself: one round trip instead of three.
 
-        Tried again as `write` is, also when nobody knows whether it was done: doing it twice must do no harm.
+        Retried as `write` is, even when its outcome is unknown: the statement must be idempotent.
         """
         return await with_retries(lambda: self._asked(statement, values))
 
     async def ask_each_key(self, statement: str, keys: Sequence[str]) -> list[Row]:
-        """The statement over all of $keys, a portion at a time, each a transaction by itself."""
+        """Run the statement over all of $keys, a portion at a time, each a transaction by itself."""
         found: list[Row] = []
         for portion in batched(keys):
             found += await self.ask(statement, keys=portion)
@@ -175,7 +177,9 @@ class BoltDatabase:
                 return [dict(zip(record.keys(), record.values(), strict=True)) async for record in result]
 
     async def read_in_thread(self, work: Callable[[BlockingTransaction], T]) -> T:
-        """As `read`, for a great many rows. Cancelled, it reads to its end unseen."""
+        """Read very many rows in a thread, retried as `read` is. When cancelled, the thread reads to the end and is
+        ignored.
+        """
         if self._blocking is None:
             self._blocking = GraphDatabase.driver(**driver_options(self.address))
         driver = self._blocking
@@ -210,7 +214,9 @@ class BoltDatabase:
 async def with_retries(
     attempt: Callable[[], Awaitable[T]], settled: Callable[[], Awaitable[T | None]] | None = None
 ) -> T:
-    """What `attempt` gives, tried ATTEMPTS times while it is Retryable; see BoltDatabase.write for `settled`."""
+    """Return the result of `attempt`, tried ATTEMPTS times while it is Retryable; `BoltDatabase.write` explains
+    `settled`.
+    """
     for number in range(ATTEMPTS):
         try:
             return await attempt()
@@ -228,7 +234,7 @@ async def with_retries(
 
 
 class _Unknown(Exception):  # noqa: N818 -- it never leaves this module
-    """The connection was lost while a commit was under way."""
+    """Loss of the connection during a commit."""
 
     def __init__(self, problem: Retryable) -> None:
         super().__init__(str(problem))
@@ -236,14 +242,14 @@ class _Unknown(Exception):  # noqa: N818 -- it never leaves this module
 
 
 def driver_options(address: BoltAddress) -> dict[str, Any]:
-    """What the driver, asynchronous or not, is made with. Holds the password: never to be logged."""
+    """Return the options of both drivers, asynchronous and blocking. They contain the password: never log them."""
     options: dict[str, Any] = {
         "uri": address.uri,
         "auth": (address.user, address.password) if address.user else None,
         "connection_timeout": address.timeout_s,
         "user_agent": "graphtide",
     }
-    if address.ca_file:  # the driver takes a certificate of one's own only with a scheme that says nothing of TLS
+    if address.ca_file:  # the driver takes a custom certificate only with a scheme without TLS suffix
         scheme, _, rest = address.uri.partition("://")
         options["uri"] = f"{scheme.partition('+')[0]}://{rest}"
         options["encrypted"] = True
@@ -255,12 +261,12 @@ Item = TypeVar("Item")
 
 
 def batched(items: Sequence[Item], size: int = PORTION_ROWS) -> list[Sequence[Item]]:
-    """The items, in order, cut into pieces of at most `size`."""
+    """Split the items, in order, into pieces of at most `size`."""
     return [items[at : at + size] for at in range(0, len(items), size)]
 
 
 def check_storage_mode(info: Sequence[Row]) -> None:
-    """Refuse a Memgraph that keeps no transactions. `info` is what SHOW STORAGE INFO gives."""
+    """Refuse a Memgraph without transactions. `info` is the result of SHOW STORAGE INFO."""
     modes = [str(row["value"]) for row in info if row["storage info"] == "storage_mode"]
     if any("ANALYTICAL" in mode.upper() for mode in modes):
         raise Broken(

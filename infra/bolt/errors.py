@@ -1,6 +1,7 @@
-"""What to do about an error of the Bolt driver: one table from its classes to the errors of Graphtide.
+"""Error translation of the Bolt driver: one table from its exceptions to the errors of Graphtide.
 
-Invariant: no exception of the driver leaves the adapter, and every class it has stands here (a test looks).
+Invariant: no exception of the driver leaves the adapter, and the table names every class of the driver (a test checks
+it).
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from neo4j import exceptions as driver
 
 from graphtide.streams.errors import Broken, GraphtideError, Rejected, Retryable
 
-_AGAIN = "it goes on when the server answers again"
+_AGAIN = "work continues when the server answers again"
 _OURS = "Graphtide used the driver wrongly"
 
 TABLE: dict[type[Exception], tuple[type[Retryable] | type[Broken], str]] = {
-    # What the server says.
-    driver.TransientError: (Retryable, "the graph database could not do it now"),
+    # Reported by the server.
+    driver.TransientError: (Retryable, "the graph database could not run the statement now"),
     driver.DatabaseUnavailable: (Retryable, f"the graph database is not available; {_AGAIN}"),
     driver.NotALeader: (Retryable, "the graph database is choosing a leader"),
-    driver.ForbiddenOnReadOnlyDatabase: (Retryable, "the graph database takes no writes now"),
-    driver.ConstraintError: (Retryable, "another writer made the same thing at the same time"),
+    driver.ForbiddenOnReadOnlyDatabase: (Retryable, "the graph database accepts no writes now"),
+    driver.ConstraintError: (Retryable, "another writer created the same row at the same time"),
     driver.AuthError: (Broken, "the graph database does not accept the credentials: check bolt_user and bolt_password"),
     driver.TokenExpired: (
         Broken,
@@ -29,32 +30,32 @@ TABLE: dict[type[Exception], tuple[type[Retryable] | type[Broken], str]] = {
     ),
     driver.Forbidden: (
         Broken,
-        "the graph database's user may not do this: give it the right to read, write and make indexes",
+        "the graph database's user lacks a permission: grant it read, write and index creation",
     ),
     driver.CypherSyntaxError: (
         Broken,
         "the graph database does not understand a statement: is it Neo4j 5 or a recent Memgraph?",
     ),
-    driver.CypherTypeError: (Broken, "a statement and its values do not fit"),
+    driver.CypherTypeError: (Broken, "a statement and its values have incompatible types"),
     driver.ClientError: (Broken, "the graph database refuses a statement"),
     driver.DatabaseError: (Broken, "the graph database failed: see its log"),
     driver.Neo4jError: (Broken, "the graph database failed in an unknown way"),
-    # What happens on the way to it.
+    # Raised on the way to the server.
     driver.ServiceUnavailable: (Retryable, f"the graph database does not answer; {_AGAIN}"),
     driver.RoutingServiceUnavailable: (Retryable, f"no router of the graph database answers; {_AGAIN}"),
     driver.WriteServiceUnavailable: (Retryable, f"no writer of the graph database answers; {_AGAIN}"),
     driver.ReadServiceUnavailable: (Retryable, f"no reader of the graph database answers; {_AGAIN}"),
     driver.SessionExpired: (Retryable, f"the connection to the graph database was lost; {_AGAIN}"),
     driver.IncompleteCommit: (Retryable, "the connection was lost on a commit, whose outcome is unknown"),
-    # What is configured.
+    # Raised for the configuration.
     driver.ConfigurationError: (Broken, "the settings of the graph database contradict each other"),
     driver.AuthConfigurationError: (Broken, "the credentials of the graph database cannot be used: check bolt_user"),
     driver.CertificateConfigurationError: (Broken, "the certificate cannot be used: check bolt_ca_file"),
     driver.UnsupportedServerProduct: (
         Broken,
-        "this is no graph database that Graphtide knows: use Neo4j 5 or Memgraph",
+        "the server is not a supported graph database: use Neo4j 5 or Memgraph",
     ),
-    # What only a mistake of ours brings about.
+    # Caused by a defect of Graphtide only.
     driver.BrokenRecordError: (Broken, "the graph database sent what the driver cannot read"),
     driver.ResultError: (Broken, _OURS),
     driver.ResultConsumedError: (Broken, _OURS),
@@ -68,7 +69,7 @@ TABLE: dict[type[Exception], tuple[type[Retryable] | type[Broken], str]] = {
 }
 
 DRIVER_ERRORS = (driver.GqlError, driver.UnsupportedServerProduct, OSError)
-"""All that the driver raises. OSError: what its sockets say before it has wrapped it."""
+"""All exceptions of the driver. OSError: errors of its sockets that it has not wrapped yet."""
 
 _CLOSED = "the handler is closed"
 
@@ -77,17 +78,19 @@ _SAID_CHARS = 300
 
 
 def is_closed_transport(error: RuntimeError) -> bool:
-    """Whether uvloop says so that a connection is gone: where asyncio raises an OSError, it raises this."""
+    """Return whether uvloop reports a lost connection: it raises this where asyncio raises an OSError."""
     return _CLOSED in str(error)
 
 
 def is_unresolved(error: ValueError) -> bool:
-    """Whether the driver says so that nobody knows the server's name, which may come back: an OSError is its cause."""
+    """Return whether the driver could not resolve the server's name, which may be temporary: an OSError is
+    its cause.
+    """
     return isinstance(error.__cause__, OSError)
 
 
 def failure(error: Exception) -> GraphtideError:
-    """The error to raise from `error`: that of its most specific class in the table."""
+    """Return the error to raise from `error`: that of its most specific class in the table."""
     if isinstance(error, driver.ClientError) and _UNIQUE in str(error):  # Memgraph has no class of its own for it
         error_class: type[Exception] = driver.ConstraintError
     else:
@@ -98,7 +101,7 @@ def failure(error: Exception) -> GraphtideError:
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """What the driver raises in the block comes out as an error of ours."""
+    """Translate exceptions of the driver in the block into errors of Graphtide."""
     try:
         yield
     except UnicodeEncodeError as error:
@@ -112,7 +115,7 @@ def translate_errors() -> Iterator[None]:
 
 
 def _said(error: Exception) -> str:
-    """What the driver said, cut short: values of a document may be in it."""
+    """Return the driver's message, shortened: it may contain values of a document."""
     if isinstance(error, driver.Neo4jError):
         return f"{error.code or type(error).__name__}: {str(error.message or error)[:_SAID_CHARS]}"
     return f"{type(error).__name__}: {str(error)[:_SAID_CHARS]}"

@@ -1,10 +1,10 @@
-"""Heads of graphs: which generation of rows counts, and rebuilt ones that take its place in one step.
+"""Heads of graphs: the valid generation of rows, and the atomic switch to a rebuilt one.
 
-A rebuilt graph is written beside the one that stands, in bounded transactions, under a scope of its own that a `Build`
-node names; one transaction then switches the head, and the old rows go in bounded ones. Whatever a crash leaves behind
-is named by a `Build` node that nobody touches any more, and is swept when a process starts.
+A rebuilt graph is written beside the valid one, in bounded transactions, under a scope of its own that a `Build` node
+names. One transaction then switches the head, and bounded ones delete the old rows. A `Build` node that no process
+touches any more names what a crash left behind; a starting process deletes it.
 
-Invariant: rows that the head does not name are seen by nobody.
+Invariant: no reader sees rows that the head does not name.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ BUILD_ROWS = 5_000
 """Rows of one transaction of a build; Neo4j holds them in memory until it commits."""
 SWEEP_NODES = 5_000
 DEAD_AFTER_MS = 600_000
-"""A build that nobody touched for ten minutes died with its process."""
+"""A build that was not touched for ten minutes belongs to a dead process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What stands of a graph; version 0 while only its name is known."""
+    """Head of a graph. Version 0: only its name is known."""
 
     scope: str
     version: int
@@ -43,13 +43,13 @@ class Head:
 
 
 async def lock_head(tx: Transaction, graph: str) -> Head:
-    """The graph's head, made if need be, and locked until the transaction ends."""
+    """Return the graph's head, created if missing, and locked until the transaction ends."""
     [row] = await tx.run(cypher.HOLD_HEAD, graph=graph, first_scope=scope(graph, 1))
     return Head(**row)
 
 
 async def next_version(tx: Transaction, delta: GraphDelta, commit: Commit) -> str:
-    """Compare and set: the head moves to the delta's version and is bound to the commit's partition; its scope.
+    """Compare and set: move the head to the delta's version, bind it to the commit's partition, and return its scope.
 
     Raises Fenced for a graph of another partition, GraphStopped for any version but the next one.
     """
@@ -65,7 +65,7 @@ async def next_version(tx: Transaction, delta: GraphDelta, commit: Commit) -> st
 
 
 async def bind(tx: Transaction, graph: str, commit: Commit) -> None:
-    """Bind a graph that is there to the commit's partition, if it has no binding. Raises Fenced for another one's."""
+    """Bind an existing unbound graph to the commit's partition. Raises Fenced if it is bound to another one."""
     found = await tx.run(cypher.BIND, graph=graph, partition=commit.partition)
     check_binding(commit, graph, found[0]["partition"] if found else None)
 
@@ -76,14 +76,14 @@ async def set_head(tx: Transaction, graph: str, head: Head) -> None:
 
 
 class ShadowBuilds:
-    """Rebuilt graphs beside the ones that stand."""
+    """Rebuilt graphs beside the valid ones."""
 
     def __init__(self, database: BoltDatabase, clock_ms: Callable[[], int]) -> None:
         self._database = database
         self._clock_ms = clock_ms
 
     async def write(self, snapshot: GraphDelta) -> str:
-        """Write the rows under a new scope, seen by nobody, and return it."""
+        """Write the rows under a new scope, which no reader sees, and return the scope."""
 
         async def begin(tx: Transaction) -> str:
             head = await lock_head(tx, snapshot.graph)
@@ -98,17 +98,17 @@ class ShadowBuilds:
         return fresh
 
     async def _write_part(self, tx: Transaction, fresh: str, part: GraphDelta) -> None:
-        # A part whose commit was not answered is written again: rows go by their keys, so it comes to the same.
+        # A part whose commit was not answered is written again: rows are upserted by key, so the result is the same.
         [row] = await tx.run(cypher.TOUCH_BUILD, scope=fresh, now_ms=self._clock_ms())
         if not row["found"]:
-            raise Retryable("a rebuilt graph was taken for dead while it was written, and swept")
+            raise Retryable("the unfinished rebuild was deleted as abandoned while it was written")
         await rows.write(tx, fresh, part)
 
     async def switch(self, tx: Transaction, fresh: str, snapshot: GraphDelta, head: Head) -> None:
-        """Within the caller's transaction, which holds `head`: the rows of `fresh` count from now on."""
+        """Make the rows of `fresh` the valid ones, within the caller's transaction, which has locked `head`."""
         [row] = await tx.run(cypher.END_BUILD, scope=fresh)
         if not row["found"]:
-            raise Retryable("a rebuilt graph was taken for dead before it was switched in, and swept")
+            raise Retryable("the rebuilt graph was deleted as abandoned before the switch to it")
         await tx.run(cypher.LEAVE_SCOPE, scope=head.scope, graph=snapshot.graph)
         next_community = rows.next_community(snapshot)
         await set_head(
@@ -116,7 +116,7 @@ class ShadowBuilds:
         )
 
     async def abandon(self, fresh: str, graph: str) -> None:
-        """A build that will not be switched in: delete it."""
+        """Delete a build that will not be used."""
         await self._database.write(lambda tx: tx.run(cypher.LEAVE_SCOPE, scope=fresh, graph=graph))
         await self.sweep()
 
@@ -128,7 +128,7 @@ class ShadowBuilds:
             await self._delete(row["scope"])
 
     async def _delete(self, dead: str) -> None:
-        # Marked as dead first, so that a process that still builds there notices at its next part.
+        # Marked as dead first, so that a process that still writes this build notices at its next part.
         await self._database.write(lambda tx: tx.run(cypher.LEAVE_SCOPE, scope=dead, graph=dead.partition("/")[0]))
         for table in cypher.NODE_TABLES:
             while True:
@@ -141,7 +141,7 @@ class ShadowBuilds:
 
 
 def _parts(delta: GraphDelta) -> Iterator[GraphDelta]:
-    """The delta cut into ones of at most BUILD_ROWS rows each, nodes before the relationships that tie them."""
+    """Split the delta into deltas of at most BUILD_ROWS rows each, nodes before their relationships."""
     empty = GraphDelta(delta.graph, delta.version)
     for name in ("chunks", "documents", "entities", "labels", "statements", "same_as", "edges"):
         for portion in batched(getattr(delta, name), BUILD_ROWS):
@@ -159,7 +159,7 @@ _Row = TypeVar("_Row", MentionRow, EvidenceRow)
 
 
 def _whole_chunks(passages: Iterable[_Row]) -> Iterator[tuple[_Row, ...]]:
-    """Portions that cut no chunk in two: what a chunk mentions is written at once."""
+    """Yield portions that split no chunk: the mentions of a chunk are written at once."""
     portion: list[_Row] = []
     for _, group in groupby(sorted(passages, key=lambda row: row.chunk), key=lambda row: row.chunk):
         portion += group
@@ -171,7 +171,7 @@ def _whole_chunks(passages: Iterable[_Row]) -> Iterator[tuple[_Row, ...]]:
 
 
 def _changes(tree: Hierarchy) -> Iterator[CommunityChange]:
-    """The hierarchy from the coarsest level down, then who is in it."""
+    """Yield the hierarchy from the coarsest level down, then its members."""
     none32, none64 = np.empty(0, np.int32), np.empty(0, np.int64)
     coarse_first = np.argsort(-tree.levels, kind="stable")
     for at in range(0, len(coarse_first), BUILD_ROWS):

@@ -1,11 +1,11 @@
-"""The Ledger port on Neo4j or Memgraph: a node a revision, identified by its position in `documents`.
+"""The Ledger port on Neo4j or Memgraph: one node per revision, identified by its position in `documents`.
 
-`accept` is two steps, because the log is another system: append, then enter. A process that dies between the two leaves
-a record that extraction enters when it first sees it; nothing is lost, only entered later. `accept` gives no number: it
-does not know what else was appended to the partition. `enter` does, which sees a partition's records in order.
+`accept` has two steps, because the log is another system: append, then enter. When a process dies between the two,
+extraction enters the record when it first reads it; no record is lost. `accept` assigns no number: it does not know
+what else was appended to the partition. `enter` assigns it, because it reads a partition's records in order.
 
-Invariant: totals of ends are kept by the transaction that sets an end, and only revisions without one are in the
-indexes that `pending` and `unfinished` read; so counting costs what is counted, not what was ever accepted.
+Invariant: the transaction that finishes a revision also updates the totals, and only unfinished revisions are in the
+indexes that `pending` and `unfinished` read; so counting costs the rows counted, not all rows ever accepted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BoltLedger:
     async def accept(self, records: Sequence[Record]) -> Sequence[Position]:
         """See Ledger.accept. Raises Rejected when a key is not of the form graph|doc_id.
 
-        An error after the append means: accepted, but not entered yet. The caller may publish again.
+        An error after the append means that the records are accepted but not entered yet. The caller may publish again.
         """
         keys = [split_document_key(record.key) for record in records]
         if not records:
@@ -79,13 +79,15 @@ class BoltLedger:
         await self._database.ask(cypher.SPARE_ATTEMPT, key=at)
 
     async def finish(self, outcomes: Sequence[RevisionOutcome]) -> None:
-        """See Ledger.conclude. An outcome of a revision that was never entered changes nothing."""
+        """See Ledger.finish. An outcome of a revision that was never entered changes nothing."""
         check_ends(outcomes)
         if outcomes:
             await self._database.write(lambda tx: self.record(tx, outcomes))
 
     async def record(self, tx: Transaction, outcomes: Sequence[RevisionOutcome]) -> None:
-        """Set ends within the caller's transaction, the first of each revision. Locks go in the order of keys."""
+        """Set outcomes within the caller's transaction, the first of each revision. Locks are taken in the order of
+        keys.
+        """
         first: dict[str, Row] = {}
         for one in outcomes:
             at = _key(one.graph, one.doc_id, one.revision)
@@ -94,7 +96,7 @@ class BoltLedger:
         await tx.each(cypher.CONCLUDE, [first[at] for at in sorted(first)], now_ms=self._clock_ms())
 
     async def forget_reasons(self, documents: Sequence[tuple[str, str]]) -> None:
-        """Take the reasons from all revisions of these documents, (graph, doc_id) each."""
+        """Delete the reasons of all revisions of these documents, (graph, doc_id) each."""
         keys = [key(graph, doc_id) for graph, doc_id in documents]
         await self._database.ask_each_key(cypher.FORGET_REASONS, keys)
 
@@ -104,21 +106,21 @@ class BoltLedger:
         return _entry(found[0]) if found else None
 
     async def pending(self, graph: str, up_to: Position | None = None) -> int:
-        """See Ledger.pending. Cost: what is pending."""
+        """See Ledger.pending. Cost: the pending revisions."""
         values = {} if up_to is None else {"partition": up_to.partition, "position": up_to.offset}
         statement = cypher.PENDING if up_to is None else cypher.PENDING_UP_TO
         [row] = await self._database.ask(statement, graph=graph, **values)
         return int(row["pending"])
 
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
-        """See Ledger.unfinished. Cost: what is pending and older than that."""
+        """See Ledger.unfinished. Cost: the pending revisions older than the limit."""
         found = await self._database.read(
             lambda tx: tx.run(cypher.UNFINISHED, before_ms=accepted_before_ms, limit=limit)
         )
         return [_entry(row) for row in found]
 
     async def counts(self, graph: str) -> Mapping[RevisionState, int]:
-        """See Ledger.counts. Every state is there, with 0 for none. Cost: what is pending, and four rows."""
+        """See Ledger.counts. Every state is included, with 0 for none. Cost: the pending revisions, and four rows."""
 
         async def work(tx: Transaction) -> dict[str, int]:
             totals = {row["state"]: row["revisions"] for row in await tx.run(cypher.READ_TOTALS, graph=graph)}

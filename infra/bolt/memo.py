@@ -1,8 +1,9 @@
-"""A VectorStore in the graph database, so that workers share what models said; the least recently used goes first.
+"""VectorStore in the graph database, which shares model answers among workers; the least recently used rows are
+dropped.
 
-A row's `slot` holds its table and a number that rises with each put; whatever is `capacity` behind the newest is
-dropped, so the rows are bounded without ever being counted. One that is used while in the older half of that window
-gets a new number at this process's next put, so what is in use stays. (Renewals use up numbers too: under constant
+A row's `slot` contains its table and a number that rises with each put. Rows more than `capacity` below the newest
+number are dropped, which bounds the rows without counting them. A row that is used while in the older half of that
+window gets a new number at this process's next put, so used rows stay. (Renewals use up numbers too: under constant
 reuse the memo may hold fewer rows than `capacity`, at worst half.)
 """
 

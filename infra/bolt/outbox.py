@@ -21,7 +21,7 @@ class BoltOutbox:
         self._database = database
 
     async def waiting(self, partition: int, limit: int) -> Sequence[tuple[int, Record]]:
-        """See Outbox.waiting. Cost: what is returned (Memgraph: what waits, in memory)."""
+        """See Outbox.waiting. Cost: the records returned (Memgraph: all that wait, in memory)."""
         bounds = {"first": in_order(partition, 0), "last": in_order(partition, LAST), "limit": limit}
         found = await self._database.ask(cypher.WAITING, **bounds)
         return [(row["sequence"], _record(row["record_key"], row["value"], row["headers"])) for row in found]
@@ -33,7 +33,9 @@ class BoltOutbox:
 
 
 async def put_notices(tx: Transaction, partition: int, before: int, notices: Sequence[Record]) -> None:
-    """Within a commit that holds the partition's watermark: number the notices from `before` + 1 on, and keep them."""
+    """Number the notices from `before` + 1 on and store them, within a commit that has locked the partition's
+    watermark.
+    """
     rows = [
         {
             "key": in_order(partition, sequence),

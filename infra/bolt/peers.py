@@ -1,7 +1,8 @@
-"""Who of a cluster asks models: the `Fellows` port on Neo4j or Memgraph, on the nodes by which the books know workers.
+"""Processes of a cluster that call models: the `RateLimitPeers` port on Neo4j or Memgraph, on the worker nodes of the
+usage ledger.
 
-So a process that is gone is forgotten as its books are: at once when it leaves in order, else when it has been silent
-for ten minutes.
+A process is therefore forgotten as in the usage ledger: at once when it shuts down in order, else after ten minutes
+without a heartbeat.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ ENDPOINTS = ("language", "embedding")
 
 
 class BoltPeers:
-    """See `graphtide.infra.models.limits.shared_rate.Fellows`. `epoch` is this process's in the books."""
+    """See `graphtide.infra.models.limits.shared_rate.RateLimitPeers`. `epoch` is this process's in the usage ledger."""
 
     def __init__(self, database: BoltDatabase, epoch: int) -> None:
         self._database = database
         self._epoch = epoch
 
     async def count(self, mine: Mapping[str, int]) -> Mapping[str, Mapping[int, int]]:
-        """See Fellows.count. Done twice, a process seems to ask a little more. Cost: the processes there are."""
+        """See RateLimitPeers.count. A repeated write counts the process's calls twice. Cost: the number of
+        processes.
+        """
         added = {name: mine.get(name, 0) for name in ENDPOINTS}
 
         async def work(tx: Transaction) -> list[Row]:

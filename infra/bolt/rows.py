@@ -1,7 +1,7 @@
-"""From a delta to statements: what one commit changes in the rows of one generation of one graph.
+"""Translation of a delta to statements: the row changes of one commit in one generation of one graph.
 
 Invariant: the cost is that of the rows the delta names, whatever the size of the graph. Removals come first, since ids
-are used again; relationships go before the nodes they tie.
+are reused; relationships are deleted before their nodes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ async def write(tx: Transaction, scope: str, delta: GraphDelta) -> None:
 
 
 def next_community(delta: GraphDelta) -> int | None:
-    """The first id that no community of the delta has; None where it says nothing of communities."""
+    """Return the first id that no community of the delta has; None for a delta without communities."""
     if delta.communities is None:
         return None
     if isinstance(delta.communities, Hierarchy):
@@ -63,7 +63,7 @@ async def _remove(tx: Transaction, scope: str, delta: GraphDelta) -> None:
 
 
 def _leaving(delta: GraphDelta, gone: Removals) -> Iterable[tuple[Sequence[int], str, str]]:
-    """Nodes whose rows go and do not come again in the same delta: those are written over instead."""
+    """Yield the nodes whose rows the delta removes and does not write again: those are overwritten instead."""
     statements = {row.statement for row in delta.statements}
     labels = {row.label for row in delta.labels}
     entities = {row.node for row in delta.entities}
@@ -88,7 +88,9 @@ def _pair_key(scope: str, pair: tuple[int, int]) -> str:
 
 
 async def write_nodes(tx: Transaction, scope: str, delta: GraphDelta) -> frozenset[str]:
-    """Documents, chunks, entities, labels and statements, with what is derived from them; the keys of new chunks."""
+    """Write documents, chunks, entities, labels and statements, with their derived rows; return the keys of
+    new chunks.
+    """
     documents = _last([_document(scope, row) for row in delta.documents])
     labels = _last([_label(scope, row) for row in delta.labels])
     statements = _last([_statement(scope, row, delta.version) for row in delta.statements])
@@ -96,7 +98,7 @@ async def write_nodes(tx: Transaction, scope: str, delta: GraphDelta) -> frozens
     new = frozenset(await _upsert(tx, cypher.CHUNK, scope, chunks))
     await _upsert(tx, cypher.ENTITY, scope, [_entity(scope, row, delta.version) for row in delta.entities])
     moved = await _upsert(tx, cypher.DOCUMENT, scope, documents)
-    # A chunk that went and came again under its number, in one delta, is a new node in a document that did not move.
+    # A chunk that one delta removes and adds again under its number is a new node in an unchanged document.
     stay = [{**row, "chunk_keys": [one for one in row["chunk_keys"] if one in new]} for row in documents]
     held = [row for row in stay if row["key"] not in moved and row["chunk_keys"]]
     await _derive(tx, _HAS, [*(row for row in documents if row["key"] in moved), *held], moved)
@@ -107,7 +109,7 @@ async def write_nodes(tx: Transaction, scope: str, delta: GraphDelta) -> frozens
 
 
 async def _upsert(tx: Transaction, table: NodeTable, scope: str, rows: Sequence[Row]) -> Mapping[str, bool]:
-    """By key, what is to be derived anew, and whether there was something before; see NodeTable.upsert."""
+    """Return, by key, the rows to derive again, and whether they existed; see NodeTable.upsert."""
     columns = ("key", *table.columns)
     found = await tx.each(table.upsert, [{name: row[name] for name in columns} for row in _last(rows)], scope=scope)
     return {row["key"]: row["was"] for row in found}
@@ -115,7 +117,7 @@ async def _upsert(tx: Transaction, table: NodeTable, scope: str, rows: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class _Derived:
-    """Relationships that follow from a row's columns."""
+    """Relationships derived from a row's columns."""
 
     clear: str
     create: str
@@ -129,13 +131,13 @@ _ENDS = _Derived(cypher.CLEAR_ENDS, cypher.CREATE_ENDS, ("key", "subject_key", "
 
 
 async def _derive(tx: Transaction, derived: _Derived, rows: Sequence[Row], moved: Mapping[str, bool]) -> None:
-    """Tie the rows, once what those had that moved is untied."""
+    """Create the derived relationships of the rows, after deleting those of the rows that changed."""
     await tx.each_key(derived.clear, [one for one, was in moved.items() if was])
     await tx.each(derived.create, [{name: row[name] for name in derived.columns} for row in rows])
 
 
 def _last(rows: Sequence[Row]) -> list[Row]:
-    """Each key once, the last row of it: no UNWIND may see a key twice."""
+    """Return the last row of each key: no UNWIND may receive a key twice."""
     return list({row["key"]: row for row in rows}.values())
 
 
@@ -201,7 +203,7 @@ def _statement(scope: str, row: TripleRow, version: int) -> Row:
 
 
 SUM_HEADER_BYTES = 13
-"""What graph/vector_sum.py puts before the vector of a compact sum: such a vector is not kept twice."""
+"""The prefix that graph/vector_sum.py puts before the vector of a compact sum: such a vector is not stored twice."""
 
 
 def _entity(scope: str, row: EntityRow, version: int) -> Row:
@@ -221,7 +223,7 @@ def _entity(scope: str, row: EntityRow, version: int) -> Row:
 
 
 async def write_passages(tx: Transaction, scope: str, delta: GraphDelta, new: frozenset[str]) -> None:
-    """A chunk's mentions and evidence, in the place of those it had; `new` are the keys of chunks that had none."""
+    """Replace a chunk's mentions and evidence; `new` are the keys of chunks that had none."""
     mentions = [
         {"end_number": row.label, "name": row.name, "description": row.description, "count": row.count, **places}
         for row, places in _placed(scope, delta.mentions)
@@ -251,7 +253,7 @@ async def write_passages(tx: Transaction, scope: str, delta: GraphDelta, new: fr
 
 
 async def _create_passages(tx: Transaction, table: PassageTable, rows: Sequence[Row]) -> int:
-    """Each chunk is looked for once; how many were made."""
+    """Create the rows, with one lookup per chunk; return the number created."""
     made, columns = 0, ("end", "place", *table.columns)
     for portion in batched(rows):
         by_chunk: dict[str, list[Row]] = {}
@@ -271,7 +273,7 @@ _PassageRow = TypeVar("_PassageRow", bound=_OfChunk)
 
 
 def _placed(scope: str, rows: Iterable[_PassageRow]) -> Iterable[tuple[_PassageRow, Row]]:
-    """Each row with its chunk, and its place among those of the chunk."""
+    """Yield each row with its chunk, and its place among those of the chunk."""
     seen: dict[int, int] = {}
     for row in rows:
         place = seen.get(row.chunk, 0)
@@ -297,7 +299,7 @@ def _ends(scope: str, a: int, b: int) -> Row:
 
 
 async def _write_pairs(tx: Transaction, scope: str, table: PairTable, rows: Sequence[Row]) -> None:
-    """Change those that are there, found by their key and not by their ends, which may be hubs; create the others."""
+    """Update the existing rows, found by their key and not by their ends, which may be hubs; create the others."""
     rows = _last(rows)
     changed = await tx.each(table.update, [{name: row[name] for name in ("key", *table.columns)} for row in rows])
     known = {row["key"] for row in changed}
@@ -305,7 +307,7 @@ async def _write_pairs(tx: Transaction, scope: str, table: PairTable, rows: Sequ
 
 
 async def create_pairs(tx: Transaction, scope: str, table: PairTable, rows: Sequence[Row]) -> None:
-    """Create those of `rows`, none of which is there."""
+    """Create `rows`, none of which exists."""
     columns = ("key", "a", "b", *table.columns)
     slim = [{name: row[name] for name in columns} for row in rows]
     if _made(await tx.each(table.create, slim)) == len(rows):
@@ -327,13 +329,13 @@ def _made(found: Iterable[Row]) -> int:
 
 
 async def write_hierarchy(tx: Transaction, scope: str, tree: Hierarchy) -> None:
-    """A whole hierarchy, where there is none."""
+    """Write a whole hierarchy where there is none."""
     await _place(tx, scope, zip(tree.ids.tolist(), tree.levels.tolist(), tree.parents.tolist(), strict=True))
     await _assign(tx, scope, zip(tree.nodes.tolist(), tree.communities.tolist(), strict=True))
 
 
 async def _write_change(tx: Transaction, scope: str, change: CommunityChange) -> None:
-    """Its nodes are in no community when this is called."""
+    """Write a change. Its nodes are in no community when this is called."""
     children = zip(change.children.tolist(), change.levels.tolist(), change.parents.tolist(), strict=True)
     await _place(tx, scope, children)
     members = zip(change.nodes.tolist(), change.communities.tolist(), strict=True)

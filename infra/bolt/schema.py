@@ -1,11 +1,11 @@
-"""Setting the database up, by gqlalchemy: checks, constraints, indexes. Blocking, so it runs in a thread.
+"""Preparation of the database, by gqlalchemy: checks, constraints, indexes. Blocking, so it runs in a thread.
 
-gqlalchemy gives the clients; the connection under them is ours, because its own closes a session before it has read
-what the server says (so that a refused statement passes for done), and knows neither a database's name nor a
-certificate. Memgraph is reached by it, too: pymgclient, which gqlalchemy would use, holds Python's global lock while it
-waits.
+gqlalchemy supplies the clients. The connection below them is Graphtide's, because gqlalchemy's closes a session before
+it has read the server's answer (so that a refused statement seems to succeed), and supports neither a database's name
+nor a certificate. The same connection reaches Memgraph: pymgclient, which gqlalchemy would use, holds Python's global
+lock while it waits.
 
-Invariant: a database is at a schema that this code reads, or is refused, untouched.
+Invariant: a database has a schema that this code reads, or is refused, unchanged.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from graphtide.infra.bolt.errors import DRIVER_ERRORS, translate_errors
 from graphtide.streams.errors import Broken
 
 SCHEMA_VERSION = 3
-"""2: the books of what models cost. 3: revisions are identified by position, graphs are bound to partitions.
+"""2: usage ledger. 3: revisions are identified by position, graphs are bound to partitions.
 
-What is missing of an older schema is added; its data stays as it is.
+An upgrade adds what an older schema lacks; its data stays as it is.
 """
 PLACED_AT_ONCE = 5_000
 _THERE_ALREADY = "already exists"
@@ -46,12 +46,12 @@ class Session(Connection):  # type: ignore[misc]
         self._database = address.database or None
 
     def execute(self, query: str, parameters: dict[str, Any] | None = None) -> None:
-        """Run to its end, so that a failure is seen."""
+        """Run the statement to its end, so that a failure is raised."""
         for _ in self.execute_and_fetch(query, parameters):
             continue
 
     def execute_and_fetch(self, query: str, parameters: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
-        """The rows, as they come. Not iterated, it does nothing."""
+        """Yield the rows as they arrive. Without iteration, nothing runs."""
         with self._driver.session(database=self._database) as session:
             for record in session.run(query, parameters or {}):
                 yield dict(zip(record.keys(), record.values(), strict=True))
@@ -64,7 +64,7 @@ class Session(Connection):  # type: ignore[misc]
 
 
 class Administration(Neo4j):  # type: ignore[misc]
-    """A gqlalchemy client of either server. To be closed."""
+    """A gqlalchemy client of either server. The caller closes it."""
 
     def __init__(self, address: BoltAddress) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class Administration(Neo4j):  # type: ignore[misc]
 
 
 def prepare(address: BoltAddress, dialect: Dialect) -> None:
-    """Refuse a database that cannot be used; make the constraints and indexes that are not there.
+    """Refuse an unusable database; create missing constraints and indexes.
 
     Raises Broken for a Memgraph without transactions, for a schema of a newer version and for missing rights.
     """
@@ -100,7 +100,7 @@ def execute(address: BoltAddress, statement: str) -> None:
 
 
 def stored_schema(address: BoltAddress) -> int:
-    """Return the number of the database's schema; 0 for one that has none. Raises Broken for a newer one."""
+    """Return the number of the database's schema; 0 for a database without one. Raises Broken for a newer one."""
     with translate_errors(), closing(Administration(address)) as client:
         found = list(client.execute_and_fetch(cypher.READ_SCHEMA))
         _is_made(found)
@@ -108,7 +108,7 @@ def stored_schema(address: BoltAddress) -> int:
 
 
 def _place_revisions(client: Administration) -> None:
-    """Give revisions of an older schema their position as identity; done again after a crash, it continues."""
+    """Set the position of revisions of an older schema as their identity; a repeated run after a crash continues."""
     while found := list(client.execute_and_fetch(cypher.UNPLACED_REVISIONS, {"limit": PLACED_AT_ONCE})):
         rows = [{"key": one["key"], "place": in_order(one["partition"], one["position"])} for one in found]
         client.execute(cypher.PLACE_REVISIONS, {"rows": rows})
@@ -123,14 +123,14 @@ def _define(client: Administration, statement: str, dialect: Dialect) -> None:
 
 
 def _is_there(error: Exception, dialect: Dialect) -> bool:
-    """Whether it was there before, or another process made it just now (which IF NOT EXISTS does not see)."""
+    """Return whether it existed, or another process has just created it (which IF NOT EXISTS does not see)."""
     if dialect is Dialect.MEMGRAPH:
         return _THERE_ALREADY in str(error)
     return isinstance(error, Neo4jError) and (error.code or "").endswith(_EQUAL_ALREADY)
 
 
 def _is_made(found: list[dict[str, Any]]) -> bool:
-    """Whether the schema was made to its end: its version is written last."""
+    """Return whether the schema is complete: its version is written last."""
     if found and found[0].get("restoring"):
         raise Broken("a restore into the graph database was not finished: run graphtide restore again, with --force")
     if found and found[0]["version"] is None:

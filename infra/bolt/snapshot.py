@@ -1,4 +1,4 @@
-"""From the graph database to a delta: every row of one generation, streamed, in the order of the keys."""
+"""Translation of the graph database to a delta: every row of one generation, streamed, in the order of the keys."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[str, Callable[[Sequence[Any]], Any]]] = {
     "entities": (cypher.ENTITY.read, lambda row: _entity(*row)),
     "edges": (cypher.RELATES.read, lambda row: EdgeRow(*row)),
 }
-"""Of each kind of row: what reads it, and what makes it of a record's values."""
+"""The statement of each row type, and the function that makes a row of a record's values."""
 
 COUNTS = {
     "documents": cypher.DOCUMENT.count,
@@ -57,7 +57,7 @@ _PASSAGES = ("mentions", "evidence")
 
 
 def read(tx: BlockingTransaction, scope: str, graph: str, version: int, next_community: int | None) -> GraphDelta:
-    """Every row. Cost: linear in the rows, sorted here. The caller sees to it that they are of one version."""
+    """Return every row. Cost: linear in the rows, sorted here. The caller makes sure that all rows have one version."""
     rows: dict[str, Any] = {}
     for name, (statement, row_of) in KINDS.items():
         if name in _PASSAGES:
@@ -70,14 +70,14 @@ def read(tx: BlockingTransaction, scope: str, graph: str, version: int, next_com
 
 
 def _sorted(tx: BlockingTransaction, statement: str, scope: str, width: int = 1) -> list[Any]:
-    """The rows by their first `width` columns. Sorted here: the servers do not agree on the order of texts."""
+    """Return the rows by their first `width` columns. Sorted here: the servers do not agree on the order of texts."""
     rows = list(tx.stream(statement, scope=scope))
     rows.sort(key=lambda row: tuple(row[:width]))
     return rows
 
 
 def _placed(tx: BlockingTransaction, statement: str, scope: str) -> list[Any]:
-    """Rows of (chunk, end, place, …) by chunk and place."""
+    """Return rows of (chunk, end, place, …) by chunk and place."""
     rows = list(tx.stream(statement, scope=scope))
     rows.sort(key=lambda row: (row[0], row[2]))
     return rows

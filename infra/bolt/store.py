@@ -1,7 +1,7 @@
 """The GraphStore port on Neo4j or Memgraph: rows as nodes and relationships, and a commit as one transaction.
 
-Invariant: watermark, rows, standings, verdicts, outcomes and notices of a commit are there together or not at all. A
-graph's rows are read and written under the scope that its head names (see heads.py).
+Invariant: watermark, rows, stored documents, verdicts, outcomes and notices of a commit are all stored or none is. A
+graph's rows are read and written under the scope that its head names (see generations.py).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from graphtide.streams.ports import Commit, GraphCommit, ReportFinding, ReportRo
 NOBODY = Watermark(0, 0)
 PAGE_ROWS = 64
 OPTIMISTIC_READS = 3
-"""A snapshot reads so often beside a busy writer before it makes the writer wait."""
+"""Reads of a snapshot beside a busy writer before the snapshot locks the head and the writer waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A partition's watermark node, as it is while it is locked."""
+    """State of a partition's watermark node while it is locked."""
 
     watermark: Watermark
     notices: int
@@ -44,7 +44,7 @@ class _Held:
 
 
 class BoltStore:
-    """See GraphStore. `outbox` is where its notices wait for a relay."""
+    """See GraphStore. `outbox` holds its notices until a relay sends them."""
 
     def __init__(self, database: BoltDatabase, ledger: BoltLedger, clock_ms: Callable[[], int]) -> None:
         self.outbox = BoltOutbox(database)
@@ -53,7 +53,7 @@ class BoltStore:
         self._builds = ShadowBuilds(database, clock_ms)
 
     async def sweep(self) -> None:
-        """Delete what rebuilds that died left behind. Called when a process starts."""
+        """Delete what rebuilds of dead processes left behind. Called when a process starts."""
         await self._builds.sweep()
 
     async def claim(self, partition: int) -> Watermark:
@@ -64,7 +64,8 @@ class BoltStore:
     async def commit(self, commit: Commit) -> None:
         """See GraphStore.commit. Raises Broken when a delta is not the next version of its graph.
 
-        A rebuilt graph among its parts is written before the transaction, unseen, and only switched in by it.
+        A rebuilt graph of the commit is written before the transaction, where no reader sees it; the transaction only
+        switches to it.
         """
         check_ends(commit.outcomes)
         token = uuid4().hex
@@ -97,12 +98,14 @@ class BoltStore:
         return True
 
     async def _settled(self, partition: int, token: str) -> bool | None:
-        """Whether a commit of unknown outcome happened: its token stands at the watermark. Waits for one under way."""
+        """Return whether a commit of unknown outcome happened: the watermark then has its token. Waits for a running
+        commit.
+        """
         held = await self._database.read(lambda tx: _hold_watermark(tx, partition))
         return True if held.last_commit == token else None
 
     async def _check(self, commit: Commit, part: GraphCommit) -> None:
-        """Before a graph is written for nothing: would the commit be refused as things stand?"""
+        """Raise early if the commit would be refused, before a graph is written in vain."""
 
         async def work(tx: Transaction) -> None:
             check_watermark(commit, (await _hold_watermark(tx, commit.partition)).watermark)
@@ -152,9 +155,9 @@ class BoltStore:
     async def snapshot(self, graph: str) -> GraphDelta:
         """See GraphStore.snapshot. Rows come in the order of their keys.
 
-        Memgraph reads one state by itself. Neo4j reads what is committed at each moment, so the version is looked at
-        before and after, both times under the head's lock, which a commit holds until all of it can be seen; if it
-        moved, all is read again, and after a few times under the lock, for which the writer waits.
+        Memgraph reads one state by itself. Neo4j reads what is committed at each moment, so the version is read before
+        and after, both times under the head's lock, which a commit holds until all its rows are visible. If the version
+        changed, all rows are read again; after a few attempts they are read under the lock, for which the writer waits.
         """
         if self._database.dialect is Dialect.MEMGRAPH:
             return await self._database.read_in_thread(lambda tx: _read_all(tx, graph, cypher.READ_HEAD))
@@ -177,7 +180,7 @@ class BoltStore:
     async def replace(self, snapshot: GraphDelta) -> None:
         """See GraphStore.replace. Every row counts as new at that version. Raises Broken when the version falls.
 
-        The graph that stands is whole until the switch, which is one small transaction.
+        The previous graph is complete until the switch, which is one small transaction.
         """
         graph = snapshot.graph
         check_replacement(snapshot, (await self._database.read(lambda tx: _head(tx, graph))).version)
@@ -199,15 +202,15 @@ class BoltStore:
         await self._sweep_if_it_can()
 
     async def _abandon(self, fresh: str, graph: str) -> None:
-        with suppress(GraphtideError):  # what made the build useless is what the caller is to hear of
+        with suppress(GraphtideError):  # the caller gets the error that made the build useless
             await self._builds.abandon(fresh, graph)
 
     async def _sweep_if_it_can(self) -> None:
-        with suppress(Retryable):  # the switch stands; what is left is swept when a process starts
+        with suppress(Retryable):  # the switch is done; a starting process deletes the rest
             await self._builds.sweep()
 
     async def reports(self, graph: str) -> Sequence[ReportRow]:
-        """See GraphStore.reports. By community."""
+        """See GraphStore.reports. Ordered by community."""
         found = await self._database.read(lambda tx: tx.run(cypher.READ_REPORTS, graph=graph))
         return [
             ReportRow(**{**row, "sources": tuple(row["sources"]), "findings": _findings(row["findings"])})
@@ -215,7 +218,7 @@ class BoltStore:
         ]
 
     async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
-        """See GraphStore.save_reports. Drops first."""
+        """See GraphStore.save_reports. Deletes first."""
 
         async def work(tx: Transaction) -> None:
             scope = (await _head(tx, graph)).scope
@@ -239,12 +242,12 @@ async def _hold_watermark(tx: Transaction, partition: int) -> _Held:
 
 
 async def _advance(tx: Transaction, commit: Commit, token: str) -> int:
-    """Compare and set the watermark; how many notices the partition had before. Raises Fenced."""
+    """Compare and set the watermark; return the partition's notice count before the commit. Raises Fenced."""
     values = {"epoch": commit.held.epoch, "held_offset": commit.held.next_offset, "next_offset": commit.next_offset}
     announced = len(commit.notices)
     found = await tx.run(cypher.ADVANCE, partition=commit.partition, announced=announced, last_commit=token, **values)
     if found:
-        check_watermark(commit, commit.held)  # what it holds is what stands; is what it wants possible?
+        check_watermark(commit, commit.held)  # watermark equal to the commit's: check that the advance is possible
         return int(found[0]["notices"]) - announced
     held = await _hold_watermark(tx, commit.partition)
     check_watermark(commit, held.watermark)
@@ -252,7 +255,7 @@ async def _advance(tx: Transaction, commit: Commit, token: str) -> int:
 
 
 async def _head(tx: Transaction, graph: str) -> Head:
-    """The head as it stands, once nobody else holds it; one of version 0 for a graph that nobody knows."""
+    """Return the graph's head after waiting for its lock; version 0 for an unknown graph."""
     return _head_of(await tx.run(cypher.HOLD_KNOWN_HEAD, graph=graph))
 
 
@@ -261,7 +264,7 @@ def _head_of(found: Sequence[Row]) -> Head:
 
 
 def _read_all(tx: BlockingTransaction, graph: str, head: str) -> GraphDelta:
-    """Head and rows in one transaction; `head` is the statement that reads the head, with its lock or without."""
+    """Read head and rows in one transaction; `head` is the statement that reads the head, with its lock or without."""
     return _rows(tx, graph, _head_of(tx.run(head, graph=graph)))
 
 

@@ -1,10 +1,10 @@
-"""The Spending port on Neo4j or Memgraph: one set of books for all processes of a cluster.
+"""The UsageLedger port on Neo4j or Memgraph: one ledger for all processes of a cluster.
 
-A call under way is a node that carries the epoch of the worker it is made by. A worker says now and then that it is
-there; when it has not for DEAD_AFTER_MS, whoever notices first settles its calls as they were expected: what they did
-cost will never be known. A worker that was only paused goes on; what was settled for it stays so.
+A call in flight is a node with the epoch of its worker. A worker writes a heartbeat at intervals. After DEAD_AFTER_MS
+without one, the first worker that notices settles its calls at their expected cost: the real cost will never be known.
+A worker that was only paused continues; what was settled for it stays settled.
 
-Invariant: an account (a graph's day) holds the sums of its entries, and both change in one transaction under the
+Invariant: an account (one graph's day) holds the sums of its entries, and both change in one transaction under the
 account's lock; so a budget holds over all processes, and an entry is settled once.
 """
 
@@ -29,15 +29,15 @@ log = logging.getLogger("graphtide.bolt")
 
 TOUCH_S = 60.0
 DEAD_AFTER_MS = 600_000
-"""Ten minutes: ten signs of life that did not come, and more than the clocks of two machines differ."""
+"""Ten minutes: ten missed heartbeats, and more than the clocks of two machines differ."""
 COUNTER = "books"
 MAX_ATTEMPTS = 1_000
 EPOCH_BITS = 32
-"""An entry's number is its worker's epoch and, in so many bits below it, the worker's own count."""
+"""An entry's number is its worker's epoch and, in this many low bits, the worker's own count."""
 
 
 class BoltUsageLedger:
-    """See `graphtide.streams.usage.Spending`. Made by `open`, in the event loop that uses it; ended by `close`."""
+    """See `graphtide.streams.usage.UsageLedger`. Made by `open`, in the event loop that uses it; ended by `close`."""
 
     def __init__(self, database: BoltDatabase, clock_ms: Callable[[], int], epoch: int) -> None:
         self._database = database
@@ -51,7 +51,7 @@ class BoltUsageLedger:
 
     @classmethod
     async def open(cls, database: BoltDatabase, clock_ms: Callable[[], int] = now_ms) -> BoltUsageLedger:
-        """Take an epoch of its own, settle what the dead left open, and begin to say that it is there."""
+        """Take a new epoch, settle the open calls of dead workers, and start the heartbeat."""
         [row] = await database.write(lambda tx: tx.run(cypher.CLAIM_BOOKS_EPOCH, name=COUNTER))
         books = cls(database, clock_ms, row["epoch"])
         await books.keep()
@@ -59,7 +59,7 @@ class BoltUsageLedger:
         return books
 
     async def close(self) -> None:
-        """Settle what is still open as expected, and leave no trace of this worker."""
+        """Settle open calls at their expected cost, and delete this worker's node."""
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.gather(self._keeper, return_exceptions=True)
@@ -67,16 +67,16 @@ class BoltUsageLedger:
         try:
             await self._database.write(lambda tx: self._bury(tx, self._epoch))
         except GraphtideError as error:
-            log.warning("the books were left as they are, another worker will put them right: %s", error)
+            log.warning("the usage ledger was not closed; another worker will settle its open calls: %s", error)
 
     def fellows(self) -> BoltPeers:
-        """The other workers, as far as they ask models."""
+        """Return the other workers that call models."""
         return BoltPeers(self._database, self._epoch)
 
-    # -- Spending ------------------------------------------------------------------------------------------------------
+    # -- UsageLedger ---------------------------------------------------------------------------------------------------
 
     async def reserve(self, charge: Charge, expected: ModelUsage, budget: Budget) -> int:
-        """See Spending.reserve. One durable write of one statement. Done twice, it counts once."""
+        """See UsageLedger.reserve. One durable write of one statement. A repeated write counts once."""
         number, account = next(self._numbers), _account(charge.graph, charge.day)
         row = self._entry(number, charge, expected) | {
             "most_tokens": budget.tokens,
@@ -89,11 +89,11 @@ class BoltUsageLedger:
             return number
         check_budget(charge, {name: _figures(found, name) for name in ("settled", "open")}, expected, budget)
         raise BudgetExceeded(
-            f"the budget of graph {charge.graph!r} for {charge.day} is held by calls under way", SOON_S
+            f"the budget of graph {charge.graph!r} for {charge.day} is reserved by calls in flight", SOON_S
         )
 
     async def settle(self, number: int, spent: ModelUsage) -> None:
-        """See Spending.settle. Done even if the caller is cancelled meanwhile."""
+        """See UsageLedger.settle. Completes even if the caller is cancelled meanwhile."""
         account = self._accounts.get(number, "")
         await self._in_turn(account, cypher.SETTLE, {"key": in_order(number), **_amounts(spent)})
         self._accounts.pop(number, None)
@@ -109,7 +109,7 @@ class BoltUsageLedger:
         return _by_stage(await self._database.read(work))
 
     async def stages(self, graph: str) -> Mapping[Stage, ModelUsage]:
-        """See Spending.stages. Cost: the days there were."""
+        """See UsageLedger.stages. Cost: the number of days with calls."""
         return _by_stage(await self._database.read(lambda tx: tx.run(cypher.SPENT_BY_GRAPH, graph=graph)))
 
     async def document(self, graph: str, doc_id: str) -> ModelUsage:
@@ -121,7 +121,7 @@ class BoltUsageLedger:
     # -- workers -------------------------------------------------------------------------------------------------------
 
     async def keep(self) -> None:
-        """Say that this worker is there, and settle what dead ones left open."""
+        """Write this worker's heartbeat, and settle the open calls of dead workers."""
         now = self._clock_ms()
         await self._database.write(lambda tx: tx.run(cypher.TOUCH_BOOKS_WORKER, epoch=self._epoch, now_ms=now))
         before_ms = now - DEAD_AFTER_MS
@@ -136,7 +136,7 @@ class BoltUsageLedger:
 
         settled = await self._database.write(work)
         if settled:
-            log.warning("%d calls of a worker that died are in the books as they were expected", settled)
+            log.warning("%d calls of a dead worker were settled at their expected cost", settled)
 
     async def _bury(self, tx: Transaction, epoch: int) -> int:
         left = await tx.run(cypher.OPEN_CALLS_OF, epoch=epoch)
@@ -151,12 +151,12 @@ class BoltUsageLedger:
             try:
                 await self.keep()
             except GraphtideError as error:
-                log.warning("the books cannot be kept for now: %s", error)
+                log.warning("the usage ledger cannot be updated now and is tried again: %s", error)
 
     async def _in_turn(self, account: str, statement: str, row: Row) -> Row:
-        """One write of the account, to its end; those of this process do not wait for each other in the database."""
+        """Complete one write of the account; writes of this process queue here instead of in the database."""
 
-        if len(self._turns) > MAX_ATTEMPTS:  # a lock that is dropped too early costs a wait in the database, no more
+        if len(self._turns) > MAX_ATTEMPTS:  # a lock dropped too early only costs a wait in the database
             idle = [one for one, turn in self._turns.items() if not turn.locked()]
             for one in idle:
                 del self._turns[one]
@@ -208,7 +208,7 @@ def _spent(row: Row) -> ModelUsage:
 
 
 def _figures(found: Row, name: str) -> dict[Stage, ModelUsage]:
-    """An account's sums, in the form that a budget is checked by; which stage they are of makes no difference there."""
+    """Return an account's sums in the form of the budget check, where the stage makes no difference."""
     return {Stage.OTHER: ModelUsage(prompt_tokens=found[f"{name}_tokens"], cost_nano=found[f"{name}_cost"])}
 
 

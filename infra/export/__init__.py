@@ -1,6 +1,6 @@
-"""A graph as a file that other programs read: what is in it, the formats, and where the rows come from.
+"""Export of a graph to a file for other programs: elements, formats and row sources.
 
-`bolt_source` is imported on its own: the embedded runtime needs no driver.
+`bolt_source` is imported separately: the embedded runtime needs no driver.
 """
 
 from graphtide.infra.export.elements import EDGE_KINDS, NODE_KINDS, ExportEdge, ExportNode, edges, nodes

@@ -1,4 +1,4 @@
-"""An export's rows from Neo4j or Memgraph, by gqlalchemy, as they are streamed."""
+"""Export rows from Neo4j or Memgraph, streamed by gqlalchemy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from graphtide.streams.errors import NotFound, Retryable
 
 
 class BoltSource:
-    """See Source. Each kind of row is a statement of its own, so a writer may come in between: `check` tells."""
+    """See ExportSource. Each row type has a statement of its own, so a writer may commit in between: `check` detects
+    it.
+    """
 
     def __init__(self, address: BoltAddress, graph: str) -> None:
         self._graph = graph
@@ -50,8 +52,8 @@ class BoltSource:
             head = self._head()
         if head != (self._scope, self.version):
             raise Retryable(
-                f"graph {self._graph!r} went from version {self.version} to {head[1]} while it was read: try again, or "
-                "stop the consolidating workers meanwhile"
+                f"graph {self._graph!r} changed from version {self.version} to {head[1]} meanwhile: try again, or "
+                "stop the consolidating workers for the time of the export"
             )
 
     def close(self) -> None:

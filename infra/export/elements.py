@@ -1,7 +1,7 @@
-"""A graph's rows as the nodes and relationships of a property graph, in the layout that a graph database has them in.
+"""A graph's rows as nodes and relationships of a property graph, in the layout of the graph database.
 
-Ids are names within one file: `entity-17` says nothing outside of it. Vectors and vector sums are left out: they are no
-use without the model that made them, and make nine tenths of a graph.
+Ids are unique within one file only: `entity-17` has no meaning outside it. Vectors and vector sums are left out: they
+are useless without the model that made them, and make up nine tenths of a graph.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Value = str | int | float
 
 @dataclass(frozen=True, slots=True)
 class ExportNode:
-    """`label` is one of LABELS."""
+    """A node. `label` is one of LABELS."""
 
     id: str
     label: str
@@ -43,18 +43,18 @@ TEXTS = frozenset(
 )
 WHOLE = frozenset(("revision", "ordinal", "mentions", "count", "trussness", "level"))
 BROKEN = frozenset(("weight", "score"))
-"""All properties there are, by type: texts, whole numbers, and others."""
+"""All properties by type: texts, whole numbers, and others."""
 
 LABELS = ("Document", "Chunk", "Entity", "Label", "Statement", "Community")
 NODE_KINDS = ("documents", "chunks", "entities", "labels", "statements", "communities")
 EDGE_KINDS = ("documents", "mentions", "labels", "evidence", "statements", "same_as", "edges", "communities")
-"""The kinds of rows that nodes and relationships are made of, by their names in a GraphDelta."""
+"""The row types of nodes and relationships, by their names in a GraphDelta."""
 
 TYPES = ("HAS", "MENTIONS", "NAMES", "SUPPORTS", "SUBJECT", "OBJECT", "SAME_AS", "RELATES", "MEMBER_OF", "PART_OF")
 
 
 def nodes(rows: GraphDelta) -> Iterator[ExportNode]:
-    """Those of the rows, however few of a graph's they are."""
+    """Yield the nodes of the rows, which may be any part of a graph's rows."""
     for d in rows.documents:
         said: dict[str, Value] = {"title": d.info.title, "source": d.info.source, "occurred_at": d.info.occurred_at}
         own: dict[str, Value] = {"doc_id": d.doc_id, "revision": d.revision, "metadata": _json(d.info)}
@@ -78,7 +78,7 @@ def nodes(rows: GraphDelta) -> Iterator[ExportNode]:
 
 
 def edges(rows: GraphDelta) -> Iterator[ExportEdge]:
-    """Likewise."""
+    """Yield the relationships of the rows, which may be any part of a graph's rows."""
     for d in rows.documents:
         for chunk in d.chunks:
             yield _edge("HAS", ("Document", d.doc_id), ("Chunk", chunk))
@@ -110,7 +110,7 @@ def edges(rows: GraphDelta) -> Iterator[ExportEdge]:
 
 
 def _json(info: DocumentInfo) -> str:
-    """The metadata as one JSON object: each of its values is JSON text."""
+    """Return the metadata as one JSON object: each of its values is JSON text."""
     return "{" + ",".join(f"{json.dumps(name, ensure_ascii=False)}:{value}" for name, value in info.metadata) + "}"
 
 

@@ -1,8 +1,8 @@
-"""The formats of an export: Cypher for Neo4j and Memgraph, GraphML for Gephi and networkx, JSON lines for the rest.
+"""Export formats: Cypher for Neo4j and Memgraph, GraphML for Gephi and networkx, JSON lines for other programs.
 
-Written as the rows come, nodes first, so memory stays bounded. Invariant: no text of the graph can end the quotes it is
-in; what XML cannot hold (most control characters, halves of surrogate pairs) is written as U+FFFD there, and nowhere
-else.
+A file is written while rows arrive, nodes first, so memory stays bounded. Invariant: no text of the graph can end its
+quotes; characters that XML cannot represent (most control characters, lone surrogates) are written as U+FFFD in
+GraphML, and in no other format.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 from graphtide.infra.export.elements import BROKEN, LABELS, TEXTS, WHOLE, ExportEdge, ExportNode, Value
 
 BATCH = 200
-"""Elements of one statement of Cypher: few enough for a parser, enough to be quick."""
+"""Elements per Cypher statement: few enough for a parser, enough for speed."""
 
 _INDEX_MEMGRAPH = "CREATE INDEX ON :{label}(id)"
 _INDEX_NEO4J = "CREATE INDEX export_{label} IF NOT EXISTS FOR (x:{label}) ON (x.id)"
@@ -29,7 +29,7 @@ _EDGES = (
 
 
 class Format(Protocol):
-    """Writes a file from its beginning to its end."""
+    """Writer of a file from its beginning to its end."""
 
     def begin(self) -> Iterator[str]: ...
 
@@ -47,7 +47,7 @@ def write(format_: Format, file: IO[str], nodes: Iterable[ExportNode], edges: It
 
 
 class JsonLines:
-    """One JSON object a line, shaped as Neo4j's own JSON export is."""
+    """Writer of one JSON object per line, in the form of Neo4j's own JSON export."""
 
     def begin(self) -> Iterator[str]:
         yield from ()
@@ -69,7 +69,9 @@ class JsonLines:
 
 
 class GraphMl:
-    """GraphML 1.0, every property declared; `labels` of a node and `label` of an edge are the names tools look for."""
+    """Writer of GraphML 1.0 with every property declared; tools expect the names `labels` of nodes and `label` of
+    edges.
+    """
 
     def begin(self) -> Iterator[str]:
         yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
@@ -94,10 +96,10 @@ class GraphMl:
 
 
 class Cypher:
-    """Statements that make the graph in an empty database, for cypher-shell or mgconsole."""
+    """Writer of statements that create the graph in an empty database, for cypher-shell or mgconsole."""
 
     def begin(self) -> Iterator[str]:
-        yield "// For Neo4j. For Memgraph, use each line that begins with //! in the place of the one after it.\n"
+        yield "// For Neo4j. For Memgraph, use each line that begins with //! instead of the line after it.\n"
         for label in LABELS:
             yield f"//! {_INDEX_MEMGRAPH.format(label=label)};\n"
             yield f"{_INDEX_NEO4J.format(label=label)};\n"
@@ -128,7 +130,8 @@ FORMATS: dict[str, type[JsonLines] | type[GraphMl] | type[Cypher]] = {
 _Element = TypeVar("_Element", ExportNode, ExportEdge)
 _Kind = TypeVar("_Kind")
 
-# What is not a Char of XML 1.0 (section 2.2). Line ends are written as references, or a reader would change them.
+# Characters outside the production Char of XML 1.0 (section 2.2). Line ends are written as references, since a reader
+# would normalize them.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LINE_ENDS = {"\r": "&#13;"}
 
@@ -136,7 +139,7 @@ _LINE_ENDS = {"\r": "&#13;"}
 def _batches(
     found: Iterable[_Element], kind: Callable[[_Element], _Kind]
 ) -> Iterator[tuple[_Kind, Sequence[_Element]]]:
-    """Elements of one kind, at most BATCH at a time. Kinds may come mixed: a few batches are open at once."""
+    """Yield elements of one kind, at most BATCH at a time. Kinds may alternate: a few batches are open at once."""
     open_: dict[_Kind, list[_Element]] = {}
     rest = iter(found)
     while portion := list(islice(rest, BATCH)):
@@ -161,7 +164,7 @@ def _literal(value: Value) -> str:
 
 
 def _text(value: str) -> str:
-    """A literal, quoted as JSON is, whose escapes Cypher has, too."""
+    """Return a literal, quoted as JSON: Cypher has the same escapes."""
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -1,6 +1,6 @@
-"""Where an export's rows come from: the port, and the embedded runtime's data folder.
+"""Row sources of an export: the port, and its implementation on the embedded runtime's data folder.
 
-Rows come a portion at a time and are not all held at once (a hierarchy of communities is).
+Rows come a portion at a time and are not all in memory at once (a hierarchy of communities is).
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class ExportSource(Protocol):
     version: int
 
     def count(self, kinds: Collection[str]) -> int:
-        """How many rows of these kinds there are, communities apart."""
+        """Return the number of rows of these types, without communities."""
         ...
 
     def rows(self, kinds: Collection[str]) -> Iterator[GraphDelta]:
-        """Every row of these kinds once, in portions of one kind. May be called again."""
+        """Yield every row of these types once, in portions of one type. May be called again."""
         ...
 
     def check(self) -> None:
-        """After the last row: raises Retryable when the graph has moved on and the rows may be of several versions."""
+        """Raise Retryable, after the last row, when the graph has changed and the rows may be of several versions."""
         ...
 
     def close(self) -> None: ...
@@ -49,7 +49,7 @@ class SqliteSource:
     def __init__(self, folder: Path, graph: str) -> None:
         self._graph = graph
         if not (folder / DATABASE).exists():
-            raise NotFound(f"{folder} is no data folder: there is no {DATABASE} in it")
+            raise NotFound(f"{folder} is not a data folder: it has no {DATABASE}")
         try:
             self._connection = open_reader(folder / DATABASE)
             self._connection.execute("BEGIN")
@@ -82,13 +82,13 @@ class SqliteSource:
             raise failure(error) from error
 
     def check(self) -> None:
-        """See Source.check: it never moves."""
+        """See ExportSource.check: the version never changes."""
 
     def close(self) -> None:
         self._connection.close()
 
 
 def batched(graph: str, kind: str, rows: Iterator[Any]) -> Iterator[GraphDelta]:
-    """The rows of one kind, PORTION_ROWS at a time."""
+    """Yield the rows of one type, PORTION_ROWS at a time."""
     while portion := tuple(islice(rows, PORTION_ROWS)):
         yield GraphDelta(graph, 0, **{kind: portion})  # type: ignore[arg-type]

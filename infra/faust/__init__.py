@@ -1,1 +1,1 @@
-"""Extraction as a Faust worker: a stream of `documents`, and the extract stage behind it."""
+"""Extraction as a Faust worker: a stream of `documents`, and the extract stage that consumes it."""

@@ -1,18 +1,18 @@
-"""The Faust application of the extraction workers: settings, topic, agent. It decides nothing about a record.
+"""The Faust application of the extraction workers: settings, topic, agent. It makes no decision about a record.
 
-What is relied on, and what is kept away from (tests/contract/test_faust_traps.py, and for the last one
-tests/recovery/test_worker_rebalances.py, show them):
-- Faust acknowledges in a `finally`: an agent that fails, or is cancelled, has its event taken as done; and an event
-  that waits in a queue through a rebalance is acknowledged without anybody having seen it. So the topic is declared
-  with acks=False, Faust commits nothing, and `FaustConsumer.commit` says what is done.
-- With more than one instance of an agent offsets run past what is under way: concurrency=1, and the stage behind the
-  agent works on several records at once and commits in order.
-- An agent that raises is restarted, and loses its place: this one only hands over.
-- Faust makes topics, elects a leader, and serves HTTP on every address, unless it is told not to.
-- An application that is cancelled, or fails, while it starts goes on by itself: its Kafka client lives in a thread of
-  its own, joins the group, keeps it by its heartbeat, and answers no rebalance, so that the others wait for it. Its
-  own stop waits without end for a thread that is stuck. So: a start is let finish before it is stopped, and `stop`
-  ends what is left of the thread by force.
+Relied-on and avoided behaviour of Faust (shown by tests/contract/test_faust_traps.py, and for the last item by
+tests/recovery/test_worker_rebalances.py):
+- Faust acknowledges in a `finally`: the event of an agent that fails, or is cancelled, counts as done; and an event
+that waits in a queue through a rebalance is acknowledged although no agent has seen it. So the topic is declared with
+acks=False, Faust commits nothing, and `FaustConsumer.commit` commits what is done.
+- With more than one instance of an agent, offsets run ahead of the records in flight: concurrency=1, and the stage
+after the agent works on several records at once and commits in order.
+- An agent that raises is restarted, and loses its position: this one only hands over.
+- By default Faust creates topics, elects a leader, and serves HTTP on every address: all three are turned off.
+- An application that is cancelled, or fails, while it starts continues by itself: its Kafka client has a thread of its
+own, joins the group, stays in it by its heartbeat, and answers no rebalance, so that the other members wait for it.
+Faust's own stop waits without end for a stuck thread. So a start always finishes before it is stopped, and `stop` ends
+a remaining thread by force.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ log = logging.getLogger("graphtide.kafka")
 HandOver = Callable[[EventT[Any]], Awaitable[None]]
 
 QUEUED = 32
-"""Events that wait in Faust's own queue; behind them it stops fetching."""
+"""Capacity of Faust's own queue of events; Faust stops fetching when it is full."""
 REBALANCE_S = 10.0
-"""The least time that the group gives a member to answer a rebalance. A worker answers at once, or is stuck."""
+"""Minimum time that the group gives a member to answer a rebalance. A worker answers at once, or is stuck."""
 SCRATCH = Path(tempfile.gettempdir()) / "graphtide-faust"
-"""Faust's data folder where a caller names none; Faust's default is a folder in the working folder."""
+"""Faust's data folder if the caller names none; Faust's default is a folder in the working folder."""
 START_S = 10.0
 STOP_S = 20.0
 FORCE_S = 1.0
 FORCED = 5
-"""How often the tasks of a stuck thread are cancelled: each of them may have one more thing to tidy up."""
+"""Rounds of cancelling the tasks of a stuck thread: each task may have one more step of cleanup."""
 
 
 def extraction_app(address: KafkaAddress, group: str, session_timeout_s: float, folder: Path = SCRATCH) -> faust.App:
-    """An application of the consumer group, to be given an agent by `register_agent`. Nothing is connected yet.
+    """Return an application of the consumer group, without connecting; `register_agent` adds the agent.
 
-    Faust makes its own data folder, `folder`, when it starts, although it keeps nothing there; not the ones above it.
+    Faust creates its own data folder, `folder`, when it starts, although it stores nothing there; but not its parents.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     return faust.App(
@@ -77,7 +77,7 @@ def extraction_app(address: KafkaAddress, group: str, session_timeout_s: float, 
         broker_heartbeat_interval=max(0.1, session_timeout_s / 10),
         broker_request_timeout=max(60.0, session_timeout_s * 2),
         broker_rebalance_timeout=max(REBALANCE_S, session_timeout_s),
-        # A stage that waits for a model takes nothing, for hours if need be; its heartbeat says that it lives.
+        # A stage that waits for a model may consume nothing for hours; its heartbeat shows that it is alive.
         broker_max_poll_interval=24 * 3600.0,
         worker_redirect_stdouts=False,
         loghandlers=[],
@@ -85,7 +85,7 @@ def extraction_app(address: KafkaAddress, group: str, session_timeout_s: float, 
 
 
 def register_agent(app: faust.App, topic: str, hand_over: HandOver) -> None:
-    """Declare the agent: each event of the topic is handed over, in order; while that waits, nothing more is taken."""
+    """Declare the agent, which hands over each event of the topic in order and takes no further one meanwhile."""
     declared = app.topic(topic, key_serializer="raw", value_serializer="raw", acks=False)
 
     @app.agent(declared, concurrency=1, name="hand-over")
@@ -95,7 +95,7 @@ def register_agent(app: faust.App, topic: str, hand_over: HandOver) -> None:
 
 
 async def start(app: faust.App) -> None:
-    """Start the application in the running loop. Whatever comes of it, `stop` is to be called afterwards."""
+    """Start the application in the running loop. The caller calls `stop` afterwards in any case."""
     app.finalize()
     app.loop = asyncio.get_running_loop()
     starting = asyncio.create_task(app.start(), name="faust-start")
@@ -107,7 +107,7 @@ async def start(app: faust.App) -> None:
 
 
 async def stop(app: faust.App) -> None:
-    """Leave the group in order, or by force after STOP_S: when this returns, no thread of the application is left."""
+    """Leave the group in order, or by force after STOP_S: on return, no thread of the application is left."""
     stopping = asyncio.create_task(app.stop(), name="faust-stop")
     await _end_within(stopping, STOP_S)
     consumer: Any = app._consumer
@@ -116,7 +116,7 @@ async def stop(app: faust.App) -> None:
 
 
 async def _end_within(task: asyncio.Task[None], timeout_s: float) -> None:
-    """Wait for a task's end, and cancel it when that takes too long. What it failed of is logged, not raised."""
+    """Wait for a task's end, and cancel it after the timeout. Its failure is logged, not raised."""
     done, _ = await asyncio.wait({task}, timeout=timeout_s)
     if not done:
         task.cancel()
@@ -126,12 +126,12 @@ async def _end_within(task: asyncio.Task[None], timeout_s: float) -> None:
 
 
 async def _end_thread(service: Any) -> None:
-    """End the thread of Faust's Kafka client, if it is still there."""
+    """End the thread of Faust's Kafka client, if it still runs."""
     thread = service._thread
     for _ in range(FORCED):
         if thread is None or not thread.is_alive():
             return
-        with suppress(RuntimeError):  # its loop is closed by now
+        with suppress(RuntimeError):  # its loop is closed already
             service.thread_loop.call_soon_threadsafe(_cancel_all, service.thread_loop)
         await asyncio.to_thread(thread.join, FORCE_S)
     log.error("a thread of the Faust worker could not be ended; the group waits for it until its session expires")

@@ -1,11 +1,10 @@
-"""The Consumer port on a Faust stream: so that the extract stage runs on Faust as it runs on any log.
+"""The Consumer port on a Faust stream, so that the extract stage runs on Faust as on any log.
 
-The agent fills a bounded inbox, `poll` empties it: while the stage has no room, Faust stops taking from the partitions.
-Invariant: `_next[p]` is one past the last record of p that was delivered. After a rebalance Faust goes back to what is
-committed; of a partition that was kept, what is under way is not delivered a second time.
+The agent fills a bounded inbox, and `poll` empties it: while the stage has no capacity, Faust takes nothing from the
+partitions. Invariant: `_next[p]` is one past the last record of p that was delivered. After a rebalance Faust returns
+to the committed offset; records in flight of a kept partition are not delivered a second time.
 
-A rebalance that does not end is Faust's own affair, and there is no way to help it along from outside: `poll` raises
-then, and everything is made anew.
+A rebalance that never ends cannot be resolved from outside Faust: `poll` then raises, and the worker is started again.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from graphtide.streams.ports import ConsumedRecord, Position, Record
 
 INBOX = 16
 LOOK_S = 0.5
-"""How often a poll that waits looks whether Faust has given up."""
+"""Interval at which a waiting poll checks whether Faust has given up."""
 COMMIT_S = 10.0
 
 
@@ -45,12 +44,12 @@ class FaustConsumer:
         self._next: dict[int, int] = {}
         self._to_commit: dict[int, int] = {}
         register_agent(app, topic, self._hand_over)
-        signals: Any = app  # their types do not fit what they are called with
+        signals: Any = app  # their type annotations do not match their calls
         signals.on_partitions_revoked.connect(self._on_revoked, weak=False)
         signals.on_partitions_assigned.connect(self._on_assigned, weak=False)
 
     async def open(self) -> None:
-        """Join the group. Raises Retryable while the cluster is away. `close` is to be called in any case."""
+        """Join the group. Raises Retryable while the cluster is unreachable. The caller calls `close` in any case."""
         self._is_open = True
         try:
             await start(self._app)
@@ -64,9 +63,9 @@ class FaustConsumer:
     async def poll(
         self, limit: int, timeout_s: float, among: Collection[int] | None = None
     ) -> Sequence[ConsumedRecord]:
-        """See Consumer.poll. Raises Retryable when Faust has given up: everything must be made anew then.
+        """See Consumer.poll. Raises Retryable when Faust has given up: the worker must then be started again.
 
-        There is one stream: to read `among` some partitions only is Broken.
+        A Faust worker has one stream: reading `among` some partitions only is Broken.
         """
         if among is not None:
             raise Broken("a Faust worker reads all of its partitions")
@@ -92,13 +91,13 @@ class FaustConsumer:
             self._unsettled_since = None
             return
         self._unsettled_since = now if self._unsettled_since is None else self._unsettled_since
-        # Whoever does not answer is put out of the group after one of these; that may happen to others first.
+        # The group expels a member that does not answer within this time; other members may be expelled first.
         longest_s = 2 * float(self._app.conf.broker_rebalance_timeout)
         if now - self._unsettled_since > longest_s:
             raise Retryable(f"the group of the Faust worker did not settle in {longest_s:g} s")
 
     async def commit(self, position: Position) -> None:
-        """See Consumer.commit. What a rebalance gets in the way of is committed afterwards."""
+        """See Consumer.commit. A commit that a rebalance prevents is done afterwards."""
         if position.partition not in self._held:
             return
         self._to_commit[position.partition] = position.offset + 1
@@ -111,7 +110,7 @@ class FaustConsumer:
         offsets = {TP(self._topic, number): offset for number, offset in wanted.items()}
         consumer: Any = self._app.consumer
         try:
-            # There is no other way to commit what Faust does not count.
+            # Faust offers no other way to commit offsets that it does not count.
             done = await asyncio.wait_for(consumer._commit_offsets(offsets), COMMIT_S)
         except TimeoutError:
             return
@@ -121,11 +120,11 @@ class FaustConsumer:
                     del self._to_commit[number]
 
     async def seek(self, position: Position) -> None:
-        """Nobody needs it here: the extract stage goes on where its group was."""
-        raise Broken(f"a Faust worker reads on, and cannot be sent to {position}")
+        """Refuse: the extract stage continues at its group's offsets and never seeks."""
+        raise Broken(f"a Faust worker cannot seek to {position}: it continues at its group's offsets")
 
     async def close(self) -> None:
-        """Leave the group; again does nothing. What was not committed is delivered to whoever comes next."""
+        """Leave the group; a second call does nothing. Uncommitted records are delivered to the next member."""
         self._held = frozenset()
         self._room.set()
         if self._is_open:
@@ -133,7 +132,7 @@ class FaustConsumer:
             await stop(self._app)
 
     async def _hand_over(self, event: EventT[Any]) -> None:
-        # In a rebalance nothing is polled, and Faust must not be kept waiting; what comes then is bounded by its queue.
+        # During a rebalance nothing is polled, and Faust must not wait; Faust's queue bounds what arrives then.
         while len(self._inbox) >= INBOX and not self._rebalancing:
             self._room.clear()
             await self._room.wait()
@@ -154,7 +153,7 @@ class FaustConsumer:
         return taken
 
     async def _something(self, timeout_s: float) -> None:
-        """Wait until there is an event to look at, or so long."""
+        """Wait for an event, at most `timeout_s`."""
         if self._rebalancing or not self._inbox:
             self._arrived.clear()
         try:
@@ -164,7 +163,7 @@ class FaustConsumer:
 
     async def _on_revoked(self, app: Any, *revoked: Any, signal: Any, **_: Any) -> None:
         self._rebalancing = True
-        self._inbox.clear()  # all of it comes again
+        self._inbox.clear()  # all of it is delivered again
         self._room.set()
 
     async def _on_assigned(self, app: Any, *given: Any, signal: Any, **_: Any) -> None:

@@ -1,4 +1,4 @@
-"""An extraction worker: the extract stage on a Faust stream, and the sweeper behind it. One process runs one."""
+"""An extraction worker: the extract stage on a Faust stream, and the sweeper. One per process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graphtide.streams.ports import Ledger, Log
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """`session_timeout_s` is how long a worker may be silent before its partitions go to others.
+    """Settings of a worker. `session_timeout_s` is how long a worker may be silent before it loses its partitions.
 
     `folder` is Faust's own.
     """
@@ -31,14 +31,14 @@ class WorkerSettings:
 async def run_extraction(
     address: KafkaAddress, stage: ExtractStage, log: Log, ledger: Ledger, settings: WorkerSettings | None = None
 ) -> None:
-    """Extract until cancelled; then leave the group in order, with no attempt counted for what was not finished.
+    """Extract until cancelled; then leave the group in order, without counting an attempt for unfinished records.
 
-    To be run under `streams.retry.supervise`, which starts it over: raises Retryable while the cluster is away or
-    when Faust gave up, Broken when a topic is missing. What is done is committed; all else is delivered again.
+    Runs under `streams.retry.supervise`, which restarts it: raises Retryable while the cluster is unreachable or when
+    Faust gave up, Broken when a topic is missing. Finished records are committed; all others are delivered again.
     """
     settings = settings or WorkerSettings()
     for topic in (DOCUMENTS, EXTRACTIONS, DEAD_LETTERS):
-        await log.end(topic)  # Broken, with the cure, when it is missing
+        await log.end(topic)  # Broken, with the remedy, when it is missing
     app = extraction_app(address, STAGE, settings.session_timeout_s, settings.folder)
     consumer = FaustConsumer(app, address.topic(DOCUMENTS))
     sweeper = Sweeper(log, ledger, stage, consumer.assigned, settings.sweep)
@@ -54,5 +54,5 @@ async def run_extraction(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await consumer.close()  # the stage may not have come to it
+        await consumer.close()  # the stage may not have reached it
         await stage.release_attempts()

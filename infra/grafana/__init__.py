@@ -1,1 +1,1 @@
-"""Grafana's dashboards: what they show stands in `panels.py`, how that becomes JSON in `dashboards.py`."""
+"""Grafana's dashboards: `panels.py` defines their content, `dashboards.py` renders it as JSON."""

@@ -1,4 +1,4 @@
-"""Writes the dashboards as Grafana reads them: `python -m infra.grafana.dashboards`. A test holds them up to date."""
+"""Writer of the dashboards in Grafana's format: `python -m infra.grafana.dashboards`. A test keeps them up to date."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 
 def rendered(dashboard: Dashboard) -> str:
-    """The dashboard's JSON."""
+    """Return the dashboard's JSON."""
     body: Json = {
         "uid": f"graphtide-{dashboard.name}",
         "title": dashboard.title,
@@ -36,7 +36,7 @@ def rendered(dashboard: Dashboard) -> str:
 
 
 def _graphs() -> Json:
-    """The variable by which a graph is chosen."""
+    """Return the variable that selects a graph."""
     return {
         "name": "graph",
         "label": "Graph",
@@ -52,7 +52,7 @@ def _graphs() -> Json:
 
 
 def _placed(panels: tuple[Panel, ...]) -> list[Json]:
-    """Single figures in rows on top, then the rest in two columns."""
+    """Return the panels with positions: single figures in rows on top, the rest in two columns."""
     stats = [panel for panel in panels if panel.kind == "stat"]
     others = [panel for panel in panels if panel.kind != "stat"]
     found: list[Json] = []
@@ -85,7 +85,7 @@ def _panel(panel: Panel, number: int, place: tuple[int, int, int, int]) -> Json:
 
 
 def main() -> None:
-    """Write them all."""
+    """Write all dashboards."""
     for dashboard in DASHBOARDS:
         (FOLDER / f"{dashboard.name}.json").write_text(rendered(dashboard))
         sys.stdout.write(f"wrote {dashboard.name}.json, {len(dashboard.panels)} panels\n")

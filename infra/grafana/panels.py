@@ -1,6 +1,6 @@
-"""What the dashboards show: every panel with its question in plain words, its PromQL, its unit and its legend.
+"""Content of the dashboards: every panel with its description, PromQL, unit and legend.
 
-`$graph` is chosen at the top of a dashboard; `$__rate_interval` is Grafana's window for rates.
+`$graph` is selected at the top of a dashboard; `$__rate_interval` is Grafana's window for rates.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One picture. `about` says what it tells and when to worry; `unit` is one of Grafana's."""
+    """A panel. `about` explains its meaning and when to act; `unit` is one of Grafana's."""
 
     title: str
     about: str
@@ -32,7 +32,7 @@ def _one(title: str, about: str, expr: str, legend: str, unit: str = "short", ki
 
 
 def _quantiles(buckets: str, by: str, legend: str) -> tuple[tuple[str, str], ...]:
-    """p50, p95 and p99 of a histogram."""
+    """Return p50, p95 and p99 of a histogram."""
     rate = f"sum by (le{by}) (rate({buckets}[$__rate_interval]))"
     return tuple((f"histogram_quantile({share}, {rate})", f"p{share * 100:.0f}{legend}") for share in (0.5, 0.95, 0.99))
 

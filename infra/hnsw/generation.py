@@ -1,8 +1,8 @@
 """One hnswlib graph, from its build to its replacement.
 
-Not thread-safe and without policy: HnswIndex holds the lock and decides when a generation is replaced.
-Invariant: an id maps to one label, and a label is used once. hnswlib repairs a vector that is added again under its
-label at 5 to 12 times the cost of a fresh one, so a replaced vector becomes a tombstone under its old label.
+Not thread-safe and without policy: HnswIndex holds the lock and decides when a generation is replaced. Invariant: an id
+maps to one label, and a label is used once. hnswlib repairs a vector that is added again under its label at 5 to 12
+times the cost of a fresh one, so a replaced vector becomes a tombstone under its old label.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from graphtide.graph.vector_index import (
 )
 from graphtide.infra.hnsw.parameters import HnswParameters
 
-# Inner product over unit vectors is cosine. hnswlib's own "cosine" scales what it is given, and would not give the
-# same bits back.
+# Inner product over unit vectors is cosine. hnswlib's own "cosine" scales its input, and would not return the same
+# bits.
 SPACE = "ip"
 TIE_SLACK = 8  # fetched beyond k, so that ties at the k-th place are broken by id rather than by the graph
-OVERFETCH = 512  # beyond it, look whether a pass over what is allowed is shorter (8 us a vector read, 1.3 us fetched)
+OVERFETCH = 512  # beyond it, compare with a scan of the allowed vectors (8 us per vector read, 1.3 us fetched)
 SCAN_BLOCK = 1_024
 BYTES_BESIDE = 160  # two hash tables and the owner array, per label
 
@@ -40,7 +40,7 @@ class HnswGeneration:
     """Vectors by id in one hnswlib graph."""
 
     def __init__(self, dimensions: int, parameters: HnswParameters, capacity: int) -> None:
-        """An empty graph with room for `capacity` labels, live or dead; it grows by itself."""
+        """Make an empty graph with capacity for `capacity` labels, live or dead; it grows by itself."""
         self.dimensions = dimensions
         self._index: Any = hnswlib.Index(space=SPACE, dim=dimensions)
         self._index.init_index(
@@ -56,10 +56,10 @@ class HnswGeneration:
 
     @classmethod
     def restored(cls, dimensions: int, parameters: HnswParameters, file: str, owner: Ids) -> HnswGeneration:
-        """The graph saved in `file`, whose label i belonged to owner[i] (-1: tombstone).
+        """Return the graph saved in `file`, whose label i belonged to owner[i] (-1: tombstone).
 
-        hnswlib loads what it is given: damage must be excluded before, and the result probed after.
-        Raises RuntimeError where hnswlib notices by itself.
+        hnswlib loads damaged files too: the caller excludes damage before, and probes the result after. Raises
+        RuntimeError where hnswlib notices by itself.
         """
         generation = cls(dimensions, parameters, 16)
         generation._index = hnswlib.Index(space=SPACE, dim=dimensions)
@@ -72,15 +72,15 @@ class HnswGeneration:
         return generation
 
     def __len__(self) -> int:
-        """Number of live ids."""
+        """Return the number of live ids."""
         return len(self._labels)
 
     def __contains__(self, id_: object) -> bool:
-        """Whether the id is live."""
+        """Return whether the id is live."""
         return id_ in self._labels
 
     def put(self, keys: list[int], rows: Vectors) -> None:
-        """Insert or replace distinct ids with unit vectors; those that hold the very same bits are left alone."""
+        """Insert or replace distinct ids with unit vectors; ids with equal bits stay unchanged."""
         fresh = self._changed(keys, rows)
         if not fresh:
             return
@@ -94,17 +94,17 @@ class HnswGeneration:
             self._owner[label] = keys[row]
 
     def remove(self, ids: Ids) -> None:
-        """Turn the ids' vectors into tombstones; ids not held are passed over."""
+        """Turn the ids' vectors into tombstones; unknown ids are ignored."""
         for key in checked_ids(ids):
             self._bury(key)
 
     def search(self, queries: Vectors, k: int, *, allowed: Callable[[int], bool] | None = None) -> SearchResult:
-        """The approximate k nearest of each query, see VectorIndex.search; k of them wherever there are k to give."""
+        """Return the approximate k nearest of each query, see VectorIndex.search; k of them if that many exist."""
         unit = checked_queries(queries, k, self.dimensions)
         return stacked([self._search_one(query, k, allowed) for query in unit], k)
 
     def vectors(self, ids: Ids) -> Vectors:
-        """The vectors as they were put, (n, d). Raises KeyError for an id that is not live."""
+        """Return the vectors as they were put, (n, d). Raises KeyError for an id that is not live."""
         labels = [self._labels[key] for key in checked_ids(ids)]
         if not labels:
             return np.zeros((0, self.dimensions), dtype=np.float32)
@@ -113,20 +113,20 @@ class HnswGeneration:
 
     @property
     def tombstones(self) -> int:
-        """Labels that are dead but still part of the graph."""
+        """Return the number of labels that are dead but still part of the graph."""
         return self._used - len(self._labels)
 
     def live_ids(self) -> Ids:
-        """All live ids, ascending."""
+        """Return all live ids, ascending."""
         return np.array(sorted(self._labels), dtype=np.int64)
 
     def statistics(self) -> IndexStatistics:
-        """Counts and memory, untouched spare capacity not counted."""
+        """Return counts and memory, without untouched spare capacity."""
         size_bytes = self._index.index_file_size() + BYTES_BESIDE * self._used
         return IndexStatistics(len(self._labels), self.tombstones, size_bytes, "hnsw", 0)
 
     def owner(self) -> Ids:
-        """The id of each label ever used, -1 where it is a tombstone."""
+        """Return the id of each label ever used, -1 for a tombstone."""
         return self._owner[: self._used].copy()
 
     def write(self, file: str) -> int:
@@ -136,7 +136,7 @@ class HnswGeneration:
 
     def tune(self, parameters: HnswParameters) -> None:
         """Apply the search width."""
-        self._index.set_ef(parameters.search_width)  # neither survives a save
+        self._index.set_ef(parameters.search_width)  # a save loses both
         self._index.set_num_threads(1)
 
     def _changed(self, keys: list[int], rows: Vectors) -> list[int]:
@@ -148,7 +148,7 @@ class HnswGeneration:
         return [row for row in range(len(keys)) if row not in unchanged]
 
     def _grow_for(self, count: int) -> None:
-        # Moves every vector in memory: legal only because nobody reads while the owner's write lock is held.
+        # Moves every vector in memory: safe only while the owner's write lock excludes readers.
         if self._used + count > len(self._owner):
             capacity = max(2 * len(self._owner), self._used + count)
             self._index.resize_index(capacity)
@@ -161,7 +161,7 @@ class HnswGeneration:
             self._owner[label] = PADDING
 
     def _search_one(self, query: Vectors, k: int, allowed: Callable[[int], bool] | None) -> tuple[Ids, Vectors]:
-        # A search visits its width in any case, so that many candidates for a filter cost nothing more.
+        # A search visits its width in any case, so this number of candidates for a filter costs nothing extra.
         wanted = k + TIE_SLACK if allowed is None else max(k + TIE_SLACK, int(self._index.ef))
         eligible = None
         while 2 * wanted <= len(self._labels):
@@ -183,7 +183,7 @@ class HnswGeneration:
         try:
             labels, distances = self._index.knn_query(query, k=wanted, num_threads=1)
         except RuntimeError as error:
-            # Fewer than `wanted` live labels can be reached over the links: tombstones may have cut the graph.
+            # Fewer than `wanted` live labels are reachable over the links: tombstones may have cut the graph.
             if "contiguous 2D array" not in str(error):
                 raise
             return None

@@ -1,8 +1,8 @@
 """The hnswlib adapter of VectorIndex: exact while small, then a graph with tombstones, rebuilt in the background.
 
-It is derived state: whatever happens to its files, the owner can build it again from the store.
-Invariants: one writer at a time and never beside a reader; searches go on during a rebuild; after equal sequences of
-calls, each awaited with `settle`, two indexes hold equal graphs.
+Derived state: its owner can always build it again from the store. Invariants: one writer at a time and never beside a
+reader; searches continue during a rebuild; after equal sequences of calls, each awaited with `settle`, two indexes hold
+equal graphs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from graphtide.infra.hnsw.rebuild import Rebuild
 from graphtide.infra.hnsw.snapshot import Snapshot
 
 WRITE_SLICE = 16  # vectors added under one hold of the lock: about 2 ms, the longest a search waits for an add
-REPLAY_SLICE = 48  # more than a write slice, so that a rebuild catches up with a writer that never pauses
+REPLAY_SLICE = 48  # more than a write slice, so that a rebuild catches up with a continuous writer
 READ_BLOCK = 256
 
 
@@ -38,13 +38,13 @@ Generation = ExactIndex | HnswGeneration
 
 
 class HnswIndex:
-    """Approximate nearest neighbours (Malkov & Yashunin 2020), safe to use from many threads.
+    """Approximate nearest neighbours (Malkov & Yashunin 2020), thread-safe.
 
-    A change of up to 16 ids is seen by a search entirely or not at all, a larger one in such slices.
+    A search sees a change of up to 16 ids entirely or not at all, a larger one in such slices.
     """
 
     def __init__(self, dimensions: int, parameters: HnswParameters | None = None) -> None:
-        """An empty index of vectors of the given length."""
+        """Make an empty index of vectors of the given length."""
         self._dimensions = dimensions
         self._parameters = parameters or HnswParameters()
         self._lock = ReadersWriterLock()
@@ -57,9 +57,10 @@ class HnswIndex:
 
     @classmethod
     def load(cls, folder: Path, dimensions: int, version: int, parameters: HnswParameters | None = None) -> HnswIndex:
-        """The index saved in `folder`, which must be intact, of these dimensions and parameters, and of `version`.
+        """Return the index saved in `folder`, which must be intact, of these dimensions and parameters, and of
+        `version`.
 
-        Raises IndexDamaged for anything else: build a new one from the store then.
+        Raises IndexDamaged for anything else: the caller then builds a new one from the store.
         """
         index = cls(dimensions, parameters)
         index._current = Snapshot(folder, dimensions, index._parameters).read(version)
@@ -68,16 +69,16 @@ class HnswIndex:
 
     @property
     def dimensions(self) -> int:
-        """Length of every vector."""
+        """Return the length of every vector."""
         return self._dimensions
 
     def __len__(self) -> int:
-        """Number of live ids."""
+        """Return the number of live ids."""
         with self._lock.read():
             return len(self._current)
 
     def __contains__(self, id_: object) -> bool:
-        """Whether the id is live."""
+        """Return whether the id is live."""
         with self._lock.read():
             return id_ in self._current
 
@@ -89,14 +90,14 @@ class HnswIndex:
             self._change(keys[start : start + WRITE_SLICE], rows[start : start + WRITE_SLICE])
 
     def remove(self, ids: Ids) -> None:
-        """Forget the ids, see VectorIndex.remove. Raises as `add` does."""
+        """Remove the ids, see VectorIndex.remove. Raises as `add` does."""
         keys = checked_ids(ids)
         self._raise_failure()
         for start in range(0, len(keys), READ_BLOCK):
             self._change(keys[start : start + READ_BLOCK], None)
 
     def search(self, queries: Vectors, k: int, *, allowed: Callable[[int], bool] | None = None) -> SearchResult:
-        """The k most similar, see VectorIndex.search: exact while small, else approximate.
+        """Return the k most similar, see VectorIndex.search: exact while small, else approximate.
 
         `allowed` is called with the lock held and must not use this index.
         """
@@ -104,17 +105,17 @@ class HnswIndex:
             return self._current.search(queries, k, allowed=allowed)
 
     def vectors(self, ids: Ids) -> Vectors:
-        """The unit vectors held for the ids, see VectorIndex.vectors."""
+        """Return the unit vectors of the ids, see VectorIndex.vectors."""
         with self._lock.read():
             return self._current.vectors(ids)
 
     def live_ids(self) -> Ids:
-        """All live ids, ascending, see VectorIndex.live_ids."""
+        """Return all live ids, ascending, see VectorIndex.live_ids."""
         with self._lock.read():
             return self._current.live_ids()
 
     def statistics(self) -> IndexStatistics:
-        """Counts and memory of the generation in use, and how often it was replaced."""
+        """Return counts and memory of the generation in use, and the number of its replacements."""
         with self._lock.read():
             now = self._current.statistics()
             return IndexStatistics(now.live, now.tombstones, now.size_bytes, now.kind, self._rebuilds)
@@ -122,7 +123,7 @@ class HnswIndex:
     def save(self, folder: Path, version: int) -> None:
         """Write a snapshot labelled `version` that `load` accepts; the previous one stays until this one is proven.
 
-        Searches go on; changes wait while the vectors are written. Raises IndexNotSaved (disk full, no folder, ...).
+        Searches continue; changes wait while the vectors are written. Raises IndexNotSaved (disk full, no folder, ...).
         """
         snapshot = Snapshot(folder, self._dimensions, self._parameters)
         with self._lock.read():
@@ -130,9 +131,9 @@ class HnswIndex:
         snapshot.publish(written, version)
 
     def compact(self) -> None:
-        """Rebuild from the live vectors, so that no dead one is left in memory or in the next snapshot.
+        """Rebuild from the live vectors, so that memory and the next snapshot hold no dead one.
 
-        Searches go on. Cost: a rebuild where there are dead vectors, else nothing. Raises what a rebuild raised.
+        Searches continue. Cost: a rebuild if there are dead vectors, else nothing. Raises the error of the rebuild.
         """
         self.settle()
         with self._lock.write():
@@ -142,7 +143,7 @@ class HnswIndex:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until no rebuild is under way or due. Raises what a rebuild raised."""
+        """Wait until no rebuild runs or is due. Raises the error of a rebuild."""
         while (running := self._running) is not None:
             running.result()
             with self._lock.write():
@@ -151,7 +152,7 @@ class HnswIndex:
                     self._order_rebuild_if_due()
 
     def close(self) -> None:
-        """Abandon a rebuild under way and end its thread. The index can still be searched."""
+        """Abandon a running rebuild and end its thread. The index can still be searched."""
         self._closing.set()
         self._worker.shutdown(wait=True)
         with self._lock.write():

@@ -1,8 +1,8 @@
-"""The making of a new generation beside the one in use.
+"""Rebuild of a generation beside the one in use.
 
-It knows nothing of threads: its owner calls `read`, `note` and `take` under the lock.
-Invariant: the new generation is the vectors of the moment the rebuild was ordered, in order of id, followed by every
-later change in its order. So the graph it ends with is a function of the calls made, not of the threads' timing.
+It has no threads: its owner calls `read`, `note` and `take` under the lock. Invariant: the new generation holds the
+vectors of the moment the rebuild was ordered, in order of id, followed by every later change in its order. So the final
+graph is a function of the calls made, not of the threads' timing.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class ReadableGeneration(Protocol):
 
 
 class Rebuild:
-    """What a rebuild still has to read, and the changes it must repeat afterwards."""
+    """State of a rebuild: the ids still to read, and the changes to repeat afterwards."""
 
     def __init__(self, ids: Ids) -> None:
-        """Ordered over these live ids, ascending."""
+        """Order a rebuild over these live ids, ascending."""
         self._ids = ids
         self._read = 0
         self._kept: dict[int, Vectors] = {}
@@ -36,18 +36,18 @@ class Rebuild:
 
     @property
     def live(self) -> int:
-        """Number of ids it was ordered over."""
+        """Return the number of ids it was ordered over."""
         return len(self._ids)
 
     def note(self, held: ReadableGeneration, keys: list[int], rows: Vectors | None) -> None:
-        """Called before a change is made to `held`: an upsert of `rows`, or a removal (None)."""
+        """Record a change before it is made to `held`: an upsert of `rows`, or a removal (None)."""
         for key in keys:
             if key in held and key not in self._kept and self._is_unread(key):
                 self._kept[key] = held.vectors(np.array([key], dtype=np.int64))[0]
         self._changes.append((keys, rows))
 
     def read(self, held: ReadableGeneration, count: int) -> tuple[list[int], Vectors]:
-        """The next `count` ids with their vectors at the moment of ordering; none when all are read."""
+        """Return the next `count` ids with their vectors at the moment of ordering; none when all are read."""
         block = self._ids[self._read : self._read + count].tolist()
         self._read += len(block)
         present = [key for key in block if key not in self._kept]
@@ -56,7 +56,7 @@ class Rebuild:
         return block, np.array([rows[key] for key in block], dtype=np.float32)
 
     def take(self, count: int) -> Sequence[tuple[list[int], Vectors | None]]:
-        """The next changes to repeat, about `count` ids' worth, oldest first; none when it has caught up."""
+        """Return the next changes to repeat, about `count` ids' worth, oldest first; none when it has caught up."""
         taken: list[tuple[list[int], Vectors | None]] = []
         while self._changes and count > 0:
             taken.append(self._changes.popleft())

@@ -1,7 +1,7 @@
-"""Index snapshots on disk: one folder, whose manifest names the data files and what they must contain.
+"""Index snapshots on disk: one folder, whose manifest names the data files and their content.
 
-The manifest is replaced by one rename, after the data files it names are on disk, checked and loaded once as a proof.
-Invariant: a folder holds the previous snapshot or the new one, whole, at every instant; and `read` accepts nothing
+One rename replaces the manifest, after the data files it names are on disk, checked and loaded once as a proof.
+Invariant: a folder holds the previous snapshot or the new one, complete, at every instant; and `read` accepts nothing
 whose bytes differ from those that were proven.
 """
 
@@ -27,17 +27,17 @@ MANIFEST = "manifest.json"
 PROBES = 8
 
 
-class IndexDamaged(Exception):  # noqa: N818 - names what is wrong, as the snapshot's owner reads it
+class IndexDamaged(Exception):  # noqa: N818 - the name states the condition
     """The snapshot is missing, altered, or not the one asked for. Build the index from the store."""
 
 
-class IndexNotSaved(OSError):  # noqa: N818 - likewise
-    """The snapshot could not be written and proven; the previous one still stands."""
+class IndexNotSaved(OSError):  # noqa: N818 - the name states the condition
+    """The snapshot could not be written and proven; the previous one is still valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a snapshot claims to be. `count` is of labels, dead ones included."""
+    """Description of a snapshot's content. `count` is of labels, dead ones included."""
 
     dim: int
     space: str
@@ -69,7 +69,7 @@ class Snapshot:
     """One folder of snapshots of an index with the given dimensions and parameters. One writer at a time."""
 
     def __init__(self, folder: Path, dimensions: int, parameters: HnswParameters) -> None:
-        """Nothing is touched until `write` or `read`."""
+        """Make the object without touching the folder before `write` or `read`."""
         self._folder = folder
         self._dimensions = dimensions
         self._parameters = parameters
@@ -97,7 +97,7 @@ class Snapshot:
             return WrittenIndex(kind, vectors, size_bytes, ids, owner, probes, generation.vectors(probes))
 
     def publish(self, written: WrittenIndex, version: int) -> None:
-        """Prove the data files, then name them in the manifest; the files of earlier snapshots go.
+        """Prove the data files, name them in the manifest, and delete the files of earlier snapshots.
 
         Order: 1 sizes, 2 data to disk, 3 reload and probe, 4 final names, 5 folder to disk, 6 manifest by rename.
         Raises IndexNotSaved.
@@ -119,14 +119,14 @@ class Snapshot:
                     file.unlink()
 
     def version(self) -> int:
-        """The version the snapshot claims. Raises IndexDamaged when there is none, or none that can be read."""
+        """Return the version in the manifest. Raises IndexDamaged when there is no readable manifest."""
         try:
             return self._read_manifest().version
         except OSError as error:
             raise IndexDamaged(f"index snapshot in {self._folder} cannot be read: {error}") from error
 
     def read(self, version: int) -> ExactIndex | HnswGeneration:
-        """The generation of the snapshot, which must carry `version`. Raises IndexDamaged."""
+        """Return the generation of the snapshot, which must have `version`. Raises IndexDamaged."""
         try:
             manifest = self._read_manifest()
             self._check_claims(manifest, version)
@@ -153,7 +153,7 @@ class Snapshot:
         if file.stat().st_size != size_bytes:
             raise IndexDamaged(f"{file} has {file.stat().st_size} of {size_bytes} bytes")
         if _sha256(file) != sha256:
-            raise IndexDamaged(f"{file}: the bytes are not those that were saved")
+            raise IndexDamaged(f"{file}: the bytes differ from those that were saved")
 
     def _restore(self, manifest: Manifest, vectors: Path, owner: Ids) -> ExactIndex | HnswGeneration:
         if manifest.kind == "exact":
@@ -186,9 +186,9 @@ class Snapshot:
         try:
             restored = self._restore(manifest, written.vectors, written.owner)
         except IndexDamaged as error:
-            raise OSError(errno.EIO, f"what was written does not load: {error}", str(written.vectors)) from error
+            raise OSError(errno.EIO, f"the written snapshot does not load: {error}", str(written.vectors)) from error
         if not np.array_equal(restored.vectors(written.probe_ids), written.probe_vectors):
-            raise OSError(errno.EIO, "what was written holds other vectors", str(written.vectors))
+            raise OSError(errno.EIO, "the written snapshot has other vectors", str(written.vectors))
 
     def _write_manifest(self, manifest: Manifest) -> None:
         body = json.dumps(asdict(manifest), sort_keys=True)

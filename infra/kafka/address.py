@@ -1,6 +1,6 @@
-"""Where a Kafka cluster is, and how one is let in: the value that every Kafka adapter is made from.
+"""Connection parameters of a Kafka cluster: address, credentials and TLS files.
 
-Invariant: the password is in no repr. Files are read when a connection is made, not before.
+Invariant: no repr contains the password. Files are read when a connection is made, not before.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 CLIENT_ID = "graphtide"
 METADATA_AGE_S = 5.0
-"""How often consumers look which partitions there are. A group whose leader was told of none, because the broker was
-about to elect or to start, assigns none, and stays so until the next look: the driver's own is after five minutes.
+"""Interval at which consumers refresh the partition metadata. A group whose leader received no partitions, because the
+broker was about to elect or to start, assigns none until the next refresh; the driver's own interval is five minutes.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaAddress:
-    """`bootstrap` is `host:port,…`. `prefix` stands in front of every topic and group, where a cluster is shared."""
+    """Address and credentials of a cluster. `bootstrap` is `host:port,…`. On a shared cluster, `prefix` begins the name
+    of every topic and group.
+    """
 
     bootstrap: str
     security_protocol: str = "PLAINTEXT"
@@ -50,15 +52,15 @@ class KafkaAddress:
         return self.security_protocol.endswith("SSL")
 
     def topic(self, name: str) -> str:
-        """The topic's name on the cluster."""
+        """Return the topic's name on the cluster."""
         return self.prefix + name
 
     def group(self, name: str) -> str:
-        """The consumer group's name on the cluster."""
+        """Return the consumer group's name on the cluster."""
         return f"{self.prefix}graphtide-{name}"
 
     def tls(self) -> ssl.SSLContext | None:
-        """The TLS context, if the protocol has one. Raises Broken for a file that cannot be used."""
+        """Return the TLS context, if the protocol has one. Raises Broken for an unusable file."""
         if not self.has_tls:
             return None
         try:
@@ -70,7 +72,7 @@ class KafkaAddress:
         return context
 
     def client_options(self) -> dict[str, Any]:
-        """What every client of aiokafka is made with. Holds the password: never to be logged."""
+        """Return the options of every aiokafka client. They contain the password: never log them."""
         options: dict[str, Any] = {
             "bootstrap_servers": self.bootstrap.split(","),
             "client_id": CLIENT_ID,
@@ -85,7 +87,7 @@ class KafkaAddress:
 
 
 def kafka_address(settings: Settings) -> KafkaAddress:
-    """The cluster that the settings name."""
+    """Return the cluster that the settings name."""
     return KafkaAddress(
         settings.kafka,
         settings.kafka_security_protocol,

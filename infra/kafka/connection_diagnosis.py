@@ -1,9 +1,9 @@
-"""Why a cluster lets nobody in.
+"""Diagnosis of failed connections to a cluster.
 
-The driver tries each bootstrap server, logs what it said, and raises that none could be reached: a wrong password and a
-broker that is down look the same then, and only one of them is worth waiting for.
+The driver tries each bootstrap server, logs the errors, and raises that none was reachable: a wrong password and a
+broker that is down then look the same, and only the second is worth waiting for.
 
-Invariant: nothing said here holds the password.
+Invariant: no message contains the password.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ _MECHANISM = (kafka.UnsupportedSaslMechanismError, kafka.IllegalSaslStateError)
 
 
 async def unreached(address: KafkaAddress, error: Exception, doing: str) -> GraphtideError:
-    """The error to raise when a client could not connect: what the first bootstrap server that refuses us has to say,
-    else what `error` is worth. Takes up to PATIENCE_S a server.
+    """Return the error to raise when a client could not connect.
+
+    It is the refusal of the first bootstrap server that gives one, else the translation of `error`. Takes up to
+    PATIENCE_S per server.
     """
     for host, port, _ in collect_hosts(address.bootstrap.split(",")):
         refused = refusal(address, await _tried(address, host, port))
@@ -47,12 +49,12 @@ async def _tried(address: KafkaAddress, host: str, port: int) -> Exception | Non
 
 
 def refusal(address: KafkaAddress, error: Exception | None) -> Broken | None:
-    """What a person has to change, if it is that."""
+    """Return the refusal that the operator has to resolve, or None for another error."""
     at = f"Kafka at {address.bootstrap}"
     if isinstance(error, _REFUSED):
         return Broken(f"{at} refuses the login: check kafka_sasl_username, kafka_sasl_password and the mechanism")
     if isinstance(error, _MECHANISM):
         return Broken(f"{at} does not know {address.sasl_mechanism}: check kafka_sasl_mechanism")
     if isinstance(error, ssl.SSLCertVerificationError):
-        return Broken(f"{at} shows a certificate that is not trusted ({error.verify_message}): check kafka_ssl_ca_file")
+        return Broken(f"{at} presents an untrusted certificate ({error.verify_message}): check kafka_ssl_ca_file")
     return None

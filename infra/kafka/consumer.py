@@ -1,11 +1,11 @@
 """The Consumer port on aiokafka: a member of a group, or a reader of all partitions.
 
-What the driver does behind one's back (rebalancing, between any two awaits) is let in at one point only: in `poll`,
-which shows a changed assignment by returning empty. A partition that is kept through a rebalance goes on where it was,
-although the driver would go back to what was committed.
+The driver rebalances between any two awaits. A change becomes visible at one point only: `poll` reports a changed
+assignment by returning empty. A partition that is kept through a rebalance continues at its position, although the
+driver would return to the committed offset.
 
-Invariant: `_reached[p]` is one past the last record of p that was taken from the driver; what was taken and not yet
-delivered is in `_taken`, and only of partitions that are held.
+Invariant: `_reached[p]` is one past the last record of p that was taken from the driver; records taken and not yet
+delivered are in `_taken`, and only of assigned partitions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ log = logging.getLogger("graphtide.kafka")
 FETCH_MS = 5_000
 COMMIT_S = 10.0
 BEYOND_END_S = 0.1
-"""How long to wait before looking again at a partition that is to be read from behind its end."""
+"""Delay before the next check of a partition whose requested offset is beyond its end."""
 _REASSIGNED = (
     CommitFailedError,
     IllegalGenerationError,
@@ -50,17 +50,19 @@ _REASSIGNED = (
 
 
 async def stop(driver: AIOKafkaConsumer) -> None:
-    """Stop a consumer of the driver, and wait for that at most COMMIT_S. How it fails is told, and raised nowhere.
+    """Stop a consumer of the driver, and wait at most COMMIT_S. A failure is logged, not raised.
 
-    In a task of its own: with the broker away the driver lets the cancellation of its own tasks out of `stop`, and
-    whoever stopped it would end as if it had been cancelled itself.
+    Runs in a task of its own: with an unreachable broker, the cancellation of the driver's own tasks leaks out of
+    `stop`, and the caller would end as if it had been cancelled itself.
     """
     stopping = asyncio.ensure_future(driver.stop())
     done, _ = await asyncio.wait({stopping}, timeout=COMMIT_S)
     if not done:
         stopping.cancel()
     elif stopping.cancelled() or stopping.exception() is not None:
-        log.warning("a consumer could not leave in order: %s", "" if stopping.cancelled() else stopping.exception())
+        log.warning(
+            "a consumer could not leave its group in order: %s", "" if stopping.cancelled() else stopping.exception()
+        )
 
 
 Exists = Callable[[str], Awaitable[frozenset[int]]]
@@ -96,7 +98,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
     async def poll(
         self, limit: int, timeout_s: float, among: Collection[int] | None = None
     ) -> Sequence[ConsumedRecord]:
-        """See Consumer.poll. While the broker is away, nothing comes; when it is back, it goes on."""
+        """See Consumer.poll. While the broker is unreachable, nothing arrives; afterwards reading continues."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         while True:
@@ -111,7 +113,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
             await self._fetch(limit, left_s, among)
 
     async def commit(self, position: Position) -> None:
-        """See Consumer.commit. What a rebalance or a broker that is away gets in the way of is committed later."""
+        """See Consumer.commit. A commit that a rebalance or an unreachable broker prevents is done later."""
         if position.partition in self._held and self._offsets is None:
             self._to_commit[position.partition] = position.offset + 1
             await self._flush()
@@ -131,17 +133,17 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
             if self._to_commit:
                 await self._flush()
         except GraphtideError as error:
-            log.warning("what was read of %s last is read again: %s", self._topic, error)
+            log.warning("the last records of %s could not be committed and are read again: %s", self._topic, error)
         await stop(self._driver)
         self._held = frozenset()
 
-    # -- what the driver tells -----------------------------------------------------------------------------------------
+    # -- callbacks of the driver --------------------------------------------------------------------------------------
 
     def on_partitions_revoked(self, revoked: object) -> None:
-        """Nothing is lost before something else is assigned; the driver delivers nothing in between."""
+        """Do nothing: partitions are lost at the next assignment, and the driver delivers nothing in between."""
 
     def on_partitions_assigned(self, assigned: Sequence[TopicPartition]) -> None:
-        """Keep the place in what is kept, forget what is lost. Called by the driver's own task."""
+        """Keep the position in kept partitions, and forget lost ones. Called by the driver's own task."""
         self._harvest()
         now = frozenset(one.partition for one in assigned)
         kept, self._held = now & self._held, now
@@ -170,7 +172,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         return [_delivered(one) for one in wanted]
 
     async def _fetch(self, limit: int, timeout_s: float, among: Collection[int] | None) -> None:
-        """Take what the driver has of these partitions, waiting at most so long for it, or for a change."""
+        """Take what the driver has of these partitions, after waiting at most `timeout_s` for records or a change."""
         if self._started and self._offsets is not None:
             await self._take_added_partitions()
         wanted = None if among is None or not self._started else self._held & frozenset(among)
@@ -226,14 +228,14 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self._started = True
 
     async def _take_added_partitions(self) -> None:
-        """Read from its start each partition that the topic was given since: a reader has no group to hand them out."""
+        """Read each partition that was added to the topic from its start: a reader has no group to assign it."""
         now = asyncio.get_running_loop().time()
         if now - self._looked_s < METADATA_AGE_S:
             return
         self._looked_s = now
         partitions = await outcome_of(self._exists(self._topic))
         if isinstance(partitions, Exception) or partitions <= self._held:
-            return  # with the broker away there is none to add
+            return  # with the broker unreachable, no partition is added
         await self._stop_fetching()
         self._driver.assign([TopicPartition(self._topic, number) for number in sorted(partitions)])
         self._held = partitions
@@ -242,7 +244,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         self._moved.set()
 
     def _harvest(self) -> None:
-        """Move what the driver has handed out to `_taken`."""
+        """Move the records that the driver has returned to `_taken`."""
         done = self._fetching
         if done is None or not done.done() or done.cancelled() or done.exception() is not None:
             return
@@ -261,7 +263,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
             self._fetching = None
 
     async def _find_place(self, error: NoOffsetForPartitionError | OffsetOutOfRangeError) -> None:
-        """Where to read when there is nothing at the offset: the first record that is left, or wait for one to come."""
+        """Seek when the offset has no record: to the first record that is left, or wait for a record to arrive."""
         said = error.args[0]
         wanted: Mapping[TopicPartition, int] = said if isinstance(said, dict) else {said: 0}
         try:
@@ -294,7 +296,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 def _delivered(one: ConsumerRecord) -> ConsumedRecord:
-    """A key that is no UTF-8 keeps its bytes visible as escapes; the stages reject it by that name."""
+    """Convert a record. A key that is not UTF-8 keeps its bytes as escapes; the stages reject it by that name."""
     key = (one.key or b"").decode(errors="backslashreplace")
     return ConsumedRecord(
         Position(one.partition, one.offset), one.timestamp, Record(key, one.value, tuple(one.headers))

@@ -1,6 +1,6 @@
-"""What to do about an error of aiokafka: one table from its classes to the errors of Graphtide.
+"""Error translation of aiokafka: one table from its exceptions to the errors of Graphtide.
 
-Invariant: no exception of the driver leaves the adapters. A test fails when the driver has a class that is not here.
+Invariant: no exception of the driver leaves the adapters. A test fails when the table lacks a class of the driver.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LATER: tuple[type[Exception], ...] = (
     kafka.KafkaConnectionError,
     kafka.QuotaViolationError,
     kafka.ConsumerStoppedError,
-    kafka.IllegalStateError,  # the assignment changed under a call
+    kafka.IllegalStateError,  # the assignment changed during a call
     kafka.NoOffsetForPartitionError,
     kafka.OffsetOutOfRangeError,
     kafka.ProducerClosed,
@@ -46,7 +46,7 @@ LATER: tuple[type[Exception], ...] = (
     kafka.UnknownMemberIdError,
     kafka.RebalanceInProgressError,
     kafka.NotControllerError,
-    kafka.OutOfOrderSequenceNumber,  # a new producer starts its count again
+    kafka.OutOfOrderSequenceNumber,  # a new producer restarts its sequence numbers
     kafka.DuplicateSequenceNumber,
     kafka.InvalidProducerEpoch,
     kafka.InvalidProducerIdMapping,
@@ -63,7 +63,7 @@ LATER: tuple[type[Exception], ...] = (
     kafka.MemberIdRequired,
     kafka.UnknownError,
 )
-"""The cluster is away or busy, or something has moved: the same attempt may work later."""
+"""The cluster is unreachable or busy, or a leader has moved: the same attempt may work later."""
 
 NEVER: tuple[type[Exception], ...] = (
     kafka.RecordTooLargeError,
@@ -71,7 +71,7 @@ NEVER: tuple[type[Exception], ...] = (
     kafka.RecordListTooLargeError,
     kafka.InvalidTimestampError,
 )
-"""This record will never be taken."""
+"""This record will never be accepted."""
 
 STOP: tuple[type[Exception], ...] = (
     kafka.KafkaError,
@@ -125,7 +125,7 @@ STOP: tuple[type[Exception], ...] = (
     kafka.NonEmptyGroup,
     kafka.GroupIdNotFound,
 )
-"""A person has to change something: rights, settings, versions."""
+"""The operator has to change rights, settings or versions."""
 
 DRIVER_ERRORS = (
     kafka.KafkaError,
@@ -135,7 +135,7 @@ DRIVER_ERRORS = (
     asyncio.TimeoutError,
     OSError,
 )
-"""What a call of the driver may raise: to be caught where it is called, and given to `failure`."""
+"""All exceptions of the driver's calls: callers catch them and pass them to `failure`."""
 
 _ACTIONS: dict[type[BaseException], type[GraphtideError]] = {
     **dict.fromkeys(LATER, Retryable),
@@ -147,7 +147,7 @@ _ACTIONS: dict[type[BaseException], type[GraphtideError]] = {
 
 
 def failure(error: BaseException, doing: str) -> GraphtideError:
-    """The error to raise from `error`, by the nearest class in the table; what is in none of them is Broken."""
+    """Return the error to raise from `error`, by the nearest class in the table; an unlisted class is Broken."""
     action = next((_ACTIONS[kind] for kind in type(error).__mro__ if kind in _ACTIONS), Broken)
     said = str(error) or type(error).__name__
     return action(f"Kafka: {doing} failed ({type(error).__name__}: {said[:300]})")

@@ -4,8 +4,8 @@ Producing is idempotent with acks=all; readers see committed records only. Keys 
 clients do; nothing depends on other producers doing the same (`streams/revisions.py`,
 `streams/consolidate/forwarding.py`).
 
-No topic is made here: a missing one is Broken, and the message names the command. How records are handed to the driver,
-and what becomes of a producer that failed, is in `producing.py`.
+No topic is created here: a missing one is Broken, and the message names the command. `producer.py` hands records to the
+driver, and replaces a failed producer.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ T = TypeVar("T")
 MISSING = "the topic {!r} is not on the Kafka cluster; make it with: graphtide topics apply"
 BATCH_BYTES = 256 << 10
 ASKING_S = 5.0
-"""Longest wait for where a topic starts or ends: milliseconds, while the broker is there."""
+"""Longest wait for the start or end of a topic: milliseconds while the broker answers."""
 UNKNOWN_GROUP = 69
-"""GROUP_ID_NOT_FOUND: the coordinator knows the group no more, or not yet. It has no member then."""
+"""GROUP_ID_NOT_FOUND: the coordinator does not know the group any more, or not yet. It then has no member."""
 OVERHEAD_BYTES = 1024
-"""What a record may weigh beside its key, value and headers."""
+"""Size of a record beyond its key, value and headers."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaTuning:
-    """`patience_s` bounds how long an append waits for a broker that is away, `session_timeout_s` how long a member
-    of a group may be silent before its partitions go to others.
+    """Timeouts of a log. `patience_s` bounds an append while the broker is unreachable; `session_timeout_s` is how long
+    a member of a group may be silent before it loses its partitions.
     """
 
     patience_s: float = 30.0
@@ -52,7 +52,7 @@ class KafkaTuning:
 
 
 class KafkaLog:
-    """See Log. Made in the event loop that uses it, connects when it is first used, ends with `close`."""
+    """See Log. Made in the event loop that uses it, connects when it is first used, ended by `close`."""
 
     def __init__(self, address: KafkaAddress, tuning: KafkaTuning | None = None) -> None:
         self._address = address
@@ -65,15 +65,16 @@ class KafkaLog:
     # -- Log -----------------------------------------------------------------------------------------------------------
 
     async def append(self, topic: str, records: Sequence[Record]) -> Sequence[Position]:
-        """See Log.append; how much of "all or none" Kafka can give:
+        """See Log.append. Kafka's part of "all or none":
 
-        1. What can be known beforehand (keys, sizes, the topic) is checked before the first record is sent: Rejected
-           and Broken leave nothing behind.
-        2. Then each record is acknowledged by all in-sync replicas. If the broker or this process is lost in between,
-           a part may be there: Retryable, outcome unknown.
+        1. Everything known beforehand (keys, sizes, the topic) is checked before the first record is sent: Rejected and
+        Broken leave nothing behind.
+        2. Then all in-sync replicas acknowledge each record. If the broker or this process is lost in between, some
+        records may be stored: Retryable, outcome unknown.
 
-        The caller tries again, with all of it. A record that is there twice is harmless: twice the same revision of an
-        extraction is one (its standing says so), and a document twice is a newer revision that says the same.
+        The caller retries the whole call. A duplicate record is harmless: two records of one revision of an extraction
+        count as one (the stored document has its number), and a duplicate document is a newer revision with the same
+        content.
         """
         wire = [self._wire(topic, record) for record in records]
         if not wire:
@@ -106,7 +107,9 @@ class KafkaLog:
     async def _found(
         self, scout: AIOKafkaConsumer, asked: Awaitable[Mapping[TopicPartition, int]], doing: str
     ) -> Mapping[int, int]:
-        """The offsets by partition. The driver may wait for ever after a broker came back: it is made anew then."""
+        """Return the offsets by partition. The driver may wait forever after a broker's return, so a timeout replaces
+        it.
+        """
         try:
             async with asyncio.timeout(ASKING_S):
                 found = await asked
@@ -128,7 +131,7 @@ class KafkaLog:
         return {one.partition: max(0, kept[one].offset) if one in kept else 0 for one in partitions}
 
     async def members(self, topic: str, group: str) -> int:
-        """See Log.members. One question to the group's coordinator."""
+        """See Log.members. One request to the group's coordinator."""
 
         async def ask(admin: AIOKafkaAdminClient) -> int:
             [answer] = await admin.describe_consumer_groups([self._address.group(group)])
@@ -140,7 +143,9 @@ class KafkaLog:
         return await self._ask_coordinator(ask, f"asking who reads {topic} for {group}")
 
     async def _ask_coordinator(self, ask: Callable[[AIOKafkaAdminClient], Awaitable[T]], doing: str) -> T:
-        """The answer of a group's coordinator, which a cluster that never had a group makes at the first question."""
+        """Return the coordinator's answer. On a cluster that never had a group, the first request creates the
+        coordinator.
+        """
         deadline = asyncio.get_running_loop().time() + self._tuning.patience_s
         while True:
             try:
@@ -151,10 +156,10 @@ class KafkaLog:
             await asyncio.sleep(0.1)
 
     async def trim(self, topic: str, before: Position) -> None:
-        """See Log.trim: nothing is done, the topic's retention forgets (and others may read `documents`, too)."""
+        """Do nothing (see Log.trim): the topic's retention deletes records, and `documents` may have other readers."""
 
     async def close(self) -> None:
-        """Let go of every connection. What is unsettled stays so."""
+        """Close every connection. Unacknowledged records stay so."""
         scout, self._scout = self._scout, None
         admin, self._admin = self._admin, None
         await self._producing.close()
@@ -173,7 +178,7 @@ class KafkaLog:
         size = len(key) + len(record.value or b"") + sum(len(name) + len(value) for name, value in record.headers)
         limit = BY_NAME[topic].max_message_bytes if topic in BY_NAME else LARGEST_BYTES
         if size + OVERHEAD_BYTES > limit:
-            raise Rejected(f"a record for {topic} has {size} bytes, and at most {limit} are taken: split it up")
+            raise Rejected(f"a record for {topic} has {size} bytes, and the limit is {limit}: split it up")
         return Wire(key, record.value, list(record.headers), record.partition)
 
     # -- connections ---------------------------------------------------------------------------------------------------
@@ -191,7 +196,7 @@ class KafkaLog:
         return started
 
     async def _partitions(self, topic: str) -> tuple[AIOKafkaConsumer, list[TopicPartition]]:
-        """A consumer to ask with, and the partitions of the topic as the cluster has them now."""
+        """Return a consumer for requests, and the partitions of the topic as the cluster has them now."""
         name = self._address.topic(topic)
         partitions = await self._exists(name)
         async with self._connecting:
@@ -200,9 +205,9 @@ class KafkaLog:
         return self._scout, [TopicPartition(name, number) for number in sorted(partitions)]
 
     async def _exists(self, name: str) -> frozenset[int]:
-        """The partitions of a topic, by its name on the cluster. Raises Broken when there is none.
+        """Return the partitions of a topic, by its name on the cluster. Raises Broken for a missing topic.
 
-        All topics are asked for: to ask for one makes it, where the brokers are set so.
+        The request lists all topics: a request for one would create it if the brokers are configured so.
         """
         try:
             described = await (await self._asking()).describe_topics(None)
@@ -239,7 +244,7 @@ class KafkaLog:
             session_timeout_ms=session_ms,
             heartbeat_interval_ms=max(100, session_ms // 10),
             metadata_max_age_ms=int(METADATA_AGE_S * 1000),
-            # A stage that waits for a model does not poll, for hours if need be; its heartbeat says that it lives.
+            # A stage that waits for a model may not poll for hours; its heartbeat shows that it is alive.
             max_poll_interval_ms=24 * 3600 * 1000,
             max_partition_fetch_bytes=4 << 20,
             fetch_max_wait_ms=250,

@@ -1,9 +1,9 @@
-"""What appends to Kafka: a producer of the driver, made when it is first needed, and made anew once it has failed.
+"""Producer of Kafka records: a driver's producer, made on first use, and replaced after a failure.
 
-Not which topics there are, nor what may be in a record: `log.py`. Two invariants. While the outcome of an append is not
-known, nothing new is handed to the driver, so a broker that is away costs one copy of each record. And a producer of
-which a batch has failed is used no more: it counted that batch, the broker did not, and would refuse all that follow
-(OutOfOrderSequenceNumber) for as long as the process lives.
+`log.py` checks topics and records. Two invariants. While the outcome of an append is unknown, no new record is handed
+to the driver, so an unreachable broker costs one copy of each record. And a producer with a failed batch is never used
+again: it counted that batch, the broker did not, and would refuse all further batches (OutOfOrderSequenceNumber) for
+the life of the process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Wire(NamedTuple):
 
 
 class Producing:
-    """`make` gives a started producer, or raises what says why there is none; `patience_s` bounds each wait."""
+    """The replaceable producer. `make` returns a started one, or raises the cause; `patience_s` bounds each wait."""
 
     def __init__(self, make: Callable[[], Awaitable[AIOKafkaProducer]], patience_s: float) -> None:
         self._make = make
@@ -45,8 +45,9 @@ class Producing:
         self._leaving: set[asyncio.Task[None]] = set()
 
     async def append(self, topic: str, name: str, wire: Sequence[Wire]) -> Sequence[Position]:
-        """Where each record went in the topic, which is `name` on the cluster. Raises as Log.append does; see there
-        for what is left behind.
+        """Return the position of each record in the topic, which is `name` on the cluster.
+
+        Raises as Log.append does, which also says what an error leaves behind.
         """
         await self._settle()
         producer = await self._ready()
@@ -68,12 +69,12 @@ class Producing:
         return [self._position(topic, one) for one in sent if self._is_settled(one, sent)]
 
     async def _know(self, producer: AIOKafkaProducer, name: str, wanted: set[int]) -> None:
-        """Return when the producer knows the partitions, which are there: its metadata may be older than they are."""
+        """Wait until the producer knows the partitions, which exist: its metadata may be older than they are."""
         while not wanted <= set(await producer.partitions_for(name)):
             await producer.client.force_metadata_update()
 
     async def close(self) -> None:
-        """Let go of every connection. What is unsettled stays so."""
+        """Close every connection. Unacknowledged records stay so."""
         producer, self._producer = self._producer, None
         for one in self._unsettled:
             one.cancel()
@@ -81,7 +82,7 @@ class Producing:
             leaving.cancel()
         await asyncio.gather(*self._leaving, return_exceptions=True)
         if producer is not None:
-            # With a broker away the driver would flush for ever.
+            # With an unreachable broker the driver would flush forever.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(producer.stop(), 0.5 if self._unsettled else self._patience_s)
 
@@ -92,7 +93,9 @@ class Producing:
             return self._producer
 
     def _renounce(self, producer: AIOKafkaProducer) -> None:
-        """Use it no more. It ends once nothing is under way: what others have handed it comes to its end first."""
+        """Stop using the producer. It is closed once nothing is in flight: records of other callers are
+        finished first.
+        """
         is_current = self._producer is producer
         if is_current:
             self._producer = None
@@ -103,10 +106,10 @@ class Producing:
     def _has_left(self, leaving: asyncio.Task[None]) -> None:
         self._leaving.discard(leaving)
         if not leaving.cancelled():
-            leaving.exception()  # of a producer that failed before; whoever appended has been told
+            leaving.exception()  # of a producer that failed before; its callers received the error
 
     async def _settle(self) -> None:
-        """Wait for what was handed over before. Raises Retryable when it stays unknown."""
+        """Wait for records of earlier appends. Raises Retryable when their outcome stays unknown."""
         if not self._unsettled:
             return
         done, waiting = await asyncio.wait(self._unsettled, timeout=self._patience_s)
@@ -114,12 +117,12 @@ class Producing:
         if self._producer is not None and any(_has_failed(one) for one in done):
             self._renounce(self._producer)
         if waiting:
-            raise Retryable("Kafka is away: what was appended before is not acknowledged yet")
+            raise Retryable("Kafka is unreachable: earlier records are not acknowledged yet")
 
     def _is_settled(self, one: Sent, all_: Sequence[Sent]) -> bool:
         if not one.done():
             self._unsettled |= {each for each in all_ if not each.done()}
-            raise Retryable("Kafka did not acknowledge in time; it goes on when the broker is back")
+            raise Retryable("Kafka did not acknowledge in time; the append is retried when the broker is back")
         return True
 
     def _position(self, topic: str, one: Sent) -> Position:
@@ -127,8 +130,8 @@ class Producing:
             said = one.result()
         except (*DRIVER_ERRORS, asyncio.CancelledError) as error:
             raise failure(error, f"appending to {topic}") from error
-        if said.offset < 0:  # the driver learnt that it is there, from a repetition, but not where
-            raise Retryable(f"Kafka: where the record went in {topic} is not known")
+        if said.offset < 0:  # a repetition told the driver that it is stored, but not where
+            raise Retryable(f"Kafka: the record's position in {topic} is unknown")
         return Position(said.partition, said.offset)
 
 

@@ -1,7 +1,7 @@
-"""Topics on a cluster, compared with the table in `streams/topics.py`, and made so where that is safe.
+"""Topics on a cluster, compared with the table in `streams/topics.py`, and corrected where that is safe.
 
-A topic is made, given more partitions, or given other settings. What only a person can decide is said instead:
-partitions are never taken away, records are never deleted, nothing else in the cluster is touched.
+A topic is created, or gets more partitions or other settings. Changes that only the operator can decide are reported:
+partitions are never removed, records are never deleted, nothing else in the cluster changes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SETTLE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """How a topic stands: what the cluster has, what is done about it, and what a person has to do by hand."""
+    """State of a topic: the cluster's values, the changes to make, and the changes that the operator has to make."""
 
     name: str
     partitions: int
@@ -38,7 +38,7 @@ class TopicState:
 
 @asynccontextmanager
 async def admin_client(address: KafkaAddress) -> AsyncIterator[AIOKafkaAdminClient]:
-    """An administrator's connection. Errors of the driver inside the block leave it as errors of Graphtide."""
+    """Yield an administrator's connection. Errors of the driver inside the block become errors of Graphtide."""
     admin = AIOKafkaAdminClient(**address.client_options())
     try:
         try:
@@ -53,13 +53,13 @@ async def admin_client(address: KafkaAddress) -> AsyncIterator[AIOKafkaAdminClie
 
 
 async def compare(address: KafkaAddress, partitions: int | None = None) -> Sequence[TopicState]:
-    """How each topic of the table stands, and what `apply` would do. `partitions` overrides those of the table."""
+    """Return the state of each topic of the table, with the changes of `apply`. `partitions` overrides the table's."""
     async with admin_client(address) as admin:
         return [(await _compared(admin, address, topic, partitions))[0] for topic in TOPICS]
 
 
 async def apply(address: KafkaAddress, partitions: int | None = None) -> Sequence[TopicState]:
-    """Make the topics what the table says, and say what was done. Applied again, it changes nothing."""
+    """Change the topics to match the table, and return the changes. A second call changes nothing."""
     async with admin_client(address) as admin:
         states = []
         for topic in TOPICS:
@@ -72,7 +72,9 @@ async def apply(address: KafkaAddress, partitions: int | None = None) -> Sequenc
 
 
 async def wait_for_partitions(admin: AIOKafkaAdminClient, name: str, partitions: int) -> None:
-    """Return once the cluster shows the topic with so many partitions: it says yes before every broker knows."""
+    """Return once the cluster shows the topic with this many partitions: its answer comes before all brokers
+    know them.
+    """
     async with asyncio.timeout(SETTLE_S):
         while True:
             for one in await admin.describe_topics(None):
@@ -90,25 +92,27 @@ async def _compared(
     if name not in described:
         brokers = len((await admin.describe_cluster())["brokers"])
         replicas = min(REPLICAS, brokers)
-        return TopicState(name, 0, replicas, {}, (f"make it, with {wanted} partitions",)), wanted
+        return TopicState(name, 0, replicas, {}, (f"create it with {wanted} partitions",)), wanted
     has = described[name]["partitions"]
     settings = await _settings(admin, name)
     changes = [
-        f"set {setting} to {value} (it is {settings.get(setting)})"
+        f"set {setting} to {value} (now {settings.get(setting)})"
         for setting, value in topic.settings.items()
         if settings.get(setting) != value
     ]
     by_hand = []
     if len(has) < wanted:
-        changes.append(f"add partitions: {wanted} (it has {len(has)})")
+        changes.append(f"add partitions: {wanted} (now {len(has)})")
     if len(has) > wanted:
-        by_hand.append(f"it has {len(has)} partitions, not {wanted}: Kafka takes none away; leave it, or make it anew")
+        by_hand.append(
+            f"it has {len(has)} partitions, not {wanted}: Kafka removes none; keep it, or delete and create it again"
+        )
     replicas = min(len(one["replicas"]) for one in has)
     return TopicState(name, len(has), replicas, settings, tuple(changes), tuple(by_hand)), wanted
 
 
 def _wanted(topic: Topic, partitions: int | None) -> int:
-    """Dead letters are few, and read whole: one partition is enough."""
+    """Return the partition count. One is enough for dead letters: they are few, and read as a whole."""
     return topic.partitions if partitions is None or topic.partitions == 1 else partitions
 
 
@@ -131,7 +135,7 @@ async def _change(
     if state.partitions < wanted:
         await admin.create_partitions({name: NewPartitions(wanted)})
     if any(change.startswith("set ") for change in state.changes):
-        # The call replaces all settings of the topic: what somebody else set is sent along.
+        # The call replaces all settings of the topic: settings of other tools are sent along.
         own = await _own_settings(admin, name)
         resource = ConfigResource(ConfigResourceType.TOPIC, name, {**own, **topic.settings})
         for response in await admin.alter_configs([resource]):
@@ -140,7 +144,7 @@ async def _change(
 
 
 async def _own_settings(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]:
-    """What was set on the topic itself, as opposed to what it has from the brokers."""
+    """Return the settings of the topic itself, without those inherited from the brokers."""
     [response] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
     [(code, message, _, _, entries)] = response.resources
     _check(code, message)
@@ -148,7 +152,10 @@ async def _own_settings(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]
 
 
 def _is_default(entry: Sequence[object]) -> bool:
-    """The fourth field is `is_default` in version 0 of the answer, and the source of the value (1: the topic) later."""
+    """Return whether a setting is inherited.
+
+    The fourth field is `is_default` in version 0 of the answer, and the source of the value (1: the topic) later.
+    """
     return entry[3] is True or (not isinstance(entry[3], bool) and entry[3] != 1)
 
 

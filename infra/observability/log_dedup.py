@@ -1,7 +1,7 @@
-"""What libraries say over and over, said now and then: a driver whose server is away says so thirty times a second.
+"""Rate limit of repeated log messages of third-party libraries: a driver with an unreachable server logs 30 per second.
 
-Not our own words, which are said when something changes. The invariant: what is new is said at once, what repeats is
-said again every EVERY_S, with how often it was not; and no more than MOST texts are remembered.
+Graphtide's own messages pass: they are logged on changes only. Invariant: a new message is logged at once, a repeated
+one again every EVERY_S with the number of suppressed ones; and at most MOST texts are remembered.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ MOST = 256
 
 
 class Repetitions(logging.Filter):
-    """A filter of a handler, for every logger but `ours` and those below it. Cost: one look-up a record."""
+    """A filter of a handler, for every logger except `ours` and its children. Cost: one lookup per record."""
 
     def __init__(self, ours: str) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class Repetitions(logging.Filter):
         self._said: dict[tuple[str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is to be written. One that speaks for others, too, says how many."""
+        """Return whether to write the record. A record after suppressed ones gets their number."""
         if record.name == self._ours or record.name.startswith(f"{self._ours}."):
             return True
         text = record.getMessage()
@@ -35,5 +35,5 @@ class Repetitions(logging.Filter):
             del self._said[next(iter(self._said))]
         self._said[key] = record.created, 0
         if left_out:
-            record.msg, record.args = f"{text} ({left_out} times more since it was said last)", None
+            record.msg, record.args = f"{text} ({left_out} repetitions suppressed)", None
         return True

@@ -1,8 +1,8 @@
-"""The log: one stream, one shape, for our own words and for those of the libraries.
+"""Logging configuration: one stream and one format, for Graphtide's messages and those of libraries.
 
-Not what is worth saying: each module decides that. The invariants: no secret and no credential leaves through here,
-whoever wrote it; no library speaks below WARNING, since at DEBUG several print whole requests and query parameters; and
-an error's message is left out above DEBUG where its kind quotes the value that was wrong, maybe a document's text.
+Invariants: no secret and no credential is written, whoever logged it; no library logs below WARNING, since at DEBUG
+several print whole requests and query parameters; and above DEBUG an error's message is left out if its class quotes
+the wrong value, which may be a document's text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from graphtide.streams.tracing import trace_id
 OURS = "graphtide"
 HIDDEN = "***"
 FIELDS = ("graph", "doc_id", "revision", "method", "path", "route", "status", "ms", "client", "key")
-"""What a record may bring in `extra`, in the order in which it is written."""
+"""The fields that a record may pass in `extra`, in the order of output."""
 
 _SHORTEST_SECRET = 6
 _CREDENTIALS = re.compile(
@@ -35,7 +35,7 @@ _QUOTING = (ValueError, LookupError)
 
 
 def configure(settings: Settings, stream: TextIO | None = None) -> None:
-    """Send all logging of this process to `stream`, standard error by default, in place of what was there."""
+    """Send all logging of this process to `stream`, standard error by default, instead of the previous handlers."""
     secrets = secrets_of(settings)
     verbose = settings.log_level == "DEBUG"
     shaped = JsonLines(secrets, verbose) if settings.log_format == "json" else TextLines(secrets, verbose)
@@ -48,14 +48,14 @@ def configure(settings: Settings, stream: TextIO | None = None) -> None:
 
 
 def secrets_of(settings: Settings) -> tuple[str, ...]:
-    """The values of the settings' secrets that are long enough to be told from ordinary words, the longest first."""
+    """Return the settings' secrets that are long enough to differ from ordinary words, the longest first."""
     values = (getattr(settings, name) for name in type(settings).model_fields)
     said = {each.get_secret_value() for each in values if isinstance(each, SecretStr)}
     return tuple(sorted((each for each in said if len(each) >= _SHORTEST_SECRET), key=len, reverse=True))
 
 
 class _Lines(logging.Formatter):
-    """What both shapes share: the message and the error, without secrets."""
+    """Base of both formats: the message and the error, without secrets."""
 
     def __init__(self, secrets: Iterable[str], verbose: bool) -> None:
         super().__init__()
@@ -68,13 +68,13 @@ class _Lines(logging.Formatter):
         return _CREDENTIALS.sub(HIDDEN, text)
 
     def trouble(self, record: logging.LogRecord) -> str:
-        """The error with the lines of code that led to it; "" without one."""
+        """Return the error with the lines of code that led to it; "" without one."""
         error = record.exc_info[1] if record.exc_info else None
         return "" if error is None else self.clean("".join(_told(error, self._verbose)))
 
 
 class TextLines(_Lines):
-    """For people: time, level where it matters, logger, message, then what it is about."""
+    """Format for human readers: time, level if it matters, logger, message, then the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         about = " ".join(f"{name}={value}" for name, value in _about(record).items())
@@ -86,7 +86,7 @@ class TextLines(_Lines):
 
 
 class JsonLines(_Lines):
-    """For machines: an object a line."""
+    """Format for programs: one object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {"time": _time(record), "level": record.levelname, "logger": record.name}
@@ -98,7 +98,7 @@ class JsonLines(_Lines):
 
 
 def _told(error: BaseException, verbose: bool) -> Iterable[str]:
-    """The traceback; without the messages of errors that quote values, unless `verbose`."""
+    """Yield the traceback; without the messages of errors that quote values, unless `verbose`."""
     if verbose or not any(isinstance(each, _QUOTING) for each in _chain(error)):
         return traceback.format_exception(error)
     lines: list[str] = []
@@ -130,5 +130,5 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Without line breaks and control characters: what a caller names cannot forge a line."""
+    """Return the text without line breaks and control characters: a caller's name cannot forge a line."""
     return text if text.isprintable() else "".join(char if char.isprintable() else "�" for char in text)

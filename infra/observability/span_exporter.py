@@ -1,8 +1,7 @@
-"""The way of spans out of the process: a bounded queue, a thread that sends, and a count of what became of each.
+"""Export of spans: a bounded queue, a sending thread, and a count of each outcome.
 
-Not what a span is (`infra/observability/tracing.py`). The invariants: ending a span never waits; a collector that is
-slow or away
-costs spans and nothing else, is spoken of once, and every span that it cost is counted.
+`infra/observability/tracing.py` makes the spans. Invariants: ending a span never waits; a slow or unreachable collector
+costs spans and nothing else, is logged once, and every lost span is counted.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from prometheus_client import CollectorRegistry, Counter
 log = logging.getLogger("graphtide")
 
 QUEUED = 8192
-"""Spans that wait at most, those under way included; what comes beyond them is dropped."""
+"""Maximum number of waiting spans, those being sent included; further ones are dropped."""
 AT_ONCE = 512
 SEND_EVERY_S = 1.0
 
 
 class Fates:
-    """What became of the spans of this process."""
+    """Counts of the spans of this process by outcome."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         count = Counter("graphtide_spans", "Recorded spans by what became of them", ["fate"], registry=registry)
@@ -36,9 +35,9 @@ class Fates:
 
 
 class BoundedSpanExporter(SpanProcessor):
-    """Takes spans as they end, and hands them on in batches to the exporter.
+    """Receiver of ended spans, which it passes to the exporter in batches.
 
-    The library's own queue drops without a word that can be counted, so it is never let run over.
+    The library's own queue drops spans without a countable event, so it is never filled.
     """
 
     def __init__(self, exporter: SpanExporter, fates: Fates) -> None:
@@ -70,7 +69,7 @@ class BoundedSpanExporter(SpanProcessor):
             self._batches.on_end(span)
 
     def shutdown(self) -> None:
-        """See SpanProcessor. What waits is sent, or is not."""
+        """See SpanProcessor. Waiting spans are sent, or dropped and counted."""
         self._batches.shutdown()  # type: ignore[no-untyped-call]
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
@@ -84,13 +83,13 @@ class BoundedSpanExporter(SpanProcessor):
         self._tell(away=away)
 
     def _tell(self, *, away: bool) -> None:
-        """Once that spans are not taken, and once that they are again."""
+        """Log once that spans are not accepted, and once that they are again."""
         with self._turn:
             before, self._away = self._away, away
         if away and not before:
-            log.warning("the collector of traces takes no spans, or too slowly; they are dropped until it does")
+            log.warning("the trace collector does not accept spans, or too slowly; they are dropped until it does")
         elif before and not away:
-            log.info("the collector of traces takes spans again")
+            log.info("the trace collector accepts spans again")
 
 
 class _Ended(Protocol):
@@ -98,7 +97,7 @@ class _Ended(Protocol):
 
 
 class _Watched(SpanExporter):
-    """The exporter, and somebody who hears how each batch ended."""
+    """The exporter, with a callback for the outcome of each batch."""
 
     def __init__(self, exporter: SpanExporter, ended: _Ended) -> None:
         self._exporter = exporter

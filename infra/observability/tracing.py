@@ -1,8 +1,7 @@
-"""Spans to an OpenTelemetry collector, by OTLP over HTTP. Loaded only where an endpoint is set.
+"""Spans to an OpenTelemetry collector, by OTLP over HTTP. Loaded only if an endpoint is set.
 
-Not what is worth a span (the stages say that: `streams/tracing.py`), nor how they are sent
-(`infra/observability/span_exporter.py`).
-The invariant: no exception's message goes out, for it may quote a document.
+The stages decide what has a span (`streams/tracing.py`); `infra/observability/span_exporter.py` sends them. Invariant:
+no exception's message is sent, since it may quote a document.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ from graphtide.streams.tracing import TRACE_HEADERS, Attributes, Headers, Span, 
 
 PATH = "/v1/traces"
 PATIENCE_S = 5.0
-"""Of one request to the collector, its repetitions included."""
+"""Timeout of one request to the collector, its retries included."""
 CLOSE_S = 3.0
 MOST_HEADER_BYTES = 512
-"""What W3C Trace Context asks to be passed on at least; more would be kept with every record."""
+"""The minimum that W3C Trace Context asks to propagate; more would be stored with every record."""
 
 _KINDS = {
     SpanRole.INTERNAL: SpanKind.INTERNAL,
@@ -43,19 +42,20 @@ _KINDS = {
     SpanRole.PRODUCER: SpanKind.PRODUCER,
     SpanRole.CONSUMER: SpanKind.CONSUMER,
 }
-# OpenTelemetry's own variable is not used: its tokens complain when a generator is closed in another task's context.
+# OpenTelemetry's own context variable is not used: its tokens fail when a generator is closed in another task's
+# context.
 _current: ContextVar[OtelSpan | None] = ContextVar("graphtide-span", default=None)
 _propagator = TraceContextTextMapPropagator()
 
 
 class OtlpTracer:
-    """See Tracer. `close` it: what waits is sent then, for a few seconds at most.
+    """See Tracer. `close` sends waiting spans, for at most a few seconds.
 
-    `sampled_share` of the traces that begin here are recorded; one that began elsewhere is, if it is there.
+    `sampled_share` of the traces that begin here are recorded; a trace that began elsewhere keeps its own decision.
     """
 
     def __init__(self, endpoint: str, sampled_share: float, process: str, fates: Fates) -> None:
-        # What the library has to say of a collector, `BoundedSpanExporter` says once.
+        # `BoundedSpanExporter` logs the library's messages about a collector once.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         self._provider = TracerProvider(
             sampler=ParentBased(TraceIdRatioBased(sampled_share)),
@@ -103,8 +103,8 @@ class OtlpTracer:
         return "" if span is None else f"{span.get_span_context().trace_id:032x}"
 
     async def close(self) -> None:
-        """Send what waits. What cannot be sent within a few seconds is dropped."""
-        # A thread of its own that nothing waits for: the loop's are waited for when the process ends.
+        """Send waiting spans. Those that cannot be sent within a few seconds are dropped."""
+        # A daemon thread: at the end of the process, the loop's own threads are waited for.
         ending = Thread(target=self._provider.shutdown, name="spans-end", daemon=True)
         ending.start()
         await asyncio.to_thread(ending.join, CLOSE_S)
@@ -153,12 +153,12 @@ class _OtlpSpan:
 def _reset(token: Token[OtelSpan | None]) -> None:
     try:
         _current.reset(token)
-    except ValueError:  # a generator that was left is closed elsewhere, where the span never was current
+    except ValueError:  # a generator is closed in a context where the span was never current
         return
 
 
 def _context_in(headers: Headers) -> SpanContext:
-    """The span that the headers carry; an invalid one for headers that carry none, or nonsense."""
+    """Return the span in the headers; an invalid one for headers without one, or with invalid values."""
     kept = [one for one in headers if one[0] in TRACE_HEADERS and len(one[1]) <= MOST_HEADER_BYTES]
     carrier = {name: value.decode("ascii", "replace") for name, value in kept}
     return get_current_span(_propagator.extract(carrier, Context())).get_span_context()

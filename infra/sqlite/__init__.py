@@ -1,4 +1,4 @@
-"""Everything the embedded runtime keeps, in one SQLite file (WAL, synchronous=FULL) that one process holds."""
+"""Storage of the embedded runtime in one SQLite file (WAL, synchronous=FULL), locked by one process."""
 
 from graphtide.infra.sqlite.backend import SqliteBackend
 from graphtide.infra.sqlite.database import Database

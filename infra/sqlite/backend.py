@@ -14,7 +14,11 @@ from graphtide.streams.memory import now_ms
 
 
 class SqliteBackend:
-    """Made by `open`, in the event loop that uses it; `close` ends it. `clock_ms` dates records and ledger entries."""
+    """The storage adapters over one database file. Made by `open`, in the event loop that uses it, and ended by
+    `close`.
+
+    `clock_ms` dates records and ledger entries.
+    """
 
     def __init__(self, database: Database, log: SqliteLog, clock_ms: Callable[[], int]) -> None:
         self.database = database
@@ -26,7 +30,7 @@ class SqliteBackend:
     async def open(
         cls, folder: Path, clock_ms: Callable[[], int] = now_ms, max_pages: int | None = None
     ) -> SqliteBackend:
-        """Open the data folder, or make it. `max_pages` bounds the file, for tests of a full disk.
+        """Open the data folder, or create it. `max_pages` bounds the file, for tests of a full disk.
 
         Raises Broken when another process uses it, or its file is damaged, foreign or of a newer schema.
         """
@@ -39,5 +43,5 @@ class SqliteBackend:
         return cls(database, log, clock_ms)
 
     async def close(self) -> None:
-        """Finish what was begun, and let go of the folder."""
+        """Finish pending writes, and release the folder."""
         await self.database.close()

@@ -3,8 +3,8 @@
 A backup is read on a connection of its own, in one read transaction, while a service may be writing: in WAL mode
 neither waits for the other, so no lock of the folder is needed. A restore takes the folder's lock.
 
-Invariants: a backup is one state of log, ledger and graphs; a folder that is restored into holds, at every instant,
-the database it had or the whole one of the backup.
+Invariants: a backup is one state of log, ledger and graphs; a folder being restored holds, at every instant, its
+previous database or the complete one of the backup.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RESTORING = f"{DATABASE}.restoring"
 def backup(folder: Path, target: Path, on_progress: Progress = silent) -> BackupManifest:
     """Write a backup of the data folder to `target`, which does not exist or is empty.
 
-    Raises Broken, with `target` left as it was. Cost: the file once, and each graph in memory once for its digest.
+    Raises Broken, with `target` unchanged. Cost: the file once, and each graph in memory once for its digest.
     """
     if not (folder / DATABASE).exists():
         raise Broken(f"{folder} holds no {DATABASE}: name the data folder with --data or GRAPHTIDE_DATA")
@@ -63,7 +63,7 @@ def backup(folder: Path, target: Path, on_progress: Progress = silent) -> Backup
 
 
 def restore(source: Path, folder: Path, *, force: bool = False, on_progress: Progress = silent) -> BackupManifest:
-    """Put the backup `source` into the data folder. With `force`, in the place of the database that is there.
+    """Restore the backup `source` to the data folder. With `force`, replace the existing database.
 
     Raises Broken for a damaged backup, a folder in use, and, without `force`, one that holds a database.
     """
@@ -88,7 +88,7 @@ def _copy(source: Path, target: Path, on_progress: Progress) -> None:
     uri = f"{source.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as read:
         read.execute("PRAGMA busy_timeout = 5000")
-        # The read transaction pins one state: without it, every commit of the service would begin the copy anew.
+        # The read transaction pins one state: without it, every commit of the service would restart the copy.
         read.execute("BEGIN")
         read.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         with closing(sqlite3.connect(target, isolation_level=None)) as written:
@@ -102,7 +102,7 @@ def _copy(source: Path, target: Path, on_progress: Progress) -> None:
 
 
 def _graphs(path: Path, schema: int, on_progress: Progress) -> dict[str, GraphState]:
-    """The digest of each graph in the copy; none for an older schema, whose rows this version does not read."""
+    """Return the digest of each graph in the copy; none for an older schema, whose rows this version does not read."""
     if schema != SCHEMA_VERSION:
         return {}
     found: dict[str, GraphState] = {}
@@ -116,7 +116,7 @@ def _graphs(path: Path, schema: int, on_progress: Progress) -> dict[str, GraphSt
 
 
 def _replace(source: Path, folder: Path, manifest: BackupManifest, on_progress: Progress) -> None:
-    """Put the files of a backup into a locked folder.
+    """Copy the files of a backup to a locked folder.
 
     1 the new database under another name, on the disk; 2 the old one without its write-ahead log, and without indexes;
     3 the small files; 4 the new database by one rename.
@@ -136,7 +136,7 @@ def _replace(source: Path, folder: Path, manifest: BackupManifest, on_progress: 
 
 
 def _fold_log(path: Path) -> None:
-    """Bring the write-ahead log home, so that the old file is whole without it, and delete what is beside it."""
+    """Write the write-ahead log back, so that the old file is complete without it, and delete the files beside it."""
     if path.exists():
         with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:  # a damaged one is replaced anyway
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,8 +1,8 @@
 """Statements over many rows at once.
 
-Python lets go of its global lock around every step of SQLite, and while another thread computes it takes up to a
-switch interval to get it back: a hundred rows one by one can take half a second of a busy process. So rows travel
-64 or 8 at a time. (Measured for 100 rows of 800 bytes beside a busy thread: 180 ms one by one, 40-60 ms so.)
+Python releases its global lock around every step of SQLite, and while another thread computes it takes up to a switch
+interval to get it back: a hundred single-row steps can take half a second in a busy process. So statements handle 64 or
+8 rows at a time. (Measured for 100 rows of 800 bytes beside a busy thread: 180 ms one by one, 40-60 ms in bulk.)
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def delete(connection: sqlite3.Connection, table: str, columns: Sequence[str], k
 
 
 def portions(rows: Sequence[T]) -> Iterator[Sequence[T]]:
-    """The rows, in order, cut into the sizes that statements are prepared for."""
+    """Split the rows, in order, into the sizes that statements are prepared for."""
     at = 0
     for size in SIZES:
         while len(rows) - at >= size:

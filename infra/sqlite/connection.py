@@ -1,6 +1,7 @@
 """Connections to the database file, and its schema.
 
-Invariant: a file is either empty, or whole at a schema this code reads; a newer or foreign one is refused, untouched.
+Invariant: a file is either empty, or complete at a schema this code reads; a newer or foreign one is refused,
+unchanged.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ _STEPS = {
         "ALTER TABLE chunks ADD COLUMN description TEXT NOT NULL DEFAULT '';"
     ),
 }
-"""What leads from a schema to the next."""
+"""The statements that upgrade a schema to the next."""
 APPLICATION_ID = 0x47544445
-"""Stands in the file's header, so that `file` and we can tell whose it is."""
+"""A number in the file's header that identifies the file's owner, for `file` and for Graphtide."""
 
 WRITER_CACHE_KIB = 32 * 1024
 READER_CACHE_KIB = 8 * 1024
@@ -38,7 +39,7 @@ WAL_SIZE_LIMIT_BYTES = 64 << 20
 
 
 def open_writer(path: Path, max_pages: int | None = None) -> sqlite3.Connection:
-    """The connection that writes; makes the schema in a new file. `max_pages` bounds the file's size.
+    """Return the writing connection; create the schema in a new file. `max_pages` bounds the file's size.
 
     Raises Broken for a file of another program or of a newer schema, sqlite3.Error for a damaged one.
     """
@@ -68,7 +69,7 @@ def open_writer(path: Path, max_pages: int | None = None) -> sqlite3.Connection:
 
 
 def schema_version(path: Path) -> int:
-    """Return the number of the file's schema; 0 for no file. Takes no lock and changes nothing.
+    """Return the number of the file's schema; 0 for a missing file. Takes no lock and changes nothing.
 
     Raises Broken for a file of another program or of a newer schema, sqlite3.Error for a damaged one.
     """
@@ -82,14 +83,14 @@ def schema_version(path: Path) -> int:
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
-    """A connection that only reads."""
+    """Return a read-only connection."""
     connection = _connect(path, READER_CACHE_KIB)
     connection.execute("PRAGMA query_only = ON")
     return connection
 
 
 def _connect(path: Path, cache_kib: int) -> sqlite3.Connection:
-    # Transactions are begun by hand; a connection is used by one thread at a time, but closed by another.
+    # Transactions are begun by hand; one thread at a time uses a connection, but another closes it.
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
     try:
         connection.execute("PRAGMA busy_timeout = 5000")
@@ -106,11 +107,11 @@ def _has_schema(connection: sqlite3.Connection) -> bool:
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
-    """Bring an older file to this version's schema, whole or not at all."""
+    """Upgrade an older file to this version's schema, completely or not at all."""
     version = connection.execute("SELECT max(version) FROM schema_version").fetchone()[0]
     steps = [_STEPS[step] for step in range(version, SCHEMA_VERSION)]
     if steps:
-        said = f"UPDATE schema_version SET version = {SCHEMA_VERSION};"  # noqa: S608 - a number of the code's own
+        said = f"UPDATE schema_version SET version = {SCHEMA_VERSION};"  # noqa: S608 - a constant
         connection.executescript("".join(("BEGIN;", *steps, said, "COMMIT;")))
         log.warning(
             "the data folder was migrated from schema %d to %d; an earlier version of Graphtide no longer opens it",
@@ -122,10 +123,10 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     if not _has_schema(connection):
         return
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise Broken(f"{path} is a database of another program")
+        raise Broken(f"{path} is a database of another program: name another data folder")
     version = connection.execute("SELECT max(version) FROM schema_version").fetchone()[0]
     if not isinstance(version, int) or version < 1:
-        raise Broken(f"{path} does not say which schema it has")
+        raise Broken(f"{path} has no schema version: restore it from a backup")
     if version > SCHEMA_VERSION:
         raise Broken(
             f"{path} has schema {version}, which a newer version of Graphtide wrote; "

@@ -1,9 +1,9 @@
-"""One SQLite file, one thread that writes to it, a few that read: all behind `await`.
+"""One SQLite file with one writing thread and a few reading ones, all awaited.
 
-Whatever waits when the writer gets its turn is committed in one transaction, since the price of a commit is its
-fsync. When one of them fails, the transaction is rolled back and each is done again on its own, so that a failure
-hurts nobody else; a write must therefore have no effect outside the database. What depends on a commit being
-durable (waking consumers) is given as `committed`, which runs in the event loop even if the caller was cancelled.
+One transaction commits all writes that wait when the writer's turn comes, because a commit costs an fsync. When one of
+them fails, the transaction is rolled back and each write is repeated alone, so that a failure affects no other write; a
+write must therefore have no effect outside the database. Actions that depend on durability (waking consumers) are
+passed as `committed`, which runs in the event loop even if the caller was cancelled.
 
 Invariant: a write that has returned is on the disk; one that raised has changed nothing. A cancelled one may have
 happened.
@@ -33,7 +33,7 @@ BATCH_LIMIT = 256
 READERS = 2
 
 _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""Mistakes in a write itself: they belong to its caller, and must not end the writer."""
+"""Errors in a write itself: the caller receives them, and the writer continues."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +47,7 @@ class _Write:
 
 
 class Database:
-    """Made by `open`, in the event loop that uses it; ended by `close`."""
+    """The database of a data folder. Made by `open`, in the event loop that uses it; ended by `close`."""
 
     def __init__(self, path: Path, lock: FolderLock, writer: sqlite3.Connection) -> None:
         self.path = path
@@ -65,14 +65,14 @@ class Database:
 
     @classmethod
     async def open(cls, folder: Path, max_pages: int | None = None) -> Database:
-        """Open or make the database in `folder`. `max_pages` bounds the file, for tests of a full disk.
+        """Open or create the database in `folder`. `max_pages` bounds the file, for tests of a full disk.
 
         Raises Broken when another process uses the folder, or the file is damaged, foreign or of a newer schema.
         """
         return cls(folder / DATABASE, *await asyncio.to_thread(_open, folder, max_pages))
 
     async def write(self, work: Work[T], committed: Callable[[T], None] | None = None) -> T:
-        """Run `work` in the writer's next transaction, and return what it returned once that is durable."""
+        """Run `work` in the writer's next transaction, and return its result once it is durable."""
         if self._closed:
             raise Broken("the database is closed")
         done: asyncio.Future[T] = self._loop.create_future()
@@ -88,13 +88,13 @@ class Database:
         return await done
 
     async def read(self, work: Work[T]) -> T:
-        """Run `work` on a connection of its own, in one read transaction: it sees one state of everything."""
+        """Run `work` on a connection of its own, in one read transaction with one state of all tables."""
         if self._closed:
             raise Broken("the database is closed")
         return await self._loop.run_in_executor(self._readers, self._read, work)
 
     async def close(self) -> None:
-        """Finish what is queued, bring the write-ahead log home, and let go of the folder."""
+        """Finish queued writes, write the write-ahead log back, and release the folder."""
         if self._closed:
             return
         self._closed = True
@@ -139,16 +139,16 @@ class Database:
                 self._perform(taken)
                 self._loop.call_soon_threadsafe(_settle, taken)
         finally:
-            # Reached with writes in hand only by an error that nobody foresaw: they must not wait for ever.
+            # Reached with pending writes only after an unforeseen error: they must not wait forever.
             self._closed = True
             taken += self._left()
             for write in taken:
-                write.error = write.error or Broken("the database's writer has ended")
+                write.error = write.error or Broken("the database's writer thread has ended: restart the process")
             if taken:
                 self._loop.call_soon_threadsafe(_settle, taken)
 
     def _take(self) -> list[_Write]:
-        """Wait for a write, and take those behind it; empty when the database closes."""
+        """Wait for a write, and take those queued after it; empty when the database closes."""
         first, self._next = self._next or self._queue.get(), None
         if first is None:
             return []
@@ -188,7 +188,7 @@ class Database:
             write.error = self._together((write,))
 
     def _together(self, writes: Sequence[_Write]) -> Exception | None:
-        """Do the writes in one transaction; when it fails, undo all of it and return why."""
+        """Run the writes in one transaction; when it fails, undo all of it and return the error."""
         alone = len(writes) == 1 and writes[0].alone
         try:
             if not alone:
@@ -232,7 +232,7 @@ def _open(folder: Path, max_pages: int | None) -> tuple[FolderLock, sqlite3.Conn
 
 
 def _settle(writes: Sequence[_Write]) -> None:
-    """In the event loop: hand out what the transaction came to."""
+    """Resolve the futures of the writes, in the event loop."""
     for write in writes:
         if write.error is None and write.committed is not None:
             write.committed(write.value)

@@ -1,4 +1,4 @@
-"""What to do about an error of SQLite: one table from its codes to the errors of Graphtide.
+"""Error translation of SQLite: one table from its codes to the errors of Graphtide.
 
 Invariant: no exception of the driver leaves the adapter.
 """
@@ -10,7 +10,7 @@ import sqlite3
 from graphtide.streams.errors import Broken, GraphtideError, Rejected, Retryable
 
 _RETRYABLE = {
-    sqlite3.SQLITE_FULL: "the disk (or the database's quota) is full; it goes on when there is space again",
+    sqlite3.SQLITE_FULL: "the disk (or the database's quota) is full; work continues when there is space again",
     sqlite3.SQLITE_BUSY: "the database is locked by another program",
     sqlite3.SQLITE_LOCKED: "the database is locked",
     sqlite3.SQLITE_NOMEM: "out of memory",
@@ -29,7 +29,7 @@ _NO_SPACE_FOR_SHARED_MEMORY = 4874
 
 
 def failure(error: sqlite3.Error) -> GraphtideError:
-    """The error to raise from `error`. An error of a kind not listed is Broken: nobody knows that going on is safe."""
+    """Return the error to raise from `error`. An unlisted kind is Broken: continuing may be unsafe."""
     code = getattr(error, "sqlite_errorcode", None)
     said = f"({getattr(error, 'sqlite_errorname', type(error).__name__)}: {error})"
     if code is None:
@@ -45,5 +45,5 @@ def failure(error: sqlite3.Error) -> GraphtideError:
 
 
 def unencodable(error: UnicodeEncodeError) -> Rejected:
-    """A lone surrogate has no UTF-8 form, so no text column can hold it."""
+    """Return the error for a lone surrogate, which has no UTF-8 form, so no text column can hold it."""
     return Rejected(f"a text cannot be stored: {error.reason} at character {error.start}")

@@ -1,4 +1,4 @@
-"""The data folder, and the lock that keeps a second process out of it."""
+"""The data folder, and the lock that excludes a second process."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from graphtide.streams.errors import Broken
 DATABASE = "graphtide.sqlite"
 LOCK = "graphtide.lock"
 CONTENTS = ("graphtide.*", "embedding-model*", "indexes")
-"""What a data folder holds: a folder that is named by mistake may hold more, which is left alone."""
+"""Content of a data folder. A folder named by mistake may hold other files, which stay unchanged."""
 
 
 class FolderLock:
-    """Held from construction to `release`, or to the end of the process, however it ends.
+    """A lock held from construction to `release`, or to the end of the process, however it ends.
 
     Raises Broken when another holder, in this process or another, has it, or when the folder cannot be used.
     """
@@ -37,11 +37,11 @@ class FolderLock:
             raise Broken(
                 f"the data folder {folder} is in use by process {holder}: stop it, or choose another folder"
             ) from error
-        # Whose it is, is for people to read: where a full disk has no room for it, the database is to say so.
+        # The holder's process id is for human readers: on a full disk, the database reports the error.
         with suppress(OSError):
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Let another holder in. The file stays: deleting it would let two in."""
+        """Release the lock. The file stays: deleting it would admit two holders."""
         os.close(self._descriptor)

@@ -1,6 +1,6 @@
-"""Graphs by name: their numbers, and where they stand.
+"""Graphs by name: their numbers and versions.
 
-Invariant: a name keeps its number for ever; a graph exists when it has a version, which it gets with its first commit.
+Invariant: a name keeps its number forever; a graph exists once it has a version, which its first commit sets.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 import sqlite3
 
 KEY_SHIFT = 32
-"""A row of the tables that carry vectors has the key graph << 32 | id."""
+"""A row of a table with vectors has the key graph << 32 | id."""
 
 
 def known(connection: sqlite3.Connection, name: str) -> int | None:
-    """The graph's number, None for a name never seen."""
+    """Return the graph's number; None for an unknown name."""
     row = connection.execute("SELECT graph FROM graphs WHERE name = ?", (name,)).fetchone()
     return int(row[0]) if row else None
 
 
 def number(connection: sqlite3.Connection, name: str) -> int:
-    """The graph's number, given out now if it has none."""
+    """Return the graph's number, assigned now if it has none."""
     found = known(connection, name)
     if found is None:
         connection.execute("INSERT INTO graphs (name) VALUES (?)", (name,))
@@ -28,7 +28,7 @@ def number(connection: sqlite3.Connection, name: str) -> int:
 
 
 def version(connection: sqlite3.Connection, graph: int) -> int:
-    """The graph's version; 0 before its first commit."""
+    """Return the graph's version; 0 before its first commit."""
     row = connection.execute("SELECT version FROM graphs WHERE graph = ?", (graph,)).fetchone()
     return int(row[0] or 0)
 

@@ -1,7 +1,7 @@
-"""The Ledger port on SQLite: one row a revision, its number being its offset in `documents`.
+"""The Ledger port on SQLite: one row per revision, whose number is its offset in `documents`.
 
-Invariant: the totals by state are kept by triggers, in the same statement that changes a row, and only rows without
-an end are in the partial indexes; so counting costs what is counted, not what was ever accepted.
+Invariant: triggers keep the totals by state, in the same statement that changes a row, and only unfinished revisions
+are in the partial indexes; so counting costs the rows counted, not all rows ever accepted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SqliteLedger:
         return [Position(PARTITION, offset) for offset in offsets]
 
     async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
-        """See Ledger.enter: offsets. Raises Rejected when a key is not of the form graph|doc_id."""
+        """See Ledger.enter; the numbers are offsets. Raises Rejected when a key is not of the form graph|doc_id."""
         for one in delivered:
             check_partition(DOCUMENTS, one.position)
         rows = [(*split_document_key(one.record.key), one.position.offset, one.timestamp_ms) for one in delivered]
@@ -84,7 +84,7 @@ class SqliteLedger:
         )
 
     async def finish(self, outcomes: Sequence[RevisionOutcome]) -> None:
-        """See Ledger.conclude. An outcome of a revision that was never entered changes nothing."""
+        """See Ledger.finish. An outcome of a revision that was never entered changes nothing."""
         check_ends(outcomes)
         if outcomes:
             await self._database.write(lambda connection: self.record(connection, outcomes))
@@ -96,7 +96,7 @@ class SqliteLedger:
         return entries[0] if entries else None
 
     async def pending(self, graph: str, up_to: Position | None = None) -> int:
-        """See Ledger.pending. Cost: what is pending."""
+        """See Ledger.pending. Cost: the pending revisions."""
         if up_to is not None and up_to.partition != PARTITION:
             return 0
         last = (1 << 62) if up_to is None else up_to.offset
@@ -111,12 +111,12 @@ class SqliteLedger:
         )
 
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
-        """See Ledger.unfinished. Cost: what is returned."""
+        """See Ledger.unfinished. Cost: the entries returned."""
         clause = "WHERE state = 'accepted' AND accepted_ms < ? ORDER BY accepted_ms, revision LIMIT ?"
         return await self._database.read(lambda connection: _entries(connection, clause, (accepted_before_ms, limit)))
 
     async def counts(self, graph: str) -> Mapping[RevisionState, int]:
-        """See Ledger.counts. Every state is there, with 0 for none. Cost: five rows."""
+        """See Ledger.counts. Every state is included, with 0 for none. Cost: five rows."""
         rows = await self._database.read(
             lambda connection: connection.execute(
                 "SELECT state, revisions FROM revision_totals WHERE graph = (SELECT graph FROM graphs WHERE name = ?)",
@@ -127,7 +127,7 @@ class SqliteLedger:
         return {state: counted.get(state.value, 0) for state in RevisionState}
 
     def record(self, connection: sqlite3.Connection, outcomes: Sequence[RevisionOutcome]) -> None:
-        """Set ends within the caller's transaction. Checked ends cannot fail."""
+        """Set outcomes within the caller's transaction. Checked outcomes cannot fail."""
         at = self._clock_ms()
         connection.executemany(
             "UPDATE revisions SET state = ?, reason = ?, ended_ms = ? WHERE revision = ? AND doc_id = ?"
@@ -146,7 +146,7 @@ def _enter(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, i
 
 
 def _any_unknown(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, int]]) -> bool:
-    """Whether a revision is missing: after `accept` none is, and nothing needs to be written."""
+    """Return whether a revision is missing: after `accept` none is, and nothing needs to be written."""
     offsets = [row[2] for row in rows]
     found = connection.execute(
         "SELECT revision FROM revisions WHERE revision BETWEEN ? AND ?", (min(offsets), max(offsets))

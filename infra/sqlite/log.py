@@ -1,7 +1,7 @@
 """The Log port on SQLite: topics of one partition, records by topic and offset.
 
-Invariant: `topics.next_offset` moves in the transaction that appends and is never lowered, so an offset is never used
-twice, whatever is trimmed or restarted. The ends are kept in memory too: a consumer that has read everything waits
+Invariant: `topics.next_offset` moves in the transaction that appends and is never lowered, so an offset is never
+reused, even after a trim or restart. The ends are also kept in memory: a consumer that has read everything waits
 without touching the database.
 """
 
@@ -25,7 +25,7 @@ TOPIC_SHIFT = 48
 
 
 class SqliteLog:
-    """See Log. `ends` is what `topics` holds at the moment of opening."""
+    """See Log. `ends` is the content of `topics` at the moment of opening."""
 
     def __init__(self, database: Database, ends: Mapping[str, int], clock_ms: Callable[[], int]) -> None:
         self._database = database
@@ -65,11 +65,11 @@ class SqliteLog:
         return {PARTITION: await self._database.read(lambda connection: _committed(connection, topic, group))}
 
     async def members(self, topic: str, group: str) -> int:
-        """See Log.members. The consumers are all in this process."""
+        """See Log.members. All consumers are in this process."""
         return self._members[topic, group]
 
     def left(self, topic: str, group: str) -> None:
-        """A consumer of the group was closed."""
+        """Count a closed consumer of the group."""
         self._members[topic, group] -= 1
 
     async def trim(self, topic: str, before: Position) -> None:
@@ -78,11 +78,11 @@ class SqliteLog:
         await self._database.write(lambda connection: _trim(connection, topic, before.offset))
 
     def add(self, connection: sqlite3.Connection, topic: str, records: Sequence[Record]) -> range:
-        """Append within the caller's transaction, who tells `grown` the offsets once it is durable."""
+        """Append within the caller's transaction; the caller passes the offsets to `grown` once they are durable."""
         if not records:
             return range(0)
         if any(record.partition not in (None, PARTITION) for record in records):
-            raise Rejected(f"a record names a partition, and topic {topic!r} has one")
+            raise Rejected(f"a record names a partition, but topic {topic!r} has only one: leave it out")
         number, end = _reserve(connection, topic, len(records))
         first, at = end - len(records), self._clock_ms()
         rows = [
@@ -93,7 +93,7 @@ class SqliteLog:
         return range(first, end)
 
     def grown(self, topic: str, offsets: range) -> None:
-        """In the event loop: the topic holds these offsets now."""
+        """Publish the new offsets of the topic to consumers, in the event loop."""
         if offsets:
             self._ends[topic] = offsets.stop
             self.arrivals.announce(topic)
@@ -103,7 +103,7 @@ class SqliteLog:
 
 
 class SqliteConsumer:
-    """See Consumer. One without a group starts at `start`."""
+    """See Consumer. A consumer without a group starts at `start`."""
 
     def __init__(
         self, database: Database, log: SqliteLog, topic: str, group: str | None, start: int | None = None
@@ -176,7 +176,7 @@ class SqliteConsumer:
 
 
 def ends(connection: sqlite3.Connection) -> dict[str, int]:
-    """The next offset of every topic."""
+    """Return the next offset of every topic."""
     return dict(connection.execute("SELECT name, next_offset FROM topics").fetchall())
 
 
@@ -190,13 +190,13 @@ def _committed(connection: sqlite3.Connection, topic: str, group: str) -> int:
 
 
 def check_partition(topic: str, position: Position) -> None:
-    """Raise Broken for any partition but the only one there is."""
+    """Raise Broken for any partition except the only one."""
     if position.partition != PARTITION:
         raise Broken(f"topic {topic!r} has no partition {position.partition}")
 
 
 def _reserve(connection: sqlite3.Connection, topic: str, count: int) -> tuple[int, int]:
-    """The topic's number, and its end after `count` more offsets; a topic exists from the first time it is named."""
+    """Return the topic's number, and its end after `count` more offsets; naming a topic the first time creates it."""
     advance = "UPDATE topics SET next_offset = next_offset + ? WHERE name = ? RETURNING topic, next_offset"
     rows = connection.execute(advance, (count, topic)).fetchall()
     if not rows:

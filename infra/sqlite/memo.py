@@ -1,11 +1,12 @@
-"""A VectorStore in the database: what models said before, the least recently used of which goes first.
+"""VectorStore in the database: memoised model answers, of which the least recently used are dropped.
 
-One table for each kind of answer, so that many cheap ones (vectors) do not drive out few dear ones (extractions).
+Each type of answer has a table of its own, so that many cheap answers (vectors) do not displace few expensive ones
+(extractions).
 
-Every row holds a number that rises with each put; numbers are unique, so dropping all that are `capacity` behind the
-newest bounds the rows without ever counting them. A row that is used while in the older half of that window gets a
-new number at the next put, so what is in use stays. (Renewals use up numbers too: under constant reuse the memo may
-hold fewer rows than `capacity`, at worst half.) A number lost in a crash costs nothing but an earlier end.
+Every row has a unique number that rises with each put. Dropping all rows more than `capacity` below the newest bounds
+the rows without counting them. A row that is used while in the older half of that window gets a new number at the next
+put, so used rows stay. (Renewals use up numbers too: under constant reuse the memo may hold fewer rows than `capacity`,
+at worst half.) A renewal lost in a crash only drops its row earlier.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class SqliteVectorStore:
         self._renewed: dict[bytes, None] = {}
 
     async def create(self) -> None:
-        """Make the table if the database does not have it: needed for any but "memo", before the first use."""
+        """Create the table if it is missing: needed for every table except "memo", before the first use."""
         await self._database.write(lambda connection: _create(connection, self._table))
 
     async def get_many(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
@@ -59,9 +60,9 @@ class SqliteVectorStore:
 
 
 class ReadOnlyMemo:
-    """What a data folder's memo has, for looking: no lock is taken, so a service may be at work on it.
+    """Read-only view of a data folder's memo. It takes no lock, so a service may be using the folder.
 
-    A VectorStore that keeps nothing. A folder without a database, or without the table, has nothing.
+    A VectorStore that stores nothing. A folder without a database, or without the table, has no rows.
     """
 
     def __init__(self, path: Path, table: str) -> None:
@@ -75,10 +76,10 @@ class ReadOnlyMemo:
         return {} if self._connection is None else _get(self._connection, self._table, keys, 0)[0]
 
     async def put_many(self, items: Mapping[bytes, bytes]) -> None:
-        """Nothing is kept."""
+        """Ignore the items."""
 
     async def purge(self, scope: bytes, keep: Collection[bytes] = ()) -> int:
-        """Nothing is deleted."""
+        """Delete nothing."""
         return 0
 
     def close(self) -> None:
@@ -103,7 +104,7 @@ def _create(connection: sqlite3.Connection, table: str) -> None:
 def _get(
     connection: sqlite3.Connection, table: str, keys: Sequence[bytes], half: int
 ) -> tuple[dict[bytes, bytes], list[bytes]]:
-    """What is known of the keys, and which of those stand in the older half."""
+    """Return the values of the keys, and the keys in the older half of the window."""
     found: dict[bytes, bytes] = {}
     old: list[bytes] = []
     newest = _newest(connection, table)
@@ -124,33 +125,33 @@ def _put(
 ) -> None:
     newest = _newest(connection, table)
     connection.executemany(
-        f"UPDATE {table} SET used = ? WHERE key = ?",  # noqa: S608 - a name of the code's own
+        f"UPDATE {table} SET used = ? WHERE key = ?",  # noqa: S608 - a constant
         [(used, key) for used, key in enumerate(renewed, newest + 1)],
     )
     first = newest + len(renewed) + 1
     rows = [(used, key, value) for used, (key, value) in enumerate(items.items(), first)]
     insert(connection, f"INSERT OR REPLACE INTO {table} (used, key, value)", rows)
     oldest = first + len(rows) - 1 - capacity
-    connection.execute(f"DELETE FROM {table} WHERE used <= ?", (oldest,))  # noqa: S608 - likewise
+    connection.execute(f"DELETE FROM {table} WHERE used <= ?", (oldest,))  # noqa: S608 - a constant
 
 
 def _purge(connection: sqlite3.Connection, table: str, scope: bytes, keep: Collection[bytes]) -> int:
-    """Delete by entry number: a statement that names each key could be longer than SQLite allows."""
+    """Delete by entry number: a statement that names each key could exceed SQLite's length limit."""
     kept = frozenset(keep)
     rows = connection.execute(
-        f"SELECT entry, key FROM {table} WHERE substr(key, 1, ?) = ? OR length(key) <> ?",  # noqa: S608 - likewise
+        f"SELECT entry, key FROM {table} WHERE substr(key, 1, ?) = ? OR length(key) <> ?",  # noqa: S608 - a constant
         (len(scope), scope, KEY_BYTES),
     )
     doomed = [(entry,) for entry, key in rows if key not in kept]
-    connection.executemany(f"DELETE FROM {table} WHERE entry = ?", doomed)  # noqa: S608 - likewise
+    connection.executemany(f"DELETE FROM {table} WHERE entry = ?", doomed)  # noqa: S608 - a constant
     return len(doomed)
 
 
 def _newest(connection: sqlite3.Connection, table: str) -> int:
-    return int(connection.execute(f"SELECT ifnull(max(used), 0) FROM {table}").fetchone()[0])  # noqa: S608 - likewise
+    return int(connection.execute(f"SELECT ifnull(max(used), 0) FROM {table}").fetchone()[0])  # noqa: S608 - a constant
 
 
 def _lookup(table: str, size: int) -> str:
-    """One step for a whole portion: keys and lengths as JSON, the values end to end."""
+    """Return the statement that reads a portion in one step: keys and lengths as JSON, the values end to end."""
     blocks = "json_group_array(json_array(hex(key), length(value), used)), CAST(group_concat(value, '') AS BLOB)"
     return f"SELECT {blocks} FROM {table} WHERE key IN ({','.join('?' * size)})"  # noqa: S608 - question marks

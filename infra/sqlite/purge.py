@@ -1,7 +1,7 @@
 """Erasure in the database file: rows that only deleted documents need, then every byte that no row holds.
 
 Deleting a row frees its page, and a freed page keeps its bytes: `compact` writes the file anew from its rows and
-empties the write-ahead log. Of a deleted document its id stays, in the ledger and among the standings: it orders
+empties the write-ahead log. The id of a deleted document stays, in the ledger and among the stored documents: it orders
 revisions.
 """
 
@@ -19,18 +19,18 @@ from graphtide.streams.errors import Rejected, Retryable
 from graphtide.streams.messages import DEAD_LETTERS, DELTAS, DOCUMENTS, EXTRACTIONS, decode_dead_letter
 
 CONSUMED = {DOCUMENTS: "extract", EXTRACTIONS: "consolidate", DELTAS: "summarize"}
-"""The one group that reads each topic in the embedded runtime: what it has committed is not read again."""
+"""The one group that reads each topic in the embedded runtime: records it has committed are not read again."""
 CHECKPOINT_ATTEMPTS = 20
 CHECKPOINT_WAIT_S = 0.25
 
 
 async def purge_rows(database: Database) -> dict[str, int]:
-    """Delete what only deleted documents and past revisions need; how many rows of each kind. One transaction."""
+    """Delete what only deleted documents and past revisions need; return the deleted rows by kind. One transaction."""
     return await database.write(_purge)
 
 
 async def compact(database: Database) -> None:
-    """Write the file anew without what was deleted, and empty the write-ahead log. Writes wait meanwhile.
+    """Write the file anew without deleted content, and empty the write-ahead log. Writes wait meanwhile.
 
     Raises Retryable when a reader, such as a backup, keeps the log from being emptied. Cost: the whole file.
     """
@@ -53,7 +53,7 @@ def _purge(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 def _trim(connection: sqlite3.Connection, topic: str, group: str) -> int:
-    """Delete the records that the topic's reader has committed; of extractions, those below the watermark, too."""
+    """Delete the records that the topic's reader has committed; of extractions, only those below the watermark."""
     row = connection.execute(
         "SELECT topics.topic, consumer_positions.next_offset FROM topics JOIN consumer_positions USING (topic)"
         " WHERE name = ? AND consumer_group = ?",
@@ -71,7 +71,7 @@ def _trim(connection: sqlite3.Connection, topic: str, group: str) -> int:
 
 
 def _deleted_documents(connection: sqlite3.Connection) -> set[tuple[str, str]]:
-    """(graph, doc_id) of the documents whose newest revision is a deletion."""
+    """Return (graph, doc_id) of the documents whose newest revision is a deletion."""
     newest = "SELECT graph, doc_id, max(revision) AS revision FROM revisions GROUP BY graph, doc_id"
     found = connection.execute(
         f"SELECT name, newest.doc_id FROM ({newest}) AS newest JOIN revisions USING (revision)"  # noqa: S608 - a constant
@@ -81,7 +81,7 @@ def _deleted_documents(connection: sqlite3.Connection) -> set[tuple[str, str]]:
 
 
 def _purge_letters(connection: sqlite3.Connection, deleted: set[tuple[str, str]]) -> int:
-    """Delete the dead letters of deleted documents, and what was said of those letters."""
+    """Delete the dead letters of deleted documents, and the records about those letters."""
     doomed: list[int] = []
     settlements: list[tuple[int, str]] = []
     names: set[str] = set()
@@ -115,7 +115,7 @@ def _settled(value: bytes) -> str:
 
 
 def _purge_verdicts(connection: sqlite3.Connection, graph: int) -> int:
-    """Delete the verdicts on names that no live document has: a later document with them is judged anew."""
+    """Delete the verdicts on names that no live document has: a later document with them is judged again."""
     bounds = (graph << KEY_SHIFT, graph << KEY_SHIFT | 0xFFFFFFFF)
     live = set(connection.execute("SELECT name, type FROM labels WHERE key BETWEEN ? AND ?", bounds).fetchall())
     columns = "a_name, a_type, b_name, b_type"

@@ -1,7 +1,7 @@
-"""From a delta to rows: what one commit changes in the tables of one graph.
+"""Translation of a delta to rows: the row changes of one commit in the tables of one graph.
 
-Invariant: the cost is that of the rows the delta names, whatever the size of the graph; removals come first, since
-ids are used again.
+Invariant: the cost is that of the rows the delta names, whatever the size of the graph; removals come first, since ids
+are reused.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from graphtide.infra.sqlite.bulk import delete, insert
 from graphtide.infra.sqlite.graphs import KEY_SHIFT
 
 SUM_HEADER_BYTES = 13
-"""What graph/vector_sum.py puts before the vector of a compact sum."""
+"""The prefix that graph/vector_sum.py puts before the vector of a compact sum."""
 
 BY_KEY = ("chunks", "labels", "statements", "entities")
 _BY_GRAPH = ("documents", "mentions", "evidence", "same_as", "edges", "communities", "community_members")
 
 
 def clear(connection: sqlite3.Connection, graph: int) -> None:
-    """Delete every row of the graph; its standings and reports stay."""
+    """Delete every row of the graph, except its stored documents and reports."""
     first = graph << KEY_SHIFT
     for table in BY_KEY:
         connection.execute(
@@ -113,7 +113,7 @@ def _write_rows(connection: sqlite3.Connection, graph: int, delta: GraphDelta) -
 
 
 def _write_passages(connection: sqlite3.Connection, graph: int, delta: GraphDelta) -> None:
-    """A chunk's mentions and evidence, in the place of those it had."""
+    """Replace a chunk's mentions and evidence."""
     for table, rows in (("mentions", _mentions(graph, delta.mentions)), ("evidence", _evidence(graph, delta.evidence))):
         delete(connection, table, ("graph", "chunk"), list(dict.fromkeys((graph, row[1]) for row in rows)))
         insert(connection, f"INSERT INTO {table}", rows)
@@ -145,7 +145,7 @@ _Row = TypeVar("_Row", bound=_OfChunk)
 
 
 def _numbered(rows: Iterable[_Row]) -> Iterable[tuple[int, _Row]]:
-    """Each row with its place among those of its chunk."""
+    """Yield each row with its place among those of its chunk."""
     seen: dict[int, int] = {}
     for row in rows:
         number = seen.get(row.chunk, 0)
@@ -173,7 +173,7 @@ def _ints(values: Sequence[int]) -> str:
 
 
 def _write_hierarchy(connection: sqlite3.Connection, graph: int, tree: Hierarchy) -> None:
-    """Put a whole hierarchy in the place of what is held."""
+    """Replace the stored hierarchy by a whole new one."""
     for table in ("communities", "community_members"):
         connection.execute(f"DELETE FROM {table} WHERE graph = ?", (graph,))  # noqa: S608 - a constant
     _place(connection, graph, tree.ids.tolist(), tree.levels.tolist(), tree.parents.tolist())

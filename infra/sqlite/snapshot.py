@@ -1,10 +1,10 @@
-"""From rows to a delta: a whole graph at one version, fast and without holding up the rest of the process.
+"""Translation of rows to a delta: a whole graph at one version, without blocking the rest of the process.
 
-Python gives its global lock away at every step of SQLite, so beside a busy thread a hundred thousand steps could take
-minutes. Each step here yields a block of rows: their plain columns as one JSON array, their vectors end to end as one
-blob beside it, with each one's length among the columns.
+Python releases its global lock at every step of SQLite, so beside a busy thread a hundred thousand steps could take
+minutes. Each step here yields a block of rows: their plain columns as one JSON array, and their vectors end to end as
+one blob, whose lengths are among the columns.
 
-Invariant: called within one read transaction, so everything is of one version. Rows come in the order of their keys.
+Invariant: called within one read transaction, so all rows have one version. Rows come in the order of their keys.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BLOCK_ROWS = 512
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """What to read: key columns come first, then the others, then the lengths of the blobs."""
+    """Columns to read: the key columns, then the others, then the lengths of the blobs."""
 
     name: str
     key: tuple[str, ...]
@@ -95,20 +95,20 @@ READERS: dict[str, Callable[[sqlite3.Connection, int], Iterator[Any]]] = {
     ),
     "edges": lambda connection, graph: (EdgeRow(*row) for row in _rows(connection, graph, _EDGES)),
 }
-"""What reads each kind of row of a graph, given its number, a block at a time."""
+"""The functions that read each row type of a graph, given its number, a block at a time."""
 
 
 def count(connection: sqlite3.Connection, graph: int, kind: str) -> int:
-    """How many rows of a kind (a table, by its name) the graph has."""
+    """Return the number of rows of a kind (a table, by its name) in the graph."""
     keyed = kind in BY_KEY
     bounds = (graph << KEY_SHIFT, graph << KEY_SHIFT | 0xFFFFFFFF) if keyed else (graph,)
     where = "key BETWEEN ? AND ?" if keyed else "graph = ?"
-    found = connection.execute(f"SELECT count(*) FROM {kind} WHERE {where}", bounds)  # noqa: S608 - names of the code's own
+    found = connection.execute(f"SELECT count(*) FROM {kind} WHERE {where}", bounds)  # noqa: S608 - constants
     return int(found.fetchone()[0])
 
 
 def read(connection: sqlite3.Connection, name: str) -> GraphDelta:
-    """Every row of the graph. Cost: linear in the rows."""
+    """Return every row of the graph. Cost: linear in the rows."""
     graph = graphs.known(connection, name)
     version = graphs.version(connection, graph) if graph is not None else 0
     if graph is None or not version:
@@ -118,7 +118,7 @@ def read(connection: sqlite3.Connection, name: str) -> GraphDelta:
 
 
 def _rows(connection: sqlite3.Connection, graph: int, table: _Table) -> Iterator[list[Any]]:
-    """Key, columns and blobs of every row of the graph in the table."""
+    """Yield key, columns and blobs of every row of the graph in the table."""
     keyed = bool(table.blobs)
     width, blobs = len(table.key) + len(table.columns), len(table.blobs)
     first, after = _statements(table)
@@ -141,7 +141,7 @@ def _rows(connection: sqlite3.Connection, graph: int, table: _Table) -> Iterator
 
 
 def _statements(table: _Table) -> tuple[str, str]:
-    """The first block's statement, and that of those after a key. (By packed key one does for both.)"""
+    """Return the first block's statement, and that of the blocks after a key. (A packed key needs only one.)"""
     columns = ", ".join(table.key + table.columns + tuple(f"length({blob})" for blob in table.blobs))
     blocks = "".join(f", CAST(group_concat({blob}, '') AS BLOB)" for blob in table.blobs)
     outer = f"SELECT json_group_array(json_array({columns})){blocks} FROM"

@@ -1,6 +1,6 @@
 """The GraphStore port on SQLite: rows in tables, and a commit as one transaction with the ledger and the log.
 
-Invariant: rows, standings, watermark, outcomes and notices of a commit are there together or not at all.
+Invariant: rows, stored documents, watermark, outcomes and notices of a commit are all stored or none is.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class SqliteGraphStore:
         return self._log.add(connection, DELTAS, commit.notices)
 
     async def bindings(self, graphs: Sequence[str]) -> Mapping[str, int]:
-        """See GraphStore.bindings: there is one partition."""
+        """See GraphStore.bindings. SQLite has one partition."""
         known = await self.graphs()
         return {graph: PARTITION for graph in graphs if graph in known}
 
@@ -88,7 +88,7 @@ class SqliteGraphStore:
         return await self._database.read(lambda connection: snapshot.read(connection, graph))
 
     async def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]:
-        """See GraphStore.extractions. Read page by page, so that memory stays flat."""
+        """See GraphStore.extractions. Reads page by page, so that memory stays flat."""
         last = ""
         while True:
             page = await self._database.read(lambda connection, last=last: _extractions(connection, graph, last))  # type: ignore[misc]
@@ -111,7 +111,7 @@ class SqliteGraphStore:
         await self._database.write(work)
 
     async def reports(self, graph: str) -> Sequence[ReportRow]:
-        """See GraphStore.reports. By community."""
+        """See GraphStore.reports. Ordered by community."""
         query = (
             "SELECT community, level, fingerprint, reports.version, title, summary, sources, findings, rating"
             " FROM reports JOIN graphs USING (graph) WHERE name = ? ORDER BY community"
@@ -125,7 +125,7 @@ class SqliteGraphStore:
         ]
 
     async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
-        """See GraphStore.save_reports. Drops first."""
+        """See GraphStore.save_reports. Deletes first."""
 
         def work(connection: sqlite3.Connection) -> None:
             number = graphs.number(connection, graph)
@@ -177,7 +177,7 @@ def _standings(connection: sqlite3.Connection, graph: str, doc_ids: Sequence[str
 
 
 def _lookup(size: int) -> str:
-    # Joined to json_each, or as (graph, doc_id) IN (VALUES ...), SQLite 3.40 reads all standings of the graph.
+    # Joined to json_each, or as (graph, doc_id) IN (VALUES ...), SQLite 3.40 reads all stored documents of the graph.
     of_graph = "graph = (SELECT graph FROM graphs WHERE name = ?)"
     wanted = ",".join("?" * size)
     return f"SELECT doc_id, revision, extraction FROM standings WHERE {of_graph} AND doc_id IN ({wanted})"  # noqa: S608

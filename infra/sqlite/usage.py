@@ -1,10 +1,10 @@
-"""The Spending port on SQLite: a row a day and stage, one a document, and one for each call under way.
+"""The UsageLedger port on SQLite: one row per day and stage, one per document, and one per call in flight.
 
-Invariant: whoever opens it is the only one (the folder is locked), so entries that are open then belong to a process
-that died: what their calls did cost is not known, and they are settled as expected.
+Invariant: the folder is locked, so the opening process is the only one. Entries that are open then belong to a dead
+process; the real cost of their calls is unknown, and they are settled at their expected cost.
 """
 
-# ruff: noqa: S608 -- the queries are put together from names of this module's own, never from values
+# ruff: noqa: S608 -- the queries are made of names of this module, never of values
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ _TABLES = (
 
 
 class SqliteUsageLedger:
-    """See `graphtide.streams.usage.Spending`. Made by `open`."""
+    """See `graphtide.streams.usage.UsageLedger`. Made by `open`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     @classmethod
     async def open(cls, database: Database) -> SqliteUsageLedger:
-        """Make the tables where they are missing, and settle what a process that died had open."""
+        """Create missing tables, and settle the open calls of a dead process."""
         await database.write(_prepare)
         return cls(database)
 
     async def reserve(self, charge: Charge, expected: ModelUsage, budget: Budget) -> int:
-        """See Spending.reserve. One durable write."""
+        """See UsageLedger.reserve. One durable write."""
         number = await self._database.write(lambda connection: _reserve(connection, charge, expected, budget))
-        if isinstance(number, BudgetExceeded):  # not raised in there: that would undo the writes beside it
+        if isinstance(number, BudgetExceeded):  # raised inside the transaction, it would undo the writes beside it
             raise number
         return number
 
     async def settle(self, number: int, spent: ModelUsage) -> None:
-        """See Spending.settle. Done even if the caller is cancelled meanwhile."""
+        """See UsageLedger.settle. Completes even if the caller is cancelled meanwhile."""
         await self._database.write(lambda connection: _settle(connection, number, spent))
 
     async def day(self, graph: str, day: str) -> Mapping[Stage, ModelUsage]:
@@ -62,7 +62,7 @@ class SqliteUsageLedger:
         return await self._database.read(lambda connection: _by_stage(connection, found, (graph, day)))
 
     async def stages(self, graph: str) -> Mapping[Stage, ModelUsage]:
-        """See Spending.stages. Cost: the days there were."""
+        """See UsageLedger.stages. Cost: the number of days with calls."""
         found = f"SELECT stage, {_SUMS} FROM spending WHERE graph = ? GROUP BY stage"
         return await self._database.read(lambda connection: _by_stage(connection, found, (graph,)))
 
@@ -78,7 +78,7 @@ class SqliteUsageLedger:
 
 
 def extracted_so_far(path: Path) -> ModelUsage:
-    """What extraction took in a data folder, over all graphs; nothing where there is none. Takes no lock."""
+    """Return the cost of extraction in a data folder, over all graphs; zero without a ledger. Takes no lock."""
     if not path.exists():
         return ModelUsage()
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
@@ -86,7 +86,7 @@ def extracted_so_far(path: Path) -> ModelUsage:
             rows = connection.execute(
                 f"SELECT {_SUMS} FROM spending WHERE stage = ?", (Stage.EXTRACT.value,)
             ).fetchall()
-        except sqlite3.OperationalError:  # a folder of an earlier version has no books
+        except sqlite3.OperationalError:  # a folder of an earlier version has no usage ledger
             return ModelUsage()
     return ModelUsage(*(amount or 0 for amount in rows[0]))
 

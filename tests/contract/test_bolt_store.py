@@ -347,7 +347,7 @@ async def test_rebuild_that_was_taken_for_dead_is_not_switched_in(backend: BoltB
         head = await heads.lock_head(tx, "g")
         await builds.switch(tx, fresh, replace(_other(5, 9), version=9), head)
 
-    with pytest.raises(Retryable, match="taken for dead"):
+    with pytest.raises(Retryable, match="deleted as abandoned"):
         await backend.database.write(switch)
     assert plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
 

@@ -307,7 +307,7 @@ async def test_serve_names_the_setting_when_the_file_is_wrong(tmp_path: Path) ->
     """A typing error in graphtide.toml stops the start, with exit code 2."""
     (tmp_path / "graphtide.toml").write_text("prot = 1\n")
     ended = await graphtide("serve", folder=tmp_path)
-    assert (ended.code, "prot is not a setting" in ended.err) == (2, True)
+    assert (ended.code, "prot is an unknown setting" in ended.err) == (2, True)
 
 
 async def test_version_is_that_of_the_installed_distribution() -> None:

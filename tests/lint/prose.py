@@ -2,7 +2,7 @@
 
 `python -m tests.lint.prose [FILE …]` names every hit of a pattern below with its place, and exits with 1 if there is
 one.
-A pattern matches words, never parts of names; code in backticks and fenced blocks is not prose.
+A pattern matches words, never parts of names or labels (`:Standing`); code in backticks and fenced blocks is not prose.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OPENINGS = re.compile(r"(?:What|Who|Whom|Whose|Whether|Of|For|Likewise|Where|How
 CODE = re.compile(r"`[^`]*`")
 FENCE = re.compile(r"^\s*(?:```|~~~)")
 WORDS = [
-    (re.compile(rf"(?<![\w`./-])(?:{pattern})(?![\w`/-])", re.IGNORECASE), hint) for pattern, hint in PATTERNS.items()
+    (re.compile(rf"(?<![\w`.:/-])(?:{pattern})(?![\w`/-])", re.IGNORECASE), hint) for pattern, hint in PATTERNS.items()
 ]
 
 

@@ -1,4 +1,4 @@
-"""How the endpoints of models do, read when Prometheus asks: who waits, for how long, whether something is wrong."""
+"""State of the model endpoints, read when Prometheus scrapes: queue, waiting time, failures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphtide.infra.models.limits.rate_limiter import RateLimiter
 
 
 class EndpointGauges(Collector):
-    """`gates` by what the endpoint is for: language, embedding."""
+    """Collector of the endpoints' gauges. `gates` by the endpoint's role: language, embedding."""
 
     def __init__(self, gates: Mapping[str, RateLimiter]) -> None:
         self._gates = gates

@@ -1,10 +1,10 @@
 """Prometheus metrics of the stages and of questions, in one registry. docs/metrics.md lists them all.
 
-Names and units are part of what operators rely on. Labels are bounded: `graph` by MOST_GRAPHS, beyond which graphs are
-counted together as "other"; `state`, `stage`, `mode` and `status` by the code.
+Operators rely on names and units. Labels are bounded: `graph` by MOST_GRAPHS, beyond which graphs are counted together
+as "other"; `state`, `stage`, `mode` and `status` by the code.
 
-A counter begins at 0 before it counts, so that `increase()` sees its first step: those of a stage with the process,
-those of a graph when the process first sees it, those of a mode with its first question.
+A counter starts at 0 before its first increment, so that `increase()` sees that step: those of a stage with the
+process, those of a graph when the process first sees it, those of a mode with its first question.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ ENDS = tuple(state.value for state in RevisionState if state is not RevisionStat
 QUOTAS = ("documents", "bytes", "graphs")
 _ERRORS = (Broken, DeadlineExceeded, BudgetExceeded, Invalid, NotFound, Overloaded, Rejected, Retryable)
 STATUSES = ("answered", "broken-off", *(kind.__name__ for kind in _ERRORS))
-"""How a question can end."""
+"""The possible outcomes of a question."""
 
 _FRESH_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300)
 _QUERY_BUCKETS_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
 class GraphNames:
-    """Which graphs have a label of their own: the first that are seen."""
+    """The graphs with a label of their own: the first that are seen."""
 
     def __init__(self, most: int = MOST_GRAPHS) -> None:
         self._most = most
@@ -166,11 +166,11 @@ class Metrics:
 
     @property
     def seen(self) -> frozenset[str]:
-        """The labels of the graphs that this process has seen."""
+        """Return the labels of the graphs that this process has seen."""
         return frozenset(self._seen)
 
     def _graph(self, graph: str) -> str:
-        """Return the graph's label; at first sight begin its counters at 0."""
+        """Return the graph's label; at first sight start its counters at 0."""
         name = self.names.label(graph)
         if name not in self._seen:
             self._seen.add(name)
@@ -210,7 +210,7 @@ class Metrics:
         self._retries.labels(stage).inc()
 
     def changed(self, delta: GraphDelta) -> None:
-        """A delta was committed: count its rows by kind. Cost: a handful of additions."""
+        """Count the rows of a committed delta by kind. Cost: a handful of additions."""
         gone, name = delta.gone, self._graph(delta.graph)
         for kind, written, removed in (
             ("chunk", delta.chunks, gone.chunks),
@@ -231,7 +231,7 @@ class Metrics:
 
     @contextmanager
     def asking(self, graph: str, mode: str) -> Iterator[None]:
-        """Around a question. `mode` must be one that exists."""
+        """Count and time a question. `mode` must be an existing one."""
         name = self._graph(graph)
         if (name, mode) not in self._asked:
             self._asked.add((name, mode))
@@ -268,7 +268,7 @@ class Metrics:
         self._quotas.labels(quota).inc()
 
     def event_to_queryable_ms(self, graph: str) -> dict[str, float]:
-        """p50, p95 and p99 of the latest revisions since the process started; empty when there were none."""
+        """Return p50, p95 and p99 of the latest revisions since the process started; empty without any."""
         held = sorted(self._latest.get(graph, ()))
         if not held:
             return {}

@@ -1,6 +1,6 @@
-"""What the live views hold, as gauges that are read when Prometheus asks. Cost: one length a table, a graph.
+"""Gauges of the live views' content, read when Prometheus scrapes. Cost: one length per table and graph.
 
-Nothing is walked: what a graph has is known from its tables' sizes and from counts that the view keeps.
+No table is walked: the sizes of the tables and counts that the view maintains give all values.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from graphtide.infra.observability.metrics.stages import GraphNames
 
 
 class ViewGauges(Collector):
-    """Registered with a registry; `views` names the graphs there are, each time."""
+    """Collector of the views' gauges; `views` returns the current views, at each scrape."""
 
     def __init__(self, views: Callable[[], Iterable[LiveView]], names: GraphNames) -> None:
         self._views = views
         self._names = names
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """The families without samples, so that registering does not read the views."""
+        """Return the families without samples, so that registering does not read the views."""
         return _families()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
@@ -42,7 +42,7 @@ class ViewGauges(Collector):
 
 
 def counts(view: LiveView) -> dict[str, int]:
-    """How much a graph holds, by kind."""
+    """Return the number of rows in a graph, by kind."""
     return {
         "documents": len(view.documents),
         "chunks": len(view.chunks),

@@ -20,7 +20,7 @@ def test_repetition_is_said_once_in_a_while_with_how_often_it_was_not() -> None:
     assert [said(one, number / 1000, "refused") for number in range(1000)] == ["refused"] + [None] * 999
     assert said(one, 1.0, "something else") == "something else"
     assert said(one, 1.0, "refused", "neo4j") == "refused"
-    assert said(one, EVERY_S, "refused") == "refused (999 times more since it was said last)"
+    assert said(one, EVERY_S, "refused") == "refused (999 repetitions suppressed)"
     assert said(one, 2 * EVERY_S, "refused") == "refused"
 
 

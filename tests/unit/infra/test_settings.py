@@ -58,9 +58,9 @@ def test_settings_ignore_an_empty_variable_when_the_file_has_a_value(monkeypatch
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("prot = 1\n", "prot is not a setting"),
+        ("prot = 1\n", "prot is an unknown setting"),
         ("port = 70000\n", "port in graphtide.toml is wrong"),
-        ("port = 1\nGRAPHTIDE_PORT = 2\n", "port is there twice"),
+        ("port = 1\nGRAPHTIDE_PORT = 2\n", "port is set twice"),
         ("port = \n", "is not TOML"),
     ],
 )

@@ -32,7 +32,7 @@ from tests.support.collector import Collector
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 ABOVE: Headers = (("traceparent", f"00-{TRACE}-b7ad6b7169203331-01".encode()),)
-AWAY = "the collector of traces takes no spans, or too slowly; they are dropped until it does"
+AWAY = "the trace collector does not accept spans, or too slowly; they are dropped until it does"
 NONSENSE = [
     (),
     (("traceparent", b""),),
@@ -152,7 +152,7 @@ async def test_spans_are_counted_by_what_became_of_them(collector: Collector, ca
                 span("b").end()
         assert fates(registry) == {"sent": 2, "refused": 3, "overflowed": 0}
     said = [record.getMessage() for record in caplog.records if "collector" in record.getMessage()]
-    assert said == [AWAY, "the collector of traces takes spans again"]
+    assert said == [AWAY, "the trace collector accepts spans again"]
 
 
 def fates(registry: CollectorRegistry) -> dict[str, float]:
