@@ -1,4 +1,4 @@
-"""A small in-memory Application, for tests of the protocols alone: it applies at once, and can be told to fail."""
+"""A small in-memory Application for tests of the protocols alone: it applies at once and fails on request."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ from graphtide.streams.ports import RevisionState
 
 
 class InMemoryApplication:
-    """Passages are whole documents, ranked by shared words. `fail_with` is raised by every call while it is set,
-    each of `failures` by one."""
+    """An Application whose passages are whole documents, ranked by shared words.
+
+    While `fail_with` is set, every call raises it; each error of `failures` is raised by one call.
+    """
 
     def __init__(self) -> None:
         self.documents: dict[tuple[str, str], tuple[int, DocumentMessage | None]] = {}

@@ -18,12 +18,12 @@ from tests.support.neo4j_server import GraphServer, clear
 
 NAMES = ("memory", "sqlite")
 WITH_SERVERS = (*NAMES, "bolt")
-"""Those of NAMES, and the ones that need a server: for the contract suites."""
+"""NAMES, and the implementations that need a server: for the contract suites."""
 
 
 @dataclass
 class Clock:
-    """Milliseconds that pass when the test says so."""
+    """A clock in milliseconds that advances only when the test advances it."""
 
     now_ms: int = 1_000
 
@@ -32,7 +32,7 @@ class Clock:
 
 
 class BoltParts:
-    """Store and ledger on a graph database, with a log in memory to which every commit's notices are relayed."""
+    """A store and a ledger on a graph database, with an in-memory log to which every commit's notices are relayed."""
 
     def __init__(self, backend: BoltBackend, log: MemoryLog) -> None:
         self.log = log
@@ -66,7 +66,7 @@ async def accepted(backend: Backend, records: Sequence[Record], at_ms: int = 1_0
 async def opened_for(
     request: pytest.FixtureRequest, name: str, folder: Path, clock: Callable[[], int]
 ) -> AsyncIterator[Backend]:
-    """As `opened`, also by the names that need a server; the server is started when the first test asks for it."""
+    """Yield an implementation as `opened` does, also by the names that need a server, which the first use starts."""
     if name != "bolt":
         async with opened(name, folder, clock) as backend:
             yield backend
@@ -78,7 +78,7 @@ async def opened_for(
 
 @asynccontextmanager
 async def opened_bolt(address: BoltAddress, clock: Callable[[], int], partitions: int = 1) -> AsyncIterator[BoltParts]:
-    """An empty graph database."""
+    """Yield the parts of an empty graph database."""
     clear(address)
     log = MemoryLog(partitions, clock)
     backend = await BoltBackend.open(address, log, clock)
@@ -90,7 +90,7 @@ async def opened_bolt(address: BoltAddress, clock: Callable[[], int], partitions
 
 @asynccontextmanager
 async def opened(name: str, folder: Path, clock: Callable[[], int]) -> AsyncIterator[MemoryBackend | SqliteBackend]:
-    """An implementation by name, closed at the end."""
+    """Yield an implementation by name; close it at the end."""
     if name == "memory":
         yield MemoryBackend(clock_ms=clock)
         return

@@ -20,15 +20,15 @@ _CHARACTERS = (c.LITERAL, c.NOT_LITERAL, c.ANY, c.IN)
 
 
 class TooManySteps(Exception):  # noqa: N818 -- a count that was reached
-    """The search exceeds the number of steps it was given."""
+    """The error raised when a search exceeds its limit of steps."""
 
 
 class UnsupportedError(NotImplementedError):
-    """The pattern has an element that this matcher does not know: teach it, rather than leave the pattern out."""
+    """The error raised for a pattern with an element that this matcher does not support: extend the matcher."""
 
 
 class Search:
-    """The search of one pattern in texts, counted."""
+    """A counted search of one pattern in texts."""
 
     def __init__(self, pattern: re.Pattern[Any], most_steps: int) -> None:
         self.tree = parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE if _is_bytes(pattern) else pattern.flags)
@@ -109,11 +109,11 @@ class Search:
         return match
 
     def _first(self, nodes: Sequence[Node]) -> Callable[[int], bool] | None:
-        """Return what the first character must be, when the nodes begin with one."""
+        """Return the possible first characters, when every match of the nodes begins with one character."""
         return self.fits(nodes[0]) if nodes and nodes[0][0] in _CHARACTERS else None
 
     def _branch(self, branches: Sequence[tuple[Callable[[int], bool] | None, Continue]]) -> Continue:
-        """Try the alternatives that can begin here, as `re` does; -1 stands for the end of the text."""
+        """Try the alternatives that can begin here, as `re` does; -1 denotes the end of the text."""
         held: dict[int, list[Continue]] = {}
 
         def match(at: int) -> bool:
@@ -126,7 +126,9 @@ class Search:
         return match
 
     def _alone(self, nodes: Sequence[Node]) -> Callable[[int], int]:
-        """Return a function that gives the end of the first match of the nodes, or -1; nothing is tried again."""
+        """Return a function that returns the end of the first match of the nodes, or -1, without trying alternatives
+        again.
+        """
         ends: list[int] = []
 
         def reach(at: int) -> bool:
@@ -205,7 +207,7 @@ class Search:
         return match
 
     def _group(self, greedy: bool, body: Sequence[Node], least: int, most: int, then: Continue) -> Continue:
-        """Count repetitions on a stack, so that the one compiled body can be entered again and again."""
+        """Count repetitions on a stack, so that the one compiled body can be re-entered."""
         stack: list[tuple[int, int]] = []
 
         def again(at: int) -> bool:
@@ -261,7 +263,7 @@ class Search:
         return 0 <= at < len(self._text) and self.category(c.CATEGORY_WORD, self._text[at])
 
     def category(self, code: Any, one: int) -> bool:
-        """Tell whether a character is of a category such as `\\w`."""
+        r"""Return whether a character belongs to a category such as `\w`."""
         char, plain = chr(one), self._is_bytes or bool(self._flags & re.ASCII)
         name = str(code).removeprefix("CATEGORY_")
         kind = name.removeprefix("NOT_")
@@ -278,7 +280,7 @@ class Search:
         return held is (kind == name)
 
     def fits(self, node: Node) -> Callable[[int], bool]:
-        """Return whether a character is one that a node of one character matches."""
+        """Return whether a node of one character matches the character."""
         held: dict[int, bool] = {}
 
         def fits(one: int) -> bool:

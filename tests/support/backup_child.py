@@ -16,7 +16,7 @@ from graphtide.infra.sqlite.backup import backup, restore
 
 
 def main() -> None:
-    """Count fsync, rename and deletion; the nth of them is never made."""
+    """Run the command, count fsync, rename and deletion, and kill the process before the nth of them."""
     action, source, target, last = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
     made = 0
 

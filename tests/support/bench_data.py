@@ -1,4 +1,6 @@
-"""Where the real data of tests and benches is: `GRAPHTIDE_BENCH_DATA`, or a folder beside the repository."""
+"""Location and reader of the real data of tests and benches: `GRAPHTIDE_BENCH_DATA`, or a folder beside the
+checkout.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +18,18 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
 def bench_data() -> Path:
-    """The folder with `musique/` and `graphs/`; it may not exist."""
+    """Return the folder with `musique/` and `graphs/`; it may not exist."""
     return Path(os.environ.get("GRAPHTIDE_BENCH_DATA") or ROOT.parent / "shared" / "bench")
 
 
 def embedder_script() -> Path:
-    """The embedding endpoint's script; it may not exist."""
+    """Return the path of the embedding endpoint's script; it may not exist."""
     return bench_data().parent / "embedder" / "serve.py"
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One document of the MuSiQue corpus, with what a model extracted from it."""
+    """A document of the MuSiQue corpus, with the entities and triples that a model extracted from it."""
 
     doc_id: str
     title: str
@@ -36,7 +38,7 @@ class Passage:
     triples: tuple[tuple[str, str, str], ...]
 
     def body(self) -> dict[str, Any]:
-        """The document as `PUT /v1/graphs/{graph}/documents/{id}` takes it."""
+        """Return the document as `PUT /v1/graphs/{graph}/documents/{id}` takes it."""
         return {
             "text": self.text,
             "title": self.title,
@@ -47,7 +49,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class MultiHop:
-    """A question with the ids of the passages that together hold its answer."""
+    """A question with the ids of the passages that together contain its answer."""
 
     question: str
     answer: str
@@ -55,7 +57,7 @@ class MultiHop:
 
 
 def corpus() -> list[Passage]:
-    """The MuSiQue passages in file order; blank names and ends, which models produce, are left out."""
+    """Return the MuSiQue passages in file order, without the blank names and ends that models produce."""
     found = []
     for line in (bench_data() / "musique" / "corpus.jsonl").read_text().splitlines():
         row = json.loads(line)
@@ -72,10 +74,10 @@ def questions() -> list[MultiHop]:
 
 
 def lexical_words(text: str) -> list[str]:
-    """Words as the BM25 baseline counts them: lower case, without stop words, which it is weaker with."""
+    """Return words as the BM25 baseline counts them: lower case, without stop words, which weaken the baseline."""
     return [word for word in re.findall(r"\w+", text.lower()) if word not in STOP_WORDS]
 
 
 def recall(ranked: list[str], supporting: frozenset[str], k: int) -> float:
-    """Share of the supporting passages among the first k."""
+    """Return the share of the supporting passages among the first k."""
     return len(supporting & set(ranked[:k])) / len(supporting)

@@ -1,4 +1,4 @@
-"""A worker of a cluster that has two calls under way, says so, and waits to be killed.
+"""A cluster worker that has two model calls in flight, reports it on standard output, and waits to be killed.
 
 Run as `python -m tests.support.books_child URI USER PASSWORD`.
 """

@@ -19,13 +19,15 @@ LEAST_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """A word that occurs nowhere else. `kind` says where in a document it was put."""
+    """A word that occurs nowhere else. `kind` names the part of a document that contains it."""
 
     kind: str
     word: str
 
     def forms(self) -> Iterator[tuple[str, bytes]]:
-        """Every way in which the word may lie in a file: encodings, cases, escapes, base64 at each alignment."""
+        """Yield every encoding in which a file may hold the word: charsets, cases, escapes, base64 at each
+        alignment.
+        """
         for word in {self.word, self.word.casefold(), self.word.upper()}:
             yield "utf-8", word.encode()
             yield "utf-16-le", word.encode("utf-16-le")
@@ -39,7 +41,7 @@ class Canary:
 
 
 def canary(rng: Random, kind: str) -> Canary:
-    """A pronounceable word of twenty letters with an accent in it, so that escapes differ from the plain form."""
+    """Return a pronounceable word of twenty letters with an accent in it: its escapes differ from the plain form."""
     syllables = ["".join((rng.choice("bdfgklmnprstvz"), rng.choice("aeiou"))) for _ in range(10)]
     return Canary(kind, "".join(syllables).capitalize())
 

@@ -1,4 +1,4 @@
-"""A certificate authority for the length of a test, and a folder of secrets that is turned over as a whole."""
+"""A certificate authority for the duration of a test, and a folder of secrets that is replaced as a whole."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Authority:
 
     @property
     def file(self) -> Path:
-        """The CA's certificate."""
+        """Return the path of the CA's certificate."""
         return self.folder / f"{self.name}.pem"
 
     def issue(self, name: str) -> tuple[Path, Path, Path]:
-        """(certificate, key, both in one file) for 127.0.0.1 and localhost."""
+        """Return the files (certificate, key, both in one file) of a new certificate for 127.0.0.1 and localhost."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1")), x509.DNSName("localhost")])
         issued = _builder(name, self.name, key).add_extension(names, critical=False).sign(self.key, hashes.SHA256())
@@ -45,7 +45,7 @@ class Authority:
 
 
 def authority(folder: Path, name: str = "ca") -> Authority:
-    """A new CA."""
+    """Return a new CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     constraint = x509.BasicConstraints(ca=True, path_length=None)
     certificate = _builder(name, name, key).add_extension(constraint, critical=True).sign(key, hashes.SHA256())
@@ -62,7 +62,7 @@ def _builder(name: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509.Ce
 
 
 class Secret:
-    """A folder of files whose content is taken over as a whole, the way a kubelet does it."""
+    """A folder of files whose content is replaced atomically as a whole, the way a kubelet does it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -70,7 +70,7 @@ class Secret:
         folder.mkdir()
 
     def hold(self, **files: Path) -> None:
-        """Copies of these files under these names, with `_` for `.`."""
+        """Replace the content with copies of these files under these names, with `_` for `.`."""
         self._number += 1
         fresh = self._folder / f"..{self._number}"
         fresh.mkdir()

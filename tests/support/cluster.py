@@ -27,12 +27,12 @@ ARMED = [sys.executable, "-m", "tests.support.cluster_failpoints"]
 
 
 class Ended(RuntimeError):  # noqa: N818 -- says what is the case, as the errors of the project do
-    """A process ended before it said where it listens."""
+    """The error raised when a process ends before it reports its addresses."""
 
 
 @dataclass(slots=True)
 class Process:
-    """A running process of the cluster, where it listens, what it logs to, and what it held when it was ready."""
+    """A running process of the cluster, its addresses, its log file, and the resources it held when it was ready."""
 
     process: subprocess.Popen[str]
     said: Mapping[str, str]
@@ -40,12 +40,12 @@ class Process:
     begun: Held | None = None
 
     def kill(self) -> None:
-        """kill -9."""
+        """Send kill -9."""
         self.process.send_signal(signal.SIGKILL)
         self._ended()
 
     def stop(self) -> int:
-        """SIGTERM, and wait for the exit code."""
+        """Send SIGTERM and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self._ended()
 
@@ -59,8 +59,8 @@ class Process:
         return httpx.get(f"{self.said['metrics']}/readyz", timeout=60).status_code == 200
 
     def metric(self, name: str, labels: str = "") -> float:
-        """The sum over all labels, or over those series that have these, such as `graph="g"`."""
-        at = self.said["metrics"].removesuffix("/metrics")  # `serve` says where they are, a worker where its pages are
+        """Return the sum over all labels, or over the series with these labels, such as `graph="g"`."""
+        at = self.said["metrics"].removesuffix("/metrics")  # a worker reports the URL of its pages
         lines = httpx.get(f"{at}/metrics", timeout=60).text.splitlines()
         ours = [line for line in lines if line.split("{")[0].split(" ")[0] == name and labels in line]
         return sum(float(line.rsplit(" ", 1)[1]) for line in ours)
@@ -78,7 +78,7 @@ class Process:
 
 @dataclass
 class Cluster:
-    """The processes by name. `topics` are made once, before the first process."""
+    """The processes by name. `topics` are created once, before the first process."""
 
     kafka: KafkaAddress
     graph_server: GraphServer
@@ -101,20 +101,20 @@ class Cluster:
         return {**plain, **ours, **self.settings}
 
     def run(self, *arguments: str, settings: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        """A command of the command line, to its end."""
+        """Run a command of the command line to its end."""
         environment = {**self.environment, **(settings or {})}
         command = [*GRAPHTIDE, *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
     def start(self, name: str, *arguments: str, settings: Mapping[str, str] | None = None) -> Process:
-        """Start a process and wait until it says where it listens."""
+        """Start a process and wait until it reports its addresses."""
         [started] = self.start_all({name: arguments}, settings)
         return started
 
     def start_all(
         self, chosen: Mapping[str, tuple[str, ...]], settings: Mapping[str, str] | None = None
     ) -> list[Process]:
-        """Start processes beside each other, and wait for all."""
+        """Start processes at the same time and wait for all."""
         for name, arguments in chosen.items():
             self.begin(name, *arguments, settings=settings)
         for name in chosen:
@@ -122,7 +122,7 @@ class Cluster:
         return [self.processes[name] for name in chosen]
 
     def begin(self, name: str, *arguments: str, settings: Mapping[str, str] | None = None) -> Process:
-        """Start a process and wait for nothing."""
+        """Start a process without waiting."""
         log = tempfile.NamedTemporaryFile(dir=self.folder, prefix=f"{name}-", suffix=".log", delete=False)  # noqa: SIM115
         environment = {**self.environment, **(settings or {})}
         program = ARMED if failpoints.VARIABLE in environment else GRAPHTIDE
@@ -132,7 +132,7 @@ class Cluster:
         return self.processes[name]
 
     def await_ready(self, name: str) -> Process:
-        """Return when the process says where it listens. Raises Ended."""
+        """Return when the process has reported its addresses. Raises Ended."""
         one = self.processes[name]
         assert one.process.stdout is not None
         line = one.process.stdout.readline()
@@ -152,7 +152,7 @@ class Cluster:
         return self.processes.pop(name).stop()
 
     def end(self) -> None:
-        """Kill whatever still runs, and show the ends of the logs. Tests of a clean end stop processes themselves."""
+        """Kill the processes that still run and print the ends of the logs."""
         for name in list(self.processes):
             self.processes[name].thaw()
             print(f"== {name}\n{self.processes[name].logged()[-3000:]}")
@@ -160,7 +160,7 @@ class Cluster:
 
 
 def until(holds: Callable[[], bool], patience_s: float = START_S) -> None:
-    """Return as soon as it holds; fail when it does not come to hold."""
+    """Return as soon as the condition holds; fail at the time limit."""
     deadline = time.monotonic() + patience_s
     while not holds():
         assert time.monotonic() < deadline, "it did not come to hold"

@@ -1,4 +1,4 @@
-"""A process of a cluster with a moment at which it kills itself: see `failpoints.py`, whose points these are instead.
+"""A process of a cluster that kills itself at a failpoint, with the points of this module instead of `failpoints.py`'s.
 
 `python -m tests.support.cluster_failpoints worker extract …`
 """

@@ -1,6 +1,6 @@
-"""A stand-in for an OpenTelemetry collector: OTLP over HTTP on loopback, which decodes what it is sent.
+"""A stand-in for an OpenTelemetry collector: OTLP over HTTP on loopback, decoding the received spans.
 
-Not a mock: a real server in threads, so that exporting is tested down to the socket and the bytes.
+A real server in threads, so that exporting is tested down to the socket and the bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class Seen:
 
 
 class Collector:
-    """See the module. A context manager; `endpoint` is what the setting wants. `status` is what it answers."""
+    """The collector as a context manager. `endpoint` is the value of the setting; `status` is the status it answers
+    with.
+    """
 
     def __init__(self) -> None:
         self.status = 200
@@ -64,7 +66,7 @@ class Collector:
                 self.wfile.write(answer)
 
             def log_message(self, *_: object) -> None:
-                """Tests read spans, not this."""
+                """Log nothing: tests read spans."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -76,12 +78,12 @@ class Collector:
 
     @property
     def spans(self) -> list[Seen]:
-        """All that has arrived."""
+        """Return all spans that have arrived."""
         with self._arrived:
             return list(self._spans)
 
     def until(self, holds: Callable[[list[Seen]], bool], patience_s: float = 120.0) -> list[Seen]:
-        """All spans, as soon as they are such. Blocks: in an event loop, call it in a thread."""
+        """Return all spans as soon as the condition holds for them. Blocks: call it in a thread from an event loop."""
         deadline = time.monotonic() + patience_s
         with self._arrived:
             while not holds(self._spans):
@@ -91,9 +93,11 @@ class Collector:
             return list(self._spans)
 
     def until_asked(self, times: int, patience_s: float = 120.0) -> None:
-        """Returns once it was asked that often to take spans, whatever it answered."""
+        """Return once the collector has received that many export requests, whatever it answered."""
         with self._arrived:
-            assert self._arrived.wait_for(lambda: len(self.bodies) >= times, patience_s), "nobody asked"
+            assert self._arrived.wait_for(lambda: len(self.bodies) >= times, patience_s), (
+                "too few export requests arrived"
+            )
 
     def _take(self, path: str, body: bytes) -> None:
         with self._arrived:

@@ -1,4 +1,4 @@
-"""The command line as a process, to its end, with no settings but those that a test gives."""
+"""The command line as a process that runs to its end, with no settings but those that a test gives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def graphtide(*arguments: str, stdin: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
-    """The command line with these settings, to its end."""
+    """Run the command line with these settings to its end."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
     given = {f"GRAPHTIDE_{name.upper()}": value for name, value in settings.items()}
     environment = {**kept, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **given}

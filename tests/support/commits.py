@@ -1,4 +1,4 @@
-"""Real documents as a writer's commits: what the stages make of them with the models that need no endpoint."""
+"""Real documents as a writer's commits: the result of the stages with the models that need no endpoint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRAPH = "demo"
 
 
 def sample() -> list[DocumentMessage]:
-    """The documents that the service is shown with, edits of some included."""
+    """Return the documents of the bundled sample, including edits of some of them."""
     lines = files("graphtide.services.demo.sample").joinpath("documents.jsonl").read_text().splitlines()
     found = []
     for row in map(json.loads, lines):
@@ -33,7 +33,7 @@ def sample() -> list[DocumentMessage]:
 
 
 def brought(passage: Passage) -> DocumentMessage:
-    """A passage of a corpus, with what was extracted from it."""
+    """Return a passage of a corpus with its recorded extraction."""
     entities = tuple(GivenEntity(name) for name in passage.entities)
     facts = tuple(GivenFact(*triple) for triple in passage.triples)
     return DocumentMessage(GRAPH, passage.doc_id, passage.text, DocumentInfo(passage.title), entities, facts)
@@ -62,7 +62,7 @@ HOSTILE_NAMES = (
 
 
 def hostile() -> list[DocumentMessage]:
-    """Documents that try to be statements, in every field that a publisher fills in."""
+    """Return documents that try to inject statements, in every field that a publisher fills in."""
     found = []
     for number, name in enumerate(HOSTILE_NAMES):
         other = HOSTILE_NAMES[number - 1]
@@ -84,7 +84,7 @@ async def extracted(documents: Iterable[DocumentMessage], first_revision: int = 
 async def write_to(
     stores: Sequence[GraphStore], documents: Sequence[DocumentMessage], gone: Sequence[str] = (), batch_size: int = 8
 ) -> Consolidator:
-    """Commit the documents, then the deletion of `gone`, to every store alike; returns the writer."""
+    """Commit the documents, then the deletion of `gone`, to every store alike; return the writer."""
     writer = Consolidator(GRAPH)
     live: dict[str, Extraction] = {}
     held = [await store.claim(0) for store in stores]

@@ -1,4 +1,4 @@
-"""A service that dies and comes back, and the invariants that must hold whenever it has settled."""
+"""A service that crashes and restarts, and the invariants that must hold whenever it has settled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Body = dict[str, Any]
 
 
 def start_armed(data: Path, failpoint: str, settings: Mapping[str, str] | None = None) -> Service | None:
-    """The service with a failpoint; None when it died before it listened."""
+    """Start the service with a failpoint; return None when it dies before it listens."""
     arguments = ("serve", "--json", "--port", "0", "--grpc-port", "0", "--data", str(data))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
     process = subprocess.Popen(
@@ -51,8 +51,8 @@ def start_armed(data: Path, failpoint: str, settings: Mapping[str, str] | None =
 class Crashing:
     """One graph's service over its lives. `live` is the model: bodies by document, as the last answer left them.
 
-    A request that dies with the service is sent again to the next one: whether the first came through or not, the
-    graph at the end is the same.
+    A request that dies with the service is sent again to the next one: whether the first was accepted or not, the final
+    graph is the same.
     """
 
     data: Path
@@ -67,7 +67,7 @@ class Crashing:
     failpoints: deque[str] = field(default_factory=deque)
 
     def start(self, *failpoints: str) -> None:
-        """Begin a life. The failpoints are for this one and for those after it, one each; then none."""
+        """Begin a life. The failpoints apply to this life and to those after it, one each; later lives have none."""
         self.failpoints.extend(failpoints)
         while self.service is None:
             if not self.failpoints:
@@ -78,7 +78,7 @@ class Crashing:
                 self._died()
 
     def request(self, method: str, path: str, body: object = None) -> httpx.Response:
-        """One request under the graph's URL, sent until a process lives long enough to answer it."""
+        """Send one request under the graph's URL until a process lives long enough to answer it."""
         while True:
             if self.service is None:
                 self.start()
@@ -90,34 +90,34 @@ class Crashing:
                 self.wait_for_death()
 
     def put(self, doc_id: str, body: Body) -> None:
-        """A new revision of a document."""
+        """Publish a new revision of a document."""
         response = self.request("PUT", f"/documents/{doc_id}", body)
         assert response.status_code == 202, response.text
         self.live[doc_id] = body
         self.accepted += 1
 
     def delete(self, doc_id: str) -> None:
-        """Delete a document that is live in the model. (Sent again after a death, it may be found deleted already.)"""
+        """Delete a document that is live in the model. (Sent again after a crash, it may be deleted already.)"""
         response = self.request("DELETE", f"/documents/{doc_id}")
         assert response.status_code in (202, 404), response.text
         del self.live[doc_id]
         self.accepted += response.status_code == 202
 
     def kill(self) -> None:
-        """kill -9 from outside."""
+        """Send kill -9 from outside."""
         assert self.service is not None
         self.service.kill()
         self._died()
 
     def stop(self) -> int:
-        """SIGTERM; the exit code."""
+        """Send SIGTERM and return the exit code."""
         assert self.service is not None
         code = self.service.stop()
         self.service = None
         return code
 
     def wait_for_death(self) -> None:
-        """The service is dying of its failpoint: wait for it."""
+        """Wait for the service to die at its failpoint."""
         assert self.service is not None
         code = self.service.process.wait(timeout=60)
         assert code == -signal.SIGKILL, f"the service ended with {code}"
@@ -126,7 +126,7 @@ class Crashing:
         self._died()
 
     def _died(self) -> None:
-        """I5 at every death: version and watermark are what they were, or more."""
+        """Check I5 at every death: version and watermark have not decreased."""
         self.service = None
         self.deaths += 1
         version, next_offset = stands(self.data, self.graph)
@@ -134,7 +134,7 @@ class Crashing:
         self.version, self.next_offset = version, next_offset
 
     def settle(self) -> None:
-        """Return when everything that was accepted has its end and is queryable."""
+        """Return when everything that was accepted has reached its end and is queryable."""
         while True:
             token = self.request("PUT", "/documents/last", {"text": "The last one.", "facts": []}).json()["token"]
             self.live["last"] = {"text": "The last one.", "facts": []}
@@ -144,7 +144,9 @@ class Crashing:
                 return
 
     def check(self, clean: str) -> None:
-        """I1 to I6 and I9, for a service that has settled. `clean` is the digest of a clean build of what is live."""
+        """Check I1 to I6 and I9 for a service that has settled. `clean` is the digest of a clean build of the live
+        documents.
+        """
         stats = self.request("GET", "/stats").json()
         revisions = stats["revisions"]
         assert stats["lag"] == 0 and revisions["accepted"] == 0, stats
@@ -162,7 +164,7 @@ class Crashing:
 
 
 def stands(data: Path, graph: str) -> tuple[int, int]:
-    """Version of a graph and watermark, read from the file behind the service's back."""
+    """Return a graph's version and watermark, read from the file without the service."""
     with behind(data) as database:
         version = database.execute("SELECT version FROM graphs WHERE name = ?", (graph,)).fetchone()
         watermark = database.execute("SELECT next_offset FROM watermarks").fetchone()
@@ -171,14 +173,14 @@ def stands(data: Path, graph: str) -> tuple[int, int]:
 
 @contextmanager
 def behind(data: Path) -> Iterator[sqlite3.Connection]:
-    """The database file itself; what is done in the block is committed."""
+    """Yield a connection to the database file without the service; commit what the block does."""
     with closing(sqlite3.connect(data / "graphtide.sqlite")) as database, database:
         yield database
 
 
 @contextmanager
 def crashing(data: Path, **given: Any) -> Iterator[Crashing]:
-    """A Crashing whose last process ends with the block."""
+    """Yield a Crashing whose last process ends with the block."""
     one = Crashing(data, **given)
     try:
         yield one

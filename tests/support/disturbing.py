@@ -36,7 +36,7 @@ ROLES = {
 
 @contextmanager
 def disturbed(kafka: KafkaServer, graph_server: GraphServer, folder: Path | None = None) -> Iterator[Cluster]:
-    """The three processes on topics of their own and an empty database; whatever runs at the end is killed."""
+    """Yield the three processes on topics of their own and an empty database; kill those that still run at the end."""
     clear(graph_server.address)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as made:
         cluster = Cluster(fresh(kafka), graph_server, folder or Path(made))
@@ -55,12 +55,12 @@ def apply_topics(cluster: Cluster) -> None:
 
 
 def start(cluster: Cluster, role: str, settings: Mapping[str, str] | None = None) -> None:
-    """The role's process, as it was before somebody stopped it."""
+    """Start the role's process again with the settings it had before it was stopped."""
     cluster.start_all({role: ROLES[role]}, settings)
 
 
 def arm(cluster: Cluster, role: str, point: str) -> Callable[[], None]:
-    """Put a process that kills itself at the point in the place of the role's; what it returns waits for the death."""
+    """Replace the role's process by one that kills itself at the point; the returned function waits for its death."""
     cluster.stop(role)
     try:
         start(cluster, role, {failpoints.VARIABLE: point})
@@ -81,7 +81,7 @@ def arm(cluster: Cluster, role: str, point: str) -> Callable[[], None]:
 
 
 def with_log(cluster: Cluster, work: Callable[[KafkaLog], Coroutine[Any, Any, T]]) -> T:
-    """Run `work` in a loop of its own, with a log that is closed at its end."""
+    """Run `work` in an event loop of its own, with a log that is closed at its end."""
 
     async def run() -> T:
         log = KafkaLog(cluster.kafka)
@@ -101,7 +101,7 @@ def produce(cluster: Cluster, topic: str, records: Sequence[Record]) -> None:
 
 
 def records(cluster: Cluster, topic: str) -> list[ConsumedRecord]:
-    """Everything in the topic."""
+    """Return all records of the topic."""
 
     async def work(log: KafkaLog) -> list[ConsumedRecord]:
         return [one async for one in read_up_to_end(log, topic, {})]
@@ -110,7 +110,7 @@ def records(cluster: Cluster, topic: str) -> list[ConsumedRecord]:
 
 
 def letters(cluster: Cluster, graph: str) -> list[DeadLetter]:
-    """The dead letters of a graph, their reasons cut to what a test names."""
+    """Return the dead letters of a graph, their reasons cut to what tests name."""
     found = [decode_dead_letter(one.record.value or b"") for one in records(cluster, DEAD_LETTERS)]
     return [replace(one, reason=one.reason[:200]) for one in found if one.graph == graph]
 

@@ -1,7 +1,7 @@
-"""A model's endpoint on loopback, as the fakes have it in common: a real HTTP server, who is being served, and faults.
+"""The common part of the fake model endpoints on loopback: a real HTTP server, requests in flight, and faults.
 
-Not a mock: clients are tested down to the socket. Faults are queued and each spoils one request, in order; then the
-server is well again. What is answered is the affair of `openai_server.py` (embeddings) and `llm_server.py` (chat).
+Clients are tested down to the socket. Faults are queued and each spoils one request, in order; then the server answers
+normally again. `openai_server.py` (embeddings) and `llm_server.py` (chat) define the answers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens to one request: ``edit`` spoils the right answer, ``body`` replaces it, ``hang`` never answers."""
+    """The fault of one request: ``edit`` spoils the right answer, ``body`` replaces it, ``hang`` never answers."""
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
@@ -34,7 +34,7 @@ class Fault:
 
 
 def status(code: int, message: str = "so it is", **headers: str) -> Fault:
-    """An error in OpenAI's form; ``retry_after="2"`` becomes the header ``retry-after``."""
+    """Return an error in OpenAI's form; ``retry_after="2"`` becomes the header ``retry-after``."""
     body = json.dumps({"error": {"message": message, "type": "test", "code": None}}).encode()
     return Fault(code, tuple((name.replace("_", "-"), value) for name, value in headers.items()), body)
 
@@ -46,9 +46,9 @@ NOT_JSON = Fault(body=b"<html>gateway</html>")
 
 @dataclass(kw_only=True)
 class Endpoint(Generic[S]):
-    """Serves ``base_url`` for the length of a ``with`` block. ``seen`` are the requests, each an ``S``.
+    """A server that serves ``base_url`` during a ``with`` block. ``seen`` are the requests, each an ``S``.
 
-    Requests wait for ``hold``, if there is one, to be set; ``arrived`` gets the number under way as each comes in.
+    Requests wait until ``hold``, if there is one, is set; ``arrived`` receives the number in flight as each arrives.
     """
 
     port: int = 0
@@ -59,7 +59,7 @@ class Endpoint(Generic[S]):
     arrived: queue.SimpleQueue[int] = field(default_factory=queue.SimpleQueue)
 
     def answering(self) -> type[BaseHTTPRequestHandler]:
-        """What answers each request."""
+        """Return the handler class that answers each request."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -83,11 +83,11 @@ class Endpoint(Generic[S]):
         return f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def misbehave(self, *faults: Fault) -> None:
-        """Spoils the next requests, one each."""
+        """Spoil the next requests, one fault each."""
         self.faults.extend(faults)
 
     def enter(self, seen: S) -> Fault:
-        """A request begins; returns what is to happen to it. It ends with `leave`."""
+        """Begin a request and return its fault, if any. The request ends with `leave`."""
         with self._lock:
             self.seen.append(seen)
             self._at_once += 1
@@ -100,19 +100,19 @@ class Endpoint(Generic[S]):
             self._at_once -= 1
 
     def wait(self, fault: Fault) -> None:
-        """As long as the test, or the fault, holds the answer back."""
+        """Wait as long as the test, or the fault, holds the answer back."""
         if self.hold is not None:
             self.hold.wait(timeout=60)
         if fault.hang:
             self.released.wait(timeout=60)
 
     def refusal(self, seen: S) -> Fault | None:
-        """Why a request is refused that no fault is queued for: none of them is used up by it."""
+        """Return why a request is refused apart from queued faults; a refusal uses up no fault."""
         return None
 
 
 class Replying(BaseHTTPRequestHandler):
-    """A handler's common part."""
+    """The common part of the request handlers."""
 
     protocol_version = "HTTP/1.1"
 
@@ -120,7 +120,7 @@ class Replying(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         try:
             self.reply({name.lower(): value for name, value in self.headers.items()}, body)
-        except ConnectionError:  # whoever asked has left, as tests of time-outs and of early ends do
+        except ConnectionError:  # the client has disconnected, as in tests of time-outs and of early ends
             self.close_connection = True
 
     def reply(self, headers: dict[str, str], body: dict[str, Any]) -> None:
@@ -132,16 +132,16 @@ class Replying(BaseHTTPRequestHandler):
         self.connection.shutdown(socket.SHUT_RDWR)
 
     def head(self, fault: Fault, content_type: str, *framing: tuple[str, str]) -> None:
-        """Everything before the body."""
+        """Send everything before the body."""
         self.send_response(fault.status)
         for name, value in (("Content-Type", content_type), *framing, *fault.headers):
             self.send_header(name, value)
         self.end_headers()
 
     def whole(self, fault: Fault, content: bytes) -> None:
-        """The answer in one piece."""
+        """Send the answer in one piece."""
         self.head(fault, "application/json", ("Content-Length", str(len(content))))
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the name the base class gives it
-        """Tests read ``seen``, not a log."""
+        """Log nothing: tests read ``seen``."""

@@ -31,7 +31,7 @@ QUICK = ExtractSettings(concurrency=2, poll_s=1.0, crashes_allowed=3)
 
 @dataclass(slots=True)
 class Cluster:
-    """Topics of three partitions, a ledger in memory that all workers share, and a log to look with."""
+    """Topics of three partitions, a ledger in memory that all workers share, and a log for the test's own reads."""
 
     address: KafkaAddress
     log: KafkaLog
@@ -43,7 +43,7 @@ class Cluster:
 
     @asynccontextmanager
     async def working(self, stage: ExtractStage, sweep: SweepSettings = SWEEP) -> AsyncIterator[asyncio.Task[None]]:
-        """A worker that is stopped in order at the end; it must not have failed."""
+        """Yield a worker that is stopped in order at the end; it must not have failed."""
         settings = WorkerSettings(6.0, sweep)
         task = asyncio.create_task(run_extraction(self.address, stage, self.log, self.ledger, settings))
         try:
@@ -58,7 +58,7 @@ class Cluster:
         await self.log.append(DOCUMENTS, records)
 
     async def read(self, topic: str, count: int) -> list[ConsumedRecord]:
-        """The first `count` records of a topic, once they are there."""
+        """Return the first `count` records of a topic, once they are there."""
         reader = self.log.reader(topic, {})
         try:
             return await taken(reader, count)
@@ -69,7 +69,7 @@ class Cluster:
         return [decode_extraction(one.record.value or b"") for one in await self.read(EXTRACTIONS, count)]
 
     async def until_committed(self, count: int) -> None:
-        """Return once the group has taken so many records as done."""
+        """Return once the group has committed that many records."""
         async with asyncio.timeout(PATIENCE_S):
             while sum((await self.log.committed(DOCUMENTS, "extract")).values()) < count:  # noqa: ASYNC110 - a broker sets no event
                 await asyncio.sleep(0.02)

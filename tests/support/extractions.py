@@ -1,4 +1,4 @@
-"""Small worlds for tests: random documents about few names, so that labels merge, split, vanish and come back."""
+"""Small worlds for tests: random documents about few names, so that labels merge, split, vanish and return."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PREDICATES = ("designed", "wrote about", "member of", "lived in", "Knew", "knew"
 
 
 def vector(text: str, dimensions: int = 16) -> Vector:
-    """A deterministic unit vector of a text; texts that share words are near each other."""
+    """Return a deterministic unit vector of a text; texts that share words are near each other."""
     total = np.zeros(dimensions)
     for word in text.casefold().split():
         seed = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "big")
@@ -47,7 +47,7 @@ def vector(text: str, dimensions: int = 16) -> Vector:
 
 
 def heading(text: str, mentions: Sequence[tuple[str, str, str]]) -> tuple[str, str]:
-    """What a model may have called a passage: a title and a description, one of them, or none."""
+    """Return a heading that a model may give a passage: a title and a description, one of them, or none."""
     if not text.startswith("Passage "):
         return "", ""
     said = hashlib.blake2b(f"{text} {mentions}".encode(), digest_size=2).digest()
@@ -57,7 +57,7 @@ def heading(text: str, mentions: Sequence[tuple[str, str, str]]) -> tuple[str, s
 def unit(
     text: str, mentions: Sequence[tuple[str, str, str]], facts: Sequence[tuple[int, str, int]]
 ) -> ChunkContribution:
-    """A unit of (name, type, description) mentions and (subject, predicate, object) facts between them."""
+    """Return a unit of (name, type, description) mentions and (subject, predicate, object) facts between them."""
     seen = tuple(Mention(name, type_, said, vector(f"{name} {said}")) for name, type_, said in mentions)
     said = tuple(
         Fact(s, p, o, "", f"{seen[s].name} {p} {seen[o].name}.", 1000, vector(f"{seen[s].name} {p} {seen[o].name}"))
@@ -81,7 +81,7 @@ def random_unit(rng: random.Random) -> ChunkContribution:
 
 
 def random_extraction(rng: random.Random, doc_id: str, revision: int, old: Extraction | None = None) -> Extraction:
-    """A document of one to three units; as an edit it keeps some of the old ones, in some order."""
+    """Return a document of one to three units; as an edit it keeps some of the old ones, in some order."""
     units = [one for one in (old.units if old else ()) if rng.random() < 0.6]
     units += [random_unit(rng) for _ in range(rng.randint(0 if units else 1, 2))]
     rng.shuffle(units)

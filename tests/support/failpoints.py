@@ -1,7 +1,7 @@
-"""The service with a moment at which it kills itself: named points around the steps of the stages and the storage.
+"""The service with failpoints: named points around the steps of the stages and the storage at which it kills itself.
 
 Not a part of the service: `python -m tests.support.failpoints serve …` wraps the steps before it starts, so what users
-run has no such points and no setting for them. FAILPOINT=name or name:count says at which passage kill -9 comes.
+run has no such points and no setting for them. FAILPOINT=name or name:count selects the passage at which kill -9 comes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Act = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Before or after a call of `name` on `owner`; `topic`: only calls whose second argument that is."""
+    """A point before or after a call of `name` on `owner`; `topic` selects calls with that second argument."""
 
     owner: Any
     name: str
@@ -57,7 +57,7 @@ POINTS = {
 
 
 def arm(name: str, act: Act) -> None:
-    """Have `act` called at every passage of the point, in whatever thread passes it."""
+    """Call `act` at every passage of the point, in the thread that passes it."""
     point = POINTS[name]
     original = getattr(point.owner, point.name)
     wrap = _awaiting if inspect.iscoroutinefunction(original) else _calling
@@ -95,7 +95,7 @@ def _meant(point: Point, args: tuple[Any, ...]) -> bool:
 
 
 def arm_to_kill(setting: str) -> None:
-    """`name` or `name:count`: SIGKILL to this process at the count-th passage."""
+    """Send SIGKILL to this process at the count-th passage of `name` or `name:count`."""
     name, _, count = setting.partition(":")
     left = [int(count or 1)]
 

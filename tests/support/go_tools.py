@@ -1,6 +1,6 @@
 """Programs written in Go that tests call, built once from pinned sources into the cache folder.
 
-Where Go is missing, `tool` says so in one line by skipping; nothing else is skipped.
+Where Go is missing, `tool` skips the test with one line; nothing else is skipped.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ CHECKS = ROOT / "tests" / "support" / "gochecks"
 SERVERS = ROOT / "tests" / "support" / "goservers"
 HELM = "helm.sh/helm/v3/cmd/helm@v3.19.2"
 GRAFANA = "github.com/grafana/grafana@v1.9.2-0.20230609164553-81d85ce8028d"  # 10.0.0, the newest that is a module
-WIRE = "github.com/google/wire/cmd/wire@v0.6.0"  # writes what Grafana's own repository leaves to be generated
+WIRE = "github.com/google/wire/cmd/wire@v0.6.0"  # generates the sources that Grafana's own repository leaves out
 GRAFANA_GO = "go1.21.13"  # newer ones do not compile what Grafana 10.0 needs
-KUBERNETES = "v1.34.4"  # as goservers/go.mod has it; a server built without it calls itself 0.0
+KUBERNETES = "v1.34.4"  # the version in goservers/go.mod; a server built without it reports 0.0
 
 
 def helm() -> Path:
-    """Helm itself. The first build takes minutes; afterwards it is there."""
+    """Return the path of Helm. The first build takes minutes; later calls find it in the cache."""
     return _built("helm", ["install", HELM], ROOT)
 
 
 def kubecheck() -> Path:
-    """What decodes manifests into Kubernetes' own types: see gochecks/kubecheck/main.go."""
+    """Return the path of the program that decodes manifests into Kubernetes' own types: gochecks/kubecheck/main.go."""
     return _built("kubecheck", ["install", "./kubecheck"], CHECKS)
 
 
 def composecheck() -> Path:
-    """What loads a compose file as `docker compose` does: see gochecks/composecheck/main.go."""
+    """Return the path of the program that loads a compose file as `docker compose` does (gochecks/composecheck)."""
     return _built("composecheck", ["install", "./composecheck"], CHECKS)
 
 
 def etcd() -> Path:
-    """What the API server keeps its objects in."""
+    """Return the path of etcd, the object store of the API server."""
     return _built("server", ["install", "go.etcd.io/etcd/server/v3"], SERVERS)
 
 
 def kube(name: str) -> Path:
-    """A program of Kubernetes itself, such as kube-apiserver. The first build takes five minutes of a processor."""
+    """Return the path of a program of Kubernetes, such as kube-apiserver. The first build takes five CPU minutes."""
     major, minor, _ = KUBERNETES.removeprefix("v").split(".")
     said = {"gitVersion": KUBERNETES, "gitMajor": major, "gitMinor": minor}
     flags = " ".join(f"-X k8s.io/component-base/version.{key}={value}" for key, value in said.items())
@@ -54,7 +54,7 @@ def kube(name: str) -> Path:
 
 
 def module(name: str) -> Path:
-    """The folder of a published module, "path@version", for files in it that are not programs."""
+    """Return the folder of a published module, "path@version", for files in it that are not programs."""
     go = shutil.which("go")
     if go is None:
         pytest.skip(f"{name} cannot be fetched: Go is not installed")
@@ -63,7 +63,7 @@ def module(name: str) -> Path:
 
 
 def grafana() -> Path:
-    """The server of Grafana, without its pages. The first build takes seven minutes of a processor."""
+    """Return the path of Grafana's server, without its pages. The first build takes seven CPU minutes."""
     program, stamp = CACHE / "grafana", CACHE / "grafana.stamp"
     said = f"{GRAFANA} {WIRE} {GRAFANA_GO}"
     if program.exists() and stamp.exists() and stamp.read_text() == said:

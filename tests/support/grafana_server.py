@@ -1,6 +1,6 @@
 """A real Grafana for tests, its server without its pages, provisioned from this repository's folder.
 
-It is Grafana 10.0, the newest that is published as a module; its HTTP API is what is asked.
+It is Grafana 10.0, the newest version published as a module; tests use its HTTP API.
 """
 
 from __future__ import annotations
@@ -23,26 +23,28 @@ from tests.support.ports import free_ports
 ROOT = Path(__file__).parents[2]
 PROVISIONING = ROOT / "infra" / "grafana" / "provisioning"
 DASHBOARDS = ROOT / "infra" / "grafana" / "dashboards"
-MOUNTED = "/var/lib/grafana/dashboards"  # where compose.yaml puts them
-# What the image of Grafana brings besides: folders that may be empty and must be there.
+MOUNTED = "/var/lib/grafana/dashboards"  # the mount paths of compose.yaml
+# Other folders of Grafana's image that may be empty and must exist.
 OTHERS = ("plugins", "notifiers", "alerting")
 
 
 @dataclass(frozen=True, slots=True)
 class Grafana:
-    """A running one, for whoever has not logged in."""
+    """A running Grafana, accessed without login."""
 
     client: httpx.Client
     log: Path
 
     def get(self, path: str) -> Any:
-        """What stands at a path of the API."""
+        """Return the document at a path of the API."""
         answer = self.client.get(path)
         answer.raise_for_status()
         return answer.json()
 
     def frames(self, target: dict[str, Any]) -> list[dict[str, Any]]:
-        """What a panel's query gives over the last ten minutes. Raises AssertionError with what Grafana says of it."""
+        """Return the data of a panel's query over the last ten minutes. Raises AssertionError with Grafana's error
+        message.
+        """
         query = {**target, "range": True, "intervalMs": 1_000, "maxDataPoints": 600}
         body = {"queries": [query], "from": "now-10m", "to": "now"}
         result = self.client.post("/api/ds/query", json=body).json()["results"][target["refId"]]
@@ -53,7 +55,7 @@ class Grafana:
 
 @contextmanager
 def grafana(folder: Path, prometheus: str) -> Iterator[Grafana]:
-    """Grafana as compose.yaml sets it up, with a Prometheus of the test's."""
+    """Yield Grafana as compose.yaml configures it, with a Prometheus of the test's."""
     _provision(folder, prometheus)
     (port,) = free_ports(1)
     compose = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["grafana"]["environment"]
@@ -90,7 +92,7 @@ def _healthy(client: httpx.Client) -> bool:
 
 
 def _provision(folder: Path, prometheus: str) -> None:
-    """The repository's provisioning, with the addresses of this machine instead of the containers'."""
+    """Write the repository's provisioning, with the addresses of this machine instead of the containers'."""
     for name in OTHERS:
         (folder / "provisioning" / name).mkdir(parents=True)
     for file in PROVISIONING.glob("*/*.yml"):

@@ -1,4 +1,4 @@
-"""A consumer group whose assignments the test decides: who holds which partition, and who does not know it yet."""
+"""A consumer group whose assignments the test decides, members with a stale assignment included."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphtide.streams.ports import ConsumedRecord, Consumer, Position, Record
 
 @dataclass
 class Member:
-    """What one consumer was assigned, and whether it is asleep: a sleeper sees no change, as a stopped process."""
+    """One consumer's assignment; a sleeping consumer sees no change, as a stopped process."""
 
     assigned: frozenset[int] = frozenset()
     asleep: bool = False
@@ -27,12 +27,12 @@ class Group:
         self.members: dict[str, Member] = {}
 
     def join(self, name: str) -> MemberLog:
-        """The log as that process sees it."""
+        """Return the log as that process sees it."""
         self.members.setdefault(name, Member())
         return MemberLog(self, name)
 
     def assign(self, **partitions: Collection[int]) -> None:
-        """Who holds what from now on; whoever is not named holds nothing."""
+        """Assign partitions to members; a member that is not named holds none."""
         for name, member in self.members.items():
             member.assigned = frozenset(partitions.get(name, ()))
             member.changed.set()
@@ -68,11 +68,11 @@ class MemberLog:
         return await self._group.log.members(topic, group)
 
     async def trim(self, topic: str, before: Position) -> None:
-        """A cluster's log is trimmed by its retention alone."""
+        """Do nothing: a cluster's log is trimmed by its retention alone."""
 
 
 class MemberConsumer:
-    """See Consumer: a change of assignment is seen by a poll, which returns at once, empty."""
+    """A Consumer that sees a change of assignment at a poll, which returns at once, empty."""
 
     def __init__(self, group: Group, member: Member, topic: str, name: str) -> None:
         self._group = group

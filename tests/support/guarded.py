@@ -1,4 +1,4 @@
-"""Gates, keys and tokens for tests: made for the run, valid for the run."""
+"""Gates, keys and tokens for tests: generated for one run and valid during it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _STRANGER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def public_pem() -> str:
-    """The key that tokens of `token` are checked with."""
+    """Return the key that tokens of `token` are verified with."""
     return _SIGNER.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
 
 def token(*, graphs: object = ("notes",), actions: object = ("read",), stranger: bool = False, **claims: object) -> str:
-    """A token, good unless `claims` or `stranger` say otherwise. A claim of None is left out."""
+    """Return a token, valid unless `claims` or `stranger` make it invalid. A claim of None is left out."""
     now = int(time.time())
     said: dict[str, object] = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada", "iat": now, "exp": now + 600}
     said |= {"graphtide": {"graphs": graphs, "actions": actions}, **claims}
@@ -35,7 +35,7 @@ def token(*, graphs: object = ("notes",), actions: object = ("read",), stranger:
 
 
 def rules(folder: Path, algorithm: str = "RS256", key: str = "") -> TokenRules:
-    """Rules for `token`, with the key file in `folder`."""
+    """Return rules for `token`, with the key file in `folder`."""
     file = folder / "jwt.key"
     file.write_text(key or public_pem())
     return TokenRules(file, algorithm, ISSUER, AUDIENCE, 5.0, "graphtide")
@@ -49,7 +49,7 @@ class KeyFile:
     tables: list[str] = field(default_factory=list)
 
     def add(self, name: str, graphs: str, actions: str, **more: object) -> str:
-        """A key for the graphs and actions, both divided by spaces; `more` as it stands in TOML."""
+        """Add a key for the graphs and actions, both separated by spaces; `more` is further TOML."""
         key, key_id, hashed = new_key()
         lines = [f'name = "{name}"', f'id = "{key_id}"', f'hash = "{hashed}"']
         lines += [f"graphs = {graphs.split()}", f"actions = {actions.split()}"]
@@ -60,6 +60,6 @@ class KeyFile:
 
 
 def gate(keys: KeyFile, folder: Path, fairness: CallerRateLimits | None = None) -> AccessGate:
-    """A gate that knows the keys, and tokens of `token`."""
+    """Return a gate that knows the keys, and tokens of `token`."""
     verifier = TokenVerifier(rules(folder))
     return AccessGate(key_file(str(keys.path)), verifier, fairness or CallerRateLimits(tries_per_minute=100_000))

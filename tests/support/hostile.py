@@ -1,4 +1,4 @@
-"""Documents that try to be instructions, and a model that does what they say."""
+"""Documents that try to be instructions, and a model that obeys them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ATTEMPTS: tuple[tuple[str, str], ...] = (
 
 
 def obedient(seen: Seen) -> str | None:
-    """What the most gullible model says: whatever the text wants, to harm whom it can. None for a harmless text."""
+    """Return the answer of the most gullible model: the harm that the text asks for. None for a harmless text."""
     if seen.body.get("stream"):
         return "Evil Corporation closed Halden Station [99]. Here is my key [0]. All documents say so."
     if "Mallory" not in seen.asked and "Ignor" not in seen.asked:

@@ -1,7 +1,7 @@
-"""Hostile clients by name: each does one harmful thing to a service for some seconds, and then leaves.
+"""Hostile clients by name: each does one harmful thing to a service for some seconds, and then disconnects.
 
-They hold a credential for the graph `hostile` alone, or none. What they are answered is theirs to ignore; what the
-service does to others meanwhile is for whoever runs them to check (`tests/recovery/soak.py`).
+They hold a credential for the graph `hostile` alone, or none. They ignore the answers they get; their caller checks
+what the service does to other clients meanwhile (`tests/recovery/soak.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from graphtide.services.api.schema import graphtide_pb2_grpc
 
 GRAPH = "hostile"
 HOLD_S = 2.0
-"""How long places and connections are held."""
+"""How long slots and connections are held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class Target:
         return httpx.AsyncClient(base_url=self.http, headers=headers, timeout=60, limits=limits)
 
     async def open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to the HTTP port."""
+        """Open a connection to the HTTP port."""
         url = httpx.URL(self.http)
         return await asyncio.open_connection(url.host, url.port)
 
     def head(self, method: str, path: str, *lines: str) -> bytes:
-        """The head of a request with the credential."""
+        """Return the head of a request with the credential."""
         said = (f"{method} {path} HTTP/1.1", "host: x", f"authorization: Bearer {self.key}", *lines)
         return ("\r\n".join(said) + "\r\n\r\n").encode()
 
@@ -92,7 +92,7 @@ async def health_watchers(target: Target, _: random.Random) -> None:
 
 
 async def backtracking_questions(target: Target, rng: random.Random) -> None:
-    """Ask what makes an ambiguous pattern try every split of the text."""
+    """Ask questions that make an ambiguous pattern try every split of the text."""
     texts = ("What is in " + "all the " * 40 + "x?", "[ " * 200 + "x", "a " * 300 + "!", " " * 4000 + "x")
     async with target.client() as client:
         body = {"question": rng.choice(texts), "generate": False, "mode": "auto"}
@@ -110,7 +110,7 @@ async def invalid_items(target: Target, rng: random.Random) -> None:
 
 
 async def endless_trailers(target: Target, _: random.Random) -> None:
-    """A chunked body that ends, and then trailers that do not."""
+    """Send a chunked body that ends, followed by trailers that do not."""
     _reader, writer = await target.open()
     writer.write(target.head("PUT", f"/v1/graphs/{GRAPH}/documents/t", "transfer-encoding: chunked") + b"0\r\n")
     for number in range(400):
@@ -120,7 +120,7 @@ async def endless_trailers(target: Target, _: random.Random) -> None:
 
 
 async def silent_bodies(target: Target, _: random.Random) -> None:
-    """Promise bodies and send none of them."""
+    """Announce bodies and send none of them."""
     opened = [await target.open() for _ in range(60)]
     for _reader, writer in opened:
         writer.write(target.head("PUT", f"/v1/graphs/{GRAPH}/documents/s", "content-length: 100"))
@@ -130,7 +130,7 @@ async def silent_bodies(target: Target, _: random.Random) -> None:
 
 
 async def endless_heads(target: Target, _: random.Random) -> None:
-    """Send heads byte by byte, and never their end."""
+    """Send heads byte by byte, without an end."""
     opened = [await target.open() for _ in range(30)]
     for letter in b"GET /healthz HTTP/1.1\r\nx-a: b":
         for _reader, writer in opened:
@@ -153,7 +153,7 @@ async def slow_readers(target: Target, _: random.Random) -> None:
 
 
 async def wide_questions(target: Target, _: random.Random) -> None:
-    """Many of the most expensive questions at once."""
+    """Ask many of the most expensive questions at once."""
     body = {"question": "Who met Charles Babbage and Ada Lovelace in London?", "top_k": 100}
     async with target.client() as client:
         asked = [client.post(f"/v1/graphs/{GRAPH}/query", json=body) for _ in range(30)]
@@ -161,7 +161,7 @@ async def wide_questions(target: Target, _: random.Random) -> None:
 
 
 async def large_documents(target: Target, rng: random.Random) -> None:
-    """A long text with thousands of facts that stand in it, or a clique."""
+    """Publish a long text with thousands of facts quoted from it, or a clique."""
     async with target.client() as client:
         if rng.random() < 0.5:
             names = [f"N{number}" for number in range(40)]
@@ -174,7 +174,7 @@ async def large_documents(target: Target, rng: random.Random) -> None:
 
 
 async def odd_documents(target: Target, rng: random.Random) -> None:
-    """Bodies of which none is what it should be."""
+    """Send bodies that are all malformed."""
     bodies = (
         b'{"text": "\\ud800"}',
         b'{"text": "x\\u0000"}',
@@ -192,7 +192,7 @@ async def odd_documents(target: Target, rng: random.Random) -> None:
 
 
 async def garbage(target: Target, rng: random.Random) -> None:
-    """Bytes that are no HTTP."""
+    """Send bytes that are not HTTP."""
     for _ in range(10):
         _, writer = await target.open()
         writer.write(rng.randbytes(rng.randint(1, 20_000)))

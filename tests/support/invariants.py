@@ -1,8 +1,7 @@
-"""The invariants I1 to I6, I8 and I9 of a cluster that has settled, checked from outside against a model of what is
-live.
+"""The invariants I1 to I6, I8 and I9 of a settled cluster, checked from outside against a model of the live documents.
 
-A `Course` is one graph of the cluster and what was done to it. Requests are sent until somebody answers them: servers
-and processes may be away, so a revision may be accepted twice, which changes nothing of the graph.
+A `Course` is one graph of the cluster and what was done to it. Requests are sent until a process answers them: servers
+and processes may be unreachable, so a revision may be accepted twice, which changes nothing of the graph.
 """
 
 from __future__ import annotations
@@ -25,16 +24,17 @@ FRONT = "front"
 PATIENCE_S = 150.0
 AGAIN = (429, 503, 504)
 RESOLUTION_MS = 3
-"""How far apart two revisions must be that came through different partitions."""
+"""The minimum distance between two revisions that came through different partitions."""
 Body = dict[str, Any]
 Stands = Mapping[int, tuple[int, int]]
 
 
 @dataclass
 class Course:
-    """`live` is the model: bodies by document, as the last answer left them; `failed` how many were to fail.
+    """One graph of the cluster. `live` is the model: bodies by document, as the last answer left them.
 
-    `on_silence` is called whenever a request got no good answer, before it is sent again.
+    `failed` counts the documents that were meant to fail. `on_silence` is called whenever a request got no good answer,
+    before it is sent again.
     """
 
     cluster: Cluster
@@ -48,13 +48,13 @@ class Course:
     has_other_producers: bool = False
 
     def request(self, method: str, path: str, body: object = None) -> httpx.Response:
-        """One request under the graph's URL, sent until the front, whichever it is now, answers it."""
+        """Send one request under the graph's URL until the current front answers it."""
         deadline = time.monotonic() + PATIENCE_S
         said = "there is no front"
         while True:
             front = self.cluster.processes.get(FRONT)
             try:
-                if front is not None and "http" in front.said:  # else it is starting
+                if front is not None and "http" in front.said:  # otherwise it is starting
                     url = f"{front.said['http']}/v1/graphs/{self.graph}{path}"
                     answer = httpx.request(method, url, json=body, timeout=60)
                     if answer.status_code not in AGAIN:
@@ -62,7 +62,7 @@ class Course:
                     said = answer.text
             except httpx.TransportError as error:
                 said = str(error)
-            assert time.monotonic() < deadline, f"nobody answered {method} {path}: {said}"
+            assert time.monotonic() < deadline, f"no process answered {method} {path}: {said}"
             self.on_silence()
             time.sleep(0.1)
 
@@ -74,7 +74,7 @@ class Course:
         return str(answer.json()["token"])
 
     def delete(self, doc_id: str) -> None:
-        """Delete a document of the model. (Sent again after a lost answer, it may be found deleted already.)"""
+        """Delete a document of the model. (Sent again after a lost answer, it may be deleted already.)"""
         answer = self.request("DELETE", f"/documents/{doc_id}")
         assert answer.status_code in (202, 404), answer.text
         self.live.pop(doc_id, None)
@@ -83,8 +83,8 @@ class Course:
     def put_by(self, producer: OtherProducer, doc_id: str, body: Body | None, partition: int = -1) -> None:
         """Have another producer publish a document, None to delete it.
 
-        It is appended again as long as the broker's clock does not tell it from the revision before: the order of two
-        revisions of one millisecond is defined (docs/cluster.md), and not what is tested here.
+        It is appended again until the broker's clock separates it from the revision before: the order of two revisions
+        of one millisecond is defined in docs/cluster.md and is not tested here.
         """
         self.has_other_producers = True
         before_ms = int(time.time() * 1000)
@@ -96,10 +96,10 @@ class Course:
             self.live[doc_id] = body
 
     def settle(self) -> None:
-        """Return when everything that was accepted has its end and is queryable.
+        """Return when everything that was accepted has reached its end and is queryable.
 
-        Keys choose partitions, so a token of one document says nothing of others: what has no end is counted, too. What
-        other producers published is in no ledger before extraction has read it.
+        Keys choose partitions, so a token of one document implies nothing about others: pending documents are counted,
+        too. Records of other producers are in no ledger before extraction has read them.
         """
         if self.has_other_producers:
             self._await_extraction()
@@ -121,7 +121,7 @@ class Course:
             time.sleep(0.1)
 
     def check(self) -> Body:
-        """Settle, and hold everything against the model. Returns the stats."""
+        """Settle, compare everything with the model, and return the stats."""
         self.settle()
         self._check_rising()
         verified = self.request("POST", "/verify").json()
@@ -150,7 +150,7 @@ class Course:
 
 
 def watermarks(cluster: Cluster) -> Stands:
-    """(epoch, next offset) by partition, read behind the processes' back."""
+    """Return (epoch, next offset) by partition, read without the processes."""
     address = cluster.graph_server.address
     asked = "MATCH (w:Watermark) RETURN w.partition AS partition, w.epoch AS epoch, w.next_offset AS next_offset"
     with GraphDatabase.driver(address.uri, auth=(address.user, address.password)) as driver:

@@ -1,7 +1,7 @@
-"""A real Apache Kafka broker for tests: one node, KRaft, started and stopped as the tests like.
+"""A real Apache Kafka broker for tests: one node, KRaft, started and stopped as the tests need.
 
-GRAPHTIDE_TEST_KAFKA names one that runs already (it cannot be stopped, then). Otherwise it comes from Maven where Java
-is there, else from Docker. GRAPHTIDE_TEST_KAFKA_VERSION chooses the version: 3.9 and 4 are short names.
+GRAPHTIDE_TEST_KAFKA names a running broker (which tests cannot stop). Otherwise it comes from Maven where Java is
+installed, else from Docker. GRAPHTIDE_TEST_KAFKA_VERSION chooses the version: 3.9 and 4 are short names.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ delete.topic.enable=true
 
 
 class KafkaServer(Protocol):
-    """A broker. `address` stays the same over restarts, and so does the data. Blocking: from a loop, in a thread."""
+    """A broker. `address` and the data survive restarts. Methods block: call them in a thread from an event loop."""
 
     address: str
 
@@ -69,16 +69,16 @@ class KafkaServer(Protocol):
         ...
 
     def kill(self) -> None:
-        """kill -9."""
+        """Send kill -9."""
         ...
 
     def restart(self) -> None:
-        """Start again on the same data and port, once it is stopped or killed; returns when it answers."""
+        """Start again on the same data and port, once it is stopped or killed; return when it answers."""
         ...
 
 
 class LocalKafka:
-    """A broker as a Java process of its own. `more` are properties that win over the usual ones."""
+    """A broker as a Java process of its own. `more` are properties that override the usual ones."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class DockerKafka:
 
 
 class GivenKafka:
-    """A broker that somebody else runs: the tests that stop it are skipped."""
+    """A broker that the environment names: the tests that stop it are skipped."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -190,7 +190,7 @@ class GivenKafka:
         self.stop()
 
     def restart(self) -> None:
-        """It was never stopped."""
+        """Do nothing: the broker was never stopped."""
 
 
 def wait_until_it_answers(address: str, is_alive: object) -> None:
@@ -206,7 +206,7 @@ def wait_until_it_answers(address: str, is_alive: object) -> None:
 
 
 def make_topic(server: KafkaServer, name: str, partitions: int = 1, settings: Mapping[str, str] | None = None) -> None:
-    """A topic with limits of the test's own, such as {"max.message.bytes": "1000"}."""
+    """Create a topic with limits of the test's own, such as {"max.message.bytes": "1000"}."""
 
     async def create() -> bool:
         admin = AIOKafkaAdminClient(bootstrap_servers=server.address)
@@ -223,13 +223,13 @@ def make_topic(server: KafkaServer, name: str, partitions: int = 1, settings: Ma
 
 
 def fresh(server: KafkaServer) -> KafkaAddress:
-    """An address whose topics and groups are this test's own."""
+    """Return an address whose topics and groups are this test's own."""
     return KafkaAddress(server.address, prefix=f"{uuid.uuid4().hex[:8]}-")
 
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[KafkaServer]:
-    """The broker that tests share. Who stops it starts it again."""
+    """Return the broker that tests share. A test that stops it starts it again."""
     version = os.environ.get("GRAPHTIDE_TEST_KAFKA_VERSION", "4")
     if given := os.environ.get("GRAPHTIDE_TEST_KAFKA"):
         yield GivenKafka(given)

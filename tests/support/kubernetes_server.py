@@ -1,7 +1,7 @@
-"""A real Kubernetes API server for tests, with etcd and the controllers that make pods, and Helm to talk to it.
+"""A real Kubernetes API server for tests, with etcd, the controllers that create pods, and Helm.
 
-There are no nodes: pods are made, admitted or refused, and stay pending. The definitions of KEDA and of the Prometheus
-operator are there, their controllers are not.
+There are no nodes: pods are created, admitted or refused, and stay pending. The definitions of KEDA and of the
+Prometheus operator are installed, their controllers are not.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ class Cluster:
     kubeconfig: Path
 
     def namespace(self, name: str) -> None:
-        """Make a namespace that admits restricted pods alone, and wait for its service account."""
+        """Create a namespace that admits restricted pods alone, and wait for its service account."""
         made = self.client.post("/api/v1/namespaces", json={"metadata": {"name": name, "labels": RESTRICTED}})
         made.raise_for_status()
         wait_until(lambda: self.client.get(f"/api/v1/namespaces/{name}/serviceaccounts/default").is_success)
 
     def objects(self, path: str) -> list[Object]:
-        """What stands under a path, such as /api/v1/namespaces/default/pods."""
+        """Return the objects under a path, such as /api/v1/namespaces/default/pods."""
         answer = self.client.get(path)
         answer.raise_for_status()
         return list(answer.json()["items"])
 
     def helm(self, *arguments: str) -> str:
-        """What Helm says on standard error, warnings of the API server among it; raises AssertionError if it fails."""
+        """Run Helm and return its standard error, with the API server's warnings; raise AssertionError if it fails."""
         command = [str(go_tools.helm()), "--kubeconfig", str(self.kubeconfig), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -67,7 +67,7 @@ class Cluster:
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[Cluster]:
-    """A cluster without nodes, its data in `folder`, for as long as the context is open."""
+    """Yield a cluster without nodes, its data in `folder`, for as long as the context is open."""
     store, peers, port = free_ports(3)
     token = secrets.token_hex(16)
     (folder / "tokens.csv").write_text(f'{token},admin,admin,"system:masters"\n')
@@ -93,7 +93,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
 
 
 def wait_until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
-    """Return once the condition holds; raise AssertionError when it does not within the time."""
+    """Return once the condition holds; raise AssertionError at the time limit."""
     deadline = time.monotonic() + patience_s
     while not condition():
         assert time.monotonic() < deadline, f"not within {patience_s:g} s"
@@ -130,7 +130,7 @@ def _api_server(folder: Path, store: int, port: int, key: Path) -> dict[str, obj
 
 @contextmanager
 def _process(folder: Path, program: Path, flags: Mapping[str, object]) -> Iterator[None]:
-    """A program that is running, its log in the folder."""
+    """Run a program during the block, its log in the folder."""
     command: Sequence[str] = [str(program), *(f"--{name}={value}" for name, value in flags.items())]
     with (
         (folder / f"{program.name}.log").open("wb") as log,

@@ -1,7 +1,7 @@
-"""The law, tried from outside: a stream with every trouble in it, and the clean build it must equal.
+"""The law, tested from outside: a stream with every kind of disturbance, and the clean build it must equal.
 
-A `Course` is what happens to a service: publications, each sent several times, interleaved over documents (of one
-document in order, since the position decides which revision is newest), with kill -9 in between.
+A `Course` is the input of a service: publications, each sent several times, interleaved over documents (of one document
+in order, since the position decides which revision is newest), with kill -9 in between.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What happens, in order, and the bodies that are live at the end."""
+    """The steps in order, and the live bodies at the end."""
 
     steps: tuple[Step, ...]
     live: Mapping[str, Body]
 
 
 def course(rng: random.Random, documents: Mapping[str, Body], edits: Mapping[str, Body], kills: int) -> Course:
-    """Every document thrice, those in `edits` thrice edited, a tenth deleted, in shuffled order, with kills."""
+    """Return a course: every document sent thrice, those in `edits` edited thrice, a tenth deleted, shuffled, with
+    kills.
+    """
     queues: dict[str, list[Step]] = {}
     live: dict[str, Body] = {}
     for doc_id, body in documents.items():
@@ -58,7 +60,7 @@ def course(rng: random.Random, documents: Mapping[str, Body], edits: Mapping[str
 
 
 def run(chosen: Course, data: Path, settings: Mapping[str, str] | None = None) -> tuple[str, Body]:
-    """Take the course, restarting after every kill; returns the digest at the end and what `verify` says."""
+    """Run the course, restarting after every kill; return the digest at the end and the result of `verify`."""
     running = start_service(data, settings)
     try:
         with httpx.Client(timeout=60) as client:
@@ -74,7 +76,7 @@ def run(chosen: Course, data: Path, settings: Mapping[str, str] | None = None) -
 
 
 def build(live: Mapping[str, Body], data: Path, settings: Mapping[str, str] | None = None) -> str:
-    """The digest of a clean build: each live document once, backwards, in batches."""
+    """Return the digest of a clean build: each live document once, in reverse order, in batches."""
     running = start_service(data, settings)
     try:
         with httpx.Client(base_url=running.url, timeout=120) as client:

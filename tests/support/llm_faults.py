@@ -1,4 +1,4 @@
-"""What may go wrong with one answer of a language model: each fault spoils one request of an `LlmServer`."""
+"""Faults of one answer of a language model: each fault spoils one request of an `LlmServer`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.recorded import Json
 
 
 def _content(change: Callable[[str], str], finish: str = "stop") -> Fault:
-    """A fault that changes what the model says."""
+    """Return a fault that changes the text of the model's answer."""
 
     def edit(answer: dict[str, Any]) -> object:
         choice = answer["choices"][0]
@@ -23,7 +23,7 @@ def _content(change: Callable[[str], str], finish: str = "stop") -> Fault:
 
 
 def _extraction(change: Callable[[Json], object]) -> Fault:
-    """A fault that changes the extraction that the model gives."""
+    """Return a fault that changes the extraction in the model's answer."""
     return _content(lambda said: json.dumps(change(json.loads(said))))
 
 
@@ -41,7 +41,7 @@ def _emptied(found: Json) -> Json:
 
 
 def _unborne(found: Json) -> Json:
-    said = [{**item, "evidence": "Nobody ever wrote this sentence."} for item in found["relations"]]
+    said = [{**item, "evidence": "This sentence occurs in no document."} for item in found["relations"]]
     return {**found, "relations": said}
 
 

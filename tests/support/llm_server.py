@@ -1,8 +1,8 @@
-"""A small OpenAI chat-completions endpoint on loopback that answers from recordings, and misbehaves when asked to.
+"""A small OpenAI chat-completions endpoint on loopback that answers from recordings, with faults on request.
 
-Not a mock and not a model: a real HTTP server in threads. For a MuSiQue passage that it finds in a prompt it answers
-with what was recorded for it, in the schema asked for; for other text with what the rule-based extractor finds; a
-question is answered with the sentences that fit it best.
+A real HTTP server in threads, without a model. For a MuSiQue passage that it finds in a prompt it answers with the
+recorded extraction, in the schema of the request; for other text with the rule-based extractor's result; a question is
+answered with the sentences that fit it best.
 
 As a process: python -m tests.support.llm_server --port 8090 [--latency-ms 20] [--only-json-mode] [--fault NAME ...]
 """
@@ -34,12 +34,12 @@ _DOCUMENT = re.compile(r"<document-(\w+)>\nTitle: ([^\n]*)\n\n(.*)\n</document-\
 _PASSAGE = re.compile(r"<passage-(\w+) (\d+)>\nTitle: ([^\n]*)\n\n(.*?)\n</passage-\1>", re.DOTALL)
 _TEXT = re.compile(r"<text-(\w+)>\nTitle: ([^\n]*)\n\n(.*?)\n</text-\1>", re.DOTALL)
 _NUMBERS = 500
-"""How many passages a text may cite here."""
+"""The numbers of the passages that a text may cite here."""
 
 
 @dataclass(slots=True)
 class Seen:
-    """One request as the server got it, and what its answer was said to cost."""
+    """One request as the server received it, and the usage its answer reported."""
 
     path: str
     headers: dict[str, str]
@@ -49,12 +49,12 @@ class Seen:
 
     @property
     def asked(self) -> str:
-        """The first message of the user."""
+        """Return the first message of the user."""
         return next(str(said["content"]) for said in self.body["messages"] if said["role"] == "user")
 
     @property
     def told(self) -> str:
-        """The prompt's fixed words."""
+        """Return the prompt's fixed words."""
         return next((str(said["content"]) for said in self.body["messages"] if said["role"] == "system"), "")
 
 
@@ -62,8 +62,8 @@ class Seen:
 class LlmServer(Endpoint[Seen]):
     """``with LlmServer() as server:`` serves ``server.base_url`` until the block ends.
 
-    ``recordings`` None: only rules. ``refuses`` are words for which a request that holds them as parameter gets 400, as
-    endpoints do that do not know one. ``says`` replaces what is answered, when it returns something. See `Endpoint`.
+    ``recordings`` None: only rules. A request with a word of ``refuses`` as parameter gets 400, as from endpoints that
+    do not know the parameter. ``says`` replaces the answer when it returns something. See `Endpoint`.
     """
 
     recordings: Recordings | None = None
@@ -76,7 +76,7 @@ class LlmServer(Endpoint[Seen]):
 
     @property
     def read(self) -> list[Seen]:
-        """The requests to extract from a passage: reports of communities are asked for beside them."""
+        """Return the requests to extract from a passage, without those for community reports."""
         return [seen for seen in self.seen if seen.asked.startswith("<document-")]
 
     def refusal(self, seen: Seen) -> Fault | None:
@@ -88,7 +88,7 @@ class LlmServer(Endpoint[Seen]):
         return None
 
     def answer(self, seen: Seen) -> dict[str, Any]:
-        """The whole answer, as one that does not stream it gets it."""
+        """Return the whole answer, as a request without streaming gets it."""
         said = self.says(seen) if self.says else None
         text = self._said(seen) if said is None else said
         seen.prompt_tokens = sum(count_tokens(str(message["content"])) for message in seen.body["messages"])
@@ -123,19 +123,19 @@ class LlmServer(Endpoint[Seen]):
 
 
 def _wants_heading(seen: Seen) -> bool:
-    """By the schema that was sent, else by the words of the prompt."""
+    """Return whether a heading is wanted: by the schema that was sent, else by the words of the prompt."""
     sent = seen.body.get("response_format", {}).get("json_schema", {}).get("schema")
     return "title" in sent.get("properties", {}) if sent else '{"title"' in seen.told
 
 
 def heading(text: str, title: str) -> Json:
-    """What this server calls a passage: a title of its own kind, and the first sentence."""
+    """Return the heading this server gives a passage: a title of its own kind, and the first sentence."""
     first = next((text[one.start : one.end] for one in sentences_of(text)), text)
     return {"title": f"On {title or ' '.join(text.split()[:5])}", "description": " ".join(first.split())}
 
 
 def by_rules(text: str, title: str) -> Json:
-    """What the rule-based extractor finds, in the shape asked for."""
+    """Return the rule-based extractor's result, in the shape of the request."""
     found = extract(text, title)
     evidence = {end: one.evidence for one in found.relations for end in (one.object, one.subject)}
     entities: list[Json] = []
@@ -159,20 +159,20 @@ def by_rules(text: str, title: str) -> Json:
 
 
 def _answer(asked: str) -> str:
-    """The sentences of the passages and texts of a prompt that fit its question best."""
+    """Return the sentences of the passages and texts of a prompt that fit its question best."""
     passages = [ContextPassage(text, title, "", number) for _, number, title, text in _PASSAGE.findall(asked)]
     found = asyncio.run(ExtractiveGenerator().answer(asked.rpartition("Question: ")[2], passages, _texts(asked)))
     return found.text if found.cited else NOTHING
 
 
 def _part_answer(asked: str) -> str:
-    """What a text says to the question, and the share of the question's words that it has."""
+    """Return what a text contributes to the question, and the share of the question's words that it contains."""
     found = asyncio.run(ExtractiveGenerator().answer_part(asked.rpartition("Question: ")[2], _texts(asked)[0]))
     return json.dumps({"answer": found.text, "helpfulness": found.rating})
 
 
 def _report(asked: str) -> str:
-    """A report of the first statements of a community, each a finding."""
+    """Return a report of the first statements of a community, each a finding."""
     named = re.search(r"^(?:Entities [^:]*|Part with [^:]*): (.+)$", asked, re.MULTILINE)
     said = re.findall(r"^\[(\d+)\] (.+)$", asked, re.MULTILINE)[:5]
     findings = [{"text": text.rpartition("\u2014 ")[2], "sources": [int(number)]} for number, text in said]
@@ -181,13 +181,13 @@ def _report(asked: str) -> str:
 
 
 def _entity(asked: str) -> str:
-    """The first things that are said of an entity, a sentence each."""
+    """Return the first descriptions of an entity, a sentence each."""
     said = re.findall(r"^\[(\d+)\] (.+)$", asked, re.MULTILINE)[:3]
     return json.dumps({"sentences": [{"text": f"In short: {text}", "sources": [int(n)]} for n, text in said]})
 
 
 def _ratings(asked: str) -> str:
-    """How many of the question's longer words each text has, at most 5."""
+    """Rate each text by how many of the question's longer words it contains, at most 5."""
     question = set(re.findall(r"\w{4,}", asked.rpartition("Question: ")[2].lower()))
     texts = re.findall(r"<text-(\w+) \d+>\n(.*?)\n</text-\1>", asked, re.DOTALL)
     rated = [min(5, 2 * len(question & set(re.findall(r"\w{4,}", text.lower())))) for _, text in texts]
@@ -195,13 +195,13 @@ def _ratings(asked: str) -> str:
 
 
 def _texts(asked: str) -> list[ContextPart]:
-    """The texts of a prompt. Their numbers are the prompt's, so each may cite any."""
+    """Return the texts of a prompt. Their numbers are the prompt's, so each may cite any."""
     sources = tuple(ContextPassage("", chunk_id=str(number)) for number in range(1, _NUMBERS))
     return [ContextPart(title, text, sources) for _, title, text in _TEXT.findall(asked)]
 
 
 def _events(answer: dict[str, Any], usage: bool) -> Iterator[bytes]:
-    """The answer as server-sent events, in pieces of a few characters that cut words and citations."""
+    """Yield the answer as server-sent events, in pieces of a few characters that cut words and citations."""
     choice = answer["choices"][0]
     head = {"id": "c1", "object": "chat.completion.chunk", "created": 0, "model": answer["model"]}
     text = choice["message"]["content"]

@@ -1,4 +1,4 @@
-"""Every Log, opened the same way, and reading that waits as long as an adapter needs."""
+"""Every Log, opened the same way, and reads that wait as long as an adapter needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TUNING = KafkaTuning(patience_s=10.0, session_timeout_s=6.0)
 
 @dataclass(frozen=True, slots=True)
 class OpenLog:
-    """A log, and what may be expected of it: one in this process forgets when it is told to, and uses the clock."""
+    """A log and its properties: a log in this process discards records on `trim` and uses the test's clock."""
 
     log: Log
     name: str
@@ -33,7 +33,7 @@ class OpenLog:
 
     @property
     def quiet_s(self) -> float:
-        """How long to wait to be sure that nothing comes."""
+        """Return how long to wait, in seconds, to be sure that no record arrives."""
         return 0.0 if self.is_local else QUIET_S
 
 
@@ -41,7 +41,7 @@ class OpenLog:
 async def opened_log(
     name: str, request: pytest.FixtureRequest, clock: Callable[[], int], partitions: int = 1
 ) -> AsyncIterator[OpenLog]:
-    """A log with the topics t, u and other, empty."""
+    """Yield a log with the topics t, u and other, empty."""
     if name == "kafka":
         server: KafkaServer = request.getfixturevalue("kafka")
         address = fresh(server)
@@ -61,7 +61,7 @@ async def opened_log(
 
 
 async def taken(consumer: Consumer, count: int, limit: int = 100) -> list[ConsumedRecord]:
-    """The next `count` records, in as many polls as it takes; fewer when nothing comes for too long."""
+    """Return the next `count` records, in as many polls as needed; fewer when no record arrives in time."""
     found: list[ConsumedRecord] = []
     while len(found) < count:
         had = consumer.assigned()
@@ -73,7 +73,7 @@ async def taken(consumer: Consumer, count: int, limit: int = 100) -> list[Consum
 
 
 async def nothing(consumer: Consumer, quiet_s: float) -> bool:
-    """Whether nothing comes for a while, once the consumer holds its partitions."""
+    """Return whether no record arrives for a while, once the consumer holds its partitions."""
     while not consumer.assigned():
         if await consumer.poll(1, PATIENCE_S):
             return False

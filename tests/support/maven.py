@@ -22,18 +22,18 @@ _DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><vers
 
 
 class Unavailable(Exception):  # noqa: N818 -- says what is the case, as the errors of the project do
-    """What a test needs is not on this machine; the message says in one line what is missing."""
+    """The error raised when a test's requirement is missing on this machine; the message names it in one line."""
 
 
 def cache_folder() -> Path:
-    """Where fetched things are kept between runs."""
+    """Return the folder where fetched files are kept between runs."""
     return Path(os.environ.get("GRAPHTIDE_TEST_CACHE") or ".cache").absolute()
 
 
 def fetch(coordinates: Sequence[str]) -> str:
-    """The class path of `group:artifact:version` coordinates and all they need. Raises Unavailable.
+    """Return the class path of `group:artifact:version` coordinates and their dependencies. Raises Unavailable.
 
-    Nothing is fetched a second time, nor is Maven started; processes that fetch at once do not meet.
+    A cached class path neither fetches nor starts Maven; concurrent processes do not interfere.
     """
     tools = {tool: shutil.which(tool) for tool in ("java", "mvn")}
     if missing := [tool for tool, found in tools.items() if found is None]:

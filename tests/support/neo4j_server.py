@@ -1,8 +1,8 @@
-"""A real graph database for tests: Neo4j 5 community, started, killed and started again as the tests like.
+"""A real graph database for tests: Neo4j 5 community, started, killed and restarted as the tests need.
 
-It comes from Maven where Java is there, else from Docker. GRAPHTIDE_TEST_MEMGRAPH or GRAPHTIDE_TEST_NEO4J, a Bolt
-address (with credentials in it, if there are any), wins: the same suite runs there, on a server that cannot be stopped,
-and whose data is deleted.
+It comes from Maven where Java is installed, else from Docker. GRAPHTIDE_TEST_MEMGRAPH or GRAPHTIDE_TEST_NEO4J, a Bolt
+address (with credentials in it, if there are any), overrides both: the same suite runs there, on a server that cannot
+be stopped, and whose data is deleted.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ db.transaction.timeout=0
 
 
 class GraphServer(Protocol):
-    """A server. The address stays the same over restarts, and so does the data. Blocking: from a loop, in a thread."""
+    """A server. Its address and data survive restarts. Methods block: call them in a thread from an event loop."""
 
     address: BoltAddress
 
@@ -61,16 +61,16 @@ class GraphServer(Protocol):
         ...
 
     def kill(self) -> None:
-        """kill -9."""
+        """Send kill -9."""
         ...
 
     def restart(self) -> None:
-        """Start again on the same data and port, once it is stopped or killed; returns when it answers."""
+        """Start again on the same data and port, once it is stopped or killed; return when it answers."""
         ...
 
 
 class LocalNeo4j:
-    """A server as a Java process of its own, by TLS alone where a `scheme` says so; `more` are settings for that."""
+    """A server as a Java process of its own, by TLS alone where `scheme` demands it; `more` are settings for that."""
 
     def __init__(self, folder: Path, scheme: str = "bolt", more: str = "") -> None:
         self._folder = folder
@@ -84,7 +84,7 @@ class LocalNeo4j:
 
     @property
     def pid(self) -> int:
-        """Of the process, while there is one."""
+        """Return the process id, None without a process."""
         assert self._process is not None
         return self._process.pid
 
@@ -102,7 +102,7 @@ class LocalNeo4j:
         command = ["java", *sizes, *opened, "-cp", classpath, _LAUNCHER.stem, str(self._folder)]
         environment = {**os.environ, "NEO4J_TEST_PASSWORD": self.address.password}
         with (self._folder / "server.log").open("ab") as log:
-            # It ends when its standard input does, so it outlives no test run, however that ends.
+            # It ends when its standard input is closed, so it never outlives a test run.
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment)
         try:
             wait_until_it_answers(self.address, self._process)
@@ -150,7 +150,7 @@ class DockerNeo4j:
 
 
 class GivenServer:
-    """A server that somebody else runs: the tests that stop it are skipped."""
+    """A server that the environment names: the tests that stop it are skipped."""
 
     def __init__(self, uri: str) -> None:
         parts = urlsplit(uri)
@@ -166,11 +166,11 @@ class GivenServer:
         self.stop()
 
     def restart(self) -> None:
-        """It was never stopped."""
+        """Do nothing: the server was never stopped."""
 
 
 def wait_until_it_answers(address: BoltAddress, process: subprocess.Popen[bytes] | None = None) -> None:
-    """Return once the server lets us in; raise RuntimeError when it died or takes too long."""
+    """Return once the server accepts a connection; raise RuntimeError when it died or takes too long."""
     deadline = time.monotonic() + START_S
     while not _answers(address):
         if process is not None and process.poll() is not None:
@@ -181,7 +181,7 @@ def wait_until_it_answers(address: BoltAddress, process: subprocess.Popen[bytes]
 
 
 def clear(address: BoltAddress) -> None:
-    """Delete every node, so that a test finds an empty database; the schema, and the note that it was made, stay."""
+    """Delete every node, so that a test finds an empty database; keep the schema and the record that it was created."""
     statement = "MATCH (n) WHERE NOT n:Schema WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS gone"
     with GraphDatabase.driver(address.uri, auth=_credentials(address)) as driver, driver.session() as session:
         while session.run(statement, limit=SWEEP_NODES).single(strict=True)["gone"] == SWEEP_NODES:
@@ -195,7 +195,7 @@ def is_memgraph(address: BoltAddress) -> bool:
 
 @pytest.fixture(scope="session")
 def graph_server() -> Iterator[GraphServer]:
-    """The graph database that tests share. Who stops it starts it again."""
+    """Return the graph database that tests share. A test that stops it starts it again."""
     if given := next((os.environ[name] for name in _GIVEN if os.environ.get(name)), None):
         yield GivenServer(given)
         return
@@ -218,7 +218,7 @@ def graph_server() -> Iterator[GraphServer]:
 
 
 def _compiled(classpath: str) -> Path:
-    """The folder with the launcher's class, compiled once."""
+    """Return the folder with the launcher's class, compiled once."""
     name = sha256(_LAUNCHER.read_bytes() + VERSION.encode()).hexdigest()[:16]
     folder = cache_folder() / "launchers" / name
     if not folder.exists():
@@ -231,7 +231,7 @@ def _compiled(classpath: str) -> Path:
                 raise Unavailable("javac not on this machine") from error
             if done.returncode:
                 raise Unavailable(f"the launcher of Neo4j does not compile: {done.stderr[:200]}")
-            with suppress(OSError):  # another process was first
+            with suppress(OSError):  # another process renamed first
                 (Path(made) / "out").rename(folder)
     return folder
 

@@ -1,4 +1,4 @@
-"""Recorded data of earlier versions (`tests/fixtures/record.py`), opened as if those versions had left it."""
+"""Recorded data of earlier versions (`tests/fixtures/record.py`), opened as if those versions had written it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 @dataclass(frozen=True, slots=True)
 class OldData:
-    """One recording. `expected` holds digests, answers and counts as the recording version gave them."""
+    """One recording. `expected` holds the digests, answers and counts of the recording version."""
 
     place: Path
 
@@ -32,7 +32,7 @@ class OldData:
         return json.loads((self.place / "expected.json").read_text())
 
     def unpack(self, folder: Path) -> Path:
-        """Write the data folder, and return it."""
+        """Write the data folder and return it."""
         with tarfile.open(self.place / "folder.tar.xz") as archive:
             archive.extractall(folder, filter="data")
         return folder
@@ -50,7 +50,7 @@ class OldData:
         ]
 
     def load(self, address: BoltAddress) -> None:
-        """Put the recorded graph database in the place of what the server holds."""
+        """Replace the content of the graph database by the recorded one."""
         lines = gzip.decompress((self.place / "bolt.jsonl.gz").read_bytes()).decode().splitlines()
         rows = [json.loads(line) for line in lines]
         clear(address)

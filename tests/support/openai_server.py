@@ -1,7 +1,7 @@
-"""A small OpenAI embeddings endpoint on loopback that answers, and misbehaves when a test asks for it.
+"""A small OpenAI embeddings endpoint on loopback, with faults on request.
 
-Not a mock: a real HTTP server in threads, so that clients are tested down to the socket. Vectors are a deterministic
-function of the text.
+A real HTTP server in threads, so that clients are tested down to the socket. Vectors are a deterministic function of
+the text.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ REVERSED = Fault(edit=lambda answer: {**answer, "data": answer["data"][::-1]})
 
 
 def vector_of(text: str, dimensions: int = DIMENSIONS) -> np.ndarray:
-    """The vector this endpoint gives ``text``: float32, not of unit length, the same in every process."""
+    """Return this endpoint's vector of ``text``: float32, not of unit length, the same in every process."""
     digest = hashlib.shake_128(text.encode()).digest(4 * dimensions)
     numbers = struct.unpack(f"<{dimensions}I", digest)
     return np.asarray([number / 2**31 - 1 for number in numbers], np.float32) * np.float32(3)
@@ -64,7 +64,7 @@ def vector_of(text: str, dimensions: int = DIMENSIONS) -> np.ndarray:
 
 @dataclass(slots=True)
 class Seen:
-    """One request as the server got it."""
+    """One request as the server received it."""
 
     texts: list[str]
     headers: dict[str, str]

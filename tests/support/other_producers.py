@@ -34,7 +34,7 @@ class OtherProducer:
         self._appended_ms = 0
 
     def put(self, graph: str, doc_id: str, body: object | None, partition: int = -1) -> int:
-        """Append a document to `documents`, None to delete it; returns the broker's append time in milliseconds."""
+        """Append a document to `documents`, None to delete it; return the broker's append time in milliseconds."""
         value = None if body is None else json.dumps(body).encode()
         self.append(DOCUMENTS, [(document_key(graph, doc_id), value)], partition)
         return self._appended_ms
@@ -59,7 +59,7 @@ class OtherProducer:
 
 
 def unread(address: KafkaAddress, topic: str, group: str) -> int:
-    """How many records of the topic the group has not committed."""
+    """Return how many records of the topic the group has not committed."""
     options = {"bootstrap.servers": address.bootstrap, "group.id": address.group(group), "enable.auto.commit": False}
     consumer = Consumer(options)
     try:

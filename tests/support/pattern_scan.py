@@ -1,7 +1,8 @@
-"""Every regular expression of the project's code, and texts that make a search of it as slow as it can be.
+"""Every regular expression of the project's code, and texts that make its search as slow as possible.
 
 Found in the syntax trees of all modules, so a new pattern cannot be missed: each `re.f(...)` call is a pattern, whose
-first argument is evaluated in its module. What cannot be evaluated there must be named by the test, with a reason.
+first argument is evaluated in its module. The test must name, with a reason, each argument that cannot be evaluated
+there.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MOST_LETTERS = 8
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A call of `re`: where, its pattern (None when it is made at run time), and the methods that are called on it."""
+    """A call of `re`: its place, its pattern (None when built at run time), and the methods called on it."""
 
     where: str
     source: str
@@ -39,7 +40,7 @@ class Found:
 
 
 def modules(root: Path) -> Iterator[tuple[str, Path]]:
-    """Give the name and file of every module of the packages."""
+    """Yield the name and file of every module of the packages."""
     for package in PACKAGES:
         for file in sorted((root / package).rglob("*.py")):
             yield ".".join(file.relative_to(root).with_suffix("").parts).removesuffix(".__init__"), file
@@ -74,7 +75,7 @@ def _calls_of_re(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
 
 
 def _methods_by_name(trees: Iterable[ast.AST]) -> dict[str, set[str]]:
-    """Collect the methods that are taken of any constant, by the name of the constant."""
+    """Collect the methods that are called on any constant, by the name of the constant."""
     used: dict[str, set[str]] = defaultdict(set)
     for node in chain.from_iterable(map(ast.walk, trees)):
         if (
@@ -118,7 +119,7 @@ def _value(module: str, call: ast.Call, function: str) -> re.Pattern[Any] | None
 
 
 def attacks(search: Search) -> list[tuple[str, str, str]]:
-    """Give (beginning, repeated part, end) of texts made from a pattern: repeat any part of it, then let it fail."""
+    """Yield (beginning, repeated part, end) of texts made from a pattern: any part of it repeated, then a mismatch."""
     nodes = list(search.tree)
     heads_and_pumps = list(_repetitions(search, nodes, ("",)))
     heads_and_pumps += [("", pump) for pump in _beginnings(search, nodes)]
@@ -129,7 +130,7 @@ def attacks(search: Search) -> list[tuple[str, str, str]]:
 
 
 def _repetitions(search: Search, nodes: Sequence[Node], heads: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Give each repetition's body, behind a text that leads to it."""
+    """Yield each repetition's body, after a text that leads to it."""
     for kind, value in nodes:
         if kind in _REPEATS:
             bodies = samples(search, list(value[2]))
@@ -141,7 +142,7 @@ def _repetitions(search: Search, nodes: Sequence[Node], heads: Sequence[str]) ->
 
 
 def _beginnings(search: Search, nodes: Sequence[Node]) -> Iterator[str]:
-    """Give what leads to a repetition: a search that starts there again and again reads the rest again and again."""
+    """Yield the texts that lead to a repetition: a search that starts there repeatedly rereads the rest each time."""
     for count in range(1, len(nodes) + 1):
         if count == len(nodes) or _repeats(nodes[count]):
             for sample in samples(search, nodes[:count])[:3]:
@@ -171,7 +172,7 @@ def _inside(kind: Any, value: Any) -> list[list[Node]]:
 
 
 def samples(search: Search, nodes: Sequence[Node]) -> list[str]:
-    """Give a few texts that the nodes match, look-around and anchors aside."""
+    """Yield a few texts that the nodes match, ignoring look-around and anchors."""
     found = [""]
     for node in nodes:
         found = list(dict.fromkeys(a + b for a, b in product(found, _samples_of(search, node))))[:MOST_SAMPLES]

@@ -1,4 +1,4 @@
-"""Ports for the servers and processes that tests start, which nothing else takes meanwhile.
+"""Ports reserved for the servers and processes that tests start.
 
 A port that the system chose and that was released again may be given to any outgoing connection before the server binds
 it. So these are below the system's own range, and a lock on a file holds each for the life of the test process. No
@@ -19,10 +19,10 @@ _held: list[IO[bytes]] = []
 
 
 def free_port() -> int:
-    """Return a port of this process alone that nothing listens at."""
+    """Return a port of this process alone at which nothing listens."""
     folder = Path(tempfile.gettempdir()) / "graphtide-test-ports"
     folder.mkdir(exist_ok=True)
-    choice = random.SystemRandom()  # the seeds of tests choose no ports
+    choice = random.SystemRandom()  # independent of the seeds of tests
     while True:
         port = choice.randrange(FIRST, AFTER_LAST)
         if _hold(folder / str(port)) and _is_free(port):
@@ -30,7 +30,7 @@ def free_port() -> int:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return as many."""
+    """Return `count` such ports."""
     return [free_port() for _ in range(count)]
 
 

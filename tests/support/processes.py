@@ -23,7 +23,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a process holds of the machine: the most memory that it ever had, its open files, its threads."""
+    """Resources of a process: its peak memory, open files and threads."""
 
     peak_bytes: int
     files: int
@@ -31,13 +31,13 @@ class Held:
 
 
 MOST_MORE = Held(128 << 20, 96, 64)
-"""What a process of the tests' small graphs may come to hold beside what it began with (I9): a view and a write model
-are a megabyte, a pool of connections 32 files, a pool of threads 36.
+"""The growth over its start that I9 allows a process of the tests' small graphs: a view and a write model are a
+megabyte, a pool of connections 32 files, a pool of threads 36.
 """
 
 
 def held(pid: int) -> Held | None:
-    """What the process holds now; None when it has ended."""
+    """Return the current resources of the process; None when it has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
         said = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
@@ -50,7 +50,7 @@ def held(pid: int) -> Held | None:
 
 
 def check_bounded(name: str, pid: int, begun: Held | None) -> None:
-    """I9: a process that has not ended holds at most MOST_MORE than when it began."""
+    """Check I9: a process that has not ended holds at most MOST_MORE more than at its start."""
     now = held(pid)
     if now is None or begun is None:
         return
@@ -61,7 +61,7 @@ def check_bounded(name: str, pid: int, begun: Held | None) -> None:
 
 @dataclass(slots=True)
 class Service:
-    """A running `graphtide serve`, and what it held when it said where it listens."""
+    """A running `graphtide serve`, and the resources it held when it reported its addresses."""
 
     process: subprocess.Popen[str]
     url: str
@@ -69,7 +69,7 @@ class Service:
     begun: Held | None = None
 
     def cpu_s(self) -> float:
-        """CPU seconds the process has used, in user and kernel mode, all threads."""
+        """Return the CPU seconds of the process, in user and kernel mode, all threads."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
 
@@ -77,12 +77,12 @@ class Service:
         return int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * PAGE_BYTES
 
     def kill(self) -> None:
-        """kill -9."""
+        """Send kill -9."""
         self.process.send_signal(signal.SIGKILL)
         self._ended()
 
     def stop(self) -> int:
-        """SIGTERM, and wait for the exit code."""
+        """Send SIGTERM and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self._ended()
 
@@ -94,7 +94,7 @@ class Service:
 
 
 def start_service(data: Path, settings: Mapping[str, str] | None = None, log: Path | None = None) -> Service:
-    """Start the service on free ports and wait until it says where it listens. Its log goes to the file `log`."""
+    """Start the service on free ports and wait until it reports its addresses. Its log goes to the file `log`."""
     command = [
         sys.executable,
         "-c",
@@ -125,7 +125,7 @@ def start_service(data: Path, settings: Mapping[str, str] | None = None, log: Pa
 
 @contextmanager
 def service(data: Path, settings: Mapping[str, str] | None = None, log: Path | None = None) -> Iterator[Service]:
-    """A service for the length of a block; it is stopped however the block ends."""
+    """Yield a service for the duration of a block; it is stopped however the block ends."""
     running = start_service(data, settings, log)
     try:
         yield running
@@ -136,7 +136,7 @@ def service(data: Path, settings: Mapping[str, str] | None = None, log: Path | N
 
 @contextmanager
 def embedding_endpoint(python: str, port: int) -> Iterator[str]:
-    """The embedding endpoint's base URL; `python` is an interpreter that has what the script needs."""
+    """Yield the embedding endpoint's base URL; `python` is an interpreter with the script's packages."""
     process = subprocess.Popen([python, str(embedder_script()), "--port", str(port)], stdout=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}/v1"
     try:

@@ -1,7 +1,7 @@
 """A real Prometheus for tests, and promtool: Debian's package, unpacked into the cache folder and not installed.
 
-GRAPHTIDE_TEST_PROMETHEUS may name a folder that holds both programs; else they are looked for on the path, and else
-fetched with apt-get. Where neither goes, `programs` says so.
+GRAPHTIDE_TEST_PROMETHEUS may name a folder that holds both programs; otherwise they are looked up on the path, and then
+fetched with apt-get. `programs` raises when all three fail.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Programs:
 
 
 def programs() -> Programs:
-    """Prometheus and promtool. Raises Unavailable."""
+    """Return the paths of Prometheus and promtool. Raises Unavailable."""
     named = os.environ.get("GRAPHTIDE_TEST_PROMETHEUS")
     if named:
         return Programs(Path(named) / "prometheus", Path(named) / "promtool")
@@ -54,7 +54,7 @@ def _fetch(folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent) as made:
         download = [apt, "-q", "download", "prometheus"]
         done = subprocess.run(download, cwd=made, capture_output=True, text=True, check=False, timeout=300)
-        if done.returncode:  # the package lists may be old, or not there at all
+        if done.returncode:  # the package lists may be old or missing
             subprocess.run([apt, "-q", "update"], capture_output=True, check=False, timeout=300)
             done = subprocess.run(download, cwd=made, capture_output=True, text=True, check=False, timeout=300)
         if done.returncode:
@@ -66,14 +66,14 @@ def _fetch(folder: Path) -> None:
 
 
 class Prometheus:
-    """A running one: its HTTP API."""
+    """The HTTP API of a running Prometheus."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._client = httpx.Client(base_url=url, timeout=120)
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """The samples of an instant query. Raises ValueError with what Prometheus says is wrong."""
+        """Return the samples of an instant query. Raises ValueError with Prometheus's error message."""
         body = self._client.post("/api/v1/query", data={"query": expression}).json()
         if body["status"] != "success":
             raise ValueError(f"{body['error']}: {expression}")
@@ -82,12 +82,12 @@ class Prometheus:
         return found
 
     def rules(self) -> list[dict[str, Any]]:
-        """All rules as they were loaded."""
+        """Return all rules as they were loaded."""
         groups = self._client.get("/api/v1/rules").json()["data"]["groups"]
         return [rule for group in groups for rule in group["rules"]]
 
     def wait_for(self, expression: str) -> None:
-        """Return when the query gives anything."""
+        """Return when the query has a result."""
         deadline = time.monotonic() + PATIENCE_S
         while not self.query(expression):
             assert time.monotonic() < deadline, f"nothing came of {expression}"
@@ -99,7 +99,7 @@ class Prometheus:
 
 @contextmanager
 def running(folder: Path, targets: Sequence[tuple[str, str]], rules: Path) -> Iterator[Prometheus]:
-    """A Prometheus that asks the targets, (name of the process, host:port), every second."""
+    """Yield a Prometheus that scrapes the targets, (name of the process, host:port), every second."""
     config = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(rules.absolute())],

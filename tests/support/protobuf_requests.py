@@ -1,4 +1,4 @@
-"""Protobuf requests of any type for property tests: made from descriptors, right in part and wrong in part."""
+"""Protobuf requests of any type for property tests: made from descriptors, partly valid and partly invalid."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXTS = {
     "valid_from": ("2024", "-1"),
     "valid_to": ("2023", "2024-05-31"),
 }
-"""Values that get a request past its first check, or are wrong in a way of their own, by the field's name."""
+"""Values by field name that pass a request's first check, or are invalid in a way of their own."""
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=10),
@@ -44,7 +44,7 @@ _BY_KIND: dict[int, st.SearchStrategy[Any]] = {
 
 
 def requests(of: Descriptor) -> st.SearchStrategy[Message]:
-    """Messages of the type, each field there or not."""
+    """Return messages of the type, each field present or absent."""
     kind = GetMessageClass(of)
     if of.full_name == Struct.DESCRIPTOR.full_name:
         return st.dictionaries(st.text(max_size=8), _JSON, max_size=4).map(_struct)

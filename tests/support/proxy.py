@@ -1,7 +1,7 @@
-"""A TCP proxy between a client and a server that can be cut, stalled, and made to refuse, when a test says so.
+"""A TCP proxy between a client and a server that a test can cut, stall, and make refuse.
 
-It knows no protocol. Bytes flow as they come until `stall` holds them back; `cut` resets what is open; `refuse` resets
-whoever connects anew. `on_bytes` sees what clients send, and may cut exactly there: on a COMMIT, for instance.
+It knows no protocol. Bytes flow as they come until `stall` holds them back; `cut` resets open connections; `refuse`
+resets new ones. `on_bytes` sees what clients send, and may cut exactly there: on a COMMIT, for instance.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _READ = 1 << 16
 
 
 class Proxy:
-    """Made by `proxy`. All its methods take effect at once."""
+    """The proxy that `proxy` yields. All its methods take effect at once."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
@@ -27,38 +27,38 @@ class Proxy:
         self.port = 0
         self.connections = 0
         self.on_bytes: Callable[[bytes], bool] | None = None
-        """Asked about what clients send, before it is handed on; True cuts everything instead."""
+        """A predicate on what clients send, called before it is forwarded; True cuts every connection instead."""
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
     def cut(self) -> None:
-        """Reset every open connection; new ones are taken."""
+        """Reset every open connection; new ones are accepted."""
         for writer in list(self._open):
             _reset(writer)
         self._open.clear()
 
     def drop_answers(self) -> None:
-        """Hand on what clients send, and cut when the server next answers: they never learn what came of it."""
+        """Forward what clients send, and cut when the server next answers: clients never see the answer."""
         self._drops_answers = True
 
     def stall(self) -> None:
-        """Let nothing through, and close nothing: what a dead network looks like."""
+        """Forward nothing and close nothing, as a dead network does."""
         self._flows.clear()
 
     def refuse(self) -> None:
-        """Reset everybody, now and whoever comes."""
+        """Reset every open and every new connection."""
         self._refuses = True
         self.cut()
 
     def resume(self) -> None:
-        """Be a wire again."""
+        """Forward bytes in both directions again."""
         self._refuses = False
         self._flows.set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One client, until either side ends it."""
+        """Serve one client, until either side ends it."""
         self.connections += 1
         if self._refuses:
             _reset(writer)
@@ -86,7 +86,7 @@ class Proxy:
                 writer.write(data)
                 await writer.drain()
         except OSError:
-            pass  # one side is gone, so the other goes, too
+            pass  # one side is closed, so close the other, too
         finally:
             writer.close()
 
@@ -100,7 +100,7 @@ class Proxy:
 
 @asynccontextmanager
 async def proxy(address: str) -> AsyncIterator[Proxy]:
-    """A proxy to `host:port` for the length of a block."""
+    """Yield a proxy to `host:port` for the duration of a block."""
     host, _, port = address.rpartition(":")
     one = Proxy(host, int(port))
     server = await asyncio.start_server(one.serve, "127.0.0.1", 0)
@@ -115,7 +115,7 @@ async def proxy(address: str) -> AsyncIterator[Proxy]:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """Close with RST instead of FIN: the other side learns at once, and loses what is on its way."""
+    """Close with RST instead of FIN: the other side is notified at once, and loses bytes in transit."""
     sock = writer.get_extra_info("socket")
     if sock is not None and sock.fileno() != -1:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")

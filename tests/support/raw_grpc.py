@@ -1,4 +1,4 @@
-"""A gRPC client that keeps none of the rules: HTTP/2 by frames, over a socket of its own."""
+"""A gRPC client that violates the protocol at will: HTTP/2 by frames, over a socket of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHUNK = 1 << 16
 
 
 class RawClient:
-    """One connection. Nothing is sent but what a test says; what the server sends is kept by stream."""
+    """One connection. It sends only what a test requests; the server's frames are kept by stream."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, window: int) -> None:
         config = h2.config.H2Configuration(client_side=True, header_encoding="utf-8", validate_outbound_headers=False)
@@ -42,7 +42,7 @@ class RawClient:
         return stream
 
     async def send(self, stream: int, message: bytes, end: bool = False) -> None:
-        """Send one message of the call; `end`: the last one."""
+        """Send one message of the call; `end` marks the last one."""
         self._http.send_data(stream, b"\0" + len(message).to_bytes(4, "big") + message, end_stream=end)
         await self.flush()
 
@@ -55,7 +55,7 @@ class RawClient:
         await self._writer.drain()
 
     async def receive(self) -> None:
-        """Take in what the server sends next, without opening any window again."""
+        """Receive what the server sends next, without extending any window."""
         data = await self._reader.read(CHUNK)
         if not data:
             self.closed = True
@@ -68,7 +68,7 @@ class RawClient:
         await self.flush()
 
     def _events(self, data: bytes) -> list[h2.events.Event]:
-        """The events of frames; none after a GOAWAY, which the library takes for the end."""
+        """Return the events of frames; none after a GOAWAY, which the library treats as the end."""
         if self.goaway is not None:
             return []
         try:
@@ -78,7 +78,7 @@ class RawClient:
             return []
 
     async def status(self, stream: int) -> int:
-        """The call's gRPC status, once it has ended."""
+        """Return the call's gRPC status, once it has ended."""
         while "grpc-status" not in self.headers[stream]:
             assert not self.closed
             await self.receive()
@@ -87,7 +87,7 @@ class RawClient:
 
 @contextlib.asynccontextmanager
 async def raw_client(address: str, window: int = CHUNK) -> AsyncIterator[RawClient]:
-    """A connection to the address; each stream takes at most `window` bytes of an answer."""
+    """Yield a connection to the address; each stream takes at most `window` bytes of an answer."""
     host, _, port = address.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     client = RawClient(reader, writer, window)

@@ -1,9 +1,8 @@
 """The recorded extractions of the MuSiQue corpus, found again by the text of a passage or of a part of it.
 
-A recording names what a passage states, not where, so evidence is the sentence in which the names stand. Which part
-of a passage states what is decided as `streams.extract.pipeline` does for what a publisher brings along: where both
-ends
-are named, else where one is, else in the first part.
+A recording names what a passage states, not where, so the evidence is the sentence that contains the names. A statement
+belongs to the part that `streams.extract.pipeline` assigns for facts of a publisher: where both ends are named, else
+where one is, else the first part.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Recordings:
-    """What a model would say of each part, by the part's text."""
+    """The recorded extraction of each part, by the part's text."""
 
     parts: dict[str, Json]
 
     @classmethod
     def load(cls) -> Recordings:
-        """Of the whole corpus; none, and said so, when it is not there."""
+        """Load the recordings of the whole corpus; return none, with a message, when it is missing."""
         if not (bench_data() / "musique" / "corpus.jsonl").exists():
             print(f"no recordings: {bench_data() / 'musique' / 'corpus.jsonl'} is missing; set GRAPHTIDE_BENCH_DATA")
             return cls({})
@@ -43,7 +42,7 @@ class Recordings:
         return cls(parts)
 
     def find(self, text: str) -> Json | None:
-        """What was recorded for the longest part that stands in the text."""
+        """Return the recording of the longest part that the text contains."""
         if text in self.parts:
             return self.parts[text]
         found = max((part for part in self.parts if part in text), key=len, default=None)
@@ -72,5 +71,5 @@ def _places(folded: Sequence[str], name: str) -> list[int]:
 
 
 def _sentence(sentences: Sequence[str], names: Sequence[str]) -> str:
-    """The first sentence that holds most of the names."""
+    """Return the first sentence that contains most of the names."""
     return max(sentences, key=lambda one: sum(name.casefold() in one.casefold() for name in names))

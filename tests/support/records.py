@@ -1,7 +1,7 @@
-"""Random graph deltas and commits for tests of storage, and how to compare what comes back.
+"""Random graph deltas and commits for tests of storage, and comparison of what the store returns.
 
-A `Walk` imitates a consolidator's output, not its sense: it creates, changes and removes rows of every kind, uses ids
-again in the very delta that frees them, and puts awkward text into every text column.
+A `Walk` imitates the form of a consolidator's output, not its meaning: it creates, changes and removes rows of every
+kind, reuses ids in the very delta that frees them, and puts awkward text into every text column.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ KINDS = ("chunks", "labels", "statements", "entities")
 
 
 def plain(value: Any) -> Any:
-    """Rows as nested tuples that `==` compares to the last bit, arrays and their types included."""
+    """Return rows as nested tuples that `==` compares to the last bit, arrays and their types included."""
     if is_dataclass(value) and not isinstance(value, type):
         return (type(value).__name__, *(plain(getattr(value, field.name)) for field in fields(value)))
     if isinstance(value, np.ndarray):
@@ -60,7 +60,7 @@ def plain(value: Any) -> Any:
 
 
 def random_vector(rng: Random, dimensions: int = 8) -> Vector:
-    """A float16 vector; with `dimensions` 0 the vector of things that have none."""
+    """Return a float16 vector; with `dimensions` 0 the vector of rows that have none."""
     row = np.random.default_rng(rng.getrandbits(32)).standard_normal(dimensions)
     return (row / max(float(np.linalg.norm(row)), 1e-9)).astype(np.float16)
 
@@ -73,7 +73,7 @@ def random_sum(rng: Random, vectors: Sequence[Vector]) -> bytes:
 
 
 class Walk:
-    """A seeded sequence of deltas of one graph, each following on the one before."""
+    """A seeded sequence of deltas of one graph, each following the previous one."""
 
     def __init__(self, rng: Random, graph: str = "g") -> None:
         self.graph = graph
@@ -87,7 +87,7 @@ class Walk:
         self._next_community = 1
 
     def delta(self) -> GraphDelta:
-        """The next one."""
+        """Return the next delta."""
         self.version += 1
         gone = self._gone()
         chunks = self._chosen("chunks")
@@ -108,7 +108,7 @@ class Walk:
         )
 
     def commit(self, revision: int) -> GraphCommit:
-        """The next delta, with standings of two documents."""
+        """Return the next delta as a commit, with the statuses of two documents."""
         standings = {
             f"d{self._rng.randint(0, 9)}": StoredDocument(
                 revision, self._rng.choice((None, b"", self._rng.randbytes(40)))
@@ -121,7 +121,7 @@ class Walk:
         return [item for item in items if self._rng.random() < 0.6]
 
     def _chosen(self, kind: str) -> list[int]:
-        """Ids to write: some live, some new."""
+        """Return ids to write: some live, some new."""
         ids = sorted({self._rng.randrange(IDS) for _ in range(self._rng.randint(0, 6))})
         self._live[kind].update(ids)
         return ids
@@ -215,9 +215,10 @@ class Walk:
 
 
 def document_delta(rng: Random, version: int, graph: str = "g", dimensions: int = 384) -> GraphDelta:
-    """What one ordinary document changes: 1 chunk, 20 mentions of 10 labels, 11 statements, 10 entities, 12 edges.
+    """Return the delta of one ordinary document: 1 chunk, 20 mentions of 10 labels, 11 statements, 10 entities, 12
+    edges.
 
-    Half of its labels, entities and edges were there before.
+    Half of its labels, entities and edges existed before.
     """
     at = version * 5
     labels = [*range(at, at + 5), *(rng.randrange(at + 1) for _ in range(5))]

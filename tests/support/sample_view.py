@@ -1,4 +1,4 @@
-"""The bundled sample as a live view: read by rules, embedded by hashing, on exact indexes."""
+"""The bundled sample as a live view: extracted by rules, embedded by hashing, on exact indexes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphtide.streams.messages import DocumentMessage
 
 
 def sample_view() -> LiveView:
-    """The first editions of the sample, consolidated one by one. About a second."""
+    """Return a view of the first editions of the sample, consolidated one by one. Takes about a second."""
     embedder = HashingEmbedder()
     view = LiveView("sample", VectorIndexes(*(ExactIndex(embedder.dimensions) for _ in range(3))))
     writer = Consolidator("sample")

@@ -1,6 +1,6 @@
 """Folder for the temporary data of tests: in memory where there is room, else the system's.
 
-A killed process loses no written byte on either, only a machine that stops would, and no test stops the machine. But on
+A killed process loses no written byte on either; only a machine that stops would, and no test stops the machine. But on
 a disk each commit of SQLite and of the graph database waits for the device, which other tests keep busy.
 """
 
@@ -16,16 +16,16 @@ LEAST_BYTES = 4 << 30
 
 
 def prefer_memory() -> None:
-    """Let `tempfile`, pytest's `tmp_path` and every child process use the file system in memory.
+    """Have `tempfile`, pytest's `tmp_path` and every child process use the file system in memory.
 
-    TMPDIR wins where it is set, and so does the system's folder where less than LEAST_BYTES are free.
+    TMPDIR takes precedence where it is set, and the system's folder is used where less than LEAST_BYTES are free.
     """
     if "TMPDIR" not in os.environ and _free_bytes() >= LEAST_BYTES:
         os.environ["TMPDIR"] = tempfile.tempdir = str(IN_MEMORY)
 
 
 def _free_bytes() -> int:
-    """Return what is free of both the file system and the memory; 0 where there is no such file system."""
+    """Return the smaller of the free space of the file system and of memory; 0 where there is no such file system."""
     if not os.access(IN_MEMORY, os.W_OK):
         return 0
     lines = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())

@@ -1,4 +1,4 @@
-"""A broker and a graph database that let nobody in without TLS and a password, with certificates made for the test."""
+"""A broker and a graph database that require TLS and a password, with certificates made for the test."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ dbms.ssl.policy.bolt.client_auth=NONE
 
 @dataclass(frozen=True, slots=True)
 class SecuredKafka:
-    """`sasl` wants TLS and a password, `mutual` TLS and a certificate of `ca`, `server.address` nothing."""
+    """The broker's addresses: `sasl` requires TLS and a password, `mutual` TLS and a certificate of `ca`,
+    `server.address` nothing.
+    """
 
     server: LocalKafka
     sasl: str
@@ -59,13 +61,13 @@ class SecuredKafka:
 
 @pytest.fixture(scope="session")
 def trusted(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """The CA that signed the servers' certificates."""
+    """Return the CA that signed the servers' certificates."""
     return authority(tmp_path_factory.mktemp("ca"))
 
 
 @pytest.fixture(scope="session")
 def secured_kafka(trusted: Authority) -> Iterator[SecuredKafka]:
-    """A broker with PLAIN and SCRAM over TLS."""
+    """Yield a broker with PLAIN and SCRAM over TLS."""
     password = secrets.token_hex(16)
     sasl, mutual = free_ports(2)
     _, _, pair = trusted.issue("broker")
@@ -85,7 +87,7 @@ def secured_kafka(trusted: Authority) -> Iterator[SecuredKafka]:
 
 @pytest.fixture(scope="session")
 def secured_neo4j(trusted: Authority) -> Iterator[BoltAddress]:
-    """The address, by `bolt+ssc`, of a graph database that takes no connection in the clear."""
+    """Yield the address, by `bolt+ssc`, of a graph database that accepts no unencrypted connection."""
     certificate, key, _ = trusted.issue("database")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         more = _NEO4J.format(folder=trusted.folder, key=key, certificate=certificate)

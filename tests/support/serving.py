@@ -1,4 +1,4 @@
-"""Runs an application behind real sockets for the length of a test."""
+"""Applications served on real sockets for the duration of a test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = ("memory", "embedded")
 
 @contextlib.asynccontextmanager
 async def opened(kind: str, folder: Path) -> AsyncIterator[Application]:
-    """The in-memory application, or the real one with its data in `folder`."""
+    """Yield the in-memory application, or the real one with its data in `folder`."""
     if kind == "memory":
         yield InMemoryApplication()
         return
@@ -36,7 +36,7 @@ async def opened(kind: str, folder: Path) -> AsyncIterator[Application]:
 
 @contextlib.asynccontextmanager
 async def http_service(app: ASGIApp, trusted_proxies: str = "") -> AsyncIterator[str]:
-    """The URL of `app`, served by uvicorn in this event loop."""
+    """Yield the URL of `app`, served by uvicorn in this event loop."""
     listener = listen("127.0.0.1", 0)
     server = http_server(app, 5, trusted_proxies)
     serving = asyncio.create_task(server.serve([listener]))
@@ -54,7 +54,7 @@ async def grpc_address(
     gate: AccessGate | None = None,
     connections: ConnectionLimits | None = None,
 ) -> AsyncIterator[str]:
-    """The address of the gRPC service over `application`."""
+    """Yield the address of the gRPC service over `application`."""
     server = create_server(application, limits, gate, connections)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -68,7 +68,7 @@ async def grpc_address(
 async def grpc_service(
     application: Application, limits: RequestLimits | None = None, gate: AccessGate | None = None
 ) -> AsyncIterator[grpc.aio.Channel]:
-    """A channel to the gRPC service over `application`."""
+    """Yield a channel to the gRPC service over `application`."""
     async with grpc_address(application, limits, gate) as address, grpc.aio.insecure_channel(address) as channel:
         yield channel
 
@@ -77,6 +77,6 @@ async def grpc_service(
 async def grpc_server(
     application: Application, limits: RequestLimits | None = None, gate: AccessGate | None = None
 ) -> AsyncIterator[int]:
-    """The port of the gRPC service over `application`."""
+    """Yield the port of the gRPC service over `application`."""
     async with grpc_address(application, limits, gate) as address:
         yield int(address.rpartition(":")[2])

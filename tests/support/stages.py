@@ -1,4 +1,4 @@
-"""Stages in the test's own event loop, over any storage, and waiting for what they come to."""
+"""Stages in the test's own event loop, over any storage, and waiting for their results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PATIENCE_S = 120.0
 
 
 async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
-    """Return as soon as the condition holds; fail when it does not come to hold."""
+    """Return as soon as the condition holds; fail at the time limit."""
     async with asyncio.timeout(PATIENCE_S):
         while not await holds():  # noqa: ASYNC110 - what is waited for is in the storage, which sets no event
             await asyncio.sleep(0.002)
@@ -37,7 +37,7 @@ async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
 
 @dataclass
 class Seen:
-    """An Observer that remembers."""
+    """An Observer that records its calls."""
 
     ends: list[tuple[str, RevisionState]] = field(default_factory=list)
     retries: int = 0
@@ -48,19 +48,19 @@ class Seen:
         self.ends.append((graph, state))
 
     def committed(self, graph: str, seconds: float) -> None:
-        """Not looked at."""
+        """Ignore the call."""
 
     def queryable(self, graph: str, seconds: float) -> None:
-        """Not looked at."""
+        """Ignore the call."""
 
     def changed(self, delta: GraphDelta) -> None:
-        """Not looked at."""
+        """Ignore the call."""
 
     def laboured(self, graph: str, effort: KernelWork) -> None:
         self.efforts.append((graph, effort))
 
     def worked(self, stage: str, seconds: float) -> None:
-        """Not looked at."""
+        """Ignore the call."""
 
     def retried(self, stage: str) -> None:
         self.retries += 1
@@ -71,7 +71,7 @@ class Seen:
 
 @dataclass
 class Minded:
-    """An Embedder that asks `mind` about every call before it answers: to wait, to fail, or to go on."""
+    """An Embedder that calls `mind` before every answer, which may wait, raise, or return."""
 
     mind: Callable[[Sequence[str]], Awaitable[None]]
     calls: int = 0
@@ -92,22 +92,22 @@ class Minded:
 
 
 class ExactKeeper:
-    """An IndexKeeper that keeps nothing: brute-force indexes, empty each time."""
+    """An IndexKeeper that saves nothing: brute-force indexes, empty each time."""
 
     def open(self, graph: str, dimensions: int, version: int) -> tuple[VectorIndexes, IndexVersions]:
         return VectorIndexes(*(ExactIndex(dimensions) for _ in range(3))), IndexVersions()
 
     def save(self, graph: str, indexes: VectorIndexes, version: int) -> None:
-        """Nothing lasts."""
+        """Save nothing."""
 
     def compact(self, indexes: VectorIndexes) -> None:
-        """Brute force keeps nothing of what was removed."""
+        """Do nothing: brute force keeps no removed rows."""
 
     def drop(self, graph: str) -> None:
-        """Nothing lasted."""
+        """Do nothing: nothing was saved."""
 
     def close(self, indexes: VectorIndexes) -> None:
-        """Nothing runs."""
+        """Do nothing: nothing runs."""
 
 
 def extract_stage(
@@ -116,14 +116,14 @@ def extract_stage(
     settings: ExtractSettings | None = None,
     seen: Seen | None = None,
 ) -> ExtractStage:
-    """An extract stage on the offline models, as a new process would make it."""
+    """Return an extract stage on the offline models, as a new process would create it."""
     models = ExtractionModels(SemanticChunker(), OfflineExtractor(), embedder or HashingEmbedder())
     return ExtractStage(backend.log, backend.ledger, models, seen or Seen(), settings)
 
 
 @asynccontextmanager
 async def running(run: Callable[[], Awaitable[None]]) -> AsyncIterator[asyncio.Task[None]]:
-    """A stage that runs beside the block and is cancelled at its end; if it failed, so does the block."""
+    """Run a stage beside the block and cancel it at the end; if the stage failed, the block fails."""
 
     async def forever() -> None:
         await run()
@@ -139,7 +139,7 @@ async def running(run: Callable[[], Awaitable[None]]) -> AsyncIterator[asyncio.T
 
 
 async def records(backend: Backend, topic: str) -> list[ConsumedRecord]:
-    """Everything in the topic."""
+    """Return all records of the topic."""
     return list(await backend.log.consumer(topic, "test").poll(100_000, 0))
 
 
@@ -152,6 +152,6 @@ async def extractions(backend: Backend) -> list[ExtractionMessage]:
 
 
 async def committed(backend: Backend, topic: str, group: str) -> int:
-    """The offset at which the group would go on, -1 when there is nothing left."""
+    """Return the offset at which the group would resume, -1 when nothing is left."""
     left = await backend.log.consumer(topic, group).poll(1, 0)
     return left[0].position.offset if left else -1

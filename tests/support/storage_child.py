@@ -1,8 +1,8 @@
-"""A process that writes to a data folder until it is killed, and says on standard output what it was promised.
+"""A process that writes to a data folder until it is killed, and prints each acknowledged write on standard output.
 
 Run as `python -m tests.support.storage_child FOLDER SEED [MOMENT COUNT]`. With a moment it kills itself: when the
-writer is about to run its COUNT-th statement that begins with that text, or, for the moment `settle`, when its
-COUNT-th transaction is durable but nobody has been told.
+writer is about to run its COUNT-th statement that begins with that text, or, for the moment `settle`, when its COUNT-th
+transaction is durable but not yet acknowledged.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from tests.support.records import Walk
 
 NOISE = "noise"
 ENOUGH = 2_000
-"""Commits after which nobody is going to kill this process any more."""
+"""The number of commits after which the test no longer kills this process."""
 
 
 def commit_of(walk: Walk, held: Watermark) -> Commit:
-    """The commit that follows on the walk: version v consumes offset v - 1 and ends revision v - 1."""
+    """Return the next commit of the walk: version v consumes offset v - 1 and ends revision v - 1."""
     at = walk.version
     outcome = RevisionOutcome("g", f"doc {at}", at, RevisionState.APPLIED)
     return Commit(0, held, at + 1, (walk.commit(at),), (outcome,), (Record("g", b"%d" % (at + 1)),))
@@ -39,7 +39,7 @@ def say(what: str, number: int) -> None:
 
 
 async def noise(backend: SqliteBackend) -> None:
-    """Appends of two records each, so that the writer has something to group."""
+    """Append two records at a time, so that the writer has something to group."""
     while True:
         positions = await backend.log.append(NOISE, [Record("n", b"first"), Record("n", b"second")])
         say("noise", positions[-1].offset)

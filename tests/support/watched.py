@@ -1,4 +1,4 @@
-"""A cluster's roles on the reference backing, each with its metrics at a port of its own, under a little load."""
+"""A cluster's roles on the reference backing, each with its metrics at a port of its own, under a small load."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from graphtide.streams.memory.usage import MemoryUsageLedger
 
 @dataclass(slots=True)
 class WatchedRoles:
-    """`targets` are (role, host:port) of their metrics; `replica` takes documents and questions."""
+    """The roles of the cluster. `targets` are (role, host:port) of their metrics; `replica` takes documents and
+    questions.
+    """
 
     targets: list[tuple[str, str]]
     replica: Application
@@ -31,7 +33,7 @@ class WatchedRoles:
 
 @asynccontextmanager
 async def watched_roles(folder: Path) -> AsyncIterator[WatchedRoles]:
-    """The four roles on a log of three partitions."""
+    """Yield the four roles on a log of three partitions."""
     outbox = MemoryOutbox()
     backend = MemoryBackend(3, outbox=outbox)
     memos: dict[str, MemoryVectorStore] = {}

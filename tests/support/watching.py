@@ -1,4 +1,4 @@
-"""Fixtures for whoever watches: the service under load, the roles of a cluster, and a Prometheus that asks them all."""
+"""Fixtures of monitoring tests: the service under load, the roles of a cluster, and a Prometheus that scrapes them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.prometheus import Programs, Prometheus, programs, running
 from tests.support.watched import watched_roles
 
 RULES = Path(__file__).parents[2] / "infra" / "prometheus" / "rules.yml"
-POISON = "Nobody can read this passage."
+POISON = "No model can read this passage."
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def tools() -> Programs:
 
 @dataclass
 class Watched:
-    """What was set up: a Prometheus that has seen the load, and what it asks."""
+    """The fixture's parts: a Prometheus that has seen the load, and its targets."""
 
     prometheus: Prometheus
     targets: list[str]
@@ -50,7 +50,7 @@ def unreadable(seen: Seen) -> str | None:
 
 
 def load(url: str, number: int) -> None:
-    """Some documents, an edit, a deletion, questions in two modes and one that is wrong, in three graphs."""
+    """Send some documents, an edit, a deletion, questions in two modes and an invalid one, to three graphs."""
     with httpx.Client(base_url=url, timeout=60) as client:
         token = ""
         for place in range(6):
@@ -66,7 +66,7 @@ def load(url: str, number: int) -> None:
 
 @pytest.fixture
 async def watched(tools: Programs, tmp_path: Path) -> AsyncIterator[Watched]:
-    """The embedded service with a language model, a cluster's roles, and Prometheus asking all of them."""
+    """Yield the embedded service with a language model, a cluster's roles, and a Prometheus that scrapes them all."""
     settings = {
         "GRAPHTIDE_LLM_MODEL": "fake",
         "GRAPHTIDE_LLM_API_KEY": "k",

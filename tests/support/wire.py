@@ -15,7 +15,7 @@ COMMIT = b"\x00\x02\xb0\x12\x00\x00"
 
 @contextmanager
 def wire(address: str) -> Iterator[Proxy]:
-    """A proxy to `host:port` for the length of a block."""
+    """Yield a proxy to `host:port` for the duration of a block."""
     made: list[Proxy] = []
     ready, ended = threading.Event(), asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
@@ -38,9 +38,9 @@ def wire(address: str) -> Iterator[Proxy]:
 
 
 def lose_answers_to_commits(one: Proxy, every: int, most: int) -> list[int]:
-    """Have every so-manieth COMMIT reach the server and its answer lost, `most` times; returns the count, as it rises.
+    """Lose the answer to every nth COMMIT, at most `most` times; return a list whose item is the growing count.
 
-    Whoever asked cannot know whether it was done: it was.
+    The server receives and executes these commits; the client cannot know it.
     """
     seen, lost = [0], [0]
 

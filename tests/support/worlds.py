@@ -1,4 +1,4 @@
-"""A writer and its live extractions, driven at random: for tests of whatever follows a writer."""
+"""A writer and its live extractions, changed at random: for tests of a writer's followers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RandomWorld:
         self._revision = 0
 
     def step(self) -> GraphDelta:
-        """One random change, or several as one batch."""
+        """Make one random change, or several as one batch."""
         news: dict[str, Extraction | str] = {}
         for _ in range(self.rng.choice((1, 1, 1, 3))):
             doc_id = f"d{self.rng.randint(1, self._documents)}"
@@ -52,12 +52,12 @@ class RandomWorld:
 
 
 def empty_view(dimensions: int = DIMENSIONS) -> LiveView:
-    """A view on exact indexes."""
+    """Return a view on exact indexes."""
     return LiveView("world", VectorIndexes(ExactIndex(dimensions), ExactIndex(dimensions), ExactIndex(dimensions)))
 
 
 def snapshot_of(live: Mapping[str, Extraction]) -> GraphDelta:
-    """What a build from nothing gives, all documents in one batch, in another order than they came."""
+    """Return the snapshot of a build from nothing, all documents in one batch, in another order."""
     writer = Consolidator("world")
     delta = writer.apply([DocumentChange(doc_id, None, live[doc_id]) for doc_id in sorted(live, reverse=True)])
     return replace(delta, snapshot=True, communities=writer.hierarchy())
