@@ -1,9 +1,9 @@
-"""How often mode `auto` takes a question for what it is: `python -m tests.bench.auto_choice`.
+"""Accuracy of mode `auto`'s classification of questions: `python -m tests.bench.auto_choice`.
 
-Questions written for this, about the bundled sample and about collections at large, each labelled with what it asks
-for; none is of the retrieval benchmark. The rules were looked at beside every second question ("seen"), and not beside
-the others ("held"); the same hand wrote rules and questions, so held figures flatter, too. Prints accuracy and a table
-of what was taken for what. `tests/unit/graph/test_auto.py` holds a floor under it.
+The questions were written for this bench, about the bundled sample and about collections at large, each labelled with
+the kind of question; none is from the retrieval benchmark. The rules were developed with every second question at hand
+("seen") and without the others ("held"); the same author wrote rules and questions, so the held figures are optimistic,
+too. Prints accuracy and a confusion table. `tests/unit/graph/test_auto.py` enforces a lower bound on it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def labelled() -> list[Labelled]:
 
 
 def taken(view: LiveView, rows: Sequence[Labelled]) -> Counter[tuple[str, str]]:
-    """(label, what it was taken for): how often."""
+    """Count the questions by (label, chosen kind)."""
     modes = {"local", "passages", "bridge", "global-dynamic", "nakg"}
     return Counter((row.kind, choose(view, row.question, modes).kind) for row in rows)
 
@@ -43,7 +43,7 @@ def accuracy(counts: Counter[tuple[str, str]]) -> float:
 
 
 def table(counts: Counter[tuple[str, str]]) -> str:
-    """Labels down, what they were taken for across."""
+    """Return the confusion table: a row for each label, a column for each chosen kind."""
     head = f"{'':20}" + "".join(f"{kind:>20}" for kind in KINDS)
     rows = [f"{label:20}" + "".join(f"{counts[label, kind]:20}" for kind in KINDS) for label in KINDS]
     return "\n".join([head, *rows])

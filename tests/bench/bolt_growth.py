@@ -1,11 +1,11 @@
-"""What a commit asks of the graph database while the graph grows: database hits, which Neo4j counts exactly.
+"""Cost of a commit on the graph database while the graph grows, in database hits, which Neo4j counts exactly.
 
     make bench-bolt            graphs of 100, 1,000 and 10,000 documents; writes docs/scaling.md
     python -m tests.bench.bolt_growth --sizes 100 1000 --no-page
 
-Documents are committed one batch behind the other, as a consolidator commits them. The batches at each size run under
-PROFILE: a hit is one look at a node, a relationship, a property or an index entry, so the figures are the same on every
-machine, whatever else it does. CPU is that of the server, over the same batches without PROFILE.
+Documents are committed batch after batch, as a consolidator commits them. The batches at each size run under PROFILE: a
+hit is one access to a node, a relationship, a property or an index entry, so the figures are the same on every machine
+under any load. CPU is that of the server, over the same batches without PROFILE.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ NAMES = {text: name for name, text in cypher.statements().items()}
 
 @dataclass(slots=True)
 class Count:
-    """What some commits took."""
+    """The cost of some commits."""
 
     documents: int = 0
     commits: int = 0
@@ -63,11 +63,11 @@ class Count:
 
 
 COUNTING: list[Count] = []
-"""Where hits are counted now; nowhere, then nothing runs under PROFILE."""
+"""The count that receives the hits; None while nothing runs under PROFILE."""
 
 
 class Profiled(database.Transaction):
-    """A transaction that counts what it asks."""
+    """A transaction that counts the hits of its queries."""
 
     def __init__(self, open_: AsyncTransaction) -> None:
         super().__init__(open_)
@@ -91,7 +91,7 @@ def _hits(plan: Any) -> int:
 
 @contextmanager
 def profiled() -> Iterator[None]:
-    """Every transaction in the block is one that can count."""
+    """Profile every transaction in the block."""
     plain, database.Transaction = database.Transaction, Profiled  # type: ignore[misc]
     try:
         yield
@@ -100,7 +100,7 @@ def profiled() -> Iterator[None]:
 
 
 def rows_of(delta: GraphDelta) -> int:
-    """Rows that a delta writes, of every kind."""
+    """Return the number of rows of every kind that a delta writes."""
     kinds = (delta.documents, delta.chunks, delta.labels, delta.mentions, delta.statements, delta.evidence)
     tied = (delta.same_as, delta.entities, delta.edges)
     moved = delta.communities
@@ -108,7 +108,7 @@ def rows_of(delta: GraphDelta) -> int:
 
 
 async def commits(documents: int) -> list[GraphCommit]:
-    """The documents as a writer's commits."""
+    """Yield the documents as a writer's commits."""
     writer, parts, batch = Consolidator(GRAPH), [], []
     stated = (
         DocumentMessage(GRAPH, one["id"], one["text"], facts=tuple(GivenFact(**fact) for fact in one["facts"]))
@@ -126,7 +126,7 @@ async def commits(documents: int) -> list[GraphCommit]:
 
 
 async def grow(bolt: BoltBackend, server: LocalNeo4j, sizes: Sequence[int]) -> list[Count]:
-    """Commit up to the largest size; what the batches at each size took."""
+    """Commit up to the largest size; return the cost of the batches at each size."""
     held, found = await bolt.store.claim(0), []
     counted = {max(size // BATCH, 2 * PROFILED): Count() for size in sizes}
     for number, part in enumerate(await commits(max(counted) * BATCH), 1):

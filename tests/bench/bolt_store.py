@@ -1,9 +1,9 @@
-"""What a commit costs on Neo4j beside SQLite, early and late, and how long a snapshot takes to load.
+"""Cost of a commit on Neo4j and on SQLite, early and late, and the time to load a snapshot.
 
     make bench-bolt            1,800 documents of the MuSiQue corpus
     python -m tests.bench.bolt_store 400
 
-The same commits, of 64 documents each, go to both stores; what the consolidator and the models take is not counted.
+The same commits, of 64 documents each, go to both stores; the time of the consolidator and the models is not counted.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ BATCH = 64
 WARM_UP = 12
 EARLY = 200
 LATE_SHARE = 0.2
-"""Early: the batches up to document 200, the first apart, which warms up. Late: the last fifth."""
+"""Early: the batches up to document 200 without the first one, which warms up. Late: the last fifth."""
 
 
 async def commits(documents: int) -> list[GraphCommit]:
-    """The corpus as a writer's commits."""
+    """Yield the corpus as a writer's commits."""
     writer, parts, batch = Consolidator(GRAPH), [], []
     chosen = [brought(one) for one in corpus()[:documents]]
     async for one in extracted(chosen):
@@ -61,12 +61,12 @@ async def commits(documents: int) -> list[GraphCommit]:
 
 
 def _elsewhere(part: GraphCommit) -> GraphCommit:
-    """The same for a graph that is not looked at: Java compiles what it runs often, and the server plans once."""
+    """Commit the same to an unmeasured graph: Java compiles hot code, and the server caches its query plans."""
     return replace(part, delta=replace(part.delta, graph="warm"))
 
 
 async def write(store: GraphStore, parts: Sequence[GraphCommit], partition: int = 0) -> list[float]:
-    """Milliseconds a document of each commit."""
+    """Return the milliseconds per document of each commit."""
     held, spent = await store.claim(partition), []
     for number, part in enumerate(parts):
         mark = Watermark(held.epoch, number)
@@ -81,7 +81,7 @@ async def write(store: GraphStore, parts: Sequence[GraphCommit], partition: int 
 
 
 async def load(store: GraphStore) -> tuple[float, str]:
-    """Seconds that a snapshot takes, and its digest."""
+    """Load a snapshot; return the seconds it takes, and its digest."""
     start = time.perf_counter()
     rows = await store.snapshot(GRAPH)
     return time.perf_counter() - start, digest(rows)

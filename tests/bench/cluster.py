@@ -1,9 +1,9 @@
 """Measures a cluster of real processes on this machine, stage by stage, and writes the table of docs/scaling.md.
 
-Kafka and Neo4j are those of the tests: one node each, small heaps, beside the workers on the same cores. Every document
-brings its facts along, so no model is called; one line more says what a language model's client costs, with an endpoint
-that answers at once. Stages are measured one at a time (the next one is started when the last one is done), then all at
-once: a burst and how its lag goes back to 0, then a steady rate and how long an event takes to be queryable.
+Kafka and Neo4j are those of the tests: one node each, small heaps, on the same cores as the workers. Every document
+carries its facts, so no model is called; one more line measures a language model's client, with an endpoint that
+answers at once. Stages are measured one at a time (each is started when the previous one has finished), then all at
+once: a burst and how its lag returns to 0, then a steady rate and how long an event takes to be queryable.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LOOK_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much: documents staged, documents in the burst, seconds of the steady rate and of questions."""
+    """Sizes of a run: documents per stage, documents in the burst, seconds of the steady rate and of questions."""
 
     staged: int
     burst: int
@@ -54,7 +54,7 @@ FULL = Size(staged=4_000, burst=10_000, steady_s=60, asking_s=20)
 
 @dataclass
 class Bench:
-    """The cluster, a log to look with, and a client of its front."""
+    """The cluster, a log for the bench's own reads, and a client of its front."""
 
     cluster: Cluster
     log: KafkaLog
@@ -62,7 +62,7 @@ class Bench:
     client: httpx.AsyncClient
     rows: list[Row] = field(default_factory=list)
 
-    # -- looking -------------------------------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------------------------------
 
     async def records(self, topic: str) -> int:
         return sum((await self.log.end(topic)).values())
@@ -81,7 +81,9 @@ class Bench:
 
     @asynccontextmanager
     async def stage(self, figure: str, documents: int, *processes: str) -> AsyncIterator[None]:
-        """The block handles so many documents: how many a second, and what one costs each of these processes."""
+        """Measure the block, which handles that many documents: documents per second, and the cost of one on
+        each process.
+        """
         pids = {one: self.cluster.processes[one].process.pid for one in processes}
         pids["Neo4j"] = self.cluster.graph_server._process.pid  # type: ignore[attr-defined]
         before = {one: cpu_s(pid) for one, pid in pids.items()}
@@ -94,7 +96,7 @@ class Bench:
         print(self.rows[-1].line(), flush=True)
 
     async def publish(self, published: Sequence[Body], prefix: str = "") -> dict[str, str]:
-        """Publish to the graphs in turn, in batches; returns the last token of each graph."""
+        """Publish to the graphs in turn, in batches; return the last token of each graph."""
         tokens: dict[str, str] = {}
         url = self.cluster.processes["front"].said["http"]
         for number, start in enumerate(range(0, len(published), BATCH)):
@@ -119,7 +121,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def one_by_one(bench: Bench) -> None:
-    """Accept, extract, consolidate, follow: each with nothing else at work."""
+    """Measure accept, extract, consolidate and follow, each with nothing else at work."""
     count, start = bench.size.staged, bench.cluster.start_all
     await asyncio.to_thread(start, {"front": SERVE, "sleeper": SERVE})
     async with bench.stage("accept (HTTP, batches of 100)", count, "front"):
@@ -154,7 +156,7 @@ async def one_by_one(bench: Bench) -> None:
 
 
 async def _settled(bench: Bench) -> dict[str, int]:
-    """The versions at the front once they have not moved for a second: nothing is being written any more."""
+    """Return the front's versions once they have not changed for a second: nothing is being written any more."""
     seen, since = await bench.versions("front"), time.monotonic()
     while time.monotonic() - since < 1.0:
         await asyncio.sleep(LOOK_S)
@@ -164,7 +166,7 @@ async def _settled(bench: Bench) -> dict[str, int]:
 
 
 async def asking(bench: Bench) -> None:
-    """Questions to one replica, by one client and by eight, with no answer generated."""
+    """Measure questions to one replica, by one client and by eight, with no answer generated."""
     url = bench.cluster.processes["front"].said["http"]
     for mode in MODES:
         for clients in (1, 8):
@@ -190,7 +192,7 @@ async def asking(bench: Bench) -> None:
 
 
 async def burst(bench: Bench) -> float:
-    """All stages at work on as many documents as can be published; returns documents a second."""
+    """Run all stages on as many documents as can be published; return documents per second."""
     count = bench.size.burst
     started = time.perf_counter()
     tokens = await bench.publish(list(bodies(count, seed=6)), "b")
@@ -217,7 +219,7 @@ async def _reached(bench: Bench, graph: str, token: str, timeout_s: float = 3600
 
 
 async def steady(bench: Bench, rate: float) -> None:
-    """Single documents at a steady rate; each is asked for with its token at once."""
+    """Publish single documents at a steady rate; query each with its token at once."""
     count = max(10, int(rate * bench.size.steady_s))
     published = list(bodies(count, seed=7))
     url = bench.cluster.processes["front"].said["http"]
@@ -237,7 +239,7 @@ async def steady(bench: Bench, rate: float) -> None:
 
 
 async def with_a_model(bench: Bench) -> None:
-    """The extract stage with a language model's client, and an endpoint that answers at once."""
+    """Measure the extract stage with a language model's client, and an endpoint that answers at once."""
     count = bench.size.staged // 4
     await asyncio.to_thread(bench.cluster.stop, "extract")
     before = await bench.records(EXTRACTIONS)

@@ -1,7 +1,7 @@
 """Documents of any number for the benches of the cluster: text, and the facts that it states, so no model is needed.
 
-Which entities a document relates comes from `document_stream`: topics, skew, hubs, growth. Names are made of syllables,
-so that they are told apart as names are; a number in a name would put all of them in one block of candidates.
+`document_stream` decides which entities a document relates: topics, skew, hubs, growth. Names are made of syllables, so
+that they differ as real names do; a number in a name would put all of them in one block of candidates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Body = dict[str, Any]
 
 
 def name(number: int) -> str:
-    """Two words of three syllables: the same for the same number."""
+    """Return two words of three syllables, the same for the same number."""
     drawn = blake2b(number.to_bytes(8, "big"), digest_size=12).digest()
     syllables = [
         _CONSONANTS[drawn[place] % len(_CONSONANTS)] + _VOWELS[drawn[place + 1] % len(_VOWELS)]
@@ -32,7 +32,9 @@ def name(number: int) -> str:
 
 
 def bodies(count: int, *, facts: bool = True, seed: int = SEED, edges: int = EDGES) -> Iterator[Body]:
-    """Bodies as the HTTP API takes them, with their ids; about `edges` relations each. Without `facts`, text only."""
+    """Return bodies as the HTTP API takes them, with their ids; about `edges` relations each. Without
+    `facts`, text only.
+    """
     for number, pairs in enumerate(documents(seed, count, edges_per_document=edges)):
         said = [(name(int(u)), _VERBS[int(u + v) % len(_VERBS)], name(int(v))) for u, v in pairs]
         body: Body = {"id": f"d{number}", "text": " ".join(f"{a} {verb} {b}." for a, verb, b in said)}

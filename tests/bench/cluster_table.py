@@ -25,7 +25,7 @@ class Row:
 
 
 def cpu_s(pid: int) -> float:
-    """CPU seconds that a process has used, in user and kernel mode, all threads."""
+    """Return the CPU seconds of a process, in user and kernel mode, all threads."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
 
@@ -43,19 +43,19 @@ def per_second(count: int, seconds: float, what: str = "documents") -> str:
 
 
 def quantiles(seconds: Sequence[float]) -> str:
-    """The median and the tail."""
+    """Return the median and the tail quantiles."""
     ordered = sorted(seconds)
     at = {q: ordered[min(len(ordered) - 1, len(ordered) * q // 100)] * 1000 for q in (50, 95, 99)}
     return ", ".join(f"p{q} {value:.0f} ms" for q, value in at.items())
 
 
 def machine() -> str:
-    """What it was measured on."""
+    """Describe the machine of the measurement."""
     return f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}"
 
 
-def write(page: Path, marker: str, rows: Iterable[Row], told: str, head: str = "CPU a document, or note") -> None:
-    """Replace what stands between the markers, which must be there; `told` says what was done."""
+def write(page: Path, marker: str, rows: Iterable[Row], note: str, head: str = "CPU a document, or note") -> None:
+    """Replace the text between the markers by the table and the note. Raises ValueError without the markers."""
     text = page.read_text()
     begin, end = f"<!-- {marker}:begin -->", f"<!-- {marker}:end -->"
     before, found, rest = text.partition(begin)
@@ -63,4 +63,4 @@ def write(page: Path, marker: str, rows: Iterable[Row], told: str, head: str = "
     if not found or not closed:
         raise ValueError(f"{page.name} has no place marked {marker}")
     table = "\n".join([f"| | | {head} |", "| --- | --- | --- |", *(row.line() for row in rows)])
-    page.write_text(f"{before}{begin}\n{table}\n\n{told}; on {machine()}.\n{end}{after}")
+    page.write_text(f"{before}{begin}\n{table}\n\n{note}; on {machine()}.\n{end}{after}")

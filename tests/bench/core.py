@@ -1,9 +1,9 @@
 """Every figure of the core in one run: `make bench-core`, or `python -m tests.bench.core [--quick]`.
 
-It calls the benches beside it, prints their rows, and puts them as tables between the markers of `docs/core.md`; a
-quick run prints only. What has a target is a ratio of two things measured in this run, or a count. It asserts nothing.
-The real data is read from $GRAPHTIDE_BENCH_DATA, or ../shared/bench beside the repository; what is missing is said in
-one line and left out.
+It calls the core's benches, prints their rows, and writes them as tables between the markers of `docs/core.md`; a quick
+run prints only. Each figure with a target is a ratio of two measurements of this run, or a count. It asserts nothing.
+The real data is read from $GRAPHTIDE_BENCH_DATA, or ../shared/bench beside the repository; one line reports missing
+data, which is left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Section = tuple[str, list[Row]]
 
 
 def measure(*, quick: bool) -> Iterator[Section]:
-    """The sections as they are done."""
+    """Yield the sections as they finish."""
     networkit.setNumberOfThreads(1)
     yield "Trussness", core_trussness.measure(quick=quick)
     yield "Communities", core_growth.measure(quick=quick)
@@ -48,7 +48,7 @@ def measure(*, quick: bool) -> Iterator[Section]:
 
 
 def _index(limit: int | None) -> Iterator[Row]:
-    """The index alone, streamed, beside exact search over the same vectors."""
+    """Measure the index alone, streamed, and exact search over the same vectors."""
     rows = core_index.embeddings()
     if rows is None:
         print("no embeddings beside the benchmark data; the index is left out")
@@ -78,7 +78,7 @@ def _searching(index: HnswIndex | ExactIndex, queries: Vectors) -> Callable[[], 
 
 
 def _resolution() -> Iterator[Row]:
-    """How pairs labelled by hand are judged: those the rule was tuned on, and those held out."""
+    """Measure the judgements on pairs labelled by hand: those the rule was tuned on, and those held out."""
     data = core_resolution.find_data()
     if data is None:
         return
@@ -92,7 +92,7 @@ def _resolution() -> Iterator[Row]:
 
 
 def page(sections: Sequence[Section]) -> str:
-    """The tables as Markdown: first what has a target, the worst of each figure, then everything."""
+    """Return the tables as Markdown: first the figures with a target, the worst of each, then all rows."""
     machine = f"{platform.machine()}, {os.cpu_count()} shared cores, Python {platform.python_version()}"
     lines = [f"One run on {machine}. Times are CPU time unless they say otherwise.", "", "### Targets", ""]
     lines += ["| | figure | worst on | measured | target | |", "| --- | --- | --- | ---: | ---: | --- |"]
@@ -106,7 +106,7 @@ def page(sections: Sequence[Section]) -> str:
 
 
 def worst(rows: Sequence[Row]) -> list[Row]:
-    """Of the rows of each figure and target the one that is furthest from meeting it, in order of appearance."""
+    """Return the row of each figure and target that is furthest from meeting it, in order of appearance."""
     found: dict[tuple[str, float], Row] = {}
     for row in rows:
         if row.target is not None:
@@ -117,7 +117,7 @@ def worst(rows: Sequence[Row]) -> list[Row]:
 
 
 def number(value: float) -> str:
-    """Three significant digits, whole numbers whole."""
+    """Format a number with three significant digits, or as a whole number."""
     if value == int(value) or abs(value) >= 100:
         return f"{value:,.0f}"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
@@ -137,7 +137,7 @@ def _line(*cells: str) -> str:
 
 
 def write(tables: str) -> None:
-    """Put the tables between the page's markers. Raises ValueError when it has none."""
+    """Write the tables between the page's markers. Raises ValueError when it has none."""
     before, begin, rest = PAGE.read_text().partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

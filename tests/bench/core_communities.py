@@ -1,8 +1,8 @@
-"""What keeping communities costs and how good they stay: `python -m tests.bench.core_communities`.
+"""Cost and quality of maintained communities: `python -m tests.bench.core_communities`.
 
-Real graphs stream their last tenth, and grow a hundredfold under the guard, in documents of 30 edges; a generated
-stream grows from 30 thousand to 3 million edges in documents of about 16. Times are CPU time of this thread, so that
-a busy machine shifts them little; compare ratios, which come from one run. Nothing here asserts.
+Real graphs stream their last tenth, and grow a hundredfold with the drift check, in documents of 30 edges; a generated
+stream grows from 30 thousand to 3 million edges in documents of about 16. Times are CPU time of this thread, so that a
+busy machine shifts them little; compare ratios, which come from one run. Nothing here asserts.
 """
 
 import argparse
@@ -29,7 +29,7 @@ IMPLEMENTATIONS: tuple[Implementation, ...] = ("compiled", "pure")
 
 
 def timed(action: Callable[..., object], *arguments: object) -> float:
-    """CPU seconds of this thread."""
+    """Return the CPU seconds of this thread."""
     started = time.thread_time()
     action(*arguments)
     return time.thread_time() - started
@@ -42,7 +42,7 @@ class Costs:
     seconds: list[float] = field(default_factory=list)
 
     def stream(self, communities: Communities, batches: Iterable[Int32], sign: int = 1) -> None:
-        """Apply each batch with weight 1 and note what it cost, without Python's garbage collector (as timeit does)."""
+        """Apply each batch with weight 1 and record its cost, without Python's garbage collector (as timeit does)."""
         gc.collect()
         gc.disable()
         for edges in batches:
@@ -52,7 +52,7 @@ class Costs:
 
     @property
     def mean(self) -> float:
-        """Mean in seconds."""
+        """Return the mean in seconds."""
         return float(np.mean(self.seconds))
 
     def __str__(self) -> str:
@@ -64,22 +64,22 @@ class Costs:
 
 
 def ones(edges: Int32) -> Int64:
-    """Weight 1 for each edge."""
+    """Return weight 1 for each edge."""
     return np.ones(len(edges), dtype=np.int64)
 
 
 def reference(edges: Int32, weights: Int64) -> float:
-    """ParallelLeiden's modularity, the best of three seeds: single runs differ by up to 0.015."""
+    """Return ParallelLeiden's modularity, the best of three seeds: single runs differ by up to 0.015."""
     return max(leiden(edges, weights, seed=seed).modularity for seed in range(3))
 
 
 def split(edges: Int32, size: int = DOCUMENT) -> Iterator[Int32]:
-    """Documents of so many edges."""
+    """Split edges into documents of that many edges."""
     return (edges[start : start + size] for start in range(0, len(edges), size))
 
 
 def disconnected(communities: Communities) -> int:
-    """Connected parts in excess of the communities, over all levels; counted by NetworKit."""
+    """Count the connected parts in excess of the communities, over all levels, with NetworKit."""
     excess = 0
     for level in range(communities.levels()):
         graph = communities.graph(level)
@@ -99,7 +99,7 @@ def disconnected(communities: Communities) -> int:
 
 
 def real_graph(name: str) -> Int32 | None:
-    """A real graph's edges in a seeded random order, or None, said in one line."""
+    """Return a real graph's edges in a seeded random order, or None with one line of output."""
     path = bench_data() / "graphs" / f"{name}.npz"
     if not path.exists():
         print(f"{name}: not there; GRAPHTIDE_BENCH_DATA names the folder of the benchmark data")
@@ -109,7 +109,7 @@ def real_graph(name: str) -> Int32 | None:
 
 
 def last_tenth(graphs: dict[str, Int32]) -> None:
-    """The last tenth in, compared with Leiden, and out again."""
+    """Add the last tenth, compare with Leiden, and remove it again."""
     print("\nLast 10 % streamed and deleted again, per 30-edge document: CPU us mean, median, p99, max")
     print("graph        insert                       delete                       rebuild/mean  Q kept  Leiden  below"
           "   disconnected  B/edge")  # fmt: skip
@@ -129,7 +129,7 @@ def last_tenth(graphs: dict[str, Int32]) -> None:
 
 
 def hundredfold(graphs: dict[str, Int32]) -> None:
-    """From 1 % to all, with and without the guard."""
+    """Grow from 1 % to the whole graph, with and without the drift check."""
     print("\nGrown 100x: below Leiden without the guard, and with it (checked each 25 % of change, adopted above 0.01)")
     print("graph        without     with  checks  adopted  disconnected")
     for name, edges in graphs.items():
@@ -154,7 +154,7 @@ def hundredfold(graphs: dict[str, Int32]) -> None:
 
 
 def growing_stream(limit: int) -> None:
-    """The cost of a document as the graph grows from nothing, in windows of 1,500 documents."""
+    """Measure the cost of a document as the graph grows from nothing, in windows of 1,500 documents."""
     print(
         "\nGenerated stream from nothing, documents of about 16 edges: CPU us mean, median, p99, max of 1,500 documents"
     )
@@ -180,7 +180,7 @@ def growing_stream(limit: int) -> None:
 
 
 def implementations(edges: Int32) -> None:
-    """The pure core against the kernel on the same documents."""
+    """Compare the pure core with the kernel on the same documents."""
     half = len(edges) // 2
     seconds, means, trees = [], [], []
     for name in IMPLEMENTATIONS:
@@ -198,7 +198,7 @@ def implementations(edges: Int32) -> None:
 
 
 def main() -> None:
-    """Everything, or what the arguments leave."""
+    """Run every measurement, or those that the arguments select."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--graphs", nargs="*", default=GRAPHS, help="real graphs to run on")
     parser.add_argument("--edges", type=int, default=3_000_000, help="where the generated stream ends")

@@ -1,6 +1,7 @@
-"""The figures of the communities that have a target, and what trussness and communities take together.
+"""The figures of the communities that have a target, and the joint cost of trussness and communities.
 
-It measures with the pieces of `core_communities`, which prints more and asserts as little; streams are the same.
+It measures with the functions of `core_communities`, which prints more and asserts nothing either; streams are the
+same.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ WINDOW = 1_500
 
 
 def measure(*, quick: bool = False) -> list[Row]:
-    """All rows; `quick` takes the three knowledge graphs and a stream of 300 thousand edges."""
+    """Return all rows; `quick` takes the three knowledge graphs and a stream of 300 thousand edges."""
     graphs = {name: edges for name in GRAPHS[: 3 if quick else None] if (edges := real_graph(name)) is not None}
     rows: list[Row] = []
     for name, edges in graphs.items():
@@ -40,7 +41,7 @@ def measure(*, quick: bool = False) -> list[Row]:
 
 
 def _last_tenth(name: str, edges: Int32, fresh: float) -> Iterator[Row]:
-    """The last tenth in, compared with Leiden, and out again."""
+    """Add the last tenth, compare with Leiden, and remove it again."""
     last = len(edges) * 9 // 10
     communities = build_communities(edges[:last], ones(edges[:last]))
     inserted, deleted = Costs(), Costs()
@@ -56,7 +57,7 @@ def _last_tenth(name: str, edges: Int32, fresh: float) -> Iterator[Row]:
 
 
 def _hundredfold(name: str, edges: Int32, fresh: float) -> Iterator[Row]:
-    """From 1 % to all, with the guard."""
+    """Grow from 1 % to the whole graph, with the drift check."""
     first = len(edges) // 100
     communities = build_communities(edges[:first], ones(edges[:first]))
     guard, checks, adopted = DriftGuard(), 0, 0
@@ -77,7 +78,7 @@ def _hundredfold(name: str, edges: Int32, fresh: float) -> Iterator[Row]:
 
 
 def _stream(marks: tuple[int, ...]) -> Iterator[Row]:
-    """The cost of a document as the graph grows from nothing, and what both kernels hold."""
+    """Measure the cost of a document as the graph grows from nothing, and the memory of both kernels."""
     communities, trussness = build_communities(NO_EDGES, ones(NO_EDGES)), build_trussness(NO_EDGES)
     stream, edges = documents(7, marks[-1]), 0
     means: list[float] = []
@@ -122,7 +123,7 @@ def _at_mark(communities: Communities, size: str, costs: Costs, mark: int) -> It
 
 
 def _fallback(edges: Int32, probes: int) -> Row:
-    """The pure core against the kernel on the same documents."""
+    """Compare the pure core with the kernel on the same documents."""
     half = len(edges) // 2
     probe = list(split(edges[half : half + probes * DOCUMENT]))
     means, trees = {}, []
@@ -141,13 +142,13 @@ def _fallback(edges: Int32, probes: int) -> Row:
 
 
 def figures(costs: Costs) -> str:
-    """Mean, median and p99 in microseconds."""
+    """Return mean, median and p99 in microseconds."""
     held = np.array(costs.seconds) * 1e6
     return f"mean {held.mean():.0f}, median {np.median(held):.0f}, p99 {np.quantile(held, 0.99):.0f} µs"
 
 
 def cpu_s(work: Callable[[], object]) -> float:
-    """CPU seconds of one call, without Python's garbage collector."""
+    """Return the CPU seconds of one call, without Python's garbage collector."""
     gc.collect()
     gc.disable()
     started = time.thread_time()

@@ -1,7 +1,8 @@
-"""What the vector index costs and finds, on real sentence embeddings: run it as a script.
+"""Cost and recall of the vector index on real sentence embeddings: run it as a script.
 
-Prints two tables: build parameters against recall@10 and CPU, from which HnswParameters' defaults were read; and the
-index in use, streamed as documents of 20 vectors, beside exact search. CPU times are of this process; compare ratios.
+Prints two tables: build parameters against recall@10 and CPU, from which HnswParameters' defaults were chosen; and the
+index in use, streamed as documents of 20 vectors, compared with exact search. CPU times are of this process; compare
+ratios.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ CHOICES = [(8, 60), (12, 80), (16, 40), (16, 60), (16, 80), (16, 120), (16, 200)
 
 
 def embeddings() -> Vectors | None:
-    """The embeddings shipped with the benchmark's embedding server, unit length, in a seeded order."""
+    """Return the embeddings shipped with the benchmark's embedding server, unit length, in a seeded order."""
     bench = Path(os.environ.get("GRAPHTIDE_BENCH_DATA", Path(__file__).parents[3] / "shared" / "bench"))
     file = bench.parent / "embedder" / "vectors.npy"
     if not file.is_file():
@@ -37,21 +38,21 @@ def embeddings() -> Vectors | None:
 
 
 def cpu_s(work: Callable[[], object]) -> float:
-    """CPU seconds that the process spends on `work`."""
+    """Return the CPU seconds that the process spends on `work`."""
     start = time.process_time()
     work()
     return time.process_time() - start
 
 
 def recall(found: Ids, expected: Ids) -> float:
-    """Mean share of the expected ids that were found."""
+    """Return the mean share of the expected ids that were found."""
     return float(
         np.mean([len(set(f) & set(e)) / len(e) for f, e in zip(found.tolist(), expected.tolist(), strict=True)])
     )
 
 
 def parameter_table(rows: Vectors, queries: Vectors, expected: Ids) -> None:
-    """One line for each way of building, with recall and cost at three search widths."""
+    """Yield one line for each build setting, with recall and cost at three search widths."""
     print("| links | build width | add, us CPU | recall@10 and us CPU a query at search width 64 | 128 | 200 |")
     print("| --- | --- | --- | --- | --- | --- |")
     for links, build_width in CHOICES:
@@ -72,7 +73,7 @@ def parameter_table(rows: Vectors, queries: Vectors, expected: Ids) -> None:
 
 
 def stream(index: HnswIndex | ExactIndex, rows: Vectors) -> list[float]:
-    """Add the rows a document at a time; CPU microseconds per vector of each document, rebuilds waited for."""
+    """Add the rows a document at a time; return CPU microseconds per vector of each document, rebuilds included."""
     costs = []
     for start in range(0, len(rows), DOCUMENT):
         block = rows[start : start + DOCUMENT]
@@ -85,7 +86,7 @@ def stream(index: HnswIndex | ExactIndex, rows: Vectors) -> list[float]:
 
 
 def use_table(rows: Vectors, queries: Vectors, exact: ExactIndex) -> None:
-    """The index as the services run it."""
+    """Yield the table of the index as the services run it."""
     index = HnswIndex(rows.shape[1])
     costs = stream(index, rows)
     last = np.array(costs[-len(costs) // 10 :])
@@ -119,7 +120,7 @@ def _search_us(index: HnswIndex | ExactIndex, queries: Vectors, allowed: Callabl
 
 
 def _churn(index: HnswIndex, exact: ExactIndex, rows: Vectors, queries: Vectors) -> dict[str, str]:
-    """A tenth replaced, two tenths removed, without and with the rebuild that follows."""
+    """Replace a tenth and remove two tenths; measure without and with the rebuild that follows."""
     tenth = len(rows) // 10
     ids, edited = np.arange(tenth), unit_rows(rows[:tenth] + rows[tenth : 2 * tenth], rows.shape[1])
     gone = np.arange(tenth, 3 * tenth - tenth // 10)
@@ -148,7 +149,7 @@ def _churn(index: HnswIndex, exact: ExactIndex, rows: Vectors, queries: Vectors)
 
 
 def main() -> int:
-    """Print both tables, or say which data is missing."""
+    """Print both tables, or name the missing data."""
     rows = embeddings()
     if rows is None:
         print("no embeddings: set GRAPHTIDE_BENCH_DATA to the folder `bench` that has `embedder` beside it")

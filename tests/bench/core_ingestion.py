@@ -1,7 +1,7 @@
 """The MuSiQue passages one by one, then a tenth edited and a tenth deleted: `python -m tests.bench.core_ingestion`.
 
-Says what each step of a document costs, what part of it is graph work, and whether the graph that stands at the end is
-the one a build from nothing gives. CPU of the process, the embedding model's left out. It asserts nothing.
+Reports the cost of each step of a document, the share of graph work in it, and whether the final graph equals a build
+from nothing. CPU of the process, without the embedding model. It asserts nothing.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ MUSIQUE = "MuSiQue"
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What the run left: its figures, and the view it filled."""
+    """Result of the run: its figures, and the view it filled."""
 
     rows: list[Row]
     view: LiveView
 
 
 async def ingest(documents: int | None = None) -> Ingested:
-    """Stream, edit and delete; `documents` bounds how many of the passages."""
+    """Stream, edit and delete; `documents` limits the number of passages."""
     chosen = messages()[:documents]
     with tempfile.TemporaryDirectory() as folder:
         backend, graph = await opened(Path(folder))
@@ -65,7 +65,7 @@ async def ingest(documents: int | None = None) -> Ingested:
 
 
 async def _churn(graph: TimedGraph, rng: random.Random) -> None:
-    """A tenth edited, another tenth deleted, in a seeded order."""
+    """Edit a tenth and delete another tenth, in a seeded order."""
     names = sorted(graph.live)
     rng.shuffle(names)
     tenth = len(names) // 10
@@ -113,7 +113,7 @@ def _costs(graph: TimedGraph) -> Iterator[Row]:
 
 
 def _law(graph: TimedGraph) -> Iterator[Row]:
-    """Edited and deleted, the graph is the one of a clean build, and its communities are as good as fresh ones."""
+    """Compare the edited graph with a clean build, and its communities with fresh ones."""
     subject = f"{MUSIQUE}, 10 % edited, 10 % deleted"
     order = sorted(graph.live)
     random.Random(2).shuffle(order)
@@ -129,7 +129,7 @@ def _law(graph: TimedGraph) -> Iterator[Row]:
 
 
 def _recalls(view: LiveView, asked: Vectors) -> Iterator[Row]:
-    """What the live indexes find of what exact search over their vectors finds."""
+    """Measure the recall of the live indexes against exact search over their vectors."""
     for name in ("chunks", "entities", "statements"):
         index = getattr(view.indexes, name)
         exact = ExactIndex(DIMENSIONS)

@@ -1,12 +1,13 @@
-"""What the layers of DA-RAG cost when they are read off a view, and what keeping them would cost.
+"""Cost of the layers of DA-RAG when they are derived from a view, and the estimated cost of maintaining them.
 
-The view is the one that the MuSiQue passages make, and one of ten times as many: copies under other names and with
-vectors moved a little, that share the entities of three and more passages, whose fame so grows with the corpus.
+The view is that of the MuSiQue passages, and one of ten times as many: copies under other names and with slightly moved
+vectors, which share the entities of three and more passages, so that these occur more often as the corpus grows.
 
-Keeping a layer is not built; it is costed by its least work. A kept similarity layer would make one wide search for
-each entity that a document changes, to see whose neighbour it becomes, and a narrow one for each that pointed at it so
-far, k on average for an entity that was there before. A kept chunk layer would rewrite what each relation of the
-document's entities brings to each pair of passages, for the entities' spread has changed.
+A maintained layer is not built; its cost is estimated by its minimum work. A maintained similarity layer would make one
+wide search for each entity that a document changes, to find whose neighbour it becomes, and a narrow one for each that
+pointed at it so far, k on average for an entity that existed before. A maintained chunk layer would rewrite the
+contribution of each relation of the document's entities to each pair of passages, since the entities' spread has
+changed.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ from tests.bench.core_trussness import Row
 
 FAMOUS = 3
 COARSE, NEAR = 300, 20
-"""Passages a coarse search looks among, and passages whose entities the fine search looks among."""
+"""Passages that a coarse search examines, and passages whose entities the fine search examines."""
 
 EXACT_PAIRS = 50_000
-"""Entities above which the links from all of them are not searched for exactly: it takes their square."""
+"""The number of entities above which not all links are searched for exactly, which takes quadratic time."""
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 
 def measure(view: LiveView, *, quick: bool = False) -> list[Row]:
-    """Rows for the view and, unless `quick`, for one of ten times its size."""
+    """Yield rows for the view and, unless `quick`, for one of ten times its size."""
     rows = list(_measure(view))
     if not quick:
         larger = multiplied(view, 10)
@@ -103,7 +104,7 @@ def _similarity_rows(view: LiveView, size: str, chunks: list[int], working: list
 
 
 def searched(view: LiveView, layer: SimilarityLayer, chunk: int) -> None:
-    """Search what a kept similarity layer would for a document: see the module."""
+    """Run the searches of a maintained similarity layer for a document: see the module."""
     index = view.indexes.entities
     for node in entities_in(view, chunk):
         around = index.search(index.vectors(np.array([node])), REACH).ids[0]
@@ -113,7 +114,7 @@ def searched(view: LiveView, layer: SimilarityLayer, chunk: int) -> None:
 
 
 def rewritten(view: LiveView, chunk: int) -> int:
-    """Change every pair of passages whose weight a document's arrival changes; returns how many there are."""
+    """Change every pair of passages whose weight a document's arrival changes; return their number."""
     held: dict[tuple[int, int], int] = defaultdict(int)
     for node in entities_in(view, chunk):
         here = view.entities[node].chunks
@@ -127,7 +128,7 @@ def rewritten(view: LiveView, chunk: int) -> int:
 
 
 def _recall(view: LiveView, layer: SimilarityLayer, nodes: list[int]) -> Iterator[Row]:
-    """Which of the true k nearest, and of the true links in both directions, the layer gives."""
+    """Return the share of the true k nearest, and of the true links in both directions, in the layer."""
     index = view.indexes.entities
     ids = index.live_ids()
     size = f"{len(ids):,} entities"
@@ -147,7 +148,9 @@ def _recall(view: LiveView, layer: SimilarityLayer, nodes: list[int]) -> Iterato
 
 
 def true_nearest(ids: Ids, vectors: Vectors, nodes: Sequence[int]) -> dict[int, set[int]]:
-    """The nearest of all to each of the nodes, by matrix products in blocks. Cost: the product of their numbers."""
+    """Return the nearest of all to each of the nodes, by matrix products in blocks. Cost: the product of
+    their numbers.
+    """
     found: dict[int, set[int]] = {}
     rows = np.searchsorted(ids, np.array(nodes))
     for start in range(0, len(rows), 500):
@@ -165,7 +168,7 @@ def _nearest_passages(view: LiveView, chunk: int) -> list[int]:
 
 
 def timed(work: Callable[[T], U], items: Sequence[T]) -> tuple[list[float], list[U]]:
-    """CPU milliseconds of each call, without Python's garbage collector (as timeit does), and what it gave."""
+    """Return the CPU milliseconds of each call, without Python's garbage collector (as timeit does), and its result."""
     times, results = [], []
     gc.collect()
     gc.disable()
@@ -182,7 +185,7 @@ def figures(times: list[float]) -> str:
 
 
 class _Numbers:
-    """The numbers of a copy's rows: those of famous entities are shared, all others moved."""
+    """The numbers of a copy's rows: those of frequent entities are shared, all others shifted."""
 
     def __init__(self, view: LiveView, copy: int) -> None:
         self.copy = copy
@@ -201,7 +204,9 @@ class _Numbers:
 
 
 def multiplied(view: LiveView, copies: int) -> LiveView:
-    """A view of so many times as many passages, with an exact index of passages and an approximate one of entities."""
+    """Return a view with that many copies of the passages, with an exact passage index and an approximate
+    entity index.
+    """
     delta = GraphDelta(view.graph, 1, snapshot=True)
     edges: dict[tuple[int, int], EdgeRow] = {}
     rng = np.random.default_rng(1)
@@ -263,7 +268,7 @@ def _edge(one: int, other: int, edge: ViewEdge) -> EdgeRow:
 
 
 def _moved(index: VectorIndex, ids: list[int], copy: int, rng: np.random.Generator) -> dict[int, Vector]:
-    """The vectors of a copy: those of the first as they are, of others a little aside."""
+    """Return the vectors of a copy: the first copy's unchanged, the others' slightly moved."""
     vectors = index.vectors(np.array(ids, np.int64))
     noise = rng.standard_normal(vectors.shape).astype(np.float32) * (0.02 if copy else 0.0)
     return dict(zip(ids, (vectors + noise).astype(np.float16), strict=True))

@@ -1,14 +1,15 @@
-"""Measures entity resolution: how well pairs labelled by hand are judged, and what a label costs.
+"""Measures entity resolution: the accuracy on pairs labelled by hand, and the cost of a label.
 
     python -m tests.bench.core_resolution
 
-`entity_pairs.jsonl` holds names from the MuSiQue passages that were read and judged one by one, hard ones on purpose
-and before the rule was written; a hash splits them into pairs to tune on and pairs held out. The held half is not
-blind: its totals were seen while the rule was tuned, and links over the whole corpus were read. A pair counts as
-judged the same when it is a candidate, proposed, and no guard forbids it; a cluster may still refuse it.
+`entity_pairs.jsonl` holds names from the MuSiQue passages that were read and labelled one by one, with hard cases
+chosen on purpose and before the rule was written; a hash splits them into pairs to tune on and pairs held out. The held
+half is not blind: its totals were seen while the rule was tuned, and links over the whole corpus were read. A pair
+counts as judged the same when it is a candidate, proposed, and no cannot-link rule forbids it; a cluster may still
+refuse it.
 
-The data is looked for in the folder GRAPHTIDE_BENCH_DATA (a `musique` folder, an `embedder` folder beside or in it)
-or in ../shared/bench; without it this says so and stops.
+The data is read from the folder GRAPHTIDE_BENCH_DATA (a `musique` folder, an `embedder` folder beside or in it) or from
+../shared/bench; without it the script reports this and stops.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _BATCH = 10  # labels in a document, about
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Where the passages and the embedder's vectors are."""
+    """Locations of the passages and of the embedder's vectors."""
 
     corpus: Path
     embedder: Path
@@ -47,7 +48,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class PairReport:
-    """How well a set of pairs was judged. `blocked` is the share of true pairs that are candidates."""
+    """Accuracy on a set of pairs. `blocked` is the share of true pairs that are candidates."""
 
     pairs: int
     positive: int
@@ -58,7 +59,7 @@ class PairReport:
 
 
 def find_data() -> Data | None:
-    """The benchmark data, or None."""
+    """Return the benchmark data, or None."""
     named = os.environ.get("GRAPHTIDE_BENCH_DATA")
     bench = Path(named) if named else _ROOT.parent / "shared" / "bench"
     for embedder in (bench / "embedder", bench.parent / "embedder"):
@@ -68,7 +69,7 @@ def find_data() -> Data | None:
 
 
 def load_vectors(data: Data) -> dict[str, NDArray[np.float32]]:
-    """Unit vectors by text."""
+    """Return unit vectors by text."""
     texts = json.loads(gzip.decompress((data.embedder / "texts.json.gz").read_bytes()))
     vectors = np.load(data.embedder / "vectors.npy").astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -76,7 +77,7 @@ def load_vectors(data: Data) -> dict[str, NDArray[np.float32]]:
 
 
 def load_names(data: Data) -> list[str]:
-    """One name for each label of the passages' entities and the ends of their triples, in a canonical order."""
+    """Return one name for each label of the passages' entities and the ends of their triples, in a canonical order."""
     by_label: dict[str, str] = {}
     for line in data.corpus.read_text().splitlines():
         row = json.loads(line)
@@ -87,7 +88,7 @@ def load_names(data: Data) -> list[str]:
 
 
 def measure_pairs(data: Data) -> dict[str, PairReport]:
-    """Precision, recall and blocking recall on each half of the labelled pairs, and on all."""
+    """Return precision, recall and blocking recall on each half of the labelled pairs, and on all."""
     vectors = load_vectors(data)
     judged: dict[str, list[tuple[str, str, bool, bool, bool]]] = {"tune": [], "held": []}
     for line in _PAIRS.read_text().splitlines():
@@ -101,7 +102,7 @@ def measure_pairs(data: Data) -> dict[str, PairReport]:
 
 
 def half_of(a: str, b: str) -> str:
-    """Which half a pair belongs to: a hash of the pair decides."""
+    """Return the half that a pair belongs to, by a hash of the pair."""
     return ("tune", "held")[hashlib.sha256("|".join(sorted((a, b))).encode()).digest()[0] & 1]
 
 
@@ -120,7 +121,7 @@ def _are_candidates(a: LabelFeatures, b: LabelFeatures) -> bool:
 
 
 def measure_cost(names: list[str], vectors: dict[str, NDArray[np.float32]]) -> Iterable[str]:
-    """CPU time of an update by the number of labels held: new labels, ten at a time, then changed vectors."""
+    """Measure the CPU time of an update by the number of labels: new labels, ten at a time, then changed vectors."""
     order = list(enumerate(names))
     random.Random(1).shuffle(order)
     views = {i: LabelView(normalise(name), "", vectors[name]) for i, name in order}

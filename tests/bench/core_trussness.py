@@ -1,10 +1,9 @@
 """Measures dynamic trussness, on real graphs and on growing document streams: `python -m tests.bench.core_trussness`.
 
-Every figure that has a target is a ratio of two things measured in the same run: the kernel beside the bare adjacency
-it is built on, beside NetworKit's addEdge, beside its own rebuild, or beside itself on a smaller graph. Means are of
-CPU time (other processes do not count), medians and p99 of wall time per document. It asserts nothing; the table says
-what met its target. The real graphs are read from $GRAPHTIDE_BENCH_DATA/graphs, or ../shared/bench/graphs beside the
-repository.
+Every figure that has a target is a ratio of two measurements of the same run: the kernel against the bare adjacency it
+is built on, NetworKit's addEdge, its own rebuild, or itself on a smaller graph. Means are of CPU time (other processes
+do not count), medians and p99 of wall time per document. It asserts nothing; the table shows which figures met their
+target. The real graphs are read from $GRAPHTIDE_BENCH_DATA/graphs, or ../shared/bench/graphs beside the repository.
 """
 
 import argparse
@@ -26,7 +25,7 @@ from graphtide.graph.trussness import NO_EDGES, EdgeArray, Trussness, build
 from tests.bench.document_stream import documents
 
 EDGES_PER_DOCUMENT = 16
-# Mean per edge over a bare adjacency insert: the most that is wanted.
+# The target for the mean per edge relative to a bare adjacency insert.
 REAL_GRAPHS: dict[str, float | None] = {
     "WN18RR": 2.0,
     "NELL-995": 6.0,
@@ -43,7 +42,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure of the table; `target` is a bound from above unless `at_least`."""
+    """One figure of the table; `target` is an upper bound unless `at_least`."""
 
     figure: str
     subject: str
@@ -54,7 +53,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """Say whether the target was met; nothing where there is none."""
+        """Return whether the target was met, as text; empty without a target."""
         if self.target is None:
             return ""
         met = self.value >= self.target if self.at_least else self.value <= self.target
@@ -63,7 +62,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What a run over many documents took."""
+    """Times of a run over many documents."""
 
     cpu_us: float
     """Mean CPU time of a document."""
@@ -88,7 +87,7 @@ class Stopwatch:
         self._cpus.clear()
 
     def lap(self, work: Callable[[T], object], batch: T) -> None:
-        """Do the work once; what the CPU clock itself takes is left out."""
+        """Do the work once; the cost of reading the CPU clock is subtracted."""
         cpu = time.thread_time_ns()
         wall = time.perf_counter_ns()
         work(batch)
@@ -96,7 +95,7 @@ class Stopwatch:
         self._cpus.append(time.thread_time_ns() - cpu - self._own_ns)
 
     def timing(self) -> Timing:
-        """Return what the laps took."""
+        """Return the times of the laps."""
         walls = np.array(self._walls) / 1e3
         return Timing(float(np.mean(self._cpus)) / 1e3, float(np.median(walls)), float(np.quantile(walls, 0.99)))
 
@@ -117,7 +116,7 @@ def cpu_s(work: Callable[[], object]) -> float:
 
 
 def graph_folder() -> Path:
-    """Return where the real graphs are, or should be."""
+    """Return the expected folder of the real graphs."""
     beside = Path(__file__).parents[2].parent / "shared" / "bench"
     return Path(os.environ.get("GRAPHTIDE_BENCH_DATA", beside)) / "graphs"
 
@@ -135,7 +134,7 @@ def split(edges: EdgeArray) -> list[EdgeArray]:
 
 
 def wrong_edges(kept: Trussness, edges: EdgeArray) -> int:
-    """Count edges whose kept value differs from a decomposition from scratch, and what the self-check finds."""
+    """Count edges whose maintained value differs from a decomposition from scratch, and the self-check's findings."""
     scratch_edges, scratch_values = build(edges).edges()
     kept_edges, kept_values = kept.edges()
     if not np.array_equal(kept_edges, scratch_edges):
@@ -144,12 +143,12 @@ def wrong_edges(kept: Trussness, edges: EdgeArray) -> int:
 
 
 def add(kept: Trussness) -> Callable[[EdgeArray], object]:
-    """Return the insertion of one document."""
+    """Return the function that inserts one document."""
     return lambda batch: kept.update(batch, NO_EDGES)
 
 
 def remove(kept: Trussness) -> Callable[[EdgeArray], object]:
-    """Return the deletion of one document."""
+    """Return the function that deletes one document."""
     return lambda batch: kept.update(NO_EDGES, batch)
 
 
@@ -211,7 +210,7 @@ def measure_stream(total_edges: tuple[int, ...], probes: int) -> Iterator[Row]:
 
 
 def _probe(kept: Trussness, base: EdgeArray, probe: list[EdgeArray]) -> tuple[Timing, list[Row]]:
-    """Add the same documents here and to NetworKit, turn by turn; then take a third of them out and check."""
+    """Add the same documents here and to NetworKit, by turns; then remove a third of them and check."""
     subject = f"{len(base):,} edges"
     graph = _networkit(base, max(int(document.max()) for document in probe) + 1)
     add_edge = graph.addEdge
@@ -222,7 +221,7 @@ def _probe(kept: Trussness, base: EdgeArray, probe: list[EdgeArray]) -> tuple[Ti
 
     ours, theirs = Stopwatch(), Stopwatch()
     for document in probe:
-        # Both get a document that has just been made, as they would in a stream.
+        # Both get a document that has just been generated, as they would in a stream.
         ours.lap(add(kept), document.copy())
         theirs.lap(add_edges, document.tolist())
     cost, addition = ours.timing(), theirs.timing()
@@ -248,7 +247,7 @@ def _networkit(base: EdgeArray, nodes: int) -> networkit.Graph:
 
 
 def measure_clique(kept_edges: int) -> Iterator[Row]:
-    """Measure the document that hurts most: 60 entities that all link to each other, in a graph of some size."""
+    """Measure the most expensive document: 60 entities that all link to each other, in a graph of some size."""
     base = np.concatenate(list(documents(1, kept_edges // EDGES_PER_DOCUMENT)))
     kept = build(base)
     first = int(base.max()) + 1
@@ -273,7 +272,9 @@ def measure_pure(name: str, probes: int) -> Iterator[Row]:
 
 
 def measure(*, quick: bool = False) -> list[Row]:
-    """Return all rows; `quick` leaves out what takes more than a few seconds (the largest graphs and streams)."""
+    """Return all rows; `quick` leaves out measurements that take more than a few seconds (the largest graphs
+    and streams).
+    """
     graphs = dict(list(REAL_GRAPHS.items())[: 3 if quick else None])
     rows: list[Row] = []
     if graph_folder().is_dir():

@@ -1,11 +1,11 @@
 """A generator of growing document streams: each document is a small batch of new edges, about 16 of them.
 
-What it imitates of a real corpus: a document has a topic and mostly mentions entities of that topic (locality);
-within a topic, and among topics, the early ones are mentioned far more often (skew); a few entities are known
-everywhere (hubs, whose degree grows with the stream); every document brings some entities that were never seen
-before (growth). Its mentions are linked by a tree and by further random pairs, which close triangles inside and
-between documents. It is not a model of any one data set, and it says nothing about text.
-Invariant: an edge is yielded once in the whole stream, no edge is a self-loop, and node ids are dense.
+It imitates these properties of a real corpus: a document has a topic and mostly mentions entities of that topic
+(locality); within a topic, and among topics, the early ones are mentioned far more often (skew); a few entities occur
+everywhere (hubs, whose degree grows with the stream); every document adds some entities that were never seen before
+(growth). Its mentions are linked by a tree and by further random pairs, which close triangles inside and between
+documents. It is not a model of any one data set, and it contains no text. Invariant: an edge is yielded once in the
+whole stream, no edge is a self-loop, and node ids are dense.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ FRESH_SHARE = 0.4
 
 
 class _Corpus:
-    """What has been mentioned so far: entities by topic, and the pairs already linked."""
+    """State of the stream: entities by topic, and the pairs already linked."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -36,7 +36,7 @@ class _Corpus:
         return self.topics[int(len(self.topics) * self.random.random() ** 2)]
 
     def mention(self, topic: list[int]) -> int:
-        """Draw one entity: a fresh one, a hub of the whole corpus, or one of the topic."""
+        """Draw one entity: a new one, a hub of the whole corpus, or one of the topic."""
         draw = self.random.random()
         if len(topic) < 4 or draw < FRESH_SHARE:
             topic.append(self.entities)
@@ -60,9 +60,8 @@ def documents(seed: int, count: int, *, edges_per_document: int = 16) -> Iterato
     """Yield `count` documents, each an (n, 2) int32 array of edges (u < v) not yielded before.
 
     n is between half and one and a half of `edges_per_document`, less where the pairs run out; never 0.
-    `edges_per_document` is at least 8.
-    The same seed gives the same stream, and a longer stream begins with the shorter one.
-    Cost: about 40 microseconds a document; it holds one int for each edge yielded.
+    `edges_per_document` is at least 8. The same seed gives the same stream, and a longer stream begins with the shorter
+    one. Cost: about 40 microseconds per document; it holds one int for each edge yielded.
     """
     corpus = _Corpus(seed)
     for number in range(count):
@@ -73,7 +72,7 @@ def _document(corpus: _Corpus, number: int, edges_per_document: int) -> NDArray[
     wanted = corpus.random.randint(edges_per_document // 2, edges_per_document * 3 // 2)
     topic = corpus.topic(number)
     mentions = [corpus.mention(topic) for _ in range(max(3, wanted * 9 // 16))]
-    # One fresh entity at least, so that no document is empty.
+    # At least one new entity, so that no document is empty.
     topic.append(corpus.entities)
     mentions.append(corpus.entities)
     corpus.entities += 1

@@ -1,8 +1,8 @@
-"""How long `/healthz` takes while hostile clients are at work: `make bench-hostile`, or one case by its name.
+"""Latency of `/healthz` while hostile clients are at work: `make bench-hostile`, or one case by its name.
 
-A case is a coroutine that is given the service and works until it is cancelled; add it to CASES. Another process asks
-`/healthz` meanwhile, so what an attack costs its own process is not measured. Figures depend on the machine; what
-should hold on any is that p99 stays below 250 ms.
+A case is a coroutine that receives the service and works until it is cancelled; add it to CASES. Another process probes
+`/healthz` meanwhile, so the attack's own CPU in the client is not measured. Figures depend on the machine; the target
+on any machine is a p99 below 250 ms.
 """
 
 from __future__ import annotations
@@ -37,54 +37,54 @@ CHUNKED += "transfer-encoding: chunked\r\n\r\n"
 
 
 async def idle(_: Service) -> None:
-    """Nothing at all: what the machine itself does to the figures."""
+    """Do nothing: the baseline of the machine."""
     await asyncio.Event().wait()
 
 
 async def empty_facts(running: Service) -> None:
-    """8 MB of empty facts, four at a time."""
+    """Send 8 MB of empty facts, four at a time."""
     await _repeat(running, "PUT", f"{GRAPH}/documents/a", AS_JSON, b'{"text":"a","facts":' + _list(2_700_000) + b"}")
 
 
 async def wrong_facts(running: Service) -> None:
-    """As many wrong facts as are looked at."""
+    """Send the maximum number of wrong facts that are checked."""
     await _repeat(running, "PUT", f"{GRAPH}/documents/a", AS_JSON, b'{"text":"a","facts":' + _list(5_000) + b"}")
 
 
 async def filters(running: Service) -> None:
-    """A million values of a filter."""
+    """Send a filter with a million values."""
     body = b'{"question":"a","filters":{"doc_ids":[' + b"1," * 1_000_000 + b"1]}}"
     await _repeat(running, "POST", f"{GRAPH}/query", AS_JSON, body)
 
 
 async def batch_list(running: Service) -> None:
-    """A batch of 24 MB, its documents crowded with wrong facts."""
+    """Send a batch of 24 MB, its documents crowded with wrong facts."""
     document = b'{"id":"a","text":"a","facts":' + _list(5_000) + b"}"
     await _repeat(running, "POST", f"{GRAPH}/documents", AS_JSON, b"[" + b",".join([document] * 1_000) + b"]", 2)
 
 
 async def batch_lines(running: Service) -> None:
-    """24 MB of lines that are no documents."""
+    """Send 24 MB of lines that are not documents."""
     await _repeat(running, "POST", f"{GRAPH}/documents", AS_LINES, b"{}\n" * 8_000_000, 2)
 
 
 async def trailers(running: Service) -> None:
-    """Trailers without an end, on eight connections."""
+    """Send trailers without an end, on eight connections."""
     await _send_for_ever(running, CHUNKED.encode() + b"2\r\n{}\r\n0\r\n", b"x: y\r\n" * 10_000, 8)
 
 
 async def endless_bodies(running: Service) -> None:
-    """Bodies without an end, on eight connections."""
+    """Send bodies without an end, on eight connections."""
     await _send_for_ever(running, CHUNKED.encode(), b"10000\r\n" + b" " * 65536 + b"\r\n", 8)
 
 
 async def bodies_that_do_not_begin(running: Service) -> None:
-    """500 heads, and nothing after them."""
+    """Send 500 heads, and nothing after them."""
     await _send_for_ever(running, CHUNKED.encode(), b"", 500)
 
 
 async def slow_readers(running: Service) -> None:
-    """80 streamed answers that nobody reads."""
+    """Request 80 streamed answers and read none of them."""
     ask = b'{"question":"Who discovered polonium?","top_k":100}'
     head = f"POST {GRAPH}/query HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\naccept: text/event-stream\r\n"
     await _send_for_ever(running, head.encode() + b"content-length: %d\r\n\r\n" % len(ask) + ask, b"", 80, unread=True)
@@ -104,7 +104,7 @@ CASES: list[Case] = [
 ]
 
 
-# -- what cases are made of --------------------------------------------------------------------------------------------
+# -- parts of the cases ------------------------------------------------------------------------------------------------
 
 
 def _list(count: int) -> bytes:
@@ -114,7 +114,7 @@ def _list(count: int) -> bytes:
 async def _repeat(
     running: Service, method: str, path: str, headers: dict[str, str], body: bytes, workers: int = 4
 ) -> None:
-    """Send one request again and again, by so many workers."""
+    """Send one request repeatedly from that many workers."""
 
     async def send(client: httpx.AsyncClient) -> None:
         while True:
@@ -127,7 +127,7 @@ async def _repeat(
 
 
 async def _send_for_ever(running: Service, first: bytes, then: bytes, connections: int, unread: bool = False) -> None:
-    """Hold so many connections; on each send `first`, and `then` again and again. A closed one is opened again."""
+    """Hold that many connections; on each send `first`, then `then` repeatedly. A closed one is opened again."""
     place = urlsplit(running.url)
 
     async def hold() -> None:
@@ -150,7 +150,7 @@ async def _send_for_ever(running: Service, first: bytes, then: bytes, connection
 
 
 def _probe(url: str, ended: Connection) -> None:
-    """Ask /healthz on new connections until told to end; send back the seconds that each took."""
+    """Request /healthz on new connections until the end is signalled; send back the seconds that each took."""
     place, took = urlsplit(url), []
     ended.send([])
     while not ended.poll():
@@ -168,7 +168,7 @@ def _probe(url: str, ended: Connection) -> None:
 
 
 async def measured(running: Service, case: Case, seconds: float) -> list[float]:
-    """The seconds that /healthz took while `case` was at work, in order of size."""
+    """Return the sorted seconds that /healthz took while `case` was at work."""
     ours, theirs = multiprocessing.Pipe()
     prober = multiprocessing.get_context("spawn").Process(target=_probe, args=(running.url, theirs), daemon=True)
     attack = asyncio.ensure_future(case(running))
@@ -186,7 +186,7 @@ async def measured(running: Service, case: Case, seconds: float) -> list[float]:
 
 
 def main() -> None:
-    """Measure the cases that the command line names, all without any; each on a service of its own."""
+    """Measure the cases that the command line names, or all; each on a service of its own."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(case.__name__ for case in CASES))
     parser.add_argument("--seconds", type=float, default=20)

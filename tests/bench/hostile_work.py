@@ -1,4 +1,4 @@
-"""Measures how /healthz answers while heavy but legitimate requests arrive, and how long a neighbour's document takes.
+"""Measures the latency of /healthz under heavy but legitimate requests, and the time of a document of another graph.
 
 Each case runs against a service of its own with the offline models. The probe is a process of its own, so the load of
 the clients is not counted into its latency. It asserts nothing.
@@ -91,7 +91,7 @@ def probed(url: str) -> Iterator[Callable[[], ProbeLatency]]:
 
 
 class Client:
-    """Requests to one service."""
+    """A client of one service."""
 
     def __init__(self, url: str) -> None:
         limits = httpx.Limits(max_connections=200)
@@ -101,7 +101,7 @@ class Client:
         self.http.put(f"/v1/graphs/{graph}/documents/{doc_id}", json=body).raise_for_status()
 
     def put_and_wait(self, graph: str, doc_id: str, body: dict[str, object]) -> tuple[float, str]:
-        """Publish and wait for the document's end; returns the seconds and the state."""
+        """Publish and wait for the document's end; return the seconds and the state."""
         started = time.monotonic()
         self.put(graph, doc_id, body)
         while time.monotonic() - started < LIMIT_S:
@@ -112,14 +112,14 @@ class Client:
         return time.monotonic() - started, "accepted"
 
     def storm(self, count: int, request: Callable[[httpx.Client], httpx.Response]) -> dict[str, object]:
-        """Send `count` equal requests at once; returns how many got which status."""
+        """Send `count` equal requests at once; return the number of responses by status."""
         with ThreadPoolExecutor(count) as pool:
             statuses = [one.status_code for one in pool.map(lambda _: request(self.http), range(count))]
         return {str(status): statuses.count(status) for status in sorted(set(statuses))}
 
 
 def prose(rng: random.Random, size: int) -> str:
-    """English-looking sentences with names, dates and statements."""
+    """Return English-looking sentences with names, dates and statements."""
     names = [
         f"{a}{b}" for a in ("Mar", "Lor", "Ken", "Ald", "Bri", "Tol") for b in ("na", "vik", "ston", "gard", "mer")
     ]
@@ -134,7 +134,7 @@ def prose(rng: random.Random, size: int) -> str:
 
 
 def answers(client: Client, rng: random.Random) -> dict[str, object]:
-    """60 parallel offline answers with top_k 100."""
+    """Request 60 parallel offline answers with top_k 100."""
     for number in range(40):
         client.put("answers", f"d{number}", {"text": prose(rng, 6_000), "facts": []})
     client.put_and_wait("answers", "last", {"text": prose(rng, 6_000), "facts": []})
@@ -143,7 +143,7 @@ def answers(client: Client, rng: random.Random) -> dict[str, object]:
 
 
 def facts(client: Client, rng: random.Random) -> dict[str, object]:
-    """A document of 2.3 MB with 5,000 facts."""
+    """Publish a document of 2.3 MB with 5,000 facts."""
     stated = [
         {"subject": f"subject {n}", "predicate": "knows", "object": f"object {n}", "description": "d" * 40}
         for n in range(5_000)
@@ -153,25 +153,27 @@ def facts(client: Client, rng: random.Random) -> dict[str, object]:
 
 
 def long_prose(client: Client, rng: random.Random) -> dict[str, object]:
-    """A prose document of 1.5 MB, extracted offline."""
+    """Publish a prose document of 1.5 MB, extracted offline."""
     seconds, state = client.put_and_wait("prose", "big", {"text": prose(rng, 1_500_000)})
     return {"state": state, "until_end_s": round(seconds, 1)}
 
 
 def statuses(client: Client, rng: random.Random) -> dict[str, object]:
-    """60 parallel statuses of a document of 400 KB."""
+    """Request 60 parallel statuses of a document of 400 KB."""
     client.put_and_wait("status", "big", {"text": prose(rng, 400_000)})
     return client.storm(60, lambda http: http.get("/v1/graphs/status/documents/big"))
 
 
 def digests(client: Client, rng: random.Random) -> dict[str, object]:
-    """100 parallel digests of a graph of 400 KB of prose."""
+    """Request 100 parallel digests of a graph of 400 KB of prose."""
     client.put_and_wait("digest", "big", {"text": prose(rng, 400_000)})
     return client.storm(100, lambda http: http.get("/v1/graphs/digest/digest"))
 
 
 def clique(size: int) -> dict[str, object]:
-    """Facts that connect each of `size` entities to all others, over passages that name two thirds of them each."""
+    """Return facts that connect each of `size` entities to all others, over passages that name two thirds of
+    them each.
+    """
     names = [f"Node {number}x" for number in range(size)]
     cut = size * 62 // 100
     parts = (names[:cut], names[size - cut :], names[cut:] + names[: size - cut])
@@ -181,7 +183,7 @@ def clique(size: int) -> dict[str, object]:
 
 
 def neighbour(client: Client, rng: random.Random) -> dict[str, object]:
-    """A one-line document, alone and while another graph's clique is consolidated."""
+    """Publish a one-line document, alone and while another graph's clique is consolidated."""
     line: dict[str, object] = {"text": f"Ada {rng.randint(0, 9)} met Bob in Paris."}
     client.put_and_wait("small", "warm", line)
     alone = sorted(client.put_and_wait("small", f"alone{n}", line)[0] for n in range(5))[2]

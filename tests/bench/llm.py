@@ -1,9 +1,9 @@
 """Measures extraction by a language model at a known cost, and writes the table of docs/models.md.
 
-The MuSiQue corpus goes through the whole service, a process of its own, with the fake endpoint (20 ms a call, answers
-from the recordings) as its language model, limits on, and prices set. The figures are those of the service's books,
-beside what the endpoint counted itself. Then one paragraph of one document is changed. The graph is compared with one
-that was built from the same extractions brought along as facts.
+The MuSiQue corpus goes through the whole service, a process of its own, with the fake endpoint (20 ms per call, answers
+from the recordings) as its language model, limits on, and prices set. The figures are those of the service's usage
+ledger, compared with the endpoint's own counts. Then one paragraph of one document is changed. The graph is compared
+with one that was built from the same extractions published as facts.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TABLE = re.compile(r"(<!-- bench-llm -->\n).*?(<!-- /bench-llm -->)", re.DOTALL
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one pass through the service came to."""
+    """Result of one pass through the service."""
 
     seconds: float
     states: dict[str, int]
@@ -54,7 +54,7 @@ class Run:
 
 
 def measure(passages: Sequence[Passage]) -> dict[str, str]:
-    """The table's rows, by what they say."""
+    """Return the table's rows by their labels."""
     with tempfile.TemporaryDirectory() as folder, LlmServer(Recordings.of(passages), LATENCY_S) as server:
         data, brought = Path(folder) / "read", Path(folder) / "brought"
         settings = _settings(server)
@@ -75,7 +75,7 @@ def _settings(server: LlmServer) -> dict[str, str]:
 
 
 def _estimated(passages: Sequence[Passage], folder: Path, data: Path, settings: dict[str, str]) -> dict[str, Any]:
-    """What `graphtide estimate` says beforehand, of a folder that is not there yet."""
+    """Return the figures of `graphtide estimate` before the first start, for a folder that does not exist yet."""
     file = folder / "corpus.jsonl"
     lines = (json.dumps({"id": one.doc_id, "title": one.title, "text": one.text}) for one in passages)
     file.write_text("\n".join(lines))
@@ -86,7 +86,7 @@ def _estimated(passages: Sequence[Passage], folder: Path, data: Path, settings: 
 
 
 def _pass(running: Service, server: LlmServer, passages: Sequence[Passage], *, brought: bool) -> Run:
-    """Publish all, wait for the last, and read the books."""
+    """Publish all documents, wait for the last, and read the usage ledger."""
     calls, before = len(server.seen), _tokens(server)
     with _client(running) as client:
         started = time.monotonic()
@@ -102,7 +102,9 @@ def _pass(running: Service, server: LlmServer, passages: Sequence[Passage], *, b
 
 
 def _body(one: Passage, brought: bool) -> dict[str, Any]:
-    """The document alone, or with what is recorded of it: each fact once, names on one line, as answers are read."""
+    """Return the document alone, or with its recorded extraction: each fact once, names on one line, as
+    answers are read.
+    """
     whole = {"id": one.doc_id, **one.body()}
     stated = [{name: " ".join(said.split()) for name, said in fact.items()} for fact in whole["facts"]]
     facts = [dict(each) for each in {json.dumps(fact): fact for fact in stated}.values()]
@@ -119,7 +121,7 @@ def _settled(client: httpx.Client) -> dict[str, Any]:
 
 
 def _change(running: Service, server: LlmServer, passages: Sequence[Passage]) -> dict[str, Any]:
-    """Change one paragraph of the document with the most passages; what was asked for it, and how long it took."""
+    """Change one paragraph of the document with the most passages; return the requests for it, and their time."""
     chunker = SemanticChunker()
     one = max(passages, key=lambda passage: len(chunker.split(passage.text)))
     part = chunker.split(one.text)[0]
@@ -149,7 +151,7 @@ def _client(running: Service) -> Iterator[httpx.Client]:
 
 
 async def _digests(read: Path, brought: Path) -> bool:
-    """Whether both folders hold the same graph, but for the sentences that only what was read can quote."""
+    """Return whether both folders hold the same graph, apart from evidence sentences that only the model quotes."""
     found = []
     for folder in (read, brought):
         backend = await SqliteBackend.open(folder)
@@ -172,7 +174,7 @@ def _rows(
         "completion tokens a document": f"{spent['completion_tokens'] / count:,.0f}",
         "cost, at 0.15 and 0.60 a million tokens": f"{spent['cost']:.4f}",
         "the books and the endpoint agree": "to the token" if agree else f"no: {books}, {run.endpoint_tokens}",
-        "documents a second": f"{count / run.seconds:.0f}",
+        "documents per second": f"{count / run.seconds:.0f}",
         "the graph is the one of the same facts brought along": "yes, one digest" if same else "NO",
         "the estimate before the run, against the books": ", ".join(
             f"{name.replace('_', ' ')} {_error(estimated[name], spent[name])}"

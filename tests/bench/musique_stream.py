@@ -1,7 +1,7 @@
-"""The MuSiQue passages as extractions, and a writer with its view that says what each step of a document costs.
+"""The MuSiQue passages as extractions, and a writer with its view that times each step of a document.
 
-The vectors are the ones shipped beside the embedding endpoint, looked up and not computed: model time is no part of
-what is measured. Not a service: no HTTP, no log; the graph store is SQLite, as in the embedded runtime.
+The vectors are the ones shipped with the embedding endpoint, looked up and not computed: model time is not measured. It
+runs without HTTP and log; the graph store is SQLite, as in the embedded runtime.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class KnownVectors:
 
 
 class WholeText:
-    """A Chunker that leaves a passage as it is."""
+    """A Chunker that returns a passage whole."""
 
     name = "whole"
 
@@ -71,7 +71,7 @@ class WholeText:
 
 
 class NoExtractor:
-    """An Extractor that is never asked: every document brings its extraction along."""
+    """An Extractor that is never called: every document carries its extraction."""
 
     name = "none"
 
@@ -80,7 +80,7 @@ class NoExtractor:
 
 
 def messages() -> list[DocumentMessage]:
-    """The passages as they are published, in file order, with what a language model extracted from them."""
+    """Yield the passages as they are published, in file order, with the extraction of a language model."""
     return [_message(passage) for passage in bench_data.corpus()]
 
 
@@ -96,7 +96,7 @@ def _message(passage: bench_data.Passage) -> DocumentMessage:
 
 
 def edited(document: Extraction, other: Extraction) -> Extraction:
-    """The document with every second fact gone, and another one's passage behind it."""
+    """Return the document without every second fact, followed by another document's passage."""
     return replace(document, units=(*(_thinned(unit) for unit in document.units), *other.units), gaps=())
 
 
@@ -107,7 +107,7 @@ def _thinned(unit: ChunkContribution) -> ChunkContribution:
 
 @dataclass(slots=True)
 class Clock:
-    """CPU seconds of the process by step, one number a document."""
+    """CPU seconds of the process by step, one number per document."""
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
@@ -127,7 +127,7 @@ class Clock:
 
 @contextmanager
 def collections_timed(clock: Clock) -> Iterator[None]:
-    """Count what Python's garbage collector takes meanwhile, within whatever step it falls."""
+    """Count the time of Python's garbage collector during the block, in whatever step it occurs."""
     started = 0.0
 
     def note(phase: str, _: dict[str, int]) -> None:
@@ -145,7 +145,7 @@ def collections_timed(clock: Clock) -> Iterator[None]:
 
 
 class TimedKernel:
-    """A kernel whose updates are timed; everything else goes through."""
+    """A kernel whose updates are timed; all other calls are forwarded."""
 
     def __init__(self, kernel: Any, step: str, clock: Clock) -> None:
         self._kernel, self._step, self._clock = kernel, step, clock
@@ -158,7 +158,7 @@ class TimedKernel:
 
 
 def timed_writer(clock: Clock) -> Any:
-    """A write model whose parts are timed from outside: it does not time itself."""
+    """Return a write model whose parts are timed from outside: it does not time itself."""
     writer = Consolidator(GRAPH)
     for part in ("trussness", "communities", "resolver"):
         setattr(writer, f"_{part}", TimedKernel(getattr(writer, f"_{part}"), part, clock))
@@ -232,7 +232,7 @@ def exact_view() -> LiveView:
 
 
 async def opened(folder: Path) -> tuple[SqliteBackend, TimedGraph]:
-    """A graph on an empty store in the folder."""
+    """Yield a graph on an empty store in the folder."""
     backend = await SqliteBackend.open(folder)
     graph = TimedGraph(backend)
     await graph.open()

@@ -1,16 +1,16 @@
-"""What community reports cost: `python -m tests.bench.reports [--documents N] [--edits 40]`.
+"""Cost of community reports: `python -m tests.bench.reports [--documents N] [--edits 40]`.
 
 Four tables over the MuSiQue corpus with its own facts, embedded by hashing:
 
-1. the reports of the whole graph, by level: how many, and how large what a model is shown may get;
-2. one paragraph of one document edited: reports written anew as a share of all, with the least change at its default
-   and at nothing, and for an edit that changes nothing;
-3. the same with four times less of the corpus: the cost of an edit beside the size of the graph;
+1. the reports of the whole graph, by level: their number, and the maximum size of a model's input;
+2. one paragraph of one document edited: rewritten reports as a share of all, with the least change at its default and
+   at nothing, and for an edit that changes nothing;
+3. the same with four times less of the corpus: the cost of an edit in relation to the size of the graph;
 4. tokens of `global` and `global-dynamic` for the same questions, against the tests' endpoint.
 
-Real: how many reports and how large, for every edit; the tokens of what is sent. Not real: whose relevance it is, since
-ratings come from shared words (the endpoint) and from the neighbourhood of a hashing embedding, and the length of
-answers, which are quotations. It asserts nothing.
+Real: the number and size of reports, for every edit; the tokens of the requests. Not real: the relevance, since ratings
+come from shared words (the endpoint) and from the neighbourhood of a hashing embedding, and the length of answers,
+which are quotations. It asserts nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from tests.support.llm_server import LlmServer, Seen
 
 QUESTIONS = (
     "What are the main themes of these documents?",
-    "Which wars and battles are told of, and who fought them?",
+    "Which wars and battles are described, and who fought them?",
     "How is football organised, and which clubs and leagues matter?",
     "What is said about universities and research?",
     "Which rivers and lakes are described, and where do they flow?",
@@ -67,14 +67,14 @@ QUESTIONS = (
     "Which record labels and bands are covered?",
     "What do the documents say about religion and churches?",
     "Which films and television series are described, and by whom were they made?",
-    "What is told of kings, queens and their families?",
+    "What is known of kings, queens and their families?",
     "How do cities grow, and what are they known for?",
 )
 
 
 @dataclass
 class Counting:
-    """The reporter that quotes, and counts."""
+    """An extractive reporter that counts its calls."""
 
     asked: list[CommunityContext] = field(default_factory=list)
 
@@ -105,7 +105,7 @@ class World:
             self.view.apply(self.writer.apply([DocumentChange(one.doc_id, None, one)]))
 
     async def edit(self, doc_id: str, new: Extraction) -> tuple[int, int]:
-        """Publish a revision: reports asked for, and communities above what changed."""
+        """Publish a revision; return the requested reports, and the communities above the change."""
         delta = self.writer.apply([DocumentChange(doc_id, self.live[doc_id], new)])
         self.view.apply(delta)
         self.live[doc_id] = new
@@ -129,7 +129,7 @@ def extractions(passages: Sequence[Passage]) -> list[Extraction]:
 
 
 def edited(one: Extraction, rng: random.Random) -> Extraction:
-    """The document with its paragraph changed: another sentence at its end, and one fact less if there are several."""
+    """Return the document with its paragraph changed: a further sentence, and one fact less if there are several."""
     unit = one.units[0]
     facts = unit.facts[:-1] if len(unit.facts) > 1 else unit.facts
     text = f"{unit.text} This was revised {rng.randrange(10**6)} times."

@@ -1,15 +1,15 @@
-"""What retrieval finds and costs on multi-hop questions: `make bench-retrieval`, or
+"""Recall and cost of retrieval on multi-hop questions: `make bench-retrieval`, or
 
     python -m tests.bench.retrieval [--times 10] [--quick]
 
-Every registered mode but the global ones (`make bench-reports` has those) beside BM25 and plain PageRank: recall,
-context tokens, latency with the indexes a service has and what these change, every ablation there is, and how much more
-a graph `--times` as large takes. The tables go between the markers of `docs/retrieval.md`; `--quick` leaves out the
-large graph and the page. It asserts nothing.
+Every registered mode but the global ones (`make bench-reports` measures those), compared with BM25 and plain PageRank:
+recall, context tokens, latency with the indexes of a service and their effect, every ablation, and the growth of cost
+on a graph `--times` as large. The tables go between the markers of `docs/retrieval.md`; `--quick` leaves out the large
+graph and the page. It asserts nothing.
 
 Recall@k is the share of a question's supporting passages among the first k. An interval is 95 %, from resampled
-questions in pairs. Latency is CPU of the asking thread, without the question's embedding; compare ratios. On a machine
-of two cores that has nothing else to do all takes about five minutes, `--quick` one and a half.
+questions in pairs. Latency is CPU of the querying thread, without the question's embedding; compare ratios. On an
+otherwise idle machine of two cores everything takes about five minutes, `--quick` one and a half.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ COST = (
 )
 GROWTH = (
     "Milliseconds of CPU of everything but the vector search, top_k 5, the least of three rounds; larger is a graph of "
-    "{times} times the documents, with fresh names but for a fifth, which the copies have in common: what such a name "
-    "stands for is mentioned {times} times as often."
+    "{times} times the documents, with fresh names but for a fifth, which the copies have in common: the entity of "
+    "such a name is mentioned {times} times as often."
 )
 BY_LEVEL = ("global", "global-dynamic")
-"""They read a whole level of communities by definition, and are for themes, not for passages."""
+"""Modes that read a whole level of communities by definition: they answer themes instead of ranking passages."""
 
 Table = list[list[str]]
 
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def tables(times: int) -> Iterator[str]:
-    """The page's tables as Markdown, line by line as they are measured."""
+    """Yield the page's tables as Markdown, line by line as they are measured."""
     shipped, passages, asked = Shipped.read(), corpus(), questions()
     ask = Asked(asked, [shipped.vectors[shipped.rows[one.question]] for one in asked])
     originals = extractions(passages, shipped)
@@ -108,7 +108,7 @@ def tables(times: int) -> Iterator[str]:
 
 
 def growth(ask: Asked, originals: list[Extraction], times: int, methods: Mapping[str, Method]) -> Table:
-    """The modes' own work on the corpus, and on `times` as much."""
+    """Measure the modes' own work on the corpus, and on a graph `times` as large."""
     bounded = {name: method for name, method in methods.items() if name != "BM25"}
     small, large = (
         own_work_ms(build(copies(originals, size), lambda: RememberingIndex(DIMENSIONS)), ask, bounded)
@@ -129,7 +129,7 @@ def recall_table(
     *,
     parts: bool = False,
 ) -> Table:
-    """A row a method: recall at each depth, and the difference to the base with its interval."""
+    """Return a row for each method: recall at each depth, and the difference to the base with its interval."""
     reference = ask.recalls(map(documents, base))
     last = ["in parts", "parts"] if parts else []
     table = [[what, *(f"recall@{depth}" for depth in DEPTHS), *last]]
@@ -148,7 +148,7 @@ def recall_table(
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of a graph with approximate indexes: p50 and p95 by mode, and the overlap with what was found exactly."""
+    """Cost on a graph with approximate indexes: p50 and p95 by mode, and the overlap with the exact results."""
 
     quantiles_ms: dict[str, tuple[float, float]]
     overlaps: dict[str, float]
@@ -157,7 +157,7 @@ class Cost:
 def cost(
     view: LiveView, ask: Asked, methods: Mapping[str, Method], found: Mapping[str, Sequence[RetrievalResult]]
 ) -> Cost:
-    """Measure, and give the graph's indexes back."""
+    """Measure the cost, and return the graph's indexes."""
     settle(view)
     timed = {name: method for name, method in methods.items() if name != "BM25"}
     taken = {name: quantiles(latencies_ms(view, ask, method)) for name, method in timed.items()}
@@ -167,7 +167,7 @@ def cost(
 
 
 def cost_table(tokens: Mapping[str, float], measured: Cost) -> Table:
-    """A row a method: tokens, and what approximate indexes change and take, where it uses them."""
+    """Return a row for each method: tokens, and the effect and time of approximate indexes, where it uses them."""
     table = [["mode", "tokens", "overlap", "p50", "p95"]]
     for name, count in tokens.items():
         row = [name, f"{count:,.0f}", "", "", ""]
@@ -178,7 +178,7 @@ def cost_table(tokens: Mapping[str, float], measured: Cost) -> Table:
 
 
 def settle(view: LiveView) -> None:
-    """Wait for rebuilds that run beside."""
+    """Wait for background rebuilds."""
     for index in (view.indexes.chunks, view.indexes.entities, view.indexes.statements):
         if isinstance(index, HnswIndex):
             index.settle()
@@ -205,7 +205,7 @@ def markdown(table: Table) -> Iterator[str]:
 
 
 def write(text: str) -> None:
-    """Put the tables between the page's markers. Raises ValueError when it has none."""
+    """Write the tables between the page's markers. Raises ValueError when it has none."""
     before, begin, rest = PAGE.read_text().partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

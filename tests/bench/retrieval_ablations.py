@@ -1,4 +1,4 @@
-"""The modes with parts left out, or with parts that were left out for good: `VARIANTS` by mode and name.
+"""The modes without some of their parts, or with parts that were rejected: `VARIANTS` by mode and name.
 
 A variant is a method like a mode. The first of each mode is the whole.
 """
@@ -28,7 +28,7 @@ Extra = Callable[[LiveView, Seeds, CandidatePool], Scores]
 
 
 def by_pairs(weighting: Weighting, extra: Extra | None = None, weight: float = 1.0) -> Method:
-    """Mode `passages` with other weights, and with a further term of the pairs' scores."""
+    """Return mode `passages` with other weights, and with a further term of the pair scores."""
 
     def method(view: LiveView, question: Question) -> RetrievalResult:
         seeds = find_seeds(view, question.vector, None, max(candidates.NEAR, question.top_k))
@@ -47,7 +47,9 @@ def by_pairs(weighting: Weighting, extra: Extra | None = None, weight: float = 1
 
 
 def trussness(view: LiveView, _: Seeds, pool: CandidatePool) -> Scores:
-    """The strongest relation between the two passages' entities: log2 of trussness - 1, 0 outside of triangles."""
+    """Return the strength of the strongest relation between two passages' entities: log2(trussness - 1), 0 outside
+    triangles.
+    """
     holders = _holders(view, pool)
     found = np.zeros(pool.bridges.shape)
     for row, first in enumerate(pool.firsts.tolist()):
@@ -60,7 +62,9 @@ def trussness(view: LiveView, _: Seeds, pool: CandidatePool) -> Scores:
 
 
 def path_from_seed(view: LiveView, seeds: Seeds, pool: CandidatePool) -> Scores:
-    """The strength of the best shared entity that the question names, or that is one relation away from one."""
+    """Return the strength of the best shared entity that the question names, or that is one relation from
+    such an entity.
+    """
     named = {hit.number for hit in seeds.entities} | {end for hit in seeds.statements for end in view.ends(hit.number)}
     near = named.union(*(view.neighbours.get(node, {}) for node in named))
     holders = _holders(view, pool)
@@ -73,7 +77,7 @@ def path_from_seed(view: LiveView, seeds: Seeds, pool: CandidatePool) -> Scores:
 
 
 def _holders(view: LiveView, pool: CandidatePool) -> dict[int, list[int]]:
-    """The candidates that mention each entity."""
+    """Return the candidates that mention each entity."""
     holders: dict[int, list[int]] = {}
     for place, number in enumerate(pool.numbers):
         for node in entities_of(view, number):
@@ -116,5 +120,5 @@ VARIANTS: Mapping[str, Mapping[str, Method]] = {
 
 
 def mode(name: str) -> Method:
-    """A registered mode as a method of its own."""
+    """Return a registered mode as a method of its own."""
     return lambda view, question: retrieve(view, replace(question, mode=name))

@@ -1,4 +1,6 @@
-"""Questions with their vectors, what is ranked for them, and how sure a difference between two rankings is."""
+"""Questions with their vectors, the ranking of each method, and the confidence interval of a difference of
+two rankings.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from tests.support.bench_data import MultiHop, recall
 
 DEPTHS = (2, 5, 10, 20)
 RESAMPLES = 10_000
-TOP_K = 5  # what a context is made of by default
+TOP_K = 5  # the default size of a context
 
 Method = Callable[[LiveView, Question], RetrievalResult]
 Ranking = list[str]
@@ -35,12 +37,12 @@ class Asked:
             yield Question(one.question, vector, top_k, mode)
 
     def recalls(self, rankings: Iterable[Ranking]) -> Recalls:
-        """(questions, depths)."""
+        """Return the recall as an array (questions, depths)."""
         rows = zip(rankings, self.questions, strict=True)
         return np.array([[recall(ranking, one.supporting, k) for k in DEPTHS] for ranking, one in rows])
 
     def supported(self, found: Iterable[RetrievalResult]) -> float:
-        """The share of the supporting documents that a part rests on, whatever its passages."""
+        """Return the share of the supporting documents among the sources of a part, whatever its passages."""
         shares = [
             len({source.split("#")[0] for part in one.parts for source in part.sources} & asked.supporting)
             / len(asked.supporting)
@@ -50,7 +52,7 @@ class Asked:
 
 
 def documents(result: RetrievalResult) -> Ranking:
-    """Documents in the order of their best passage."""
+    """Return documents in the order of their best passage."""
     return list(dict.fromkeys(passage.doc_id for passage in result.passages))
 
 
@@ -59,7 +61,7 @@ def answered(view: LiveView, ask: Asked, method: Method) -> list[RetrievalResult
 
 
 def context_tokens(view: LiveView, ask: Asked, method: Method) -> float:
-    """The mean of what a generator would read for a question at TOP_K: passages with their titles, and parts."""
+    """Return the mean context tokens of a question at TOP_K: passages with their titles, and parts."""
     totals = []
     for question in ask.each(top_k=TOP_K):
         found = method(view, question)
@@ -70,7 +72,7 @@ def context_tokens(view: LiveView, ask: Asked, method: Method) -> float:
 
 
 def latencies_ms(view: LiveView, ask: Asked, method: Method, rounds: int = 1) -> list[float]:
-    """CPU of each question at TOP_K, without its embedding: the least of some rounds, after one that warms up."""
+    """Return the CPU of each question at TOP_K, without its embedding: the minimum of some rounds after a warm-up."""
     taken = [[_cpu_ms(method, view, question) for question in ask.each(top_k=TOP_K)] for _ in range(rounds + 1)]
     return [min(row) for row in zip(*taken[1:], strict=True)]
 
@@ -82,7 +84,7 @@ def _cpu_ms(method: Method, view: LiveView, question: Question) -> float:
 
 
 def overlap(one: Sequence[RetrievalResult], other: Sequence[RetrievalResult], depth: int = 10) -> float:
-    """The mean share of one's first passages that are among the other's."""
+    """Return the mean share of one method's first passages that are among the other's."""
     shares = []
     for first, second in zip(one, other, strict=True):
         left, right = ({passage.chunk_id for passage in found.passages[:depth]} for found in (first, second))
@@ -91,7 +93,7 @@ def overlap(one: Sequence[RetrievalResult], other: Sequence[RetrievalResult], de
 
 
 def change(recalls: Recalls, base: Recalls, column: int) -> tuple[float, float, float]:
-    """The mean difference at a depth and its 95 % interval, by resampling the questions in pairs."""
+    """Return the mean difference at a depth and its 95 % interval, by resampling the questions in pairs."""
     draws = np.random.default_rng(0).integers(0, len(base), (RESAMPLES, len(base)))
     differences = (recalls - base)[:, column]
     low, high = np.quantile(differences[draws].mean(axis=1), (0.025, 0.975))

@@ -1,4 +1,4 @@
-"""What the modes are shown beside: word counts, and a plain walk over passages and phrases."""
+"""Baselines of the modes: word counts, and a plain random walk over passages and phrases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.bench_data import lexical_words
 
 
 def bm25(documents: Sequence[Document]) -> Method:
-    """Okapi BM25 over titles and texts."""
+    """Rank by Okapi BM25 over titles and texts."""
     index = BM25Okapi([lexical_words(f"{one.title} {one.text}") for one in documents])
 
     def method(view: LiveView, question: Question) -> RetrievalResult:
@@ -31,7 +31,7 @@ def bm25(documents: Sequence[Document]) -> Method:
 
 
 def pagerank(view: LiveView, question: Question) -> RetrievalResult:
-    """Passages by the stationary mass of the walk that restarts at the question's seeds, and nothing else."""
+    """Rank passages by the stationary mass of the walk that restarts at the question's seeds alone."""
     mass = personalised_pagerank(
         view.walk, restart(view, find_seeds(view, question.vector, None, max(NEAR, question.top_k)))
     )

@@ -1,8 +1,8 @@
-"""What modes `dynagrag` and `nakg` leave out and what they learn: `python -m tests.bench.retrieval_documents`.
+"""Losses and learned weights of modes `dynagrag` and `nakg`: `python -m tests.bench.retrieval_documents`.
 
-Prints, over the MuSiQue corpus with exact indexes: how many ego-graphs a document touches, and what is lost by looking
-only at the centres of a question; whether learned edges tell pairs apart that were not learned from; and the other
-documents of a chain, by what is learned and by what is shared. It asserts nothing.
+Prints, over the MuSiQue corpus with exact indexes: the number of ego-graphs that a document changes, and the loss from
+examining only the centres of a question; whether learned edges separate pairs that were not learned from; and the other
+documents of a chain, found by learned weights and by shared entities. It asserts nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from graphtide.graph.view import LiveView
 from tests.bench.retrieval_graph import DIMENSIONS, Shipped, build, copies, extractions
 from tests.support.bench_data import MultiHop, corpus, questions, recall
 
-EVERY = 10_000  # more than there are documents related to one
+EVERY = 10_000  # more than the number of documents related to any one
 
 
 def main() -> None:
@@ -64,7 +64,7 @@ def ego_graphs(view: LiveView, asked: list[Question]) -> None:
 
 
 def touching(view: LiveView, egos: list[EgoGraph]) -> Iterator[int]:
-    """For each passage, how many ego-graphs hold an entity of it."""
+    """Return for each passage the number of ego-graphs that hold an entity of it."""
     holding: dict[int, set[int]] = defaultdict(set)
     for place, ego in enumerate(egos):
         for node in ego.nodes:
@@ -79,14 +79,14 @@ def chosen(view: LiveView, question: Question, *, diversity: bool) -> EgoGraphSe
 
 
 def overlaps(choice: EgoGraphSelection) -> Iterator[float]:
-    """The Jaccard similarity of every two."""
+    """Return the Jaccard similarity of every two."""
     held = [set(one.ego.nodes) for one in choice.chosen]
     for place, one in enumerate(held):
         yield from (len(one & other) / len(one | other) for other in held[place + 1 :])
 
 
 def learned(view: LiveView, seed: int = 0) -> None:
-    """Four fifths of the pairs to learn from, one to tell apart, at the threshold that is best for each."""
+    """Learn from four fifths of the pairs and separate the rest, at the best threshold for each."""
     rng = np.random.default_rng(seed)
     numbers = [number for number, chunk in view.chunks.items() if chunk.vector.any()]
     rows = encode(np.array([view.chunks[number].vector for number in numbers], np.float32))
@@ -132,7 +132,7 @@ def by(found: tuple[Related, ...], value: Callable[[Related], float]) -> list[st
 
 
 def by_cosine(view: LiveView, doc_id: str) -> list[str]:
-    """The documents of the passages nearest to a document's first."""
+    """Return the documents of the passages nearest to a document's first."""
     own = view.indexes.chunks.vectors(np.array(view.documents[doc_id].chunks[:1]))
     ids = view.indexes.chunks.search(own, 20).ids[0].tolist()
     return [name for name in dict.fromkeys(view.chunks[number].doc_id for number in ids) if name != doc_id]

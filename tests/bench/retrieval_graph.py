@@ -1,7 +1,8 @@
-"""The graph that the retrieval bench asks: the MuSiQue corpus with its shipped vectors, and copies of it to grow by.
+"""The graph of the retrieval bench: the MuSiQue corpus with its shipped vectors, and copies of it for growth.
 
-No model runs: every text of the corpus was embedded beforehand. A copy is what more of the same world would look like:
-other names, other dates, texts that say so, vectors some way off, and a fifth of the names in common with the rest.
+No model runs: every text of the corpus was embedded beforehand. A copy imitates more documents of the same domain:
+other names, other dates, texts with these names, slightly moved vectors, and a fifth of the names in common with the
+rest.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from graphtide.streams.messages import DocumentMessage, GivenEntity, GivenFact, 
 from tests.support.bench_data import Passage, embedder_script
 
 DIMENSIONS = 384
-NOISE = 0.6  # length of what is added to a unit vector: a cosine of 0.86 to what it was
+NOISE = 0.6  # length of the random vector added to a unit vector: their cosine is then 0.86
 CONSONANTS = "bcdfghjklmnpqrstvwxz"
 DIGITS = "0123456789"
 
@@ -58,7 +59,7 @@ class Shipped:
 
 
 def extractions(passages: Sequence[Passage], embedder: Shipped) -> list[Extraction]:
-    """What each passage contributes, by the extract stage itself."""
+    """Return the extraction of each passage, by the extract stage itself."""
     models, caps = (
         ExtractionModels(SemanticChunker(max_tokens=100_000), OfflineExtractor(), embedder),
         ExtractionLimits(),
@@ -77,7 +78,7 @@ def message_of(one: Passage) -> DocumentMessage:
 
 
 def build(batches: Iterator[list[Extraction]], index: Callable[[], VectorIndex]) -> LiveView:
-    """A view of all documents, consolidated batch by batch."""
+    """Return a view of all documents, consolidated batch by batch."""
     consolidator, view = Consolidator("bench"), LiveView("bench", VectorIndexes(index(), index(), index()))
     for batch in batches:
         view.apply(consolidator.apply([DocumentChange(one.doc_id, None, one) for one in batch]))
@@ -85,7 +86,7 @@ def build(batches: Iterator[list[Extraction]], index: Callable[[], VectorIndex])
 
 
 def copies(originals: list[Extraction], times: int, seed: int = 0) -> Iterator[list[Extraction]]:
-    """The documents, and then copies of them, `times` batches in all."""
+    """Yield the documents, and then copies of them, `times` batches in all."""
     rng = np.random.default_rng(seed)
     yield originals
     for number in range(1, times):
@@ -119,7 +120,7 @@ def _copy_unit(
 
 
 def renamed(name: str, number: int) -> str:
-    """The name in copy `number`: every consonant and digit moved on; one name in five is the same everywhere."""
+    """Return the name in copy `number`: consonants and digits shifted; one name in five is the same everywhere."""
     if zlib.crc32(name.encode()) % 5 == 0:
         return name
     return "".join(_next(character, number) for character in name)

@@ -1,8 +1,8 @@
-"""What a larger graph makes a question dearer by: the modes' own work, without the vector search.
+"""Growth of a question's cost with the graph: the modes' own work, without the vector search.
 
-Vector search is left out by remembering what it found: the index is measured by itself (`make bench-core`), and an
-exact one, which is quickly built and alike in both graphs, would hide everything else. What is counted is the rest:
-every node, edge, passage and vector that a mode reads.
+Vector search is excluded by remembering its results: the index is measured by itself (`make bench-core`), and an exact
+one, which is quickly built and alike in both graphs, would dominate the rest. The measurement covers the rest: every
+node, edge, passage and vector that a mode reads.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Quantiles = tuple[float, float]
 
 
 class RememberingIndex(ExactIndex):
-    """An exact index that finds at once what it found before. For graphs that no longer change, without filters."""
+    """An exact index that returns remembered results at once. For graphs that no longer change, without filters."""
 
     def __init__(self, dimensions: int) -> None:
         super().__init__(dimensions)
@@ -39,7 +39,7 @@ class RememberingIndex(ExactIndex):
 
 
 def own_work_ms(view: LiveView, ask: Asked, methods: Mapping[str, Method]) -> dict[str, Quantiles]:
-    """p50 and p95 of the CPU of a question by method, on a view of `RememberingIndex`es."""
+    """Return p50 and p95 of the CPU of a question by method, on a view of `RememberingIndex`es."""
     return {name: quantiles(latencies_ms(view, ask, method, ROUNDS)) for name, method in methods.items()}
 
 
@@ -48,7 +48,7 @@ def quantiles(taken: list[float]) -> Quantiles:
 
 
 def growth_table(sizes: tuple[Mapping[str, Quantiles], Mapping[str, Quantiles]]) -> list[list[str]]:
-    """A row a method: both graphs, and how much more the larger one takes."""
+    """Return a row for each method: the cost on both graphs, and their ratio."""
     small, large = sizes
     table = [["mode", "p50", "p95", "p50, larger", "p95, larger", "p50 ratio", "p95 ratio"]]
     for name, (half, most) in small.items():

@@ -1,8 +1,8 @@
-"""A measured model of what a graph costs as it grows, and what that makes of many graphs over partitions and replicas.
+"""A measured model of a graph's cost as it grows, and its projection to many graphs over partitions and replicas.
 
-Measured, each size in a process of its own: the memory of the write model and of the view with its indexes, CPU a
-document of both, bytes a document in `documents`, `extractions` and `deltas`. Fitted by least squares: so many bytes a
-document and so many a relation. Computed from the fit: how many writers and replicas 10^5 to 10^9 relations take, with
+Measured, each size in a process of its own: the memory of the write model and of the view with its indexes, CPU per
+document of both, bytes per document in `documents`, `extractions` and `deltas`. Fitted by least squares: bytes per
+document and per relation. Computed from the fit: the number of writers and replicas for 10^5 to 10^9 relations, with
 graphs of very different sizes on partitions by their keys. It asserts nothing; docs/scaling.md has its tables.
 """
 
@@ -41,13 +41,13 @@ BATCH = 16
 DIMENSIONS = 384
 LARGEST = 32_000
 SHAPES = ((16, 8), (4, 8), (1, 8), (16, 24), (4, 24))
-"""Each graph: which part of the largest one's documents it has, and about how many relations each of them states."""
+"""The shape of each graph: its share of the largest one's documents, and the approximate relations per document."""
 KIB = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One graph of `documents` documents. Bytes are of the whole graph, seconds of the last quarter, a document."""
+    """One graph of `documents` documents. Bytes are of the whole graph, seconds per document of the last quarter."""
 
     documents: int
     relations: int
@@ -74,7 +74,7 @@ class Fit:
 
 
 async def write_graph(documents: int, edges: int, folder: Path) -> dict[str, float]:
-    """The write model, and its deltas into the folder."""
+    """Build the write model, and write its deltas into the folder."""
     models = ExtractionModels(SemanticChunker(), OfflineExtractor(), HashingEmbedder(DIMENSIONS))
     writer, sizes, spent, batch = Consolidator("g"), [0, 0, 0], 0.0, list[DocumentChange]()
     before = own_bytes()
@@ -104,7 +104,7 @@ SIZES = ("document_bytes", "extraction_bytes", "delta_bytes")
 
 
 def follow_graph(documents: int, folder: Path) -> dict[str, float]:
-    """The view and its three indexes, from the deltas in the folder."""
+    """Build the view and its three indexes from the deltas in the folder."""
     view = LiveView("g", VectorIndexes(*(HnswIndex(DIMENSIONS) for _ in range(3))))
     files, spent, before = sorted(folder.iterdir()), 0.0, own_bytes()
     for number, file in enumerate(files):
@@ -127,7 +127,7 @@ def own_bytes() -> int:
 
 
 def measured(documents: int, edges: int) -> Measured:
-    """Both halves, each in a child of its own, so that the one's memory is not the other's."""
+    """Measure both halves, each in a child process, so that their memory does not mix."""
     found: dict[str, float] = {"documents": documents}
     with tempfile.TemporaryDirectory() as folder:
         for part in ("write", "follow"):
@@ -143,7 +143,7 @@ def measured(documents: int, edges: int) -> Measured:
 
 
 def fitted(found: Sequence[Measured], sizes: Sequence[float]) -> Fit:
-    """Least squares of the relative errors, so that small graphs count as much as large ones."""
+    """Fit least squares of the relative errors, so that small graphs count as much as large ones."""
     columns = np.array([[one.documents, one.relations] for one in found], float)
     wanted = np.array(sizes, float)
     [a_document, a_relation], *_ = np.linalg.lstsq(columns / wanted[:, None], np.ones(len(found)), rcond=None)
@@ -152,7 +152,9 @@ def fitted(found: Sequence[Measured], sizes: Sequence[float]) -> Fit:
 
 
 def exponent(found: Sequence[Measured], costs: Sequence[float]) -> float:
-    """The slope of log cost over log size, of the sizes with the first shape: 0 is flat, 1 grows with the graph."""
+    """Return the slope of log cost over log size, of the sizes with the first shape: 0 is flat, 1 grows with
+    the graph.
+    """
     first = round(found[0].relations / found[0].documents)
     same = [
         (one.documents, cost)
@@ -164,7 +166,7 @@ def exponent(found: Sequence[Measured], costs: Sequence[float]) -> float:
 
 
 def cost_rows(found: Sequence[Measured]) -> list[Row]:
-    """What was measured at each size."""
+    """Return the measurements at each size as rows."""
     return [
         Row(
             f"{one.documents:,} documents, {one.entities:,} entities, {one.relations:,} relations",

@@ -1,8 +1,8 @@
-"""What a fit of bytes a relation makes of many graphs: memory of writers and replicas, partitions that are not even.
+"""Projection of fitted bytes per relation to many graphs: memory of writers and replicas, uneven partitions.
 
 A simulation, not a measurement: graphs have sizes by Zipf's law, keys choose partitions by murmur2 as Kafka's clients
-do, partitions go to consolidators in turn. A write model is held only for graphs that documents come for; the largest
-graph has to fit where it is written, and every replica holds every graph of its cluster.
+do, partitions go to consolidators in turn. A write model is held only for graphs that receive documents; the largest
+graph must fit into its writer, and every replica holds every graph of its cluster.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.bench.cluster_table import Row
 GIB = 1 << 30
 MACHINE_GIB = 64
 USABLE = 0.75
-"""How much of a machine's memory graphs may take: the rest is the interpreter, batches, a snapshot that is loading."""
+"""The share of a machine's memory for graphs: the rest is for the interpreter, batches, and a loading snapshot."""
 PARTITIONS = 48
 ZIPF = 0.8
 CASES = (
@@ -35,7 +35,7 @@ CASES = (
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Relations of the largest graph, of the fullest partition, and the fullest partition beside the mean."""
+    """Relations of the largest graph, of the fullest partition, and the ratio of the fullest partition to the mean."""
 
     largest: float
     fullest: float
@@ -43,7 +43,7 @@ class Spread:
 
 
 def spread(relations: int, graphs: int, partitions: int = PARTITIONS) -> Spread:
-    """Sizes by Zipf's law with exponent `ZIPF`, summed over the partitions that the graphs' names have."""
+    """Sum sizes by Zipf's law with exponent `ZIPF` over the partitions of the graphs' names."""
     sizes = np.arange(1, graphs + 1, dtype=float) ** -ZIPF
     sizes *= relations / sizes.sum()
     places = [(murmur2(f"graph-{number}".encode()) & 0x7FFFFFFF) % partitions for number in range(graphs)]
@@ -52,7 +52,7 @@ def spread(relations: int, graphs: int, partitions: int = PARTITIONS) -> Spread:
 
 
 def plan_rows(writer_bytes: float, view_bytes: float) -> list[Row]:
-    """A line for each case. Bytes are a relation, its share of documents and entities included."""
+    """Return a line for each case. Bytes are per relation, its share of documents and entities included."""
     usable = MACHINE_GIB * USABLE * GIB
     return [_row(relations, graphs, writer_bytes, view_bytes, usable) for relations, graphs in CASES]
 

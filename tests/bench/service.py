@@ -1,8 +1,8 @@
 """Measures the whole service on real documents, and writes the README's benchmark table.
 
 The MuSiQue corpus (1,890 passages with real extractions) goes in through the HTTP API one document at a time, with
-embeddings from a real sentence-embedding endpoint in a process of its own. Then a tenth is edited, a tenth deleted
-and put back, and the questions are asked in every mode, beside BM25. It asserts nothing.
+embeddings from a real sentence-embedding endpoint in a process of its own. Then a tenth is edited, a tenth deleted and
+published again, and the questions are asked in every mode and of BM25. It asserts nothing.
 
 CPU is that of the service process alone, HTTP, storage and the client side of the embedding call included.
 """
@@ -53,13 +53,13 @@ class Row:
 
 @dataclass(slots=True)
 class Bench:
-    """A client that streams one document at a time and knows what that cost the service."""
+    """A client that streams one document at a time and measures its cost in the service."""
 
     running: Service
     client: httpx.Client
 
     def put(self, passage: Passage, body: dict[str, Any] | None = None) -> float:
-        """Publish and wait until it is queryable; returns the CPU seconds it cost the service."""
+        """Publish and wait until it is queryable; return the CPU seconds of the service."""
         before = self.running.cpu_s()
         url = f"/v1/graphs/{GRAPH}/documents/{passage.doc_id}"
         self.reach(self.client.put(url, json=body or passage.body()))
@@ -71,16 +71,16 @@ class Bench:
         return self.running.cpu_s() - before
 
     def reach(self, response: httpx.Response) -> None:
-        """Wait for the end of what was accepted, by the document's own state: no question is asked for it."""
+        """Wait for the end of what was accepted, by the document's own state, without a question."""
         response.raise_for_status()
         url = str(response.request.url)
         state = "accepted"
         while state == "accepted":
-            time.sleep(0.04)  # before the first time, too: rarely enough that asking does not become the cost
+            time.sleep(0.04)  # sleep before the first poll, too: frequent polls would dominate the cost
             state = self.client.get(url).json()["state"]
 
     def ask(self, question: str, mode: str) -> tuple[list[str], float]:
-        """Ranked document ids and milliseconds."""
+        """Return ranked document ids and milliseconds."""
         started = time.perf_counter()
         body = {"question": question, "mode": mode, "top_k": 10, "generate": False}
         response = self.client.post(f"/v1/graphs/{GRAPH}/query", json=body)
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 def embedder_python() -> str:
-    """An interpreter with what the embedding endpoint needs, made once in the project's cache folder."""
+    """Return an interpreter with the embedding endpoint's packages, created once in the project's cache folder."""
     python = EMBEDDER_ENV / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(EMBEDDER_ENV)], check=True)
@@ -127,7 +127,7 @@ def free_port() -> int:
 
 
 def measure(bench: Bench, passages: Sequence[Passage]) -> list[Row]:
-    """Stream, edit, delete, ask; every figure of the table."""
+    """Stream, edit, delete, ask; return every figure of the table."""
     memory = bench.running.resident_bytes()
     started = time.perf_counter()
     costs = [bench.put(passage) for passage in track(passages, "streaming")]
@@ -145,14 +145,14 @@ def measure(bench: Bench, passages: Sequence[Passage]) -> list[Row]:
         Row("CPU a document, edit", seconds(edits)),
         Row("CPU a document, deletion", seconds(deletions)),
         Row("CPU at document 1,800 / at 200", flatness(costs)),
-        Row("documents a second, one at a time", f"{len(passages) / taken_s:.1f}"),
+        Row("documents per second, one at a time", f"{len(passages) / taken_s:.1f}"),
         Row("event to queryable, p50 / p95 / p99", " / ".join(f"{latency[p]:.0f}" for p in latency) + " ms"),
         Row("memory a document", f"{grown / len(passages) / 1024:.0f} KiB"),
     ]
 
 
 def edited(passage: Passage) -> dict[str, Any]:
-    """The document with its first fact gone and a sentence more."""
+    """Return the document without its first fact and with a further sentence."""
     body = passage.body()
     return body | {"text": passage.text + " This passage was revised.", "facts": body["facts"][1:]}
 
@@ -163,7 +163,7 @@ def retrieval(bench: Bench, passages: Sequence[Passage]) -> Iterable[Row]:
     ids = [one.doc_id for one in passages]
     yield recall_row("BM25", [bm25(lexical, ids, one.question) for one in asked])
     for one in asked:
-        bench.ask(one.question, MODES[0])  # the service remembers a question's embedding: what follows is its own time
+        bench.ask(one.question, MODES[0])  # the question's embedding is cached from here on
     for mode in MODES:
         found = [bench.ask(one.question, mode) for one in track(asked, mode)]
         times = sorted(taken for _, taken in found)
@@ -189,7 +189,9 @@ def seconds(costs: Sequence[float]) -> str:
 
 
 def flatness(costs: Sequence[float], window: int = 200) -> str:
-    """Mean cost around document 1,800 over that around document 200 (or the last and first windows of a short run)."""
+    """Return mean cost around document 1,800 over that around document 200 (or the last and first windows of
+    a short run).
+    """
     mean: Callable[[Sequence[float]], float] = statistics.mean
     late, early = min(1800, len(costs) - window // 2), min(200, len(costs) // 2)
     around = [costs[max(0, at - window // 2) : at + window // 2] for at in (late, early)]
@@ -202,7 +204,7 @@ def markdown(rows: Iterable[Row]) -> str:
 
 
 def write_table(readme: Path, table: str) -> None:
-    """Replace what stands between the README's benchmark markers."""
+    """Replace the text between the README's benchmark markers."""
     text = readme.read_text()
     begin, end = "<!-- bench:begin -->", "<!-- bench:end -->"
     head, _, rest = text.partition(begin)

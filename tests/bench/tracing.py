@@ -1,9 +1,9 @@
-"""What tracing costs a document: nothing is installed, and spans go to a collector, in turns on the same documents.
+"""Cost of tracing per document: without a tracer and with spans sent to a collector, by turns on the same documents.
 
-python -m tests.bench.tracing [--documents 300] [--rounds 5]
+    python -m tests.bench.tracing [--documents 300] [--rounds 5]
 
-The embedded service without models, in this process; process CPU time, because the machine may be busy. `silent` is
-what the calls of streams/tracing.py on a document's path take where nothing is installed, as a share of the document.
+The embedded service without models, in this process; process CPU time, because the machine may be busy. `silent` is the
+time of the calls of streams/tracing.py on a document's path without a tracer, as a share of the document's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CALLS = 20_000
 
 
 async def cpu_s_each(documents: int, endpoint: str) -> float:
-    """Seconds of CPU a document, from publishing to its being queryable, in a fresh data folder."""
+    """Return CPU seconds per document, from publishing to its being queryable, in a fresh data folder."""
     texts = [f"Ada number {n} met Ben number {n % 17} in town {n % 29}. Ben knows Cleo." for n in range(documents)]
     with tempfile.TemporaryDirectory() as folder:
         async with open_application(Settings(data=Path(folder), otlp_endpoint=endpoint)) as application:
@@ -40,7 +40,7 @@ async def cpu_s_each(documents: int, endpoint: str) -> float:
 
 
 def silent_s() -> float:
-    """Seconds that one document's calls take where nothing is installed."""
+    """Return the seconds of one document's calls without a tracer."""
     started = time.process_time()
     for number in range(CALLS):
         with continue_trace("HTTP", [()], SpanRole.SERVER) as request:
@@ -59,7 +59,7 @@ def silent_s() -> float:
 
 
 def main() -> None:
-    """Measure, and print medians."""
+    """Measure and print medians."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--documents", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=5)

@@ -1,8 +1,8 @@
-"""What communities must satisfy, counted from nothing but the edges the caller believes in.
+"""Invariants of communities, recomputed from nothing but the caller's edges.
 
 A ledger holds the edges as a plain dict; everything derived is recomputed from it and from each node's chain of ids:
-weights between the units of every level, degrees, modularity, connectivity (networkx), the shape of the tree. Nothing
-is kept.
+weights between the units of every level, degrees, modularity, connectivity (networkx), the shape of the tree. No
+derived state is kept.
 """
 
 from collections import defaultdict
@@ -22,7 +22,7 @@ class EdgeLedger:
         self.weights: dict[tuple[int, int], int] = {}
 
     def update(self, edges: Int32, deltas: Int64) -> None:
-        """Add the deltas; an edge of weight 0 is gone."""
+        """Add the deltas; an edge of weight 0 is deleted."""
         for (u, v), delta in zip(edges.tolist(), deltas.tolist(), strict=True):
             edge = (min(u, v), max(u, v))
             self.weights[edge] = self.weights.get(edge, 0) + delta
@@ -30,7 +30,7 @@ class EdgeLedger:
                 del self.weights[edge]
 
     def arrays(self) -> tuple[Int32, Int64]:
-        """Edges (m, 2) and weights (m,), sorted."""
+        """Return edges (m, 2) and weights (m,), sorted."""
         edges = sorted(self.weights)
         return (
             np.array(edges, dtype=np.int32).reshape(-1, 2),
@@ -38,7 +38,7 @@ class EdgeLedger:
         )
 
     def degrees(self) -> dict[int, int]:
-        """Weighted degree of every node that has an edge."""
+        """Return the weighted degree of every node that has an edge."""
         degrees: dict[int, int] = defaultdict(int)
         for edge, weight in self.weights.items():
             for node in edge:
@@ -46,7 +46,7 @@ class EdgeLedger:
         return dict(degrees)
 
     def modularity(self, community: Mapping[int, int]) -> float:
-        """Newman's definition, term by term."""
+        """Return modularity by Newman's definition, term by term."""
         total = sum(self.weights.values())
         if not total:
             return 0.0
@@ -57,7 +57,7 @@ class EdgeLedger:
         return inside / total - sum((degree / (2 * total)) ** 2 for degree in degree_of.values())
 
     def quotient(self, unit: Mapping[int, int]) -> nx.Graph:
-        """The graph between units (node -> unit), weights summed, without loops."""
+        """Return the graph between units (node -> unit), weights summed, without loops."""
         graph = nx.Graph()
         graph.add_nodes_from(set(unit.values()))
         for (u, v), weight in self.weights.items():
@@ -69,7 +69,7 @@ class EdgeLedger:
 
 
 def violations(communities: Communities, ledger: EdgeLedger) -> list[str]:
-    """Every sentence that is true of a wrong state; empty for a right one."""
+    """Return every violated invariant as a sentence; empty for a correct state."""
     degrees = ledger.degrees()
     unit = {node: node for node in degrees}
     found: list[str] = []
@@ -90,7 +90,7 @@ def violations(communities: Communities, ledger: EdgeLedger) -> list[str]:
 def level_violations(
     communities: Communities, ledger: EdgeLedger, level: int, unit: Mapping[int, int], above: Mapping[int, int]
 ) -> Iterator[str]:
-    """What is wrong with one partition: node -> unit divided into node -> community."""
+    """Return the violations of one partition: node -> unit divided into node -> community."""
     yield from graph_violations(communities, ledger, level, unit)
     members: dict[int, set[int]] = defaultdict(set)
     for node, community in above.items():
@@ -114,7 +114,7 @@ def level_violations(
 def graph_violations(
     communities: Communities, ledger: EdgeLedger, level: int, unit: Mapping[int, int]
 ) -> Iterator[str]:
-    """What is wrong with the weights kept between the units of a level."""
+    """Return the wrong weights between the units of a level."""
     graph = communities.graph(level)
     kept = {(a, b): w for (a, b), w in zip(graph.edges.tolist(), graph.weights.tolist(), strict=True)}
     counted = {(min(a, b), max(a, b)): w for a, b, w in ledger.quotient(unit).edges(data="weight")}
@@ -128,7 +128,7 @@ def graph_violations(
 
 
 def same(one: Hierarchy, other: Hierarchy) -> bool:
-    """Whether two hierarchies are equal in everything that is visible: all but the next id."""
+    """Return whether two hierarchies are equal in everything that is visible: all but the next id."""
     return all(
         np.array_equal(getattr(one, name), getattr(other, name))
         for name in ("nodes", "communities", "ids", "levels", "parents")

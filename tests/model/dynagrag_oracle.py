@@ -1,6 +1,6 @@
-"""Mode `dynagrag` as its definition reads: every sum a loop, every vector by itself, every choice over all there is.
+"""Mode `dynagrag` by its definition: every sum a loop, every vector by itself, every choice over all alternatives.
 
-What it shares with the project is the view, the request types, the parameters and the scale of `_cosine`.
+It shares with the project the view, the request types, the parameters and the scale of `_cosine`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SlowPruned:
 
 
 def slow_dynagrag(view: LiveView, question: Question, told: Dynagrag | None = None) -> RetrievalResult:
-    """Mode `dynagrag`, its passages only."""
+    """Return the result of mode `dynagrag`, its passages only."""
     told = told or Dynagrag()
     chosen = slow_choice(view, question, told)
     support: dict[int, float] = {}
@@ -67,7 +67,7 @@ def slow_dynagrag(view: LiveView, question: Question, told: Dynagrag | None = No
 
 
 def slow_choice(view: LiveView, question: Question, told: Dynagrag) -> list[tuple[float, SlowEgo]]:
-    """The ego-graphs chosen, with their similarity, best first."""
+    """Return the chosen ego-graphs with their similarity, best first."""
     asked = question.vector.tolist()
     centres = {n for _, n in _nearest(view.indexes.entities, view.entities, question, view.entity_id, ENTITIES)}
     for _, n in _nearest(view.indexes.statements, view.statements, question, _statement(view), STATEMENTS):
@@ -94,7 +94,9 @@ def slow_choice(view: LiveView, question: Question, told: Dynagrag) -> list[tupl
 
 
 def slow_ego(view: LiveView, centre: int, told: Dynagrag) -> SlowEgo:
-    """Breadth-first by hops, each entity's heaviest relations, and all statements among what was found."""
+    """Return the ego-graph, breadth-first by hops: each entity's heaviest relations, and all statements among the
+    entities.
+    """
     caps, hop, queue = told.caps, {centre: 0}, deque([centre])
     while queue:
         node = queue.popleft()
@@ -114,7 +116,7 @@ def slow_ego(view: LiveView, centre: int, told: Dynagrag) -> SlowEgo:
 
 
 def slow_total(view: LiveView, ego: SlowEgo) -> Values:
-    """The total graph embedding, section 3.2, term by term."""
+    """Return the total graph embedding, section 3.2, term by term."""
     total = [0.0] * view.indexes.entities.dimensions
     weight = 0.0
     for node in ego.nodes:
@@ -134,7 +136,7 @@ def slow_total(view: LiveView, ego: SlowEgo) -> Values:
 
 
 def slow_pruning(view: LiveView, question: Question, egos: list[SlowEgo], told: Dynagrag) -> list[SlowPruned]:
-    """Masks of each subgraph, section 3.3, with the stand-ins of `pruning.py`."""
+    """Return masks of each subgraph, section 3.3, with the substitutes of `pruning.py`."""
     entity = {n: _vector(view.indexes.entities, n) for ego in egos for n in ego.nodes}
     said = {n: _vector(view.indexes.statements, n) for ego in egos for n, _, _ in ego.relations}
     if not told.pruning:
@@ -174,7 +176,7 @@ def _convolved(ego: SlowEgo, prominence: dict[tuple[str, int], float], vectors: 
 
 
 def slow_order(view: LiveView, question: Question, ego: SlowEgo, pruned: SlowPruned, told: Dynagrag) -> list[int]:
-    """Nodes in the order of exploration, by looking through everything discovered at each step."""
+    """Return nodes in the order of exploration, by scanning all discovered nodes at each step."""
     asked = question.vector.tolist()
     beside = {
         n: {b for _, a, b in ego.relations if a == n} | {a for _, a, b in ego.relations if b == n} for n in ego.nodes

@@ -1,4 +1,4 @@
-"""Exploration as its definitions read: every entity, every statement, nothing kept sorted."""
+"""Exploration by its definitions: every entity, every statement, nothing kept sorted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphtide.graph.view import LiveView
 
 
 def hops_from(view: LiveView, starts: list[int], depth: int) -> dict[int, int]:
-    """Entities within `depth` hops of a start, by networkx, without caps."""
+    """Return entities within `depth` hops of a start, by networkx, without limits."""
     graph = nx.Graph([(u, v) for u, ends in view.neighbours.items() for v in ends])
     graph.add_nodes_from(starts)
     return dict(nx.multi_source_dijkstra_path_length(graph, set(starts), cutoff=depth, weight=lambda *_: 1))
@@ -23,7 +23,7 @@ def hops_from(view: LiveView, starts: list[int], depth: int) -> dict[int, int]:
 def slow_explore(
     view: LiveView, vector: QuestionVector, starts: Mapping[int, float], weigh: TypeWeight, guide: BeamSettings
 ) -> list[tuple[str, float]]:
-    """Priority-guided traversal over a plain list: names and priorities in the order of visiting."""
+    """Return a priority-guided traversal over a plain list: names and priorities in the order of visiting."""
     waiting = {node: priority for node, priority in starts.items() if priority >= guide.threshold}
     visited: list[tuple[str, float]] = []
     names = set[str]()
@@ -46,7 +46,7 @@ def slow_explore(
 def within_threshold(
     view: LiveView, vector: QuestionVector, starts: Mapping[int, float], weigh: TypeWeight, threshold: float
 ) -> set[str]:
-    """All entities that steps of at least the threshold lead to: what a traversal without caps has to find."""
+    """Return all entities reachable by steps of at least the threshold: the result of a traversal without limits."""
     found = {node for node, priority in starts.items() if priority >= threshold}
     while True:
         more = {

@@ -1,7 +1,7 @@
-"""What a graph must be, from its live documents alone: sets, counters and networkx, all pairs judged, nothing kept.
+"""The graph of its live documents alone: sets, counters and networkx, all pairs judged, no state kept.
 
-It writes the canonical lines of `graph.digest` straight from the extractions, so it shares no step with the write
-model but normalisation and the verdict on a pair of labels.
+It writes the canonical lines of `graph.digest` straight from the extractions, so it shares no step with the write model
+but normalisation and the verdict on a pair of labels.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class GraphOracle:
                 yield extraction, place, unit
 
     def lines(self) -> list[str]:
-        """Every canonical line of the graph, sorted."""
+        """Return every canonical line of the graph, sorted."""
         return sorted(json.dumps(fields, ensure_ascii=False, separators=(",", ":")) for fields in self._rows())
 
     def _rows(self) -> Iterator[tuple[object, ...]]:

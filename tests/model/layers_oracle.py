@@ -1,4 +1,4 @@
-"""The layers by brute force over a snapshot's rows: every pair is looked at, nothing is indexed or bounded.
+"""The layers by brute force over a snapshot's rows: every pair is examined, nothing is indexed or bounded.
 
 The same interface as `graph.layers`, over the snapshot's own numbers; weights of passages are exact fractions.
 """
@@ -37,18 +37,18 @@ class Links:
 
 
 def entity_names(rows: GraphDelta) -> dict[int, str]:
-    """Canonical names by node."""
+    """Return canonical names by node."""
     labels = {row.label: (row.name, row.type) for row in rows.labels}
     return {row.node: entity_id(labels[number] for number in row.labels) for row in rows.entities}
 
 
 def chunk_names(rows: GraphDelta) -> dict[int, str]:
-    """Outside names by chunk number."""
+    """Return external names by chunk number."""
     return {row.chunk: row.chunk_id for row in rows.chunks}
 
 
 def incidence(rows: GraphDelta) -> dict[int, set[int]]:
-    """The entities of each passage."""
+    """Return the entities of each passage."""
     node = {row.label: row.node for row in rows.labels}
     return {c.chunk: {node[m.label] for m in rows.mentions if m.chunk == c.chunk} for c in rows.chunks}
 

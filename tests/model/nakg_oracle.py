@@ -1,6 +1,6 @@
-"""Mode `nakg` as its definition reads, by loops over documents and words.
+"""Mode `nakg` by its definition, by loops over documents and words.
 
-What it shares with the project is the view, the request types, the parameters, and the encoding of a pair.
+It shares with the project the view, the request types, the parameters, and the encoding of a pair.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Pair = tuple[str, str]
 
 
 def slow_nakg(view: LiveView, question: Question) -> RetrievalResult:
-    """Mode `nakg`, its passages only."""
+    """Return the result of mode `nakg`, its passages only."""
     told, asked = Nakg(), question.vector.tolist()
     candidates = slow_candidates(view, question)
     if not candidates:
@@ -66,7 +66,7 @@ def slow_nakg(view: LiveView, question: Question) -> RetrievalResult:
 
 
 def slow_candidates(view: LiveView, question: Question) -> list[int]:
-    """Passages near the question, beside the nearest, or stating the nearest statements."""
+    """Return passages near the question, in the same document as the nearest, or stating the nearest statements."""
     asked = question.vector.tolist()
     near = sorted(
         view.chunks,
@@ -87,13 +87,13 @@ def slow_candidates(view: LiveView, question: Question) -> list[int]:
 
 
 def slow_document(view: LiveView, doc_id: str) -> Values:
-    """The mean of a document's passages, of unit length."""
+    """Return the mean of a document's passages, of unit length."""
     rows = [_unit(view.chunks[n].vector.astype(float).tolist()) for n in view.documents[doc_id].chunks]
     return _unit([sum(column) for column in zip(*rows, strict=True)])
 
 
 def slow_edges(view: LiveView, vectors: dict[str, Values], told: Nakg) -> tuple[dict[Pair, float], dict[Pair, float]]:
-    """e_ij of every pair that is looked at, and the strength of what each pair shares."""
+    """Return e_ij of every candidate pair, and the strength of each pair's shared entities."""
     ids, last = list(vectors), slow_weights(view)
     cosine = {(a, b): round(_cosine(vectors[a], vectors[b]), 6) for a in ids for b in ids if a != b}
     clusters = slow_clusters(vectors, told)
@@ -116,14 +116,14 @@ def slow_edges(view: LiveView, vectors: dict[str, Values], told: Nakg) -> tuple[
 
 
 def slow_clusters(vectors: dict[str, Values], told: Nakg) -> dict[str, int]:
-    """DBSCAN on cosine distances."""
+    """Return the clusters of DBSCAN on cosine distances."""
     matrix = np.array(list(vectors.values()))
     found = slow_dbscan((1 - matrix @ matrix.T).tolist(), told.eps + ROUNDING, told.min_samples)
     return dict(zip(vectors, found, strict=True))
 
 
 def slow_attention(view: LiveView, vectors: dict[str, Values], told: Nakg) -> dict[Pair, float]:
-    """alpha_ij of the edges that are kept."""
+    """Return alpha_ij of the edges that are kept."""
     weights, shared = slow_edges(view, vectors, told)
     worth = {pair: round(weight + shared.get(pair, 0.0), 6) for pair, weight in weights.items()}
     kept: set[Pair] = set()
@@ -143,7 +143,7 @@ def slow_attention(view: LiveView, vectors: dict[str, Values], told: Nakg) -> di
 
 
 def slow_propagation(vectors: dict[str, Values], attention: dict[Pair, float], told: Nakg) -> dict[str, Values]:
-    """Equation 2 with residuals, one coordinate after the other."""
+    """Return Equation 2 with residuals, one coordinate after the other."""
     held = dict(vectors)
     beside: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for (a, b), share in attention.items():
@@ -158,7 +158,7 @@ def slow_propagation(vectors: dict[str, Values], attention: dict[Pair, float], t
 
 
 def slow_lexical(view: LiveView, question: Question, candidates: list[int]) -> dict[int, tuple[float, float]]:
-    """Words and their order, of each passage under its document's title."""
+    """Return the word and order scores of each passage under its document's title."""
     tokens = {}
     for n in candidates:
         title = view.documents[view.chunks[n].doc_id].info.title

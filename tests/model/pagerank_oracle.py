@@ -1,7 +1,7 @@
-"""Personalised PageRank the slow and obvious way: a dictionary of edges, and power iteration to the end.
+"""Personalised PageRank by the definition: a dictionary of edges, and power iteration to convergence.
 
-The same interface as graph.pagerank's implementations, so that one suite runs on all of them; exact, so that the
-tests can hold the others to their error bound. It ignores `epsilon` and `max_pushes`.
+The same interface as graph.pagerank's implementations, so that one suite runs on all of them; exact, so that the tests
+can hold the others to their error bound. It ignores `epsilon` and `max_pushes`.
 """
 
 import math
@@ -17,7 +17,7 @@ class PowerIteration:
     name = "oracle"
 
     def __init__(self) -> None:
-        """An empty graph."""
+        """Create an empty graph."""
         self.weights: dict[tuple[int, int], float] = {}
 
     def update(self, edges: Nodes, weights: Scores) -> None:
@@ -36,7 +36,7 @@ class PowerIteration:
         epsilon: float = 0.0,
         max_pushes: int = 0,
     ) -> tuple[Nodes, Scores]:
-        """All nodes with a positive score, best first, then by node."""
+        """Return all nodes with a positive score, best first, then by node."""
         count = 1 + max([*seeds.tolist(), *(v for _, v in self.weights)])
         matrix = np.zeros((count, count))
         for (u, v), weight in self.weights.items():
@@ -56,21 +56,21 @@ class PowerIteration:
         return self.weights.get((min(u, v), max(u, v)), 0.0)
 
     def memory_bytes(self) -> int:
-        """Of no interest here."""
+        """Return 0: the oracle's memory is not tested."""
         return 0
 
     def __len__(self) -> int:
-        """The number of edges."""
+        """Return the number of edges."""
         return len(self.weights)
 
 
 def power_iteration(matrix: Scores, restart: Scores, damping: float) -> Scores:
-    """The fixed point of scores = (1 - damping) restart + damping scores W; a node without edges keeps its mass."""
+    """Solve scores = (1 - damping) restart + damping scores W; a node without edges keeps its mass."""
     degrees = matrix.sum(axis=1)
     walk = np.divide(matrix, degrees[:, None], out=np.zeros_like(matrix), where=degrees[:, None] > 0)
     walk[degrees == 0, degrees == 0] = 1.0
     scores = restart.astype(np.float64)
-    # Each step leaves at most `damping` of the error: this many leave less than 1e-16 of it.
+    # Each step leaves at most `damping` of the error: this many steps leave less than 1e-16 of it.
     for _ in range(math.ceil(-16 / math.log10(damping)) if damping else 1):
         scores = (1 - damping) * restart + damping * (scores @ walk)
     return scores

@@ -1,4 +1,4 @@
-"""Trees and truss communities as their definitions read: every subset, every pair, every path."""
+"""Trees and truss communities by their definitions: every subset, every pair, every path."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def weighted(costs: Costs) -> nx.Graph[int]:
 
 
 def least_steiner(costs: Costs, terminals: Collection[int]) -> nx.Graph[int] | None:
-    """The cheapest tree that holds the terminals together: the best spanning tree over every choice of nodes."""
+    """Return the cheapest tree that connects the terminals: the best spanning tree over every choice of nodes."""
     graph, best = weighted(costs), None
     others = sorted(set(graph) - set(terminals))
     for count in range(len(others) + 1):
@@ -32,7 +32,7 @@ def least_steiner(costs: Costs, terminals: Collection[int]) -> nx.Graph[int] | N
 
 
 def plain_kmb(costs: Costs, terminals: Collection[int]) -> nx.Graph[int] | None:
-    """Kou, Markowsky & Berman 1981 in its five steps, from all pairs of shortest paths; None if not connected."""
+    """Run Kou, Markowsky & Berman 1981 in its five steps, from all pairs of shortest paths; None if not connected."""
     graph = weighted(costs)
     distances: nx.Graph[int] = nx.Graph()
     distances.add_nodes_from(terminals)
@@ -56,7 +56,7 @@ def plain_kmb(costs: Costs, terminals: Collection[int]) -> nx.Graph[int] | None:
 
 
 def k_truss(edges: Iterable[tuple[int, int]], k: int) -> nx.Graph[int]:
-    """The maximal k-truss, by taking away edges that close too few triangles until none does."""
+    """Return the maximal k-truss, by removing edges that close too few triangles until none does."""
     graph: nx.Graph[int] = nx.Graph(list(edges))
     while weak := [(u, v) for u, v in graph.edges if len(set(graph[u]) & set(graph[v])) < k - 2]:
         graph.remove_edges_from(weak)
@@ -65,14 +65,14 @@ def k_truss(edges: Iterable[tuple[int, int]], k: int) -> nx.Graph[int]:
 
 
 def is_connected_truss(graph: nx.Graph[int], k: int) -> bool:
-    """Whether there are edges, in one piece, that all close k - 2 triangles in it."""
+    """Return whether the edges are non-empty, connected, and each closes k - 2 triangles among them."""
     if not graph.number_of_edges() or not nx.is_connected(graph):
         return False
     return all(len(set(graph[u]) & set(graph[v])) >= k - 2 for u, v in graph.edges)
 
 
 def literal_q_peel(edges: Iterable[tuple[int, int]], relevance: Mapping[int, int], k: int) -> list[frozenset[int]]:
-    """Algorithm 1 of Zeng et al. 2026, line by line: what is left of every component."""
+    """Run Algorithm 1 of Zeng et al. 2026, line by line; return the remainder of every component."""
     truss, left = k_truss(edges, k), []
     for component in nx.connected_components(truss):
         members, updated = set(component), True
@@ -89,7 +89,7 @@ def literal_q_peel(edges: Iterable[tuple[int, int]], relevance: Mapping[int, int
 
 
 def every_community(edges: Iterable[tuple[int, int]], k: int) -> Iterator[frozenset[int]]:
-    """Every set of nodes on which the maximal k-truss has a connected k-truss (section 5.1, property 1)."""
+    """Yield every set of nodes on which the maximal k-truss has a connected k-truss (section 5.1, property 1)."""
     truss = k_truss(edges, k)
     for count in range(2, len(truss) + 1):
         for members in combinations(sorted(truss), count):

@@ -1,6 +1,6 @@
-"""What is learned, from nothing: every passage and entity of a view looked at, sums over a list of examples.
+"""The relatedness model from scratch: every passage and entity of a view, sums over a list of examples.
 
-What it shares with the project is the hidden layer, the digest of a passage, and the parameters.
+It shares with the project the hidden layer, the digest of a passage, and the parameters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Row = list[int]
 
 
 def slow_features(one: NDArray[np.float32], other: NDArray[np.float32]) -> Row:
-    """The features of one pair, in Python's integers but for the encoding."""
+    """Return the features of one pair, in Python's integers but for the encoding."""
     a, b = encode(one[np.newaxis]), encode(other[np.newaxis])
     cosine = round(sum(int(x) * int(y) for x, y in zip(a.vectors[0], b.vectors[0], strict=True)) / SCALE)
     units = zip(a.first[0].tolist(), a.second[0].tolist(), b.first[0].tolist(), b.second[0].tolist(), strict=True)
@@ -27,7 +27,7 @@ def slow_features(one: NDArray[np.float32], other: NDArray[np.float32]) -> Row:
 
 
 def slow_examples(view: LiveView) -> tuple[list[Row], list[Row]]:
-    """The features of all pairs that belong together, and of all pairs of chance."""
+    """Return the features of all related pairs, and of all random pairs."""
     held = {n: chunk for n, chunk in view.chunks.items() if chunk.vector.any()}
     key = {n: passage_key(chunk.doc_id, chunk.text, chunk.vector) for n, chunk in held.items()}
     mentioned = [entity.chunks for entity in view.entities.values() if len(entity.chunks) <= TOGETHER]
@@ -43,7 +43,7 @@ def slow_examples(view: LiveView) -> tuple[list[Row], list[Row]]:
 
 
 def slow_weights(view: LiveView) -> NDArray[np.float64]:
-    """The last layer by least squares over the examples, each kind weighing 1, the ridge as further examples."""
+    """Fit the last layer by least squares over the examples, each kind weighing 1, the ridge as further examples."""
     together, chance = (np.array(rows, float).reshape(-1, FEATURES) / SCALE for rows in slow_examples(view))
     if not len(together) or not len(chance):
         only_cosine: NDArray[np.float64] = np.eye(FEATURES)[1]

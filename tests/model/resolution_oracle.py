@@ -1,8 +1,8 @@
 """The slow resolver: judges all pairs anew after every change, and keeps clusters as sets.
 
-What it is: the meaning of `graph.resolution.Resolver`, behind the same methods. It shares with it what is true of one
-label or one pair (keys, `score_pair`, `cannot_link_reason`) and nothing of how state is kept: candidates are found by
-counting, clusters by repeated search. What it is not: quick; a step costs the square of the number of labels.
+It defines the meaning of `graph.resolution.Resolver`, with the same methods. It shares the facts about one label or one
+pair (keys, `score_pair`, `cannot_link_reason`) and nothing of the resolver's state: candidates are found by counting,
+clusters by repeated search. A step takes time quadratic in the number of labels.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Pair = tuple[int, int]
 
 
 class NaiveResolver:
-    """Clusters recomputed from the live labels alone. With `all_pairs`, no pair is too far apart to be judged."""
+    """A resolver that recomputes clusters from the live labels alone. With `all_pairs`, blocking excludes no pair."""
 
     def __init__(self, verdicts: Mapping[PairKey, bool] | None = None, *, all_pairs: bool = False) -> None:
         self._verdicts = dict(verdicts or {})
@@ -39,7 +39,7 @@ class NaiveResolver:
         self._awaiting: set[Pair] = set()
 
     def update(self, changed: Mapping[int, LabelView | None]) -> None:
-        """Take in changes and compute everything again."""
+        """Apply changes and recompute everything."""
         for label, view in changed.items():
             if view is None:
                 del self._live[label]
@@ -48,22 +48,22 @@ class NaiveResolver:
         self._compute()
 
     def decide(self, pair: Pair, verdict: bool) -> None:
-        """Record a verdict and compute everything again."""
+        """Record a verdict and recompute everything."""
         self._verdicts[pair_key(self._live[pair[0]], self._live[pair[1]])] = verdict
         self._compute()
 
     def cluster_of(self, label: int) -> frozenset[int]:
-        """The labels that are one entity with this one."""
+        """Return the labels of the entity that has this label."""
         return next(frozenset(cluster) for cluster in self._clusters if label in cluster)
 
     def links(self) -> set[tuple[int, int, str, int, bool]]:
-        """Every proposed link as (a, b, rule, score, holds)."""
+        """Return every proposed link as (a, b, rule, score, holds)."""
         return {
             (a, b, found.rule, found.score_milli, b in self.cluster_of(a)) for (a, b), found in self._proposals.items()
         }
 
     def borderline(self) -> set[Pair]:
-        """The pairs that await a verdict."""
+        """Return the pairs that await a verdict."""
         return self._awaiting
 
     def _compute(self) -> None:

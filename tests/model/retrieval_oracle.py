@@ -1,8 +1,8 @@
-"""Retrieval as its definition reads: small graphs from plain documents, and every step by loops over all of them.
+"""Retrieval by its definition: small graphs from plain documents, and every step by loops over all of them.
 
-No index, no push, no array trick: cosines one by one, PageRank by iteration on the whole graph until it stands still,
-pairs by their sums. `slow_vector`, `slow_local` and `slow_passages` have the signature of the modes they check, so
-that one suite compares them. What they share with the project is the view, the request types and the parameters.
+No index, no push, no array trick: cosines one by one, PageRank by iteration on the whole graph until convergence, pairs
+by their sums. `slow_vector`, `slow_local` and `slow_passages` have the signature of the modes they check, so that one
+suite compares them. They share with the project the view, the request types and the parameters.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ DIMENSIONS = 16
 
 @dataclass(frozen=True, slots=True)
 class SmallDocument:
-    """A document of one passage: what it is called, says, and states as (subject, predicate, object)."""
+    """A document of one passage: its title, text, and statements (subject, predicate, object)."""
 
     doc_id: str
     text: str
@@ -58,7 +58,7 @@ class SmallDocument:
 
 
 def bag_of_words(text: str) -> NDArray[np.float32]:
-    """A unit vector that texts of the same words share: a sum of one random direction a word."""
+    """Return a unit vector that texts of the same words share: a sum of one random direction per word."""
     total = np.sum([np.zeros(DIMENSIONS), *map(_direction, text.lower().split())], axis=0)
     length = np.linalg.norm(total)
     unit: NDArray[np.float32] = (total / length if length else total).astype(np.float32)
@@ -67,19 +67,19 @@ def bag_of_words(text: str) -> NDArray[np.float32]:
 
 @cache
 def _direction(word: str) -> NDArray[np.float64]:
-    """The same for the same word in every process."""
+    """Return a word's direction, the same in every process."""
     return np.random.default_rng(list(word.encode())).normal(size=DIMENSIONS)
 
 
 def stored(text: str) -> Vector:
-    """The vector of a text as a row holds it."""
+    """Return the vector of a text as a row holds it."""
     return bag_of_words(text).astype(np.float16)
 
 
 def small_view(
     documents: Sequence[SmallDocument], index: Callable[[], VectorIndex] = lambda: ExactIndex(DIMENSIONS)
 ) -> LiveView:
-    """A view of the documents, each name an entity of its own. Numbers go by the order in which they come."""
+    """Return a view of the documents, each name an entity of its own. Numbers follow the order of the documents."""
     labels: dict[str, int] = {}
     statements: dict[tuple[str, str, str], int] = {}
     mentions: list[MentionRow] = []
@@ -134,7 +134,7 @@ def small_view(
 
 
 def _hierarchy(labels: dict[str, int]) -> Hierarchy:
-    """A tree over the names alone, so that it is the same in any order: six names together, four of those, all."""
+    """Return a tree over the names alone, so that it is the same in any order: groups of six, groups of four, all."""
     nodes = [labels[name] for name in sorted(labels)]
     sizes = (6, 24, max(24, len(nodes)))
     ids, levels, parents = [], [], []
@@ -159,7 +159,7 @@ WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron",
 
 
 def random_documents(rng: random.Random, count: int) -> list[SmallDocument]:
-    """Documents over a small vocabulary, so that names, words and statements are shared, and some are alike."""
+    """Return documents over a small vocabulary, so that names, words and statements are shared, and some are alike."""
     names = [f"{a} {b}" for a in WORDS[:6] for b in WORDS[6:10]]
     documents = []
     for number in range(count):
@@ -171,24 +171,24 @@ def random_documents(rng: random.Random, count: int) -> list[SmallDocument]:
     return documents
 
 
-# -- the modes, slowly -------------------------------------------------------------------------------------------------
+# -- the modes, by brute force -----------------------------------------------------------------------------------------
 
 
 def slow_vector(view: LiveView, question: Question) -> RetrievalResult:
-    """Mode `vector`, by one cosine after the other."""
+    """Run mode `vector`, one cosine at a time."""
     ranked = _ranked({n: _cosine(view.indexes.chunks, n, question) for n in view.chunks}, _chunk_name(view))
     return _retrieved(view, [(cosine, n) for n, cosine in ranked[: question.top_k]], "vector")
 
 
 def slow_passages(view: LiveView, question: Question) -> RetrievalResult:
-    """Mode `passages`, by its definition."""
+    """Run mode `passages` by its definition."""
     relevance = _relevance(view, question)
     ranked = _ranked(relevance, _chunk_name(view))[: question.top_k]
     return _retrieved(view, [(value, n) for n, value in ranked], "passages")
 
 
 def slow_local(view: LiveView, question: Question) -> RetrievalResult:
-    """Mode `local`, by its definition: the same relevance, then maximal marginal relevance one by one."""
+    """Run mode `local` by its definition: the same relevance, then maximal marginal relevance one by one."""
     relevance = _relevance(view, question)
     taken: list[int] = []
     while len(taken) < min(question.top_k, len(relevance)):
@@ -203,7 +203,9 @@ def slow_local(view: LiveView, question: Question) -> RetrievalResult:
 
 
 def exact_pagerank(view: LiveView, restart: dict[int, float], probability: float) -> dict[int, float]:
-    """Stationary mass of the walk that restarts with `probability`, by iteration over the whole walk graph."""
+    """Return the stationary mass of the walk that restarts with `probability`, by iteration over the whole
+    walk graph.
+    """
     weight: dict[int, dict[int, float]] = defaultdict(dict)
     for node, entity in view.entities.items():
         for chunk, times in entity.chunks.items():
@@ -222,7 +224,7 @@ def exact_pagerank(view: LiveView, restart: dict[int, float], probability: float
 
 
 def slow_restart(view: LiveView, question: Question) -> dict[int, float]:
-    """The restart distribution: three families of seeds with their shares."""
+    """Return the restart distribution: three families of seeds with their shares."""
     statements = _nearest(view.indexes.statements, view.statements, question, _statement_name(view), STATEMENTS)
     entities = _nearest(view.indexes.entities, view.entities, question, view.entity_id, ENTITIES)
     passages = _nearest(view.indexes.chunks, view.chunks, question, _chunk_name(view), NEAR)
@@ -248,7 +250,7 @@ def slow_restart(view: LiveView, question: Question) -> dict[int, float]:
 
 
 def _relevance(view: LiveView, question: Question) -> dict[int, float]:
-    """Every candidate's part in good pairs, from 0 to 1."""
+    """Return every candidate's share in good pairs, from 0 to 1."""
     weighting = Weighting()
     cosine = {n: _cosine(view.indexes.chunks, n, question) for n in view.chunks}
     near = _ranked(cosine, _chunk_name(view))[: max(NEAR, question.top_k)]

@@ -1,7 +1,7 @@
-"""The oracle of dynamic trussness: a set of edges, and networkx.k_truss run from scratch whenever a value is asked for.
+"""The oracle of dynamic trussness: a set of edges, and networkx.k_truss run from scratch for every requested value.
 
-It is slow and keeps nothing derived between updates, so there is nothing in it that could go stale. Same interface as
-the implementations (graphtide.graph.trussness.Trussness); `violations` is empty by construction.
+It is slow and keeps no derived state between updates, so nothing in it can be stale. Same interface as the
+implementations (graphtide.graph.trussness.Trussness); `violations` is empty by construction.
 """
 
 import networkx
@@ -62,11 +62,11 @@ class TrussnessOracle:
         return []
 
     def violations_of(self, edges: EdgeArray) -> list[str]:
-        """Return those of the edges that are not there."""
+        """Return those of the edges that are absent."""
         return [f"edge {pair} is not there" for pair in _pairs(edges) if pair not in self._values]
 
     def memory_bytes(self) -> int:
-        """Return a rough size; nothing is measured by it."""
+        """Return a rough size, which no test measures."""
         return 100 * len(self._values)
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
-"""When claims held, as the definition reads: a walk through the days, with no rule applied but by asking each day.
+"""Validity of claims by the definition: a walk through the days that evaluates each claim on each day.
 
-A claim is out of force on a day when it has ended by then: by its own word, or because some claim of another value has
-begun, and had surely not begun when this one began. Days are counted from 1 January of the year 2000.
+A claim is out of force on a day when it has ended by then: by its own statement, or because some claim of another value
+has begun, and had surely not begun when this one began. Days are counted from 1 January of the year 2000.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ DAY_US = 86_400 * 10**6
 
 
 def over_on(claim: Claim, rivals: Sequence[Claim], day_us: int) -> bool:
-    """Whether the claim is over on the day that begins at `day_us`."""
+    """Return whether the claim is over on the day that begins at `day_us`."""
     if claim.ends is not None and claim.ends.end <= day_us:
         return True
     if claim.begins is None:
