@@ -1,6 +1,6 @@
 """Logging configuration: one stream and one format, for Graphtide's messages and those of libraries.
 
-Invariants: no secret and no credential is written, whoever logged it; no library logs below WARNING, since at DEBUG
+Invariants: no secret and no credential is written, from any logger; no library logs below WARNING, since at DEBUG
 several print whole requests and query parameters; and above DEBUG an error's message is left out if its class quotes
 the wrong value, which may be a document's text.
 """

@@ -102,9 +102,9 @@ def markdown_prose(text: str) -> Iterator[tuple[int, str]]:
 
 
 def tracked() -> list[Path]:
-    """Return the files that are checked: code, prompts and pages, generated code excepted."""
+    """Return the files that are checked: code, prompts and pages, without generated code and lists of English words."""
     listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
-    skipped = ("tests/fixtures/", "tests/fuzz/corpus/", "tests/lint/prose.py", "_pb2")
+    skipped = ("tests/fixtures/", "tests/fuzz/corpus/", "tests/lint/prose.py", "_pb2", "english/words", "english/verbs")
     return [Path(name) for name in listed.stdout.split("\n") if name and not any(part in name for part in skipped)]
 
 

@@ -1,9 +1,8 @@
-"""An Embedder that asks another one only for what it has not seen: texts are embedded once, whoever asks.
+"""Caching Embedder: it passes on only texts without a stored vector, so each text is embedded once for all callers.
 
-Not a cache of answers: only of vectors, keyed by the graph and SHA-256 of model name and text, so a change of graph,
-model or text misses.
-Invariants: a vector read back has the same bits as when it was computed; a text asked for twice at once, in one call
-or in several, costs one; a failed call leaves nothing behind.
+Only vectors are stored, keyed by the graph and SHA-256 of model name and text, so a change of graph, model or text
+misses. Invariants: a vector read back has the same bits as when it was computed; concurrent requests for a text, in one
+call or in several, cost one; a failed call leaves nothing behind.
 """
 
 import asyncio
@@ -20,14 +19,16 @@ from graphtide.streams.model_ports import Embedder
 
 
 class VectorStore(Protocol):
-    """Keeps bytes by key. It may forget; it must not alter. Both calls may be made concurrently."""
+    """Storage of bytes by key. It may drop entries; it must not alter them. Both calls may be made concurrently."""
 
     async def get_many(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """What is known of ``keys`` (distinct, 48 bytes each, see ``memo_keys``); unknown keys are left out."""
+        """Return the values of known ``keys`` (distinct, 48 bytes each, see ``memo_keys``); unknown keys are
+        left out.
+        """
         ...
 
     async def put_many(self, items: Mapping[bytes, bytes]) -> None:
-        """Keeps ``items``; keeping the same again changes nothing."""
+        """Store ``items``; storing the same again changes nothing."""
         ...
 
     async def purge(self, scope: bytes, keep: Collection[bytes] = ()) -> int:
@@ -46,7 +47,7 @@ class MemoryVectorStore:
         self._held: OrderedDict[bytes, bytes] = OrderedDict()
 
     def held(self) -> tuple[bytes, ...]:
-        """The keys, least recently used first."""
+        """Return the keys, least recently used first."""
         return tuple(self._held)
 
     async def get_many(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
@@ -71,7 +72,7 @@ class MemoryVectorStore:
 
 
 class MemoisedEmbedder:
-    """``embedder``, with ``store`` in front of it (see the module)."""
+    """``embedder`` with ``store`` as its cache (see the module)."""
 
     def __init__(self, embedder: Embedder, store: VectorStore) -> None:
         self._embedder = embedder
@@ -87,14 +88,14 @@ class MemoisedEmbedder:
         return self._embedder.dimensions
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See `Embedder.embed`. A cancelled caller does not cancel the vectors that others wait for."""
+        """See `Embedder.embed`. A cancelled caller does not cancel the vectors that other callers wait for."""
         keys = [self.key(text) for text in texts]
         wanted = dict(zip(keys, texts, strict=True))
         if not wanted:
             return np.empty((0, self.dimensions), np.float32)
         tasks = {self._under_way[key] for key in wanted if key in self._under_way}
         alone = {key: text for key, text in wanted.items() if key not in self._under_way}
-        if alone:  # nothing was awaited since the look at what is under way, so no one else can have started these
+        if alone:  # nothing was awaited since the check for calls in flight, so no other task can have started these
             tasks.add(self._start(alone))
         held: dict[bytes, bytes] = {}
         for part in await asyncio.gather(*map(asyncio.shield, tasks)):
@@ -107,7 +108,7 @@ class MemoisedEmbedder:
         return scoped(sha256(len(name).to_bytes(4, "big") + name + text.encode("utf-8", "surrogatepass")).digest())
 
     async def _known(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """What the store has, without values that cannot be a vector of this model."""
+        """Return the store's values, without those that cannot be a vector of this model."""
         found = await self._store.get_many(keys)
         size = 4 * self.dimensions or len(next(iter(found.values()), b""))
         return {key: value for key, value in found.items() if value and len(value) == size and size % 4 == 0}
@@ -120,7 +121,7 @@ class MemoisedEmbedder:
         return task
 
     async def _look_up(self, texts: dict[bytes, str]) -> Mapping[bytes, bytes]:
-        """From the store what it has, the rest from the model and into the store."""
+        """Return stored vectors, and get the rest from the model and store them."""
         held = await self._known(list(texts))
         missing = {key: text for key, text in texts.items() if key not in held}
         if not missing:
@@ -129,7 +130,7 @@ class MemoisedEmbedder:
         computed = {key: row.astype("<f4").tobytes() for key, row in zip(missing, vectors, strict=True)}
         await self._store.put_many(computed)
         size = 4 * vectors.shape[1]
-        if any(len(value) != size for value in held.values()):  # another model once had this name: ask again for all
+        if any(len(value) != size for value in held.values()):  # another model once had this name: request all again
             return await self._replace(texts)
         return held | computed
 
@@ -144,10 +145,10 @@ class MemoisedEmbedder:
             if self._under_way.get(key) is task:
                 del self._under_way[key]
         if not task.cancelled():
-            task.exception()  # looked at here, so that one whose callers are all gone is not reported as forgotten
+            task.exception()  # retrieved, or asyncio reports it as unhandled if no caller is left
 
     async def close(self) -> None:
-        """Gives up what is under way. Its callers get ``CancelledError``."""
+        """Cancel running lookups. Their callers get ``CancelledError``."""
         tasks = set(self._under_way.values())
         for task in tasks:
             task.cancel()

@@ -1,9 +1,10 @@
-"""An Extractor that asks another one only for what it has not read: a graph pays for a passage once, in any document.
+"""Caching Extractor: it passes on only passages without a stored result, so a graph pays for a passage once, in any
+document.
 
 Keyed by the graph and SHA-256 of the extractor's name (its model, prompt and schema), the title and the text, so a
-change of any of them misses. Invariants: what is read back equals what was found; a passage asked for twice at once
-costs one call; a finished call is kept before anybody sees what it found; a failed one leaves nothing behind. A caller
-that is cancelled does not end the call, which is paid for: only ``close`` does.
+change of any of them misses. Invariants: a result read back equals the stored one; concurrent requests for a passage
+cost one call; a finished call is stored before any caller sees its result; a failed one leaves nothing behind.
+Cancelling a caller does not end the call, which is paid for: only ``close`` does.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _FORMAT = b"found-1"
 
 
 class MemoisedExtractor:
-    """``extractor``, with ``store`` in front of it (see the module)."""
+    """``extractor`` with ``store`` as its cache (see the module)."""
 
     def __init__(self, extractor: Extractor, store: VectorStore, tally: Tally | None = None) -> None:
         self._extractor = extractor
@@ -39,14 +40,14 @@ class MemoisedExtractor:
         """See ``graphtide.streams.model_ports.Extractor``."""
         key = self.key(title, text)
         task = self._under_way.get(key)
-        if task is None:  # nothing was awaited since the look, so no one else can have started it
+        if task is None:  # nothing was awaited since the check, so no other task can have started it
             task = asyncio.get_running_loop().create_task(self._look_up(key, text, title))
             self._under_way[key] = task
             task.add_done_callback(lambda done: self._finish(key, done))
         return await asyncio.shield(task)
 
     async def remembers(self, text: str, *, title: str) -> bool:
-        """Whether `extract` would need no call."""
+        """Return whether `extract` would need no call."""
         key = self.key(title, text)
         return key in await self._store.get_many([key])
 
@@ -71,10 +72,10 @@ class MemoisedExtractor:
     def _finish(self, key: bytes, task: asyncio.Task[ExtractionResult]) -> None:
         self._under_way.pop(key, None)
         if not task.cancelled():
-            task.exception()  # looked at here, so that one whose callers are all gone is not reported as forgotten
+            task.exception()  # retrieved, or asyncio reports it as unhandled if no caller is left
 
     async def close(self) -> None:
-        """Gives up what is under way. Its callers get ``CancelledError``."""
+        """Cancel running calls. Their callers get ``CancelledError``."""
         tasks = set(self._under_way.values())
         for task in tasks:
             task.cancel()
@@ -88,7 +89,7 @@ def _encoded(found: ExtractionResult) -> bytes:
 
 
 def _decoded(value: bytes) -> ExtractionResult | None:
-    """None for what this version did not write."""
+    """Return the decoded value; None for bytes that this version did not write."""
     try:
         entities, relations, *headings = parsed(value)
         stated = tuple(ExtractedEntity(*row) for row in entities), tuple(ExtractedRelation(*row) for row in relations)

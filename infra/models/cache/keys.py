@@ -20,5 +20,5 @@ def scope_of(graph: str) -> bytes:
 
 
 def scoped(digest: bytes) -> bytes:
-    """Return the key of an entry in the graph on whose behalf the calling task asks its models (see `payer`)."""
+    """Return the key of an entry in the graph on whose behalf the calling task calls its models (see `payer`)."""
     return scope_of(payer().graph) + digest

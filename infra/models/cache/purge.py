@@ -1,7 +1,7 @@
-"""Purge of the memos of a graph: what they hold of texts that no live document has any more is deleted.
+"""Purge of a graph's memos: entries of texts that no live document contains any more are deleted.
 
 Entries of live documents are kept, so that the next edit of one pays only for what it changes. Reports and entity
-summaries are deleted whole: what a live graph needs of them is stored with the graph.
+summaries are all deleted: the graph stores those that it needs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from graphtide.streams.usage import BillingContext, paid_by
 
 @dataclass(frozen=True, slots=True)
 class LiveKeys:
-    """The keys of the entries that live documents of one graph rest on."""
+    """The keys of the entries that the live documents of one graph need."""
 
     graph: str
     vectors: set[bytes] = field(default_factory=set)
@@ -44,7 +44,7 @@ async def live_keys(graph: str, live: AsyncIterable[Extraction], reading: Extrac
 async def purge_memos(
     keys: LiveKeys, vectors: VectorStore, extractions: VectorStore, reports: VectorStore | None = None
 ) -> int:
-    """Delete the graph's entries that no live document rests on; return how many were deleted.
+    """Delete the graph's entries that no live document needs; return how many were deleted.
 
     An entry that a document in flight has just paid for may be among them: extracting it again pays again.
     """
@@ -54,6 +54,6 @@ async def purge_memos(
 
 
 def _embedded(title: str, unit: ChunkContribution) -> Iterator[str]:
-    """Give the texts whose vectors a unit holds."""
+    """Yield the texts whose vectors a unit holds."""
     yield passage_text(title, unit.text)
     yield from statement_texts(unit)

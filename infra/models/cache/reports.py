@@ -1,8 +1,8 @@
-"""A Reporter that asks another one only about what it has not reported: a content is paid for once.
+"""Caching Reporter: it passes on only contents without a stored report, so a content is paid for once.
 
-Keyed by the graph and SHA-256 of the reporter's name (its model and prompt) and all that it would be shown, not by
-the community, so that one that comes back, or is named anew by a rebuild, costs nothing. Invariants: what is read back
-equals what was written; a failed call leaves nothing behind.
+Keyed by the graph and SHA-256 of the reporter's name (its model and prompt) and all that it would be shown, not by the
+community, so that a community that reappears, or that a rebuild renames, costs nothing. Invariants: a report read back
+equals the stored one; a failed call leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FORMAT = "report-1"
 
 
 class MemoisedReporter:
-    """`reporter`, with `store` in front of it (see the module)."""
+    """`reporter` with `store` as its cache (see the module)."""
 
     def __init__(self, reporter: Reporter, store: VectorStore) -> None:
         self._reporter = reporter
@@ -51,7 +51,7 @@ class MemoisedReporter:
 
 
 def _decoded(value: bytes) -> Report | None:
-    """None for what this version did not write."""
+    """Return the decoded value; None for bytes that this version did not write."""
     try:
         title, summary, rows, rating = parsed(value)
         findings = tuple(ReportFinding(text, tuple(chunks), tuple(relations)) for text, chunks, relations in rows)

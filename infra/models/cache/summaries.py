@@ -1,8 +1,9 @@
-"""A Summarizer that asks another one only about what it has not been told: the same descriptions are paid for once.
+"""Caching Summarizer: it passes on only descriptions without a stored summary, so the same descriptions are paid for
+once.
 
-Keyed by the graph and SHA-256 of the summarizer's name (its model and prompt) and all that it would be shown; not
-by the chunks, so that an entity whose descriptions come back in another document costs nothing. Invariants: what is
-read back equals what was written; a failed call leaves nothing behind.
+Keyed by the graph and SHA-256 of the summarizer's name (its model and prompt) and all that it would be shown; not by
+the chunks, so that an entity whose descriptions reappear in another document costs nothing. Invariants: a summary read
+back equals the stored one; a failed call leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _FORMAT = "summary-1"
 
 
 class MemoisedSummarizer:
-    """`summarizer`, with `store` in front of it (see the module)."""
+    """`summarizer` with `store` as its cache (see the module)."""
 
     def __init__(self, summarizer: Summarizer, store: VectorStore) -> None:
         self._summarizer = summarizer
@@ -45,7 +46,7 @@ class MemoisedSummarizer:
 
 
 def _decoded(value: bytes, count: int) -> tuple[DescribedSentence, ...] | None:
-    """None for what this version did not write."""
+    """Return the decoded value; None for bytes that this version did not write."""
     try:
         found = tuple(DescribedSentence(str(text), tuple(map(int, of))) for text, of in parsed(value))
     except (ValueError, TypeError, RecursionError):

@@ -1,17 +1,18 @@
-"""How much an endpoint is asked: places, requests and tokens a minute; nothing while it asks for quiet or is down.
+"""Per-endpoint rate limiter and circuit breaker: concurrent calls, requests and tokens per minute.
 
-Not a retry: who is refused gets Retryable with the time to wait, and comes again by itself. Invariants: never more than
-``concurrent_calls`` are under way; what was let through in any minute is at most a minute's allowance and what was left
-over from before; a question goes in front of documents; a call that ends in any way gives its place back.
+It does not retry: a refused caller gets Retryable with the time to wait. Invariants: at most ``concurrent_calls`` are
+in flight; the calls admitted in any minute use at most a minute's allowance plus the unused rest from before; questions
+go before documents; a call that ends in any way releases its slot.
 
-Among calls of equal standing the graphs take turns, each by what its calls take of the endpoint, and in a graph who
-came first goes first (start-time fair queueing: Goyal, Vin and Cheng 1996, section 2; the share that is dominant
-counts: Ghodsi et al. 2011, section 4). So a call of a graph that had nothing waiting has at most one call of each other
-graph in front of it, however many they have waiting; with n graphs that all have, each gets an n-th of the endpoint.
+Among calls of equal priority the graphs take turns, each by the share of the endpoint that its calls use, and within a
+graph calls are first come, first served (start-time fair queueing: Goyal, Vin and Cheng 1996, section 2; the dominant
+share counts: Ghodsi et al. 2011, section 4). So a call of a graph without waiting calls has at most one call of each
+other graph before it, however many they have waiting; with n graphs that all have waiting calls, each gets 1/n of the
+endpoint.
 
-    the endpoint                          the gate (when ``failures_to_open`` is not 0)
-    says how long to wait                 shuts for as long
-    fails ``failures_to_open`` in a row   shuts for ``cool_down_s``; then one call may try: well again, or twice as long
+    the endpoint                          the limiter (when ``failures_to_open`` is not 0)
+    gives a time to wait                  opens for that time
+    fails ``failures_to_open`` in a row   opens for ``cool_down_s``; then one probe: closes, or twice the time
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _UNLIMITED = 6_000
 
 @dataclass(frozen=True, slots=True)
 class EndpointLimits:
-    """0 requests or tokens a minute: no limit. 0 failures to open: the endpoint is asked however often it fails."""
+    """Limits of an endpoint. 0 requests or tokens per minute: unlimited. 0 failures to open: it is always called."""
 
     concurrent_calls: int = 8
     requests_per_minute: int = 0
@@ -44,15 +45,15 @@ class EndpointLimits:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Where time comes from, and how to be called later. The event loop's own by default; a test brings its own."""
+    """Clock and timer. The event loop's own by default; a test supplies its own."""
 
     now: Callable[[], float]
     later: Callable[[float, Callable[[], None]], Callable[[], None]]
-    """(seconds, what) -> how to call it off."""
+    """(seconds, callback) -> function that cancels it."""
 
 
 class TokenBucket:
-    """A bucket that holds at most one minute's worth and is filled evenly. It may be overdrawn by one call."""
+    """A bucket that holds at most one minute's allowance and fills evenly. One call may overdraw it."""
 
     def __init__(self, per_minute: int, now: float) -> None:
         self._whole = per_minute
@@ -60,13 +61,15 @@ class TokenBucket:
         self._at = now
 
     def share(self, asking: int, there: int, now: float) -> None:
-        """From now on it is filled with an ``asking``-th of a minute's worth, and holds a ``there``-th of one."""
+        """Set the rate to 1/``asking`` of the allowance per minute, and the capacity to 1/``there`` of it."""
         self._fill(now)
         self._per_minute, self._most = self._whole / asking, self._whole / there
         self._left = min(self._left, self._most)
 
     def delay_s(self, amount: float, now: float) -> float:
-        """Seconds until ``amount``, or the whole bucket if that is smaller, may be taken; 0 when it may be now."""
+        """Return the seconds until ``amount``, or the whole bucket if smaller, may be taken; 0 when it may be taken
+        now.
+        """
         if not self._whole:
             return 0.0
         self._fill(now)
@@ -78,7 +81,7 @@ class TokenBucket:
         self._at = now
 
     def take(self, amount: float) -> None:
-        """Takes it; a negative amount puts back what was estimated too high."""
+        """Take the amount; a negative amount returns what was estimated too high."""
         self._left -= amount
 
 
@@ -93,17 +96,17 @@ class _Waiting:
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """One call that was let through, with the tokens it was expected to cost."""
+    """One admitted call, with the tokens that it was expected to cost."""
 
     tokens: int
 
     def cost(self, tokens: int) -> None:
-        """What the endpoint says that it really was."""
+        """Replace the expected tokens by the endpoint's own count."""
         self.tokens = tokens
 
 
 class RateLimiter:
-    """See the module. One for each endpoint, shared by all who ask it; belongs to the event loop it is used in."""
+    """See the module. One per endpoint, shared by all callers; belongs to the event loop it is used in."""
 
     def __init__(self, limits: EndpointLimits, where: str, timing: Timing | None = None) -> None:
         self._limits = limits
@@ -121,9 +124,9 @@ class RateLimiter:
         self._asked = 0
 
     def share(self, asking: int, there: int) -> None:
-        """Be one of so many processes, ``asking`` and ``there``: requests and tokens a minute are shared.
+        """Share requests and tokens per minute with ``asking`` calling processes of ``there`` processes.
 
-        Places are each process's own, and so is how the endpoint does.
+        Slots and the circuit breaker belong to each process alone.
         """
         now = self._timing.now()
         self._requests.share(asking, there, now)
@@ -132,17 +135,17 @@ class RateLimiter:
 
     @property
     def asked(self) -> int:
-        """Calls that ever came."""
+        """Return the number of calls ever requested."""
         return self._asked
 
     @property
     def waited_s(self) -> float:
-        """Seconds that calls have waited for their turn, all together."""
+        """Return the total seconds that calls have waited for their turn."""
         return self._waited_s
 
     @property
     def queued(self) -> int:
-        """Calls that wait for their turn."""
+        """Return the number of calls that wait for their turn."""
         return sum(not one.turn.done() for one in self._waiting)
 
     @property
@@ -151,16 +154,16 @@ class RateLimiter:
 
     @asynccontextmanager
     async def call(self, tokens: int = 0, *, urgent: bool = False, graph: str = "") -> AsyncIterator[Call]:
-        """A place for one call of about ``tokens``, when there is one. Raises Retryable while the endpoint is shut.
+        """Wait for a slot for one call of about ``tokens``. Raises Retryable while the circuit is open.
 
-        What the block raises tells how the endpoint does: Retryable is its failure, anything else is not, nor is a
-        budget that is used up.
+        The block's exception decides the circuit breaker's state: Retryable is the endpoint's failure; any other
+        exception, and an exhausted budget, is not.
         """
         self._refuse()
         await self._turn(tokens, urgent, graph)
         call = Call(tokens)
         try:
-            self._refuse()  # it may have been shut while this call waited
+            self._refuse()  # the circuit may have opened while this call waited
             probing = self._quiet.probe()
             try:
                 yield call
@@ -184,13 +187,13 @@ class RateLimiter:
             self._leave()
 
     def trouble(self) -> str:
-        """Why the latest call failed, "" when it did not, or there was none."""
+        """Return why the latest call failed; "" after a success or before the first call."""
         return self._quiet.trouble
 
     def _refuse(self) -> None:
         left_s, reason = self._quiet.left(self._timing.now())
         if left_s > 0:
-            raise Retryable(f"{self._where} is left alone for {left_s:.0f} s: {reason}", left_s)
+            raise Retryable(f"{self._where} is not called for {left_s:.0f} s: {reason}", left_s)
 
     async def _turn(self, tokens: int, urgent: bool, graph: str) -> None:
         self._asked += 1
@@ -204,12 +207,12 @@ class RateLimiter:
             await waiting.turn
             self._waited_s += self._timing.now() - came
         except asyncio.CancelledError:
-            if waiting.turn.done() and not waiting.turn.cancelled():  # let through and given up in the same moment
+            if waiting.turn.done() and not waiting.turn.cancelled():  # admitted and cancelled in the same moment
                 self._leave()
             raise
 
     def _admit(self) -> None:
-        """Let through whoever may go now; have this called again when the next one may."""
+        """Admit the calls whose turn it is; schedule the next check for when the next one may start."""
         while self._waiting and self._places:
             first = self._waiting[0]
             if not first.turn.done():
@@ -236,7 +239,7 @@ class RateLimiter:
 
 
 class FairScheduler:
-    """When each graph's next call is due, in shares of a minute taken; see the module."""
+    """The time at which each graph's next call is due, in shares of a minute; see the module."""
 
     def __init__(self, limits: EndpointLimits) -> None:
         self._limits = limits
@@ -244,7 +247,7 @@ class FairScheduler:
         self._reached = {False: 0.0, True: 0.0}
 
     def start(self, whose: tuple[bool, str], tokens: int) -> float:
-        """The time at which a call begins that comes in now: when its graph's last one ends, or at once."""
+        """Return the start time of an arriving call: the end of its graph's last call, or now."""
         if len(self._ends) > _MOST_REMEMBERED:
             self._ends = {one: end for one, end in self._ends.items() if end > self._reached[one[0]]}
         start = max(self._reached[whose[0]], self._ends.get(whose, 0.0))
@@ -255,13 +258,13 @@ class FairScheduler:
         self._reached[behind] = max(self._reached[behind], start)
 
     def _share(self, tokens: int) -> float:
-        """What a call takes of a minute, of what is scarcer for it."""
+        """Return a call's share of a minute, of the resource that is scarcer for it."""
         of_requests = 1 / (self._limits.requests_per_minute or _UNLIMITED)
         return max(of_requests, tokens / self._limits.tokens_per_minute if self._limits.tokens_per_minute else 0.0)
 
 
 class CircuitBreaker:
-    """How the endpoint did lately, and until when it is left alone for that."""
+    """Recent failures of the endpoint, and the time until which it is not called."""
 
     def __init__(self, limits: EndpointLimits) -> None:
         self._limits = limits
@@ -273,13 +276,15 @@ class CircuitBreaker:
         self.trouble = ""
 
     def left(self, now: float) -> tuple[float, str]:
-        """Seconds it is still left alone, and why. While one call tries, the others wait a little longer."""
+        """Return the remaining seconds of the open state, and the reason. During a probe, other calls wait a little
+        longer.
+        """
         if self._probing:
             return self._limits.cool_down_s, self._reason
         return max(0.0, self._until - now), self._reason
 
     def probe(self) -> bool:
-        """Whether the endpoint was left alone for its failures, so that this one call tries whether it is well."""
+        """Return whether this call is the probe after the open state of repeated failures."""
         self._probing = self._openings > 0
         return self._probing
 
@@ -310,7 +315,7 @@ class CircuitBreaker:
 
 
 def _loop_timing() -> Timing:
-    """The running event loop's; looked up when it is used, so that a gate may be made before there is one."""
+    """Return the running event loop's clock; looked up on use, so that a limiter may be made before the loop."""
 
     def later(seconds: float, what: Callable[[], None]) -> Callable[[], None]:
         return asyncio.get_running_loop().call_later(seconds, what).cancel

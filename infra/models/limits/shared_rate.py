@@ -1,12 +1,12 @@
-"""The limits a minute of an endpoint, shared among the processes of a cluster that ask it.
+"""Rate limits of an endpoint, shared among the processes of a cluster that call it.
 
-Not a limit itself: it tells a process's gates how much of a minute is theirs. Each process counts its calls where all
-can see it, and looks now and then at what the others count. Who counts on is asking; who did not for some looks is not,
-and leaves its part to the rest. No clock is compared with another machine's.
+It sets the share of each process's rate limiters. Each process writes its call counts to shared storage, and polls the
+counts of the others. A process whose count rises is calling; one whose count stays the same for some polls is not, and
+its share goes to the others. No clock is compared with another machine's.
 
-Invariants: what all may let through in one go is at most a minute's allowance, divided among all that are there; what
-all are given from then on is divided among those that ask. A process that begins to ask is noticed within
-`POLL_INTERVAL_S`: for so long there may be one share too many.
+Invariants: a burst of all processes is at most a minute's allowance, divided among all processes; the rate afterwards
+is divided among those that call. A process that begins to call is noticed within `POLL_INTERVAL_S`: for that time there
+may be one share too many.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ log = logging.getLogger("graphtide")
 
 POLL_INTERVAL_S = 5.0
 QUIET_LOOKS = 3
-"""Looks in which a process's count did not change until it counts as one that does not ask."""
+"""Polls without a change of a process's count until it counts as one that does not call."""
 
 
 class RateLimitPeers(Protocol):
-    """The processes of a cluster, as far as they ask models."""
+    """The processes of a cluster that call models."""
 
     async def count(self, mine: Mapping[str, int]) -> Mapping[str, Mapping[int, int]]:
-        """Add to this process's counts, by endpoint, and return those of the others that are there, by process.
+        """Add to this process's counts, by endpoint, and return those of the other processes, by process.
 
-        Raises Retryable while it cannot be told.
+        Raises Retryable while the storage is unreachable.
         """
         ...
 
 
 class SharedRate:
-    """See the module. `gates` by the endpoint's name; one a process, used by one task."""
+    """See the module. `gates` by the endpoint's name; one per process, used by one task."""
 
     def __init__(self, gates: Mapping[str, RateLimiter], fellows: RateLimitPeers) -> None:
         self._gates = gates
@@ -47,13 +47,13 @@ class SharedRate:
         self._parts = dict.fromkeys(gates, 0)
 
     async def run(self) -> None:
-        """Look now and then, until cancelled. While the others cannot be seen, the last shares stand."""
+        """Poll until cancelled. While the storage is unreachable, the last shares apply."""
         while True:
             await self.look()
             await asyncio.sleep(POLL_INTERVAL_S)
 
     async def look(self) -> None:
-        """Count, look, and set the gates."""
+        """Write the counts, read those of the others, and set the limiters' shares."""
         found = await self._fellows.count({name: self._calls(name) for name in self._gates})
         seen: dict[tuple[str, int], tuple[int, int]] = {}
         for name, gate in self._gates.items():
@@ -65,11 +65,11 @@ class SharedRate:
             gate.share(1 + asking, 1 + len(counts))
             if self._parts[name] != 1 + asking:
                 self._parts[name] = 1 + asking
-                log.info("the %s endpoint is asked by %d processes: each has that part of a minute", name, 1 + asking)
+                log.info("%d processes call the %s endpoint: each gets an equal share of its limits", 1 + asking, name)
         self._seen = seen
 
     def _calls(self, name: str) -> int:
-        """Calls since the last look; one where older ones still wait or are under way."""
+        """Return the calls since the last poll; one if older calls still wait or are in flight."""
         gate = self._gates[name]
         since, self._asked[name] = gate.asked - self._asked[name], gate.asked
         return since or int(bool(gate.queued or gate.under_way))

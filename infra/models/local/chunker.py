@@ -1,7 +1,7 @@
-"""Splitting a text into passages of bounded size, at the largest breaks that fit: semchunk, with offline counting.
+"""Splitting of a text into passages of bounded size, at the largest breaks that fit: semchunk, with offline counting.
 
-No tokenizer is downloaded: see graph/token_count.py.
-Invariants: ``text[start:end] == passage.text``; passages are in order and do not overlap; only white space is lost.
+No tokenizer is downloaded: see graph/token_count.py. Invariants: ``text[start:end] == passage.text``; passages are in
+order and do not overlap; only white space is lost.
 """
 
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from graphtide.graph.token_count import count_tokens
 from graphtide.streams.model_ports import SplitPassage
 
 DEFAULT_MAX_TOKENS = 300
-# semchunk descends one level for each length of white space it meets, which is quadratic over a whole book and runs
-# out of stack on a hostile one: it is given blocks of this size, cut where a paragraph, a line or a word ends.
+# semchunk descends one level for each length of white space it meets, which is quadratic over a whole book and
+# overflows the stack on a hostile one: it gets blocks of this size, cut where a paragraph, a line or a word ends.
 _BLOCK_CHARS = 16_384
 _BREAKS = ("\n\n", "\n", ". ", " ")
 
@@ -24,7 +24,7 @@ class SemanticChunker:
 
     def __init__(self, max_tokens: int = DEFAULT_MAX_TOKENS) -> None:
         if max_tokens < 8:
-            raise ValueError(f"max_tokens is {max_tokens}: passages of less than 8 tokens say nothing")
+            raise ValueError(f"max_tokens is {max_tokens}: passages need at least 8 tokens")
         self._max_tokens = max_tokens
 
     @property
@@ -63,7 +63,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _break_before(text: str, start: int, limit: int) -> int:
-    """The last good place to cut in the second half of the block, or its end where there is none."""
+    """Return the last good break in the second half of the block, or its end without one."""
     for mark in _BREAKS:
         at = text.rfind(mark, start + _BLOCK_CHARS // 2, limit)
         if at >= 0:

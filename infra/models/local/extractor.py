@@ -1,9 +1,8 @@
-"""Extraction without a model: names, terms, dates, quantities, and the plain statements that sentences make.
+"""Extraction without a model: names, terms, dates, quantities, and the plain statements of sentences.
 
-For trying Graphtide out and for its tests, not for quality: a language model reads far more. It runs on what is
-written and nothing else. Invariants: every name occurs in the text or its title (a date in one normal form), every
-evidence is a sentence of the text, letter by letter; the same input gives the same output in every process; time is
-linear in the text, whatever the text.
+For trials and tests of Graphtide, not for quality: a language model finds far more. Invariants: every name occurs in
+the text or its title (a date in one normal form), every evidence is a sentence of the text, letter by letter; the same
+input gives the same output in every process; time is linear in the text, whatever the text.
 """
 
 from functools import partial
@@ -24,7 +23,7 @@ _MAX_REPEATED_TERMS = 12
 
 
 class OfflineExtractor:
-    """The Extractor that needs no model (see the module). It works in `pool`."""
+    """The Extractor that needs no model (see the module). It runs in `pool`."""
 
     def __init__(self, pool: WorkPool | None = None) -> None:
         self._pool = pool or WorkPool()
@@ -34,17 +33,17 @@ class OfflineExtractor:
         return "offline-rules-1"
 
     async def extract(self, text: str, *, title: str) -> ExtractionResult:
-        """See ``streams.model_ports.Extractor``. Raises nothing; a text without plain English may give nothing."""
+        """See ``streams.model_ports.Extractor``. Never raises; a text without plain English may give no result."""
         return await self._pool.run(partial(extract, text, title), small=len(text) <= _SMALL_CHARS)
 
 
 def extract(text: str, title: str = "") -> ExtractionResult:
-    """The same, synchronously. Cost: about 1 ms of CPU time for 500 characters."""
+    """Extract synchronously. Cost: about 1 ms of CPU time for 500 characters."""
     return _Reading(text, title).found()
 
 
 class _Reading:
-    """One text while it is read: first every sentence's items and all names, then the statements in order."""
+    """State of one text while it is read: first every sentence's items and all names, then the statements in order."""
 
     def __init__(self, text: str, title: str) -> None:
         self._text = text
@@ -74,7 +73,7 @@ class _Reading:
                 self._discourse.abbreviate(short, long)
 
     def _take_title(self, title: str, known: frozenset[str]) -> None:
-        """The title names the topic if it, or the first name in it, is a name."""
+        """Set the topic from the title if it, or the first name in it, is a name."""
         plain = title.partition("(")[0].strip()
         names: list[str] = []
         if plain and plain in self._text and plain[:1].isupper() and len(plain.split()) <= 6:
@@ -139,7 +138,7 @@ class _Reading:
                     self._relate(ReadStatement(ends[0], "is abbreviated as", ends[1], 1.0), evidence)
 
     def _repeated_terms(self) -> None:
-        """Noun phrases of two words or more that the text comes back to are worth an entity of their own."""
+        """Add noun phrases of two words or more that the text repeats as entities of their own."""
         repeated = [(term, where) for term, where in self._terms.items() if len(where) > 1]
         repeated.sort(key=lambda pair: (-len(pair[1]), pair[0]))
         for term, where in repeated[:_MAX_REPEATED_TERMS]:
@@ -147,7 +146,7 @@ class _Reading:
 
 
 def _capitals_inside(sentences: list[TextSentence]) -> list[str]:
-    """Words written with a capital where no sentence begins: names, whatever else they may be."""
+    """Return words written with a capital where no sentence begins: names, whatever else they may be."""
     found: list[str] = []
     for sentence in sentences:
         for before, token in zip(sentence.tokens, sentence.tokens[1:], strict=False):

@@ -1,10 +1,10 @@
-"""Answers without a model: the sentences of the context that fit the question best, word for word, with citations.
+"""Answers without a model: the sentences of the context that best match the question, word for word, with citations.
 
-Not a generator: nothing is rephrased, combined or concluded. Invariants: every sentence of an answer stands in a
-passage or a text of the context; it cites that passage, or what that text cites for it (else the source that has nearly
-all of its words, else it is marked as unsupported); and where no sentence shares enough with the question the answer
-says so and cites nothing. A question about everything ("What are the main themes?") has no word to look for: it is
-answered by how the texts begin, in their order. What a later document contradicts is not quoted.
+It rephrases and concludes nothing. Invariants: every sentence of an answer occurs in a passage or a text of the
+context; it cites that passage, or the citation of that text (else the source that has nearly all of its words, else it
+is marked as unsupported); and if no sentence shares enough words with the question, the answer reports it and cites
+nothing. A question about the whole corpus ("What are the main themes?") has no content words: its answer quotes the
+beginnings of the texts, in their order. A passage that a later document contradicts is not quoted.
 """
 
 import math
@@ -36,11 +36,11 @@ _ABOUT_EVERYTHING = (
 _MAX_SENTENCE_CHARS = 600
 _MOST_TEXTS = 6
 _SUPPORTS = 0.8
-"""Share of a sentence's words that a source must have to be cited for it."""
+"""Minimum share of a sentence's words in a source that is cited for it."""
 _FAIR_RATING = 50
 _LARGE_AT_ONCE = 2
 _SMALL_CHARS = 2_000
-"""Characters of a context that are read within about a millisecond."""
+"""Characters of a context that are processed in about a millisecond."""
 _SIMILARITY_SHARE = 0.5
 
 
@@ -51,14 +51,14 @@ class _Candidate:
     titled: frozenset[str]
     dated: bool
     dangling: bool
-    """Whether it opens with a pronoun, and so says little when it is quoted alone."""
+    """True if it opens with a pronoun, and so has little meaning when it is quoted alone."""
     origin: int
-    """Which of the passages and texts it stands in."""
+    """Index of its passage or text."""
     cites: tuple[int, ...]
 
     @property
     def quoted(self) -> str:
-        """With its citations, or the mark that there is none."""
+        """Return the sentence with its citations, or with the mark of an unsupported one."""
         marks = "".join(f"[{number + 1}]" for number in self.cites) or UNSUPPORTED
         return f"{self.text} {marks}"
 
@@ -66,7 +66,7 @@ class _Candidate:
 class ExtractiveGenerator:
     """The Generator that quotes. With an ``embedder``, similarity of meaning counts beside shared words.
 
-    It works in ``pool``.
+    It runs in ``pool``.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ExtractiveGenerator:
     async def answer(
         self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
     ) -> Generated:
-        """See ``streams.model_ports.Generator``. Linear in the context; no model is called but the embedder, if any."""
+        """See ``streams.model_ports.Generator``. Linear in the context; calls no model except the embedder, if any."""
         chosen = await self._choose(question, context, parts)
         if not chosen:
             return Generated(NOTHING_FITS)
@@ -99,14 +99,14 @@ class ExtractiveGenerator:
     async def stream(
         self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
     ) -> AsyncIterator[str | Generated]:
-        """The answer word by word, then the whole."""
+        """Yield the answer word by word, then the whole."""
         whole = await self.answer(question, context, parts)
         for piece in re.findall(r"(?<!\s)\s*+\S++", whole.text):
             yield piece
         yield whole
 
     async def answer_part(self, question: str, part: ContextPart) -> PartAnswer:
-        """See `Generator.answer_part`. The rating is the share of the question's words that the quotes have."""
+        """See `Generator.answer_part`. The rating is the share of the question's words in the quotations."""
         chosen = await self._choose(question, (), [part])
         if not chosen:
             return PartAnswer("", 0)
@@ -121,7 +121,7 @@ class ExtractiveGenerator:
         small = _chars(context, parts) <= _SMALL_CHARS
         if small:
             return await self._chosen(question, context, parts, small=True)
-        # One after another: of many that take turns step by step, all would miss their deadlines together.
+        # One after another: interleaved step by step, many questions would all miss their deadlines together.
         async with self._slots.one(payer().graph):
             return await self._chosen(question, context, parts, small=False)
 
@@ -165,7 +165,7 @@ class ExtractiveGenerator:
     def _fits(
         self, candidate: _Candidate, asked: frozenset[str], weights: dict[str, float], chosen: list[_Candidate]
     ) -> bool:
-        """The first sentence must share enough with the question; a further one must add what is still missing."""
+        """Return whether the first sentence shares enough with the question, or a further one adds missing words."""
         share = _score(candidate, asked, weights)
         if not chosen:
             return share >= self._least_share
@@ -184,7 +184,7 @@ def _chars(context: Sequence[ContextPassage], parts: Sequence[ContextPart]) -> i
 
 
 def _asked(question: str) -> frozenset[str]:
-    """The words to look for; none when the question is about everything there is."""
+    """Return the words to look for; none when the question is about the whole corpus."""
     words = _content(question) - _QUESTION_WORDS
     return words if words - _EVERYTHING else frozenset()
 
@@ -214,7 +214,7 @@ def _candidate(text: str, title: str, dated: bool, origin: int, cites: tuple[int
 
 
 def _citing(part: ContextPart) -> Callable[[str, tuple[int, ...]], tuple[int, ...]]:
-    """What says which sources of a part a sentence of it rests on, given the numbers it cites."""
+    """Return the function that gives the sources of a part's sentence, from the numbers that it cites."""
     marked = any(given for _, given in cited_sentences(part.text))
     words = [] if marked else [_content(source.text) for source in part.sources]
 
@@ -230,7 +230,7 @@ def _citing(part: ContextPart) -> Callable[[str, tuple[int, ...]], tuple[int, ..
 
 
 def _beginnings(candidates: list[_Candidate]) -> list[_Candidate]:
-    """The first sentence of each of the first passages or texts that says something new."""
+    """Return the first sentence with new content of each of the first passages or texts."""
     chosen: list[_Candidate] = []
     for one in candidates:
         if one.origin not in {other.origin for other in chosen} and not _repeats(one, chosen):
@@ -243,13 +243,13 @@ def _cited(chosen: list[_Candidate]) -> tuple[int, ...]:
 
 
 def _content(text: str) -> frozenset[str]:
-    """The words that carry meaning, each in its base form."""
+    """Return the words that carry meaning, each in its base form."""
     words = (word for word in _WORD.findall(text.casefold()) if word not in OPENERS)
     return frozenset(map(_base, words))
 
 
 def _base(word: str) -> str:
-    """A key that the forms of one word share, as far as endings tell; it is compared, never shown."""
+    """Return a key shared by the forms of one word, as far as endings show it; it is compared, never displayed."""
     form = VERBS.get(word)
     base = word if form is None else form.base
     for ending, left in (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("s", "")):
@@ -265,13 +265,15 @@ _EVERYTHING = frozenset(map(_base, _WORD.findall(_ABOUT_EVERYTHING)))
 
 
 def _rarity(candidates: list[_Candidate], asked: frozenset[str]) -> dict[str, float]:
-    """Inverse document frequency of the question's words over the candidate sentences (Spärck Jones 1972)."""
+    """Return the inverse document frequency of the question's words over the candidate sentences (Spärck
+    Jones 1972).
+    """
     counts = Counter(word for c in candidates for word in c.words & asked)
     return {word: math.log(1 + (len(candidates) + 1) / (counts[word] + 0.5)) for word in asked}
 
 
 def _score(candidate: _Candidate, asked: set[str] | frozenset[str], weights: dict[str, float]) -> float:
-    """The share of the question's weight that the sentence covers; a word of the title counts for half."""
+    """Return the share of the question's weight that the sentence covers; a word of the title counts for half."""
     total = sum(weights[word] for word in asked)
     inside = sum(weights[word] for word in asked & candidate.words)
     titled = sum(weights[word] for word in (asked & candidate.titled) - candidate.words)

@@ -1,4 +1,4 @@
-"""Community reports without a model: the names that matter most, and what is said among them, sentence by sentence."""
+"""Community reports without a model: the most important names, and the statements among them, sentence by sentence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from graphtide.graph.reports.subject import CommunityContext, Report, extractive
 
 
 class ExtractiveReporter:
-    """The `Reporter` that quotes: nothing in its reports was written by anyone but the sources."""
+    """The `Reporter` that quotes: every sentence of its reports comes from the sources."""
 
     @property
     def name(self) -> str:

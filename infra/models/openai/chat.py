@@ -1,10 +1,10 @@
-"""Calls of one OpenAI-compatible chat-completions endpoint: what is sent, what came back, and what it cost.
+"""Client of one OpenAI-compatible chat-completions endpoint: requests, replies and their cost.
 
-Not a prompt and not a reader of answers. No tools are ever offered, so a text can make the model do nothing but write.
-Endpoints differ in what they take: what one refuses (400 or 422 that names the parameter) is left out or put
-differently from then on, so the difference costs one refused call.
+Callers make the prompts and interpret the answers. No tools are ever offered, so a text can make the model do nothing
+but write. Endpoints differ in the parameters they accept: a parameter that one refuses (400 or 422 that names it) is
+left out or replaced from then on, so the difference costs one refused call.
 
-    structured outputs  json_schema, else json_object, else nothing but the prompt's words
+    structured outputs  json_schema, else json_object, else only the prompt's words
     bound of the answer max_completion_tokens, else max_tokens
     temperature 0       else the endpoint's own
     usage of a stream   include_usage, else counted here, roughly
@@ -39,7 +39,7 @@ _REFUSED = frozenset({400, 422})
 
 @dataclass(frozen=True, slots=True)
 class ChatEndpoint:
-    """Where the model is, how much it is asked at once, how long an answer may take and be."""
+    """Address and model of an endpoint, its limits, and the timeout and length of an answer."""
 
     base_url: str
     model: str
@@ -57,7 +57,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """What came back. `finish` is the endpoint's reason to stop: "stop", "length", "content_filter" …"""
+    """A reply. `finish` is the endpoint's reason to stop: "stop", "length", "content_filter" …"""
 
     text: str
     finish: str
@@ -68,7 +68,7 @@ class ChatReply:
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """What this endpoint is known to take."""
+    """Parameters that this endpoint is known to accept."""
 
     format: Literal["json_schema", "json_object", "none"] = "json_schema"
     bound: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
@@ -76,7 +76,7 @@ class _Dialect:
     usage: bool = True
 
     def without(self, complaint: str) -> _Dialect | None:
-        """The next thing to try after a refusal that says `complaint`; None when it is about something else."""
+        """Return the next variant to try after a refusal with `complaint`; None when it has another cause."""
         if "stream_options" in complaint or "include_usage" in complaint:
             return replace(self, usage=False) if self.usage else None
         if any(word in complaint for word in ("response_format", "json_schema", "json_object", "guided")):
@@ -100,7 +100,7 @@ _SUPPORT = {
 
 
 class OpenAIChat:
-    """See the module. Owns its connections: ``close`` it. May be shared by whoever asks the same model."""
+    """See the module. Owns its connections: the owner calls ``close``. All callers of the model may share it."""
 
     def __init__(self, endpoint: ChatEndpoint, accounts: UsageAccounting | None = None) -> None:
         self._endpoint = endpoint
@@ -111,7 +111,7 @@ class OpenAIChat:
         self._expected = Expectations(endpoint.max_output_tokens)
         self._client = openai.AsyncOpenAI(
             base_url=endpoint.base_url,
-            api_key=endpoint.api_key or "none",  # the client insists on one; local servers ignore it
+            api_key=endpoint.api_key or "none",  # the client requires a key; local servers ignore it
             timeout=endpoint.timeout_s,
             max_retries=0,
         )
@@ -122,38 +122,38 @@ class OpenAIChat:
 
     @property
     def where(self) -> str:
-        """The endpoint, for people."""
+        """Return the endpoint's name for messages."""
         return self._errors.where
 
     @property
     def gate(self) -> RateLimiter:
-        """What lets its calls through."""
+        """Return its rate limiter."""
         return self._gate
 
     def trouble(self) -> str:
-        """Why the latest call failed, "" when it did not."""
+        """Return why the latest call failed; "" after a success."""
         return self._gate.trouble()
 
     @property
     def schema_support(self) -> str:
-        """What the endpoint is known to take of schemas, for people; before the first answer, the best."""
+        """Return the endpoint's known schema support, for messages; before the first answer, the best."""
         return _SUPPORT[self._dialect.format]
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self._endpoint.model!r} at {self.where})"
 
     async def close(self) -> None:
-        """Closes the connections. The client is of no use afterwards."""
+        """Close the connections. The client cannot be used afterwards."""
         await self._client.close()
 
     async def complete(
         self, messages: Sequence[Message], schema: Schema, stage: Stage = Stage.OTHER, *, urgent: bool = False
     ) -> ChatReply:
-        """One answer of the given schema, as far as the endpoint can be held to one: check it.
+        """Return one answer of the given schema, as far as the endpoint enforces it: the caller checks it.
 
-        An urgent one, for which someone waits, goes in front of those that are not.
-        Raises as ``infra.models.openai.errors`` says, and Retryable for an answer that is none. It costs one call;
-        calls that the endpoint refused for what it does not know come on top, once in the life of this client.
+        An urgent call, for which a user waits, goes before the others. Raises as ``infra.models.openai.errors``
+        defines, and Retryable for a reply that is not an answer. It costs one call; calls that the endpoint refused for
+        an unknown parameter come on top, once in the life of this client.
         """
         while True:
             dialect = self._dialect
@@ -167,13 +167,13 @@ class OpenAIChat:
                 self._learn(dialect, refusal)
 
     def _learn(self, dialect: _Dialect, refusal: _Unknown) -> None:
-        """Speak otherwise from now on, unless another call has learnt something meanwhile: then see how that goes."""
+        """Use another variant from now on, unless another call has already changed it: then try that one."""
         if self._dialect == dialect:
             self._dialect = refusal.instead
 
     @asynccontextmanager
     async def _paid(self, messages: Sequence[Message], stage: Stage, urgent: bool = False) -> AsyncIterator[_Paid]:
-        """Around one call: its turn, and its place in the books."""
+        """Wait for the call's turn, reserve its expected cost, and settle it afterwards."""
         material = sum(count_tokens(message.text) for message in messages if message.role != "system")
         prompt = sum(count_tokens(message.text) for message in messages)
         expected = Tokens(prompt, self._expected.completion(stage, material))
@@ -193,18 +193,18 @@ class OpenAIChat:
 
     async def _completion(self, body: Body, dialect: _Dialect, paid: _Paid) -> ChatReply:
         try:
-            async with asyncio.timeout(self._endpoint.timeout_s):  # the client's own runs anew with every byte
+            async with asyncio.timeout(self._endpoint.timeout_s):  # the client's own timeout restarts with every byte
                 answer = await self._client.chat.completions.create(**body)
         except TimeoutError:
             raise self._errors.late() from None
-        except ValueError as error:  # what the client could not read as JSON
+        except ValueError as error:  # the client could not parse the JSON
             raise Retryable(f"{self.where} gave an answer that is not JSON ({type(error).__name__})") from None
         except openai.OpenAIError as error:
             raise self._refused(error, dialect, paid) from None  # the client's message may quote the key
         return self._reply(answer, paid.entry.spent.prompt_tokens)
 
     def _reply(self, answer: object, sent_tokens: int) -> ChatReply:
-        """The checked answer: the client takes any JSON for one."""
+        """Return the checked reply: the client accepts any JSON as one."""
         try:
             completion = cast(ChatCompletion, answer)
             choice = completion.choices[0]
@@ -215,10 +215,11 @@ class OpenAIChat:
             tokens = _taken(spent) if spent else counted
             return ChatReply(text + "", finish + "", *tokens, refusal + "")
         except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
-            raise Retryable(f"{self.where} gave an answer that is not one ({type(error).__name__})") from None
+            raise Retryable(f"{self.where} returned a reply without an answer ({type(error).__name__})") from None
 
     async def stream(self, messages: Sequence[Message], stage: Stage = Stage.ANSWER) -> AsyncIterator[str | ChatReply]:
-        """The answer's text in pieces as they come, then the whole as a Reply. In front of any call of ``complete``.
+        """Yield the answer's text in pieces as they arrive, then the whole as a ChatReply. Goes before calls of
+        ``complete``.
 
         Raises as ``complete`` does, also in the middle. Closing the iterator early ends the call.
         """
@@ -251,7 +252,7 @@ class OpenAIChat:
         except TimeoutError:
             raise self._errors.late() from None
         except (ValueError, TypeError, AttributeError, IndexError, OverflowError) as error:
-            raise Retryable(f"{self.where} streamed what is not an answer ({type(error).__name__})") from None
+            raise Retryable(f"{self.where} streamed a reply without an answer ({type(error).__name__})") from None
         except openai.OpenAIError as error:
             raise self._refused(error, dialect, paid) from None
         if not finish:
@@ -272,7 +273,7 @@ class OpenAIChat:
         return body
 
     def _refused(self, error: openai.OpenAIError, dialect: _Dialect, paid: _Paid) -> Exception:
-        """The translated error, or what to try instead when the endpoint does not know a parameter."""
+        """Return the translated error, or _Unknown when the endpoint does not know a parameter."""
         if costs_nothing(error):
             paid.entry.free()
         if isinstance(error, openai.APIStatusError) and error.status_code in _REFUSED:
@@ -284,7 +285,7 @@ class OpenAIChat:
 
 @dataclass(slots=True)
 class _Paid:
-    """A call that has its turn, and is in the books."""
+    """A call that has its turn, and is in the usage ledger."""
 
     call: Call
     entry: Entry
@@ -296,8 +297,8 @@ class _Paid:
         self.entry.cost(reply.prompt_tokens, reply.completion_tokens)
 
 
-class _Unknown(Exception):  # noqa: N818 - not an error of a caller's: it never leaves this module
-    """The endpoint refused a parameter; ``instead`` is what to try."""
+class _Unknown(Exception):  # noqa: N818 - it never leaves this module
+    """Refusal of a parameter by the endpoint; ``instead`` is the variant to try."""
 
     def __init__(self, instead: _Dialect) -> None:
         super().__init__("the endpoint does not know a parameter")
@@ -312,12 +313,12 @@ def _format(schema: Schema, dialect: _Dialect) -> Body:
 
 
 def _taken(usage: CompletionUsage) -> tuple[int, int]:
-    """Tokens of prompt and answer, as the endpoint says."""
+    """Return the tokens of prompt and answer, as the endpoint counts them."""
     return min(int(usage.prompt_tokens), MOST_TOKENS), min(int(usage.completion_tokens), MOST_TOKENS)
 
 
 def _read(part: ChatCompletionChunk, finish: str, tokens: tuple[int, int]) -> tuple[str, str, tuple[int, int]]:
-    """One streamed part: its text, the reason to stop and the usage so far."""
+    """Return a streamed part's text, the reason to stop and the usage so far."""
     if part.usage is not None:
         tokens = _taken(part.usage)
     if not part.choices:

@@ -1,11 +1,11 @@
-"""Vectors from any endpoint that speaks the OpenAI embeddings API, through AsyncOpenAI.
+"""Embedder on any endpoint with the OpenAI embeddings API, through AsyncOpenAI.
 
-Not a retry loop: the client's own retries are off, and what failed is told apart once, here, so that attempts are
-counted in one place, by the caller. Invariants: no vector leaves unchecked (one for each text, by index, of the one
-dimension this endpoint has, finite, not zero) or not of unit length; the key is in no message, name or repr.
+It does not retry: the client's own retries are off, and failures are classified once, here, so that the caller alone
+counts attempts. Invariants: every vector is checked (one for each text, by index, of the one dimension of this
+endpoint, finite, not zero) and of unit length; no message, name or repr contains the key.
 
-What an endpoint refuses is told apart by ``infra.models.openai.errors``; an answer that breaks a check above is
-Retryable, and Broken when it has another dimension than before.
+``infra.models.openai.errors`` classifies refusals; an answer that fails a check above is Retryable, and Broken when its
+dimension differs from before.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _PROBE = "dimension"
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingEndpoint:
-    """Where the model is and how much it is asked at once. ``dimensions`` None: learnt from the first answer."""
+    """Address and model of an endpoint, and its limits. ``dimensions`` None: taken from the first answer."""
 
     base_url: str
     model: str
@@ -47,7 +47,9 @@ class EmbeddingEndpoint:
 
 
 class OpenAIEmbedder:
-    """The Embedder on an OpenAI-compatible endpoint (see the module). Owns its connections: ``close`` it."""
+    """The Embedder on an OpenAI-compatible endpoint (see the module). Owns its connections: the owner calls
+    ``close``.
+    """
 
     def __init__(self, endpoint: EmbeddingEndpoint, accounts: UsageAccounting | None = None) -> None:
         self._endpoint = endpoint
@@ -57,14 +59,14 @@ class OpenAIEmbedder:
         self._gate = RateLimiter(endpoint.limits, self._errors.where)
         self._client = openai.AsyncOpenAI(
             base_url=endpoint.base_url,
-            api_key=endpoint.api_key or "none",  # the client insists on one; local servers ignore it
+            api_key=endpoint.api_key or "none",  # the client requires a key; local servers ignore it
             timeout=endpoint.timeout_s,
             max_retries=0,
         )
 
     @property
     def name(self) -> str:
-        """The model's name alone: a model keeps its vectors when its address changes."""
+        """Return the model's name alone: a model keeps its vectors when its address changes."""
         return f"openai/{self._endpoint.model}"
 
     @property
@@ -73,34 +75,34 @@ class OpenAIEmbedder:
 
     @property
     def gate(self) -> RateLimiter:
-        """What lets its calls through."""
+        """Return its rate limiter."""
         return self._gate
 
     def trouble(self) -> str:
-        """Why the latest call failed, "" when it did not."""
+        """Return why the latest call failed; "" after a success."""
         return self._gate.trouble()
 
     def __repr__(self) -> str:
         return f"OpenAIEmbedder({self._endpoint.model!r} at {self._errors.where})"
 
     async def probe(self) -> int:
-        """The dimension of the vectors, asked for once if it is not known yet. Raises as ``embed`` does."""
+        """Return the dimension of the vectors, after one call if it is not known yet. Raises as ``embed`` does."""
         if not self._dimensions:
             await self.embed([_PROBE])
         return self._dimensions
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See `Embedder.embed`. Sends up to `batch_texts` texts a call, several calls at a time; all or nothing."""
+        """See `Embedder.embed`. Sends up to `batch_texts` texts per call, several calls at a time; all or nothing."""
         if not texts:
             return np.empty((0, self._dimensions), np.float32)
         parts = await _all_or_none([self._call(batch) for batch in self._batches(texts)])
         widths = {part.shape[1] for part in parts}
         if len(widths) > 1:
-            raise Broken(f"{self._errors.where} gave vectors of different dimensions at once: {sorted(widths)}")
+            raise Broken(f"{self._errors.where} returned vectors of different dimensions in one call: {sorted(widths)}")
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     async def close(self) -> None:
-        """Closes the connections. The embedder is of no use afterwards."""
+        """Close the connections. The embedder cannot be used afterwards."""
         await self._client.close()
 
     def _batches(self, texts: Sequence[str]) -> list[list[str]]:
@@ -142,25 +144,25 @@ class OpenAIEmbedder:
         try:
             rows = _rows(answer, count)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise Retryable(f"{self._errors.where} gave an answer that is not one: {_short(error)}") from error
+            raise Retryable(f"{self._errors.where} returned a reply without vectors: {_short(error)}") from error
         width = rows.shape[1]
         if self._dimensions and width != self._dimensions:
-            raise Broken(f"{self._errors.where} gave vectors of {width} dimensions instead of {self._dimensions}")
+            raise Broken(f"{self._errors.where} returned vectors of {width} dimensions instead of {self._dimensions}")
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         if not np.isfinite(norms).all() or not (norms > 0).all():
-            raise Retryable(f"{self._errors.where} gave a vector that is zero or not finite")
+            raise Retryable(f"{self._errors.where} returned a vector that is zero or not finite")
         self._dimensions = width
         unit: NDArray[np.float32] = (rows / norms[:, None]).astype(np.float32)
         return unit
 
 
 def _sendable(text: str) -> str:
-    """What an endpoint takes: valid UTF-8 (no lone surrogates), and never the empty string, which OpenAI refuses."""
+    """Return valid input of an endpoint: UTF-8 (no lone surrogates), never the empty string, which OpenAI refuses."""
     return text.encode("utf-8", "replace").decode() if text.strip() else " "
 
 
 def _loaded(content: bytes) -> object:
-    """The answer's JSON, or what is wrong with it."""
+    """Return the answer's JSON, or a description of its error."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -168,14 +170,16 @@ def _loaded(content: bytes) -> object:
 
 
 def _usage(answer: object, counted: int) -> int:
-    """The tokens an answer says it took; what was counted where it says none."""
+    """Return the tokens in the answer's usage, or `counted` without one."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
     said = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     return min(said, MOST_TOKENS) if isinstance(said, int) and said >= 0 else counted
 
 
 def _rows(answer: object, count: int) -> NDArray[np.float64]:
-    """The vectors of an answer as ``(count, d) float64``, by their index. Raises ValueError and its like."""
+    """Return the vectors of an answer as ``(count, d) float64``, by their index. Raises ValueError and its
+    subclasses.
+    """
     if isinstance(answer, Exception):
         raise answer
     data = cast(list[dict[str, Any]], cast(dict[str, Any], answer)["data"])
@@ -191,7 +195,7 @@ def _rows(answer: object, count: int) -> NDArray[np.float64]:
 
 
 def _vector(value: object) -> NDArray[np.float64]:
-    """One vector, as base64 of little-endian float32 or as a list of numbers (some servers know only the latter)."""
+    """Return one vector, from base64 of little-endian float32 or a list of numbers (the only form of some servers)."""
     if isinstance(value, str):
         return np.frombuffer(base64.b64decode(value, validate=True), "<f4").astype(np.float64)
     if not isinstance(value, list):
@@ -204,7 +208,9 @@ def _short(error: Exception) -> str:
 
 
 async def _all_or_none(calls: list[Coroutine[Any, Any, NDArray[np.float32]]]) -> list[NDArray[np.float32]]:
-    """The results of all calls; the first failure cancels the others, waits for them, and is raised as it is."""
+    """Return the results of all calls; the first failure cancels the others, waits for them, and is raised
+    unchanged.
+    """
     if len(calls) == 1:
         return [await calls[0]]
     tasks = [asyncio.ensure_future(call) for call in calls]

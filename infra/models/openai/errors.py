@@ -1,11 +1,11 @@
-"""What an OpenAI-compatible endpoint's refusals mean, told apart in one place for embeddings, extraction and answers.
+"""Error translation of OpenAI-compatible endpoints, one for embeddings, extraction and answers.
 
-Not a retry loop. The invariant: no key, user or password is in any message.
+It does not retry. Invariant: no message contains a key, user or password.
 
-    endpoint says                                raised
-    429, 408, 409, 425, 5xx, time-out, no answer Retryable, with the endpoint's Retry-After
+    the endpoint's answer                        raised
+    429, 408, 409, 425, 5xx, timeout, no answer  Retryable, with the endpoint's Retry-After
     401, 402, 403, 404, 405                      Retryable after a minute: the settings are wrong, not the text
-    any other 4xx (400, 413, 422 …)              Rejected: this text will never be taken
+    any other 4xx (400, 413, 422 …)              Rejected: this text will never be accepted
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _TRANSIENT = frozenset({408, 409, 425, 429})
 
 
 _NOT_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
-"""By name: the client brings a transport library of its own along, whose classes are not httpx's."""
+"""Compared by name: the client has a transport library of its own, whose classes are not httpx's."""
 
 
 def costs_nothing(error: openai.OpenAIError) -> bool:
-    """Whether the call was refused or never sent. Of any other failure nobody knows what it will be charged."""
+    """Return whether the call was refused or never sent. The charge of any other failure is unknown."""
     return isinstance(error, openai.APIStatusError) or type(error.__cause__).__name__ in _NOT_SENT
 
 
 class EndpointErrors:
-    """Translates the client's errors for one endpoint; ``where`` names it for people."""
+    """Translator of the client's errors for one endpoint; ``where`` names it in messages."""
 
     def __init__(self, role: str, base_url: str, api_key: str, timeout_s: float) -> None:
         bare = httpx.URL(base_url).copy_with(username=None, password=None, query=None, fragment=None)
@@ -40,11 +40,11 @@ class EndpointErrors:
         self._timeout_s = timeout_s
 
     def late(self) -> Retryable:
-        """It did not answer in time."""
+        """Return the error of an endpoint that did not answer in time."""
         return Retryable(f"{self.where} did not answer within {self._timeout_s:g} s")
 
     def translated(self, error: openai.OpenAIError) -> GraphtideError:
-        """See the module. Raise it ``from None``: the client's own message may quote the key."""
+        """See the module. The caller raises it ``from None``: the client's own message may quote the key."""
         if isinstance(error, openai.APITimeoutError):
             return self.late()
         if not isinstance(error, openai.APIStatusError):
@@ -66,7 +66,7 @@ class EndpointErrors:
         return f": {message}" if message else ""
 
     def message(self, error: openai.APIStatusError) -> str:
-        """The endpoint's own words, short, on one line, without the key; "" when it has none."""
+        """Return the endpoint's own words, short, on one line, without the key; "" if it gave none."""
         body = error.body
         message = body.get("message") if isinstance(body, dict) else None
         if not isinstance(message, str) or not message:

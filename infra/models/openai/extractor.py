@@ -1,10 +1,8 @@
-"""Entities and relations from any endpoint that speaks the OpenAI chat-completions API.
+"""Extractor of entities and relations on any endpoint with the OpenAI chat-completions API.
 
-Not a retry loop and not a memo. A text's own words reach the model between marks that it cannot contain, the model is
-offered no tools, and what comes back is taken as ``infra.models.replies.extraction_parser`` reads it: so a text can
-decide
-nothing but what is found in it. An answer that is no extraction is asked for once more, with what was wrong with it;
-then the text is Rejected, with the cause.
+It neither retries nor caches. A text reaches the model between marks that it cannot contain, the model is offered no
+tools, and ``infra.models.replies.extraction_parser`` reads the answer: so a text can influence only its own extraction.
+An answer that is not an extraction is requested once more, with its error; then the text is Rejected, with the cause.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ _SHOWN_AGAIN_CHARS = 4_000
 
 
 class OpenAIExtractor:
-    """The Extractor on a language model (see the module). ``chat`` stays its owner's to close."""
+    """The Extractor on a language model (see the module). The owner of ``chat`` closes it."""
 
     def __init__(
         self, chat: OpenAIChat, tally: Tally | None = None, prompt: Prompt | None = None, *, glean: bool = False
@@ -39,14 +37,14 @@ class OpenAIExtractor:
 
     @property
     def name(self) -> str:
-        """Model, prompt and schema: what decides the answer. Not the address, which may change."""
+        """Return model, prompt and schema, which determine the answer. The address, which may change, is left out."""
         gleaned = f" {self._gleaning.version}" if self._gleaning else ""
         return f"openai/{self._chat.model} {self._prompt.version}{gleaned} schema-{extraction_answer.VERSION}"
 
     def calls(self, text: str, title: str) -> Iterator[tuple[Stage, int, int]]:
-        """The calls that `extract` makes when all goes well: stage, tokens of the prompt, and of what is read in it.
+        """Yield the calls of a successful `extract`: stage, tokens of the prompt, and of its material.
 
-        Gleaning shows the first answer again, which comes on top.
+        Gleaning sends the first answer again, which comes on top.
         """
         if any(char.isalnum() for char in text):
             material = count_tokens(_marked(text, title))
@@ -56,9 +54,9 @@ class OpenAIExtractor:
                 yield Stage.GLEAN, prompt + count_tokens(self._gleaning.text), material
 
     async def extract(self, text: str, *, title: str) -> ExtractionResult:
-        """See `Extractor.extract`. One call, two when the first answer cannot be used; none without words.
+        """See `Extractor.extract`. One call, two when the first answer is unusable; none for a text without words.
 
-        Gleaning adds one: what it finds is joined to what was found; when it gives nothing of use, nothing is lost.
+        Gleaning adds one: its results are joined to the first ones; an unusable gleaning loses nothing.
         """
         if not any(char.isalnum() for char in text):
             return ExtractionResult()
@@ -78,7 +76,9 @@ class OpenAIExtractor:
         try:
             return self._read(second, text), second
         except MalformedReply as error:
-            raise Rejected(f"{self._chat.where} gave no extraction, asked twice: {cause}; then: {error}") from None
+            raise Rejected(
+                f"{self._chat.where} returned no extraction in two attempts: {cause}; then: {error}"
+            ) from None
 
     async def _gleaned(self, messages: list[Message], text: str) -> ExtractionResult:
         try:

@@ -1,10 +1,8 @@
-"""Answers by any endpoint that speaks the OpenAI chat-completions API, streamed, with checked citations.
+"""Generator of answers on any endpoint with the OpenAI chat-completions API, streamed, with checked citations.
 
-Not retrieval: what is not in the context is not known here. Passages, facts and texts reach the model between marks
-that they cannot contain. Invariants: every citation names a passage that the context has or its texts rest on; a
-sentence without one is marked as unsupported (``infra.models.replies.citation_checker``); with no context, or no
-question, the model
-is not asked.
+It knows only the context. Passages, facts and texts reach the model between marks that they cannot contain. Invariants:
+every citation names a passage of the context or a source of its texts; a sentence without one is marked as unsupported
+(``infra.models.replies.citation_checker``); without a context, or a question, the model is not called.
 """
 
 from __future__ import annotations
@@ -36,9 +34,9 @@ _MOST_SOURCES = 20
 
 
 class OpenAIGenerator:
-    """The Generator on a language model (see the module). ``chat`` stays its owner's to close.
+    """The Generator on a language model (see the module). The owner of ``chat`` closes it.
 
-    A graph that has prompts of its own is answered by them: that of the payer on whose behalf it is asked.
+    A graph with prompts of its own is answered by them: those of the payer on whose behalf it is called.
     """
 
     def __init__(self, chat: OpenAIChat, prompts: ByGraph | None = None, part_prompts: ByGraph | None = None) -> None:
@@ -62,19 +60,19 @@ class OpenAIGenerator:
     async def stream(
         self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
     ) -> AsyncIterator[str | Generated]:
-        """As it comes, citations checked, then the whole. Raises as ``OpenAIChat.stream``."""
+        """Yield the answer as it arrives, citations checked, then the whole. Raises as ``OpenAIChat.stream``."""
         if not (context or parts) or not _asks(question):
             yield NOTHING_FITS
             yield Generated(NOTHING_FITS)
             return
         checked, given, held, began = CitationChecker(len(citable(context, parts))), "", "", False
         async for item in self._chat.stream(self._messages(question, context, parts)):
-            if isinstance(item, ChatReply):  # the last one; the iterator is left to end, and so the call
+            if isinstance(item, ChatReply):  # the last item; the iterator runs to its end, and so does the call
                 last = item
                 continue
             held += item
             if not began and NOTHING_FITS.startswith(held.strip()):
-                continue  # it may be about to say that nothing fits, which claims nothing and needs no mark
+                continue  # it may be the sentence that nothing fits, which makes no claim and needs no mark
             began = True
             if piece := checked.take(held):
                 given += piece
@@ -86,7 +84,7 @@ class OpenAIGenerator:
         yield Generated(given + rest, checked.cited, 1, last.prompt_tokens, last.completion_tokens)
 
     async def answer_part(self, question: str, part: ContextPart) -> PartAnswer:
-        """See `Generator.answer_part`. One call; an answer that cannot be read is rated 0, and is paid for."""
+        """See `Generator.answer_part`. One call; an unreadable answer is rated 0, and is paid for."""
         if not part.sources or not _asks(question):
             return PartAnswer("", 0)
         code = code_for([question, part.title, part.text])
@@ -120,7 +118,7 @@ def _asks(question: str) -> bool:
 
 
 def _read(text: str) -> tuple[str, int]:
-    """The answer and its rating; an answer in another form, or an empty one, is of no help."""
+    """Return the answer and its rating; an answer in another form, or an empty one, is rated 0."""
     body = object_of(text)
     said, rating = body.get("answer"), body.get("helpfulness")
     if not isinstance(said, str) or not isinstance(rating, int) or not said.strip():
@@ -129,12 +127,12 @@ def _read(text: str) -> tuple[str, int]:
 
 
 def _whole(checked: CitationChecker, held: str, last: ChatReply) -> str:
-    """An answer of which nothing has gone out yet, because it might have been, and perhaps is, that nothing fits."""
+    """Return an answer of which no piece has been sent, because it may be the sentence that nothing fits."""
     return NOTHING_FITS if held.strip() in ("", NOTHING_FITS) else _rest(checked, held, last)
 
 
 def _rest(checked: CitationChecker, held: str, last: ChatReply) -> str:
-    """What is left to say when the model has ended: the end of its last sentence."""
+    """Return the remaining text when the model has ended: the end of its last sentence."""
     rest = checked.take(held) + checked.end()
     return f"{rest} {CUT_OFF}" if last.finish == "length" else rest
 
@@ -147,7 +145,7 @@ def _marked(number: int, passage: ContextPassage, code: str) -> str:
 
 
 def _marked_text(part: ContextPart, numbers: Sequence[int], code: str) -> str:
-    """A text under the numbers its sources have here; one that cites nothing says at its end what it rests on."""
+    """Return a text with the passage numbers of its sources; one without citations ends with a list of them."""
     title, text = " ".join(part.title.split()), renumbered(part.text, numbers)
     if text == renumbered(part.text, ()):
         text = f"{text}\n(All of this: {''.join(f'[{number}]' for number in numbers[:_MOST_SOURCES])})"

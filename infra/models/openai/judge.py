@@ -1,8 +1,7 @@
-"""Whether two labels are one entity, asked of a language model: for pairs that the rules leave open.
+"""Judge of label pairs that the rules leave open, on a language model: do both labels name one entity?
 
-It sees the two names and their types, nothing else, so a verdict depends on the pair alone and may be remembered by it.
-Not a rule, and not a memory: verdicts are kept with the graph (`streams/consolidate/stage.py`), guards may overrule
-them.
+It sees the two names and their types, nothing else, so a verdict depends on the pair alone and may be cached by it.
+Verdicts are stored with the graph (`streams/consolidate/stage.py`); cannot-link guards may overrule them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ SCHEMA = Schema(
 
 
 class OpenAIJudge:
-    """Verdicts by the model behind `chat`, which it shares and does not close."""
+    """Verdicts by the model of `chat`, which the owner of `chat` closes."""
 
     def __init__(self, chat: OpenAIChat) -> None:
         self._chat = chat
@@ -36,14 +35,14 @@ class OpenAIJudge:
 
     @property
     def name(self) -> str:
-        """The model and the prompt's version."""
+        """Return the model and the prompt's version."""
         return f"{self._chat.model}/{self._prompt.version}"
 
     async def same(self, a: LabelKey, b: LabelKey) -> bool | None:
-        """Whether the two name one thing; None when the model is away. Only a plain yes joins them.
+        """Return whether the two name one thing; None when the model is unreachable. Only a plain yes joins them.
 
-        Unsure, and an answer that is none, are verdicts, too: the pair stays apart, and is not paid for again. The two
-        are always put in the same order, so that the answer cannot depend on who came first.
+        Unsure, and an unreadable answer, are verdicts, too: the pair stays separate, and is not paid for again. The two
+        are always sent in the same order, so that the answer cannot depend on their order of arrival.
         """
         first, second = sorted((a, b))
         messages = [Message("system", self._prompt.text), Message("user", _marked(first, second))]

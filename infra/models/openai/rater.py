@@ -1,7 +1,7 @@
-"""How much texts matter to a question, rated by a language model: a cheap one will do, since it only sorts.
+"""Rater of texts by their relevance to a question, on a language model: a cheap model is enough, since it only sorts.
 
-Not an answer. Invariants: as many ratings come back as texts were given, each 0 to 5; a text that the model passed over
-is kept (`UNRATED`), so that nothing is lost to an answer that cannot be read.
+Invariants: it returns one rating for each text, 0 to 5; a text that the model did not rate is kept (`UNRATED`), so that
+an unreadable answer loses nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_CHARS = 1_200
 
 
 class OpenAIRater:
-    """The Rater on a language model. `chat` stays its owner's to close."""
+    """The Rater on a language model. The owner of `chat` closes it."""
 
     def __init__(self, chat: OpenAIChat) -> None:
         self._chat = chat
@@ -42,7 +42,7 @@ class OpenAIRater:
         return f"openai/{self._chat.model} {self._prompt.version}"
 
     async def rate(self, question: str, texts: Sequence[str]) -> Sequence[int]:
-        """See `streams.model_ports.Rater`. One call for all of the texts: the caller says how many that should be."""
+        """See `streams.model_ports.Rater`. One call for all of the texts: the caller bounds their number."""
         code = code_for([question, *texts])
         shown = (f"<text-{code} {n}>\n{text[:_MOST_CHARS]}\n</text-{code}>" for n, text in enumerate(texts, 1))
         asked = "\n\n".join([*shown, f"Question: {question}"])

@@ -1,7 +1,7 @@
-"""Community reports by a language model: what it is shown, what is believed of its answer.
+"""Reporter of communities on a language model: the material of a call, and the checks of its answer.
 
-Not a judge of what is true. Invariants: a finding names statements that were shown, and rests on their chunks; one that
-names none is left out; a report without any finding that holds is not taken, and the one that quotes stands in.
+It does not judge truth. Invariants: a finding names statements that were shown, and has their chunks as sources; a
+finding that names none is left out; a report without any valid finding is replaced by the extractive one.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _MOST_RATING = 10.0
 
 
 class OpenAIReporter:
-    """The `Reporter` on a language model. `chat` stays its owner's to close.
+    """The `Reporter` on a language model. The owner of `chat` closes it.
 
-    A graph that has a prompt of its own is reported by it: that of the payer on whose behalf it is asked. `name` says
-    which, so that a memo keeps what two prompts said apart.
+    A graph with a prompt of its own is reported by it: that of the payer on whose behalf it is called. `name` contains
+    the prompt's version, so that a memo separates the reports of two prompts.
     """
 
     def __init__(self, chat: OpenAIChat, tally: Tally | None = None, prompts: ByGraph | None = None) -> None:
@@ -65,7 +65,7 @@ class OpenAIReporter:
         return f"openai/{self._chat.model} {self._prompts.of(payer().graph).version}"
 
     async def report(self, subject: CommunityContext) -> Report:
-        """See `Reporter.report`. One call; none for a community about which nothing is stated."""
+        """See `Reporter.report`. One call; none for a community without statements."""
         text, numbered = _shown(subject)
         if not numbered:
             return extractive_report(subject)
@@ -84,12 +84,12 @@ class OpenAIReporter:
 
 
 def shown(subject: CommunityContext) -> str:
-    """The community as the model reads it. Bounded: see `graphtide.graph.reports.subject`."""
+    """Return the community as the model reads it. Bounded: see `graphtide.graph.reports.subject`."""
     return _shown(subject)[0]
 
 
 def _shown(subject: CommunityContext) -> tuple[str, Mapping[int, ReportFinding]]:
-    """The community as the model reads it, and what each number in it stands for."""
+    """Return the community as the model reads it, and the finding of each number in it."""
     numbered: dict[int, ReportFinding] = {}
     lines = [f"Entities ({subject.size} in all): {', '.join(subject.entities)}"]
     for one in subject.findings:
@@ -107,7 +107,7 @@ def _shown(subject: CommunityContext) -> tuple[str, Mapping[int, ReportFinding]]
 
 
 def _read(text: str, numbered: Mapping[int, ReportFinding]) -> Report | None:
-    """The report, as far as it can be believed; None when nothing is left of it."""
+    """Return the valid part of the report; None when nothing is left of it."""
     body = object_of(text)
     rows = body.get("findings")
     found = [_finding(row, numbered) for row in rows[:MOST_FINDINGS]] if isinstance(rows, list) else []

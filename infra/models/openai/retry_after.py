@@ -1,6 +1,7 @@
-"""How long an endpoint asks to wait: the Retry-After header in its forms (RFC 9110, 10.2.3), and OpenAI's own.
+"""Parser of the wait that an endpoint requests: the Retry-After header in its forms (RFC 9110, 10.2.3), and OpenAI's
+own.
 
-Not a back-off: where the endpoint says nothing usable the answer is None, and the caller decides.
+There is no back-off: without a usable header the answer is None, and the caller decides.
 """
 
 import math
@@ -12,7 +13,9 @@ MAX_WAIT_S = 3_600.0  # an endpoint must not be able to park a document for a da
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds to wait, in [0, MAX_WAIT_S], from ``retry-after-ms`` or ``retry-after`` (seconds or an HTTP date)."""
+    """Return the seconds to wait, in [0, MAX_WAIT_S], from ``retry-after-ms`` or ``retry-after`` (seconds or an HTTP
+    date).
+    """
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return _bounded(milliseconds / 1000)

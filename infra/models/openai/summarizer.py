@@ -1,7 +1,8 @@
-"""Summaries of entities by a language model: what it is shown, what is believed of its answer.
+"""Summarizer of entities on a language model: the material of a call, and the checks of its answer.
 
-Not a judge of what is true. Invariants: a sentence names descriptions that were shown, and rests on their chunks; one
-that names none is left out; all together stay within the bound. Where nothing is left, what quotes stands in.
+It does not judge truth. Invariants: a sentence names descriptions that were shown, and has their chunks as sources; a
+sentence that names none is left out; all together stay within the bound. Without any valid sentence the extractive
+summary is used.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ _SENTENCE_CHARS = 800
 
 
 class OpenAISummarizer:
-    """The `Summarizer` on a language model. `chat` stays its owner's to close.
+    """The `Summarizer` on a language model. The owner of `chat` closes it.
 
-    A graph that has a prompt of its own is written of by it, that of the payer on whose behalf it is asked; `name` says
-    which.
+    A graph with a prompt of its own is summarized by it, that of the payer on whose behalf it is called; `name`
+    contains the prompt's version.
     """
 
     def __init__(self, chat: OpenAIChat, tally: Tally | None = None, prompts: ByGraph | None = None) -> None:
@@ -73,7 +74,7 @@ class OpenAISummarizer:
 
 
 def _read(text: str, count: int) -> tuple[DescribedSentence, ...]:
-    """The sentences that can be believed, as many as fit."""
+    """Return the valid sentences, as many as fit."""
     rows = object_of(text).get("sentences")
     found, left = [], MAX_TOKENS
     for row in rows[:MOST_SENTENCES] if isinstance(rows, list) else ():

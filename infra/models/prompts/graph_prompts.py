@@ -1,14 +1,14 @@
-"""What a graph's models are told: the built-in prompts, or what the folder of prompts says for all graphs or for one.
+"""Prompts of a graph's models: the built-in ones, or overrides in the prompts folder for all graphs or for one.
 
-    PROMPTS/extraction.md           a template in the place of the built-in one, for all graphs
-    PROMPTS/extraction.toml         entity_types, domain, language: put into the template, for all graphs
-    PROMPTS/<graph>/extraction.md   the same for one graph, in the place of those for all
+    PROMPTS/extraction.md           a template that replaces the built-in one, for all graphs
+    PROMPTS/extraction.toml         entity_types, domain, language: filled into the template, for all graphs
+    PROMPTS/<graph>/extraction.md   the same for one graph; it replaces those for all
     PROMPTS/<graph>/extraction.toml
 
-Likewise `answer` (`answer-part.md` is the template for one part of a long answer, `answer.toml` holds for both),
-`report` and `entity`, whose .toml takes domain and language. A template is words, not a program: its names in braces
-are filled, once, with nothing from a document. Whatever is wrong with a file is said at the start, with the file's
-name. The invariant: other words, another version.
+The same applies to `answer` (`answer-part.md` is the template for one part of a long answer, `answer.toml` holds for
+both), `report` and `entity`, whose .toml takes domain and language. A template has no control structures: its names in
+braces are filled, once, with nothing from a document. Every error in a file is reported at the start, with the file's
+name. Invariant: a prompt with other words has another version.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ _PLACES = re.compile(r"\{([A-Za-z_]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """What the documents of a graph are about, in which language it is to be written, which types there are."""
+    """Domain of a graph's documents, language of the output, and allowed entity types."""
 
     entity_types: tuple[str, ...] = ()
     domain: str = ""
     language: str = ""
 
     def words(self, write: str) -> str:
-        """What is put into the template; nothing, when there is nothing to say. `write` is what has a language."""
+        """Return the text filled into the template; "" without any guidance. `write` is the part that has a
+        language.
+        """
         said = [f"- The documents are about {self.domain}."] if self.domain else []
         if self.entity_types:
             types = ", ".join(self.entity_types)
@@ -59,7 +61,7 @@ class Guidance:
 
 @dataclass(frozen=True, slots=True)
 class PromptKind:
-    """A prompt that a folder may change: its files' names, what is filled in, and what a template must speak of."""
+    """A prompt that a folder may override: its files' names, its values, and the words a template must contain."""
 
     file: str
     guide: str
@@ -116,7 +118,7 @@ ENTITY = PromptKind(
 
 @dataclass(frozen=True, slots=True)
 class ByGraph:
-    """The prompt of all graphs, and those of the graphs that have their own."""
+    """The prompt of all graphs, and those of the graphs with their own."""
 
     default: Prompt
     own: Mapping[str, Prompt] = field(default_factory=dict)
@@ -137,17 +139,17 @@ class _Source:
 
 
 def prompts_by_graph(folder: Path | None, kind: PromptKind) -> ByGraph:
-    """As `load_prompts`, of any kind."""
+    """Load the prompts of any kind, see `load_prompts`."""
     return ByGraph(*load_prompts(folder, kind))
 
 
 def load_prompts(folder: Path | None, kind: PromptKind = EXTRACTION) -> tuple[Prompt, Mapping[str, Prompt]]:
-    """The prompt of all graphs, and those of the graphs that have their own. Raises Broken, naming the file."""
+    """Return the prompt of all graphs, and those of the graphs with their own. Raises Broken, with the file's name."""
     base = _Source(kind, kind.built_in, words_of(kind.built_in), Guidance())
     if folder is None:
         return base.prompt(), {}
     if not folder.is_dir():
-        raise Broken(f"the folder of prompts {folder} is not there")
+        raise Broken(f"the folder of prompts {folder} does not exist: create it, or correct GRAPHTIDE_PROMPTS")
     base = _overridden(base, folder)
     graphs = {entry.name: _overridden(base, entry) for entry in sorted(folder.iterdir()) if entry.is_dir()}
     for name in graphs:
@@ -173,12 +175,12 @@ def _overridden(source: _Source, folder: Path) -> _Source:
 def _template(file: Path, kind: PromptKind) -> str:
     text = _text(file)
     if len(text) > MOST_CHARS:
-        raise Broken(f"{file} has {len(text)} characters; a template has {MOST_CHARS} at most")
+        raise Broken(f"{file} has {len(text)} characters; the limit of a template is {MOST_CHARS}")
     known = {*kind.given, "guidance"}
     if unknown := sorted(set(_PLACES.findall(text)) - known):
-        raise Broken(f"{file}: {{{unknown[0]}}} is not filled; what is: {', '.join(sorted(known))}")
+        raise Broken(f"{file}: {{{unknown[0]}}} is an unknown name; known are {', '.join(sorted(known))}")
     if missing := [word for word in kind.needed if word not in text]:
-        raise Broken(f"{file} does not speak of {missing[0]!r}, which the answer, or the rule about marks, needs")
+        raise Broken(f"{file} does not contain {missing[0]!r}, which the answer, or the rule about marks, needs")
     return text
 
 
@@ -189,16 +191,16 @@ def _guidance(file: Path, kind: PromptKind) -> Guidance:
         raise Broken(f"{file} is not TOML: {error}") from None
     if unknown := sorted(set(said) - set(kind.keys)):
         there = " and ".join((", ".join(kind.keys[:-1]), kind.keys[-1]))
-        raise Broken(f"{file}: {unknown[0]} is not known; there are {there}")
+        raise Broken(f"{file}: {unknown[0]} is an unknown key; known are {there}")
     types = said.get("entity_types", [])
     if not isinstance(types, list) or not all(isinstance(one, str) and one.strip() for one in types):
-        raise Broken(f"{file}: entity_types is a list of words")
+        raise Broken(f"{file}: entity_types must be a list of words")
     return Guidance(tuple(types), *(_line(file, name, said.get(name, "")) for name in ("domain", "language")))
 
 
 def _line(file: Path, name: str, value: object) -> str:
     if not isinstance(value, str) or "\n" in value:
-        raise Broken(f"{file}: {name} is one line of text")
+        raise Broken(f"{file}: {name} must be one line of text")
     return value.strip()
 
 

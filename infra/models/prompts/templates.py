@@ -1,7 +1,7 @@
-"""The prompts: files, each with a version that changes with its words; and how material is put into them.
+"""Prompts as files, whose version changes with their words, and the insertion of material into them.
 
-Not a template language: a prompt has a few names in braces that are filled once, never with anything from a document.
-The invariant: a text that is marked off cannot contain its own closing mark, whatever it is.
+There is no template language: a prompt has a few names in braces that are filled once, never with anything from a
+document. Invariant: a marked text cannot contain its own closing mark, whatever the text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hashlib import sha256
 from importlib.resources import files
 
 NOTHING_FITS = "The documents found do not answer this."
-"""What a model is to say, word for word, when its material does not hold the answer."""
+"""The sentence that a model must write, word for word, when its material does not contain the answer."""
 MOST_FINDINGS = 8
 """Of a community report."""
 MOST_SENTENCES = 12
@@ -21,31 +21,31 @@ MOST_SENTENCES = 12
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The words of a prompt. ``version`` is its file's name and a digest of its words: no change goes unnoticed."""
+    """Words of a prompt. ``version`` is its file's name and a digest of its words: every change changes it."""
 
     version: str
     text: str
 
 
 def load(name: str, given: Mapping[str, object]) -> Prompt:
-    """The prompt of that name, with ``{key}`` replaced by the value for each of ``given``."""
+    """Return the prompt of that name, with ``{key}`` replaced by the value for each of ``given``."""
     return filled(name, words_of(name), given)
 
 
 def words_of(name: str) -> str:
-    """The words of the built-in prompt of that name, nothing filled in."""
+    """Return the words of the built-in prompt of that name, nothing filled in."""
     return (files("graphtide.infra") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
 
 
 def filled(name: str, text: str, given: Mapping[str, object]) -> Prompt:
-    """The prompt of these words, likewise."""
+    """Return the prompt of these words, with ``{key}`` replaced by the value for each of ``given``."""
     for key, value in given.items():
         text = text.replace("{" + key + "}", str(value))
     return Prompt(f"{name}-{sha256(text.encode()).hexdigest()[:8]}", text)
 
 
 def code_for(texts: Sequence[str]) -> str:
-    """Twelve hexadecimal digits that occur in none of the texts. The same texts give the same code."""
+    """Return twelve hexadecimal digits that occur in none of the texts. The same texts give the same code."""
     seed = "\0".join(texts).encode("utf-8", "replace")
     while True:
         seed = sha256(seed).digest()

@@ -1,8 +1,8 @@
-"""Citations of a streamed answer, checked while it comes: text goes out as it is, a citation only when it holds.
+"""Checker of citations in a streamed answer: text passes unchanged, a citation only if it is valid.
 
-Not a judge of what is true: it sees to it that every sentence names passages that were in the context. A citation of
-any other passage is left out, and a sentence without one is marked at its end. The invariants: what went out is never
-taken back; the pieces joined are the answer's text, however it was cut into pieces on its way here.
+It does not judge truth: it ensures that every sentence names passages of the context. A citation of any other passage
+is left out, and a sentence without one is marked at its end. Invariants: text that was sent is never changed; the
+joined pieces are the answer's text, however it was cut into pieces on its way.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from graphtide.infra.models.local.english.text import sentences_of
 
 UNSUPPORTED = "[unsupported]"
-"""Stands behind a sentence for which the answer names no passage."""
+"""Follows a sentence for which the answer names no passage."""
 
-# Possessive quantifiers, and no start inside a run of blanks: hostile replies cannot make these backtrack.
+# Possessive quantifiers, and no start inside a run of blanks, prevent backtracking on hostile replies.
 _ONE = r"\[\s*+\d{1,6}+(?:\s*+[,;]\s*+\d{1,6}+)*+\s*+\]"
 _CITED = re.compile(rf"(?<![ \t])[ \t]*+{_ONE}(?:[ \t]*+{_ONE})*+")
 _LEADING = re.compile(rf"(?:\s*+{_ONE})++[.!?]?")
@@ -23,11 +23,11 @@ _NUMBER = re.compile(r"\d+")
 _LETTER = re.compile(r"[^\W\d_]")
 _UNDER_WAY = re.compile(r"\[[\d\s,;]*+\Z")
 _OPEN_END = re.compile(r"(?:[\s.!?\u2026\"'\u201d\u2019)*_]|\[[\d\s,;]*+\]?+)++")
-"""What may turn out to be a citation, or the end of a sentence that its mark has to stand behind."""
+"""A possible citation, or the end of a sentence that its mark must follow."""
 
 
 class CitationChecker:
-    """Takes an answer's pieces as they come and gives them out checked; ``passages`` says how many may be cited."""
+    """Checks an answer's pieces as they arrive; ``passages`` is the number of passages that may be cited."""
 
     def __init__(self, passages: int) -> None:
         self._passages = passages
@@ -38,11 +38,11 @@ class CitationChecker:
 
     @property
     def cited(self) -> tuple[int, ...]:
-        """0-based indices of the passages that are cited so far, in order of first use."""
+        """Return the 0-based indices of the passages cited so far, in order of first use."""
         return tuple(self._cited)
 
     def take(self, piece: str) -> str:
-        """What may go out now. Cost: linear in the piece and the sentence under way."""
+        """Return the text that can be sent now. Cost: linear in the piece and the unfinished sentence."""
         self._sentence += piece
         ends = _ends(_UNDER_WAY.sub("", self._sentence))
         starts = (0, *ends)
@@ -54,13 +54,13 @@ class CitationChecker:
         return self.take("") + self._finish(len(self._sentence))
 
     def _give(self, until: int) -> str:
-        """The sentence under way up to there, as far as it has not gone out."""
+        """Return the unsent part of the unfinished sentence up to there."""
         start = self._sent
         self._sent = max(start, until)
         return _CITED.sub(lambda found: self._held(found, start), self._sentence[start:until])
 
     def _held(self, found: re.Match[str], start: int) -> str:
-        """Citations in a row in one form, without the passages that are not there; a blank in front, behind words."""
+        """Return adjacent citations in one form, without unknown passages; a blank before them, after words."""
         numbers = dict.fromkeys(int(number) for number in _NUMBER.findall(found[0]))
         valid = [number for number in numbers if 0 < number <= self._passages]
         if not valid:
@@ -72,7 +72,7 @@ class CitationChecker:
         return blank + "".join(f"[{number}]" for number in valid)
 
     def _finish(self, end: int) -> str:
-        """The rest of the sentence that ends there, with its mark if it needs one; then the next one is under way."""
+        """Return the rest of the sentence that ends there, with its mark if it needs one; then start the next one."""
         sentence = self._sentence[:end]
         bare = len(sentence.rstrip())
         out = self._give(bare)
@@ -84,7 +84,7 @@ class CitationChecker:
 
 
 def cited_sentences(text: str) -> list[tuple[str, tuple[int, ...]]]:
-    """The sentences of a text without their citations, each with the numbers it cites, in order of first use."""
+    """Return the sentences of a text without their citations, each with the numbers it cites, in order of first use."""
     found, start = [], 0
     for end in _ends(text):
         sentence, start = text[start:end], end
@@ -97,7 +97,7 @@ def cited_sentences(text: str) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def renumbered(text: str, numbers: Sequence[int]) -> str:
-    """The text with each citation `[n]` as `[numbers[n - 1]]`; what names nothing is left out."""
+    """Return the text with each citation `[n]` as `[numbers[n - 1]]`; a citation of an unknown number is left out."""
 
     def other(found: re.Match[str]) -> str:
         given = (int(number) for number in _NUMBER.findall(found[0]))
@@ -108,7 +108,7 @@ def renumbered(text: str, numbers: Sequence[int]) -> str:
 
 
 def _open_end(text: str) -> int:
-    """Return where the open end of a text begins (see `_OPEN_END`): its last run, if that reaches the end."""
+    """Return the start of the open end of a text (see `_OPEN_END`): its last run, if that reaches the end."""
     start = len(text)
     for run in _OPEN_END.finditer(text):
         start = run.start() if run.end() == len(text) else len(text)
@@ -116,7 +116,9 @@ def _open_end(text: str) -> int:
 
 
 def _ends(text: str) -> list[int]:
-    """Where sentences end, blanks behind them included; citations behind a full stop belong to what they follow."""
+    """Return the ends of sentences, with the blanks after them; citations after a full stop belong to the sentence
+    before.
+    """
     starts = [sentence.start for sentence in sentences_of(text)]
     ends: list[int] = []
     for start in starts[1:]:

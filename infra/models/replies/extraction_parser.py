@@ -1,8 +1,8 @@
-"""What a model answered, read as an extraction of a text: strictly, and nothing that the text does not bear out.
+"""Parser of a model's answer as an extraction of a text: strict, and limited to what the text supports.
 
-Not a call. An answer of another shape is Malformed; within one of the right shape, what cannot stand is left out and
-counted. Invariants: every evidence is a slice of the text; names are not blank and bounded; entities are distinct by
-name and type, relations by what they state and when; at most ``MOST_ENTITIES`` and ``MOST_RELATIONS``.
+An answer of another shape is Malformed; within one of the right shape, unsupported items are left out and counted.
+Invariants: every evidence is a slice of the text; names are not blank and bounded; entities are distinct by name and
+type, relations by content and time; at most ``MOST_ENTITIES`` and ``MOST_RELATIONS``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from graphtide.infra.models.replies.schemas import Schema
 from graphtide.streams.model_ports import ExtractedEntity, ExtractedRelation, ExtractionResult
 
 VERSION = 2
-"""Goes into the extractor's name: to be raised when the schema or the way it is read changes."""
+"""Part of the extractor's name: to be raised when the schema or its interpretation changes."""
 
 MOST_ENTITIES = 150
 MOST_RELATIONS = 200
@@ -29,7 +29,7 @@ MOST_DESCRIPTION_CHARS = 2_000
 MOST_EVIDENCE_CHARS = 4_000
 MOST_TITLE_CHARS = 80
 MOST_ABOUT_CHARS = 240
-"""Of what the passage is called, and is said to be about."""
+"""Of a passage's title and description."""
 
 _DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
 _CONTROLS = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], " ")
@@ -40,7 +40,7 @@ Item = Mapping[str, object]
 
 
 def _object(properties: Mapping[str, object]) -> dict[str, object]:
-    closed = {"additionalProperties": False, "required": list(properties)}  # as strict structured outputs want it
+    closed = {"additionalProperties": False, "required": list(properties)}  # required by strict structured outputs
     return {"type": "object", "properties": dict(properties), **closed}
 
 
@@ -62,22 +62,22 @@ SCHEMA = Schema(
 )
 
 
-class MalformedReply(ValueError):  # noqa: N818 -- what it says of an answer, which a suffix "Error" would only blur
-    """The answer is not an extraction; the message says why, to the model and to people."""
+class MalformedReply(ValueError):  # noqa: N818 - the name states the answer's condition
+    """The answer is not an extraction; the message gives the reason, to the model and to human readers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an answer states, and how much of it was left out for which reason."""
+    """Content of an answer, and the number of items left out by reason."""
 
     found: ExtractionResult
     dropped: Mapping[str, int]
 
 
 def read(answer: str, text: str) -> Reading:
-    """The extraction of ``text`` in ``answer``. Raises Malformed. Cost: linear in the answer times the text.
+    """Return the extraction of ``text`` in ``answer``. Raises Malformed. Cost: linear in the answer times the text.
 
-    A title or description that is missing, or no text, is none: a template of the user's own may not ask for them.
+    A title or description that is missing, or no text, counts as empty: a user's own template may not request them.
     """
     body = _body(answer)
     entities, relations = _lists(body)
@@ -93,7 +93,9 @@ def read(answer: str, text: str) -> Reading:
 
 
 def joined(first: ExtractionResult, second: ExtractionResult) -> ExtractionResult:
-    """What either found; where both found the same, as the first has it. Ends of relations are entities again."""
+    """Return the results of both; where both found the same, the first one's. Ends of relations are added as
+    entities.
+    """
     entities = {(one.name, one.type): one for one in (*second.entities, *first.entities)}
     order = dict.fromkeys((one.name, one.type) for one in (*first.entities, *second.entities))
     relations = {_states(one): one for one in (*second.relations, *first.relations)}
@@ -122,12 +124,12 @@ def _lists(body: Item) -> tuple[list[object], list[object]]:
         if not isinstance(value, list):
             raise MalformedReply(f"it has no list of {name}")
         if len(value) > most:
-            raise MalformedReply(f"it has {len(value)} {name}; at most {most} are taken")
+            raise MalformedReply(f"it has {len(value)} {name}; the limit is {most}")
     return cast(tuple[list[object], list[object]], found)
 
 
 def _braced(answer: str) -> str:
-    """Without what models put around JSON: words in front, fences of code."""
+    """Return the JSON object in the answer, without words before it and code fences."""
     first, last = answer.find("{"), answer.rfind("}")
     if first < 0:
         return answer
@@ -135,7 +137,7 @@ def _braced(answer: str) -> str:
 
 
 class _Reader:
-    """One answer while it is read."""
+    """State of one answer while it is read."""
 
     def __init__(self, text: str) -> None:
         self._text = Quotable(text)
@@ -187,7 +189,7 @@ class _Reader:
         self._relations[key] = ExtractedRelation(subject, predicate, object_, said, weight, evidence, since, until)
 
     def _fields(self, item: object, names: tuple[str, ...], needed: tuple[str, ...]) -> dict[str, str] | None:
-        """The fields as strings; None, and counted, when one that is needed is missing, blank or too long."""
+        """Return the fields as strings; None, and counted, when a required one is missing, blank or too long."""
         if not isinstance(item, dict) or any(not isinstance(item.get(name), str) for name in (*needed, "evidence")):
             self.dropped["shape"] += 1
             return None
@@ -212,17 +214,17 @@ class _Reader:
 
 
 def _line(text: str) -> str:
-    """One line of valid UTF-8 without control characters."""
+    """Return one line of valid UTF-8 without control characters."""
     return " ".join(well_formed(text).translate(_CONTROLS).split())
 
 
 def _short(value: object, most: int) -> str:
-    """At most so many characters of a line, ending where a word does."""
+    """Return at most `most` characters of a line, ending at the end of a word."""
     text = _line(value) if isinstance(value, str) else ""
     return text if len(text) <= most else text[: most - 1].rsplit(" ", 1)[0].rstrip(",;:") + "\u2026"
 
 
 def _weight(strength: object) -> float:
-    """In thousandths above 0 up to 1; what is no number counts as stated outright."""
+    """Return the strength in thousandths above 0 up to 1; a value that is not a number counts as 1."""
     held = number_of(strength, 0.001, 1.0)
     return 1.0 if held is None else held

@@ -1,7 +1,7 @@
-"""The text and the JSON of models' replies: well-formed Unicode, whatever an endpoint sends.
+"""Text and JSON of models' replies as well-formed Unicode, whatever an endpoint sends.
 
-What is believed of a reply is for its reader to say. Half a surrogate pair is valid in JSON but not in UTF-8, so no
-database and no socket takes it: it is replaced here, where replies and what was remembered of them are read.
+Callers validate the content. Half a surrogate pair is valid in JSON but not in UTF-8, so no database and no socket
+accepts it: it is replaced here, where replies and cached replies are read.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import math
 from typing import Any
 
 MOST_TOKENS = 10_000_000
-"""Of one call, whatever its endpoint claims: more than any model reads or writes."""
+"""Of one call, whatever its endpoint reports: more than any model reads or writes."""
 
 
 def object_of(text: str) -> dict[str, Any]:
-    """The object in `text`; an empty one where it is anything else, cut off, or nested beyond reading."""
+    """Return the object in `text`; an empty one for any other text, a truncated one, or one nested too deeply."""
     try:
         body = parsed(text)
     except (ValueError, RecursionError):
@@ -57,18 +57,18 @@ class Pieces:
         self._half = ""
 
     def take(self, piece: str) -> str:
-        """Return what is complete of the text so far and was not returned yet."""
+        """Return the complete part of the text that was not returned yet."""
         text = self._half + piece
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         return well_formed(text.removesuffix(self._half))
 
     def end(self) -> str:
-        """Return the rest: a half that stayed alone, replaced."""
+        """Return the rest: a half without its other half, replaced."""
         return well_formed(self._half)
 
 
 def number_of(value: object, least: float, most: float) -> float | None:
-    """A number held to its bounds; None for what is none, infinite ones and truth values among it.
+    """Return a number limited to its bounds; None for other values, infinite ones and booleans included.
 
     Python reads whole numbers of any length, which no float holds: they are bounded before they become one.
     """

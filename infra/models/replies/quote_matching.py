@@ -1,6 +1,6 @@
-"""Where a model's quotation stands in the text it quotes from: models mend white space, quotation marks and dashes.
+"""Position of a model's quotation in its text: models change white space, quotation marks and dashes.
 
-Not a fuzzy search: words must be the same, letter by letter. The invariant: what is found is a slice of the text.
+The match is not fuzzy: words must be the same, letter by letter. Invariant: the result is a slice of the text.
 """
 
 _ALIKE = str.maketrans(
@@ -23,7 +23,7 @@ _ALIKE = str.maketrans(
 
 
 class Quotable:
-    """A text that quotations are looked up in."""
+    """A text in which quotations are looked up."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -31,7 +31,7 @@ class Quotable:
         self._places: list[int] = []
 
     def find(self, quotation: str) -> str | None:
-        """The text's own words for ``quotation``, or None when it does not say them. Blank: None. Linear."""
+        """Return the text's own words for ``quotation``, or None when it does not contain them. Blank: None. Linear."""
         words = _plain(quotation).split()
         if not words:
             return None
@@ -52,5 +52,5 @@ class Quotable:
 
 
 def _plain(text: str) -> str:
-    """Of the same length; half a surrogate pair is what it was sent as."""
+    """Return a text of the same length; half a surrogate pair becomes the character that was sent for it."""
     return text.encode("utf-8", "replace").decode().translate(_ALIKE)

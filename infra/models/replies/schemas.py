@@ -1,4 +1,4 @@
-"""JSON schemas of answers, and text as it can be sent: what needs no endpoint, so that reading it imports no client."""
+"""JSON schemas of answers, and sendable text. Without an endpoint's client, so that importing it loads none."""
 
 from __future__ import annotations
 

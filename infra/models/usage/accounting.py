@@ -1,15 +1,14 @@
-"""The accounts in front of every call of a model: what it may cost, what it did cost, and whose it was.
+"""Accounting of every model call: expected cost, real cost and payer.
 
-Not a limit of how fast (`infra/models/limits/rate_limiter.py`) and not the books (`streams/usage.py` says what those
-keep). One
-object for all models of a process. Invariants: no call is made that is not in the books; a call is settled once, by
-what its endpoint said it cost, or, where that is not known, by what it was expected to; a refused call costs nothing.
+`infra/models/limits/rate_limiter.py` limits the rate, and `streams/usage.py` defines the ledger. One object for all
+models of a process. Invariants: no call is made that is not in the ledger; a call is settled once, at the cost that its
+endpoint reports, or, if that is unknown, at its expected cost; a refused call costs nothing.
 
-    how the call ended                                            it is settled by
-    with an answer that names its usage                           that
-    with an answer, or part of one, that names none               what is counted here, roughly
+    how the call ended                                            settled at
+    with an answer that has its usage                             that usage
+    with an answer, or part of one, without usage                 a rough count made here
     refused by the endpoint (an error status), or never sent      nothing
-    broken off, timed out, given up: nobody knows                 what was expected
+    broken off, timed out, cancelled: the outcome is unknown      the expected cost
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ NOBODY = "-"
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Of a million tokens, in a currency that is the same for all models."""
+    """Price of a million tokens, in one currency for all models."""
 
     prompt: float = 0.0
     completion: float = 0.0
 
     def of(self, prompt_tokens: int, completion_tokens: int) -> int:
-        """The cost in billionths."""
+        """Return the cost in billionths."""
         return round((prompt_tokens * self.prompt + completion_tokens * self.completion) * 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Prices by model; budgets by graph, `budget` for the others; whether a used-up budget stops questions, too."""
+    """Prices by model; budgets by graph, `budget` for the others; whether an exhausted budget also stops questions."""
 
     prices: Mapping[str, Price] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
@@ -67,7 +66,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a call is expected to take."""
+    """Expected tokens of a call."""
 
     prompt: int
     completion: int = 0
@@ -75,18 +74,18 @@ class Tokens:
 
 @dataclass(slots=True)
 class Entry:
-    """A call that is under way. `spent` is what it will be settled by."""
+    """A call in flight. `spent` is the amount that it will be settled at."""
 
     price: Price
     spent: ModelUsage
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> None:
-        """It did take so many tokens."""
+        """Record the tokens that it really used."""
         prompt, completion = max(0, prompt_tokens), max(0, completion_tokens)
         self.spent = ModelUsage(1, prompt, completion, self.price.of(prompt, completion))
 
     def free(self) -> None:
-        """It was refused, or never sent."""
+        """Record that it was refused, or never sent."""
         self.spent = ModelUsage()
 
 
@@ -108,7 +107,7 @@ class UsageAccounting:
 
     @property
     def priced(self) -> bool:
-        """Whether there are prices, so that a cost means something."""
+        """Return whether there are prices, so that a cost has a meaning."""
         return bool(self._rules.prices)
 
     @property
@@ -119,16 +118,16 @@ class UsageAccounting:
         return self._rules.budget_of(graph)
 
     def today(self) -> str:
-        """The day that is charged now."""
+        """Return the day that is charged now."""
         return datetime.fromtimestamp(self._now(), UTC).date().isoformat()
 
     def paused(self, graph: str) -> str:
-        """Why no more is extracted for the graph today; "" when nothing stands in the way."""
+        """Return why no more is extracted for the graph today; "" if extraction may continue."""
         day, reason = self._paused.get(graph, ("", ""))
         return reason if day == self.today() else ""
 
     def check(self) -> None:
-        """Raise Exhausted, without a look into the books, when the payer's budget is known to be used up."""
+        """Raise BudgetExceeded, without reading the ledger, when the payer's budget is known to be exhausted."""
         who = payer()
         reason = self.paused(who.graph) if self._is_bound(who) else ""
         if reason:
@@ -136,7 +135,7 @@ class UsageAccounting:
 
     @asynccontextmanager
     async def call(self, stage: Stage, model: str, expected: Tokens) -> AsyncIterator[Entry]:
-        """Around one call. Raises Exhausted when the payer's budget has not enough left. Two durable writes."""
+        """Account for one call. Raises BudgetExceeded when the payer's budget is too small. Two durable writes."""
         who, price = payer(), self._rules.prices.get(model, Price())
         entry = Entry(price, ModelUsage())
         entry.cost(expected.prompt, expected.completion)
@@ -157,7 +156,7 @@ class UsageAccounting:
         reserving = asyncio.ensure_future(self._spending.reserve(charge, expected, budget))
         try:
             return await asyncio.shield(reserving)
-        except asyncio.CancelledError:  # it may be in the books by now, and nobody would settle it
+        except asyncio.CancelledError:  # it may be in the ledger now, and no other code would settle it
             await self._spending.settle(await reserving, ModelUsage())
             raise
         except BudgetExceeded as refusal:

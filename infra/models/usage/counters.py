@@ -1,6 +1,6 @@
-"""What models were asked and what it cost, counted for Prometheus. Labels are bounded: by the graphs, and by the code.
+"""Prometheus counters of model calls and their cost. Labels are bounded: by the graphs, and by the code.
 
-Not the bill, which lasts (`streams/usage.py`): these start at 0, those of a graph when its first call is reserved.
+The ledger lasts (`streams/usage.py`); these start at 0, those of a graph when its first call is reserved.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from graphtide.infra.observability.metrics.stages import GraphNames
 from graphtide.streams.usage import ModelUsage
 
 REASONS = ("blank", "date", "duplicate", "evidence", "length", "shape", "gleaning", "report", "summary")
-"""Why a part of a model's answer is left out."""
+"""The reasons why a part of a model's answer is left out."""
 
 
 class Tally:
-    """Counters of calls, tokens, money, and of what was found in answers and left out."""
+    """Counters of calls, tokens and money, and of the items kept and left out of answers."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         registry = registry or CollectorRegistry()
@@ -38,7 +38,7 @@ class Tally:
         self._begun: set[tuple[str, str]] = set()
 
     def begin(self, graph: str, stage: str) -> None:
-        """Begin the counters of a graph's stage at 0, at first sight: before its first call."""
+        """Start the counters of a graph's stage at 0, at first sight: before its first call."""
         graph = self._names.label(graph)
         if (graph, stage) in self._begun:
             return
@@ -50,7 +50,7 @@ class Tally:
             self._tokens.labels(graph, stage, kind)
 
     def called(self, graph: str, stage: str, spent: ModelUsage) -> None:
-        """A call was settled."""
+        """Count a settled call."""
         graph = self._names.label(graph)
         self._calls.labels(graph, stage).inc(spent.calls)
         self._tokens.labels(graph, stage, "prompt").inc(spent.prompt_tokens)
@@ -58,7 +58,7 @@ class Tally:
         self._cost.labels(graph, stage).inc(spent.cost)
 
     def paused(self, graph: str) -> None:
-        """A graph's budget is used up."""
+        """Count a graph whose budget is exhausted."""
         self._paused.labels(self._names.label(graph)).inc()
 
     def remembered(self) -> None:

@@ -1,12 +1,13 @@
-"""What extracting some documents would cost, before a call is made: calls, tokens, money, and what the memo saves.
+"""Estimate of the extraction cost of some documents, before a call is made: calls, tokens, money, and the memo's
+savings.
 
-No network, and nothing of the graph: what is counted is what the extract stage would ask. Prompts are counted as they
-would be sent; how long the answers will be is guessed, from what the model said so far where it said anything
+No network, and no data of the graph: it counts the requests of the extract stage. Prompts are counted as they would be
+sent; the length of answers is estimated, from the model's past answers if there are any
 (`infra/models/usage/expectations.py`). Tokens are counted roughly (`graph/token_count.py`), not by the model's own
 tokenizer.
 
-Left out: questions, reports, summaries of entities and verdicts on pairs; second calls for answers that cannot be used;
-embeddings that are remembered.
+Left out: questions, reports, summaries of entities and verdicts on pairs; second calls for unusable answers; cached
+embeddings.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ EMBEDDED_RATIO = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """`llm` is what would be paid, `saved` what the memo, or the same text elsewhere in the files, spares."""
+    """`llm` is the expected cost; `saved` the cost that the memo, or the same text elsewhere in the files, avoids."""
 
     documents: int = 0
     brought: int = 0
-    """Documents whose facts come along: nothing is extracted for them."""
+    """Documents that bring their facts along: nothing is extracted for them."""
     passages: int = 0
     llm: ModelUsage = field(default_factory=ModelUsage)
     saved: ModelUsage = field(default_factory=ModelUsage)
@@ -43,7 +44,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How the documents of a graph would be read: `asked` by which prompt, `memo` in front of it."""
+    """Prompt and memo of a graph's documents: `asked` makes the prompt, `memo` is checked before it."""
 
     chunker: Chunker
     asked: OpenAIExtractor
@@ -51,7 +52,7 @@ class Reader:
 
 
 class Estimator:
-    """Counts documents one by one; `prices` by "language" and "embedding"."""
+    """Counter of documents, one by one; `prices` by "language" and "embedding"."""
 
     def __init__(self, reader: Reader, expected: Expectations, prices: Mapping[str, Price]) -> None:
         self._reader = reader
@@ -90,7 +91,7 @@ class Estimator:
         return ModelUsage(1, prompt + shown, completion, price.of(prompt + shown, completion))
 
     def result(self) -> Estimate:
-        """What was counted so far."""
+        """Return the count so far."""
         cost = self._prices.get("embedding", Price()).of(self._embedded, 0)
         embedding = ModelUsage(0, self._embedded, 0, cost)
         counts = (self._documents, self._brought, self._passages)

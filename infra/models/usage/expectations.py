@@ -1,8 +1,8 @@
-"""How long an answer will be: what is put aside for it before a call, and what an estimate of a run goes by.
+"""Expected length of answers, for reservations before a call and for estimates of a run.
 
-Not a bound of an answer. An extraction grows with its passage, an answer of any other kind hardly does; so the one is a
-ratio to the tokens of what is read, the others are means. Both begin with a guess that weighs as much as a few calls,
-and follow what the model says. The invariant: the same calls give the same expectation.
+It does not bound an answer. An extraction grows with its passage, other answers hardly do; so the one is a ratio to the
+tokens of its material, the others are means. Both begin with a guess that weighs as much as a few calls, and follow the
+model's answers. Invariant: the same calls give the same expectation.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from graphtide.streams.usage import Stage
 
 EXTRACTION_RATIO = 12.0
-"""Tokens of an extraction for each of its passage with title and marks, at first: each relation quotes its sentence.
-(Measured on the recorded extractions of the benchmark's 1,890 passages.)"""
+"""Tokens of an extraction per token of its passage with title and marks, at first: each relation quotes its sentence.
+(Measured on the recorded extractions of the benchmark's 1,890 passages.)
+"""
 HEADING_TOKENS = 55
-"""Of a passage's title and description, however long it is. (Measured on 200 of these: 57 a call.)"""
+"""Of a passage's title and description, however long it is. (Measured on 200 of these: 57 per call.)"""
 MEANS = {Stage.GLEAN: 300, Stage.JUDGE: 10, Stage.RATE: 120, Stage.SUMMARIZE: 500, Stage.ANSWER: 150, Stage.OTHER: 300}
 _WEIGHT_CALLS = 8
 _WEIGHT_TOKENS = 2_000
@@ -29,14 +30,14 @@ class _Seen:
 
 
 class Expectations:
-    """Of one model. `most` is the longest answer that is asked of it."""
+    """Expected lengths of one model's answers. `most` is the longest answer that is requested of it."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._seen: dict[Stage, _Seen] = {}
 
     def completion(self, stage: Stage, material: int) -> int:
-        """Tokens of an answer about `material` tokens of text."""
+        """Return the tokens of an answer about `material` tokens of text."""
         seen = self._seen.get(stage, _Seen())
         if stage is Stage.EXTRACT:
             stated = max(0, seen.completion - HEADING_TOKENS * seen.calls)
@@ -46,7 +47,7 @@ class Expectations:
         return min(self._most, round(mean))
 
     def learn(self, stage: Stage, material: int, completion: int, calls: int = 1) -> None:
-        """So long an answer was, or so long the answers of some calls were."""
+        """Record the length of an answer, or of the answers of some calls."""
         seen = self._seen.setdefault(stage, _Seen())
         seen.calls += calls
         seen.material += material

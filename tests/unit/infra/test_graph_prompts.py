@@ -58,13 +58,13 @@ def test_prompts_for_all_graphs_stand_behind_those_of_one(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("file", "text", "cause"),
     [
-        ("a/extraction.md", OWN + "{title}", r"\{title\} is not filled"),
-        ("a/extraction.md", OWN.replace("evidence", "proof"), "does not speak of 'evidence'"),
-        ("a/extraction.md", OWN.replace("<document-…>", "it"), "does not speak of '<document-'"),
+        ("a/extraction.md", OWN + "{title}", r"\{title\} is an unknown name"),
+        ("a/extraction.md", OWN.replace("evidence", "proof"), "does not contain 'evidence'"),
+        ("a/extraction.md", OWN.replace("<document-…>", "it"), "does not contain '<document-'"),
         ("a/extraction.md", OWN + "x" * 20_000, "at most"),
         ("a/extraction.toml", "domain = ", "is not TOML"),
-        ("a/extraction.toml", 'domian = "x"', "domian is not known"),
-        ("a/extraction.toml", "domain = 7", "domain is one line"),
+        ("a/extraction.toml", 'domian = "x"', "domian is an unknown key"),
+        ("a/extraction.toml", "domain = 7", "domain must be one line"),
         ("a/extraction.toml", 'entity_types = ["a", 7]', "list of words"),
         ("a b/extraction.toml", "", "is named for its graph"),
     ],
@@ -78,7 +78,7 @@ def test_prompts_refuse_a_bad_file_by_its_name(tmp_path: Path, file: str, text: 
 
 def test_prompts_refuse_what_cannot_be_read(tmp_path: Path) -> None:
     """No folder, no UTF-8."""
-    with pytest.raises(Broken, match="is not there"):
+    with pytest.raises(Broken, match="does not exist"):
         load_prompts(tmp_path / "none")
     (tmp_path / "extraction.md").write_bytes(b"\xff\xfe")
     with pytest.raises(Broken, match="cannot be read"):
@@ -109,9 +109,9 @@ def test_prompts_for_answers_and_reports_are_changed_as_those_for_extraction(tmp
 @pytest.mark.parametrize(
     ("file", "text", "cause"),
     [
-        ("answer.md", "<passage-…> <text-…> [1]", "does not speak of '{nothing}'"),
-        ("answer.md", "<passage-…> <text-…> [1] {nothing} {most_entities}", r"\{most_entities\} is not filled"),
-        ("answer.toml", 'entity_types = ["a"]', "entity_types is not known; there are domain and language"),
+        ("answer.md", "<passage-…> <text-…> [1]", "does not contain '{nothing}'"),
+        ("answer.md", "<passage-…> <text-…> [1] {nothing} {most_entities}", r"\{most_entities\} is an unknown name"),
+        ("answer.toml", 'entity_types = ["a"]', "entity_types is an unknown key; known are domain and language"),
     ],
 )
 def test_prompts_for_answers_refuse_a_bad_file_by_its_name(tmp_path: Path, file: str, text: str, cause: str) -> None:

@@ -1,9 +1,9 @@
-"""From the items of a sentence to statements: who did what to whom, where, and when.
+"""Clause patterns: the statements that a sentence's items make, with subject, predicate, object, place and time.
 
-Not a dependency parser: subjects stand before the verb, objects and prepositional phrases after it. It covers active
-and passive voice, lists, "X is a Y", "X, the Y of Z,", "who" clauses, participles after a noun ("a ship built in
-Bergen") and the dates of a clause. What does not fit a pattern is skipped, never guessed.
-Each item is visited a bounded number of times, so the cost is linear in the sentence.
+Subjects come before the verb, objects and prepositional phrases after it; there is no dependency parser. Covered are
+active and passive voice, lists, "X is a Y", "X, the Y of Z,", "who" clauses, participles after a noun ("a ship built in
+Bergen") and the dates of a clause. What does not fit a pattern is skipped, never guessed. Each item is visited a
+bounded number of times, so the cost is linear in the sentence.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ _RANGE_OPENERS = ("from", "between", "since")
 
 
 class ClauseReader:
-    """Reads the statements of one sentence; ``discourse`` says whom its pronouns mean."""
+    """Reader of the statements of one sentence; ``discourse`` resolves its pronouns."""
 
     def __init__(self, items: list[Item], discourse: Discourse) -> None:
         self._items = clause_items(items)
@@ -38,7 +38,7 @@ class ClauseReader:
         self._clause_subjects: set[str] = set()
 
     def read(self) -> list[ReadStatement]:
-        """The statements in reading order; afterwards the discourse knows the sentence's first subject."""
+        """Return the statements in reading order; afterwards the discourse knows the sentence's first subject."""
         at = 0
         while at < len(self._items):
             at = self._step(at)
@@ -48,7 +48,7 @@ class ClauseReader:
         return self._found
 
     def _remember(self) -> None:
-        """Whom "she" and "it" mean next: the subject of this sentence, or the only one of its kind that it names."""
+        """Record the referent of "she" and "it": the subject of this sentence, or its only name of that type."""
         names = {self._discourse.full(item.text) for item in self._items if item.kind == "name"}
         names |= self._references.mentioned
         if self._first is None and not names:
@@ -79,7 +79,7 @@ class ClauseReader:
     # nouns outside a verb's reach
 
     def _noun(self, at: int) -> int:
-        """A subject, with the appositions that follow it. "No one" and its like are subjects of nothing."""
+        """Read a subject with its appositions. "No one" and the like are no subjects."""
         if self._items[at].article == "no":
             self._subjects = []
             return at + 1
@@ -97,7 +97,7 @@ class ClauseReader:
         return self._apposition(at, after)
 
     def _apposition(self, at: int, after: int) -> int:
-        """ "X, the capital of Y," and "its captain, X,": states the role, and goes on after it."""
+        """Read "X, the capital of Y," and "its captain, X,": state the role, and return the position after it."""
         comma = self._kind(after) == "comma"
         first, second = self._items[after - 1], self._item(after + 1 if comma else after)
         if second is None or second.kind not in ("name", "term"):
@@ -126,7 +126,7 @@ class ClauseReader:
         self._state(who, predicate, target, 1.0, Dates())
 
     def _role_of(self, who: Reference, verb: str, role: Item) -> tuple[str, Reference]:
-        """ "is director of" Y where the role has an owner, else "is" and the role itself."""
+        """Return "is director of" Y if the role has an owner, else "is" and the role itself."""
         owner = self._references.owner(role)
         if role.head:
             self._discourse.describe(who.name, role.head)
@@ -135,7 +135,7 @@ class ClauseReader:
         return verb, Reference(phrase(role), "term")
 
     def _aside(self, at: int) -> int:
-        """A preposition before the verb: a date counts for the clause, anything else is passed over."""
+        """Read a preposition before the verb: a date counts for the clause, other phrases are skipped."""
         following = self._item(at + 1)
         if following is None or following.kind not in NOUNS:
             return at + 1
@@ -146,14 +146,14 @@ class ClauseReader:
         return after
 
     def _relative(self, at: int) -> int:
-        """ "X, who …": the clause is about the noun just read; the old subject returns after its comma."""
+        """Read "X, who …": the clause is about the noun just read; the old subject returns after its comma."""
         if self._last and self._kind(at + 1) == "verb":
             self._outer = self._subjects
             self._subjects = self._last
         return at + 1
 
     def _list(self, at: int) -> tuple[list[Reference], int]:
-        """ "X, Y and Z": the references from ``at`` on and the position after them."""
+        """Read "X, Y and Z": return the references from ``at`` on and the position after them."""
         kind = self._items[at].kind
         found = [self._references.of(self._items[at])]
         after = at + 1
@@ -166,7 +166,7 @@ class ClauseReader:
         return [reference for reference in found if reference is not None], after
 
     def _joined(self, at: int, kind: str) -> int:
-        """How many items to the next member of the list: "," or "and" or both, then a noun of the same kind."""
+        """Count the items to the next member of the list: "," or "and" or both, then a noun of the same type."""
         step = 0
         if self._kind(at) == "comma":
             step = 1
@@ -183,11 +183,11 @@ class ClauseReader:
         return step + 1
 
     def _plural(self, at: int) -> bool:
-        """A list is a subject only where its verb can be plural: "X and Y is" begins a clause with Y."""
+        """Return whether the verb can be plural, so that a list is its subject: "X and Y is" begins a clause with Y."""
         return not self._items[at].text.startswith(("is ", "was ", "has ")) and not self._found
 
     def _list_goes_on(self, at: int, kind: str) -> bool:
-        """A comma alone makes a list only if an "and" follows within it; else it is an apposition or an aside."""
+        """Return whether "and" follows a comma within the list; else the comma begins an apposition or an aside."""
         for ahead in range(at, min(at + 2 * _MAX_LIST, len(self._items) - 1)):
             if self._items[ahead].kind == "conjunction":
                 return self._items[ahead + 1].kind == kind
@@ -198,7 +198,7 @@ class ClauseReader:
     # verbs
 
     def _verb(self, at: int) -> int:
-        """Objects and prepositional phrases after a verb, for each subject."""
+        """Read objects and prepositional phrases after a verb, for each subject."""
         verb = self._items[at]
         reduced = verb.participle and self._kind(at + 1) == "preposition" and at > 0 and self._kind(at - 1) in NOUNS
         subjects = self._last if reduced and self._last and not self._copular and self._found else self._subjects
@@ -238,7 +238,7 @@ class ClauseReader:
         if verb.be and item.kind == "term":
             return self._predicate_noun(at, after, verb, subjects, pending)
         if verb.be and item.kind == "name" and subjects and subjects[0].via in ROLES and references:
-            for subject in subjects:  # "the director of Y is X" says the same as "X is the director of Y"
+            for subject in subjects:  # "the director of Y is X" means the same as "X is the director of Y"
                 owner = Reference(subject.name, subject.type, "", subject.certainty)
                 self._state(references[0], f"{verb.text} {subject.via} of", owner, 1.0)
             return after
@@ -253,7 +253,7 @@ class ClauseReader:
     def _predicate_noun(
         self, at: int, after: int, verb: Item, subjects: list[Reference], pending: list[tuple[str, Reference, float]]
     ) -> int:
-        """ "X is a Y", "X is the Y of Z", "X is home to Z"."""
+        """Read "X is a Y", "X is the Y of Z", "X is home to Z"."""
         item = self._items[at]
         if not subjects:
             return after
@@ -270,7 +270,7 @@ class ClauseReader:
     def _phrases(
         self, at: int, verb: Item, direct: Item | None, pending: list[tuple[str, Reference, float]], dates: Dates
     ) -> int:
-        """The prepositional phrases after a verb and its object; dates also bound the statements' validity."""
+        """Read the prepositional phrases after a verb and its object; dates also bound the statements' validity."""
         weight = 0.9
         while self._kind(at) == "preposition" and self._kind(at + 1) in NOUNS:
             preposition, item = self._items[at].text, self._items[at + 1]
@@ -289,7 +289,7 @@ class ClauseReader:
         return at
 
     def _range(self, preposition: str, item: Item, after: int, dates: Dates) -> int:
-        """ "from 1961 to 1970", "between 1961 and 1970": the second date ends what the first began."""
+        """Read "from 1961 to 1970", "between 1961 and 1970": the second date ends what the first began."""
         if item.kind != "date":
             return after
         dates.take(preposition, item.iso)
@@ -302,7 +302,7 @@ class ClauseReader:
         return after + 2
 
     def _governing(self, verb: Item, direct: Item | None) -> str:
-        """The words before the preposition: a common object goes along ("led expeditions" to …), a name does not."""
+        """Return the words before the preposition: with a common object ("led expeditions" to …), without a name."""
         if (
             direct is not None
             and direct.kind == "term"

@@ -1,7 +1,7 @@
-"""Dates and quantities in a sentence: where they stand, how they are written in one form, and how precise they are.
+"""Dates and quantities in a sentence: their positions, their normal form, and their precision.
 
-Not a calendar: days are checked to exist in a month of 31 days at most, eras and weekdays are left alone. A bare
-number is a year only where the words around it say so ("in 1961", "1936-2003"), because 1961 may count anything.
+There is no calendar: days are checked to exist in a month of at most 31 days, eras and weekdays are ignored. A bare
+number is a year only if the words around it show it ("in 1961", "1936-2003"), because 1961 may count anything.
 """
 
 import re
@@ -61,7 +61,7 @@ class Measure:
 
 
 def measures_in(text: str, start: int, end: int) -> dict[int, Measure]:
-    """The dates and quantities of ``text[start:end]`` by where they start, none overlapping. Linear."""
+    """Return the dates and quantities of ``text[start:end]`` by their start, none overlapping. Linear."""
     found: dict[int, Measure] = {}
     for match in _DATE.finditer(text, start, end):
         measure = _date(match, text, start)

@@ -1,8 +1,8 @@
-"""Whom a text means: surnames, acronyms, "she", "it" and "the station", resolved to names where that is safe.
+"""Resolution of references in a text: surnames, acronyms, "she", "it" and "the station", if it is safe.
 
-Not coreference resolution: a reference that two names could claim is left alone. Safe means: a surname that one
-person of the text has; a pronoun whose kind the subject of the sentence before has; "the station" where one name of
-the text ends in "Station", or one was said to be a station.
+A reference that two names could claim stays unresolved. Safe means: a surname that one person of the text has; a
+pronoun that fits the type of the previous sentence's subject; "the station" if one name of the text ends in "Station",
+or one was described as a station.
 """
 
 from graphtide.infra.models.local.english.naming import ORGANISATION, PERSON, expands, short_forms, type_of
@@ -10,11 +10,11 @@ from graphtide.infra.models.local.english.words import PERSON_PRONOUNS, POSSESSI
 
 _SYNONYMS = dict.fromkeys(("ship", "vessel", "boat"), ("ship", "vessel", "boat"))
 _ORGANISATION_HEADS = frozenset({"company", "organisation", "organization", "agency", "institute"})
-_HEAD_CHARS = 3  # the shortest last word of a name that may stand for it ("bay")
+_HEAD_CHARS = 3  # the shortest last word of a name that may replace it ("bay")
 
 
 class Discourse:
-    """The names of one text, and who was spoken of last. Filled with ``introduce``, then read in text order."""
+    """The names of one text, and the latest subject. Filled with ``introduce``, then read in text order."""
 
     def __init__(self) -> None:
         self._types: dict[str, str] = {}
@@ -25,7 +25,7 @@ class Discourse:
         self._thing: str | None = None
 
     def introduce(self, name: str, kind: str) -> None:
-        """Makes a full name known before the text is read."""
+        """Add a full name before the text is read."""
         if name in self._types:
             return
         self._types[name] = kind
@@ -38,14 +38,14 @@ class Discourse:
             self._claim(self._heads, words[-1].lower(), name)
 
     def abbreviate(self, short: str, name: str) -> bool:
-        """Records "name (short)" if the one is made of the initials of the other."""
+        """Record "name (short)" if the one is made of the initials of the other."""
         if not expands(short, name):
             return False
         self._claim(self._aliases, short, name)
         return True
 
     def describe(self, name: str, head: str) -> None:
-        """Records that ``name`` is a ``head``, so that "the head" may mean it later on."""
+        """Record that ``name`` is a ``head``, so that "the head" may refer to it later."""
         if self.type_of(name) != PERSON:
             for synonym in _SYNONYMS.get(head, (head,)):
                 self._claim(self._heads, synonym, name)
@@ -55,13 +55,15 @@ class Discourse:
         claims[key] = name if claims.get(key, name) == name else None
 
     def set_topic(self, name: str) -> None:
-        """``name`` is what the document is about."""
+        """Set ``name`` as the document's topic."""
         self.introduce(name, type_of(name))
-        self._heads[name.rpartition(" ")[2].lower()] = name  # even where other names end alike
+        self._heads[name.rpartition(" ")[2].lower()] = name  # even if other names have the same last word
         self.finish(name, set())
 
     def finish(self, subject: str, names: set[str]) -> None:
-        """A sentence about ``subject`` ("" when unclear) that names ``names`` has been read: pronouns follow it."""
+        """Record a finished sentence about ``subject`` ("" when unclear) with the names ``names``: pronouns refer to
+        it.
+        """
         persons = {name for name in names if self.type_of(name) == PERSON}
         if subject and self.type_of(subject) == PERSON:
             self._person = subject
@@ -74,11 +76,11 @@ class Discourse:
             self._thing = next(iter(things)) if subject and len(things) == 1 else None
 
     def type_of(self, name: str) -> str:
-        """The type a name was introduced with, or what the name itself says."""
+        """Return the type a name was introduced with, or the type that the name itself suggests."""
         return self._types.get(name) or type_of(name)
 
     def full(self, name: str) -> str:
-        """The full name that a surname or an acronym stands for in this text, else the name itself."""
+        """Return the full name of a surname or an acronym in this text, else the name itself."""
         alias = self._aliases.get(name)
         if alias is not None:
             return alias
@@ -87,7 +89,7 @@ class Discourse:
         return self._aliases.get(surname) or name if titled else name
 
     def pronoun(self, word: str) -> str | None:
-        """Whom "she", "its" … means here, or None where that is not safe."""
+        """Return the referent of "she", "its" …, or None if it is not safe."""
         if word in PERSON_PRONOUNS or word in ("his", "her"):
             return self._person
         if word in THING_PRONOUNS or word == "its":
@@ -95,7 +97,7 @@ class Discourse:
         return None
 
     def definite(self, head: str) -> str | None:
-        """Which name "the ``head``" means, or None."""
+        """Return the name that "the ``head``" refers to, or None."""
         if len(head) < _HEAD_CHARS:
             return None
         name = self._heads.get(head)
@@ -105,5 +107,5 @@ class Discourse:
 
     @staticmethod
     def is_possessive(word: str) -> bool:
-        """Whether an owner is a possessive pronoun, so not a name yet."""
+        """Return whether an owner is a possessive pronoun, so not a name yet."""
         return word in POSSESSIVES

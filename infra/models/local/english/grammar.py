@@ -1,7 +1,7 @@
-"""What can stand where: verb or noun, closed class or open, judged from a word and its next neighbours.
+"""Word classes in context: verb or noun, closed class or open, judged from a word and its neighbours.
 
-Not a tagger: no probabilities, no training. A word that may be both counts as a verb only where what follows shows it,
-or where no other word of the sentence can be the verb. Every question looks at a few tokens, so it costs a constant.
+No probabilities and no training. An ambiguous word counts as a verb only if the following words show it, or if no other
+word of the sentence can be the verb. Every check reads a few tokens, so it has constant cost.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _MAX_GROUP = 7
 
 @dataclass(frozen=True, slots=True)
 class VerbGroup:
-    """A verb with its auxiliaries, up to token ``last``. ``be``: it says what something is. ``participle``: alone."""
+    """A verb with its auxiliaries, up to token ``last``. ``be``: a copula. ``participle``: it has no auxiliary."""
 
     last: int
     text: str
@@ -28,7 +28,7 @@ class VerbGroup:
 
 
 class Grammar:
-    """Answers questions about the tokens of one sentence; beyond its end every answer is no."""
+    """Word classes of the tokens of one sentence; beyond its end every check is false."""
 
     def __init__(self, tokens: tuple[WordToken, ...], measures: dict[int, Measure]) -> None:
         self.tokens = tokens
@@ -36,23 +36,23 @@ class Grammar:
         self._sure_verb = any(map(_surely_verb, tokens))
 
     def lower(self, at: int) -> str:
-        """The word at ``at`` in lower case, "" outside the sentence."""
+        """Return the word at ``at`` in lower case, "" outside the sentence."""
         return self.tokens[at].lower if 0 <= at < len(self.tokens) else ""
 
     def capital(self, at: int) -> bool:
         return at < len(self.tokens) and self.tokens[at].capital
 
     def measured(self, at: int) -> bool:
-        """Whether a date or a quantity starts here."""
+        """Return whether a date or a quantity starts here."""
         return at < len(self.tokens) and self.tokens[at].start in self.measures
 
     def plain(self, at: int) -> bool:
-        """An uncapitalised word of no closed class."""
+        """Return whether it is an uncapitalised word of no closed class."""
         word = at < len(self.tokens) and self.tokens[at].kind == "word" and not self.tokens[at].capital
         return word and not closed(self.lower(at))
 
     def verb(self, at: int, *, after_noun: bool, after_name: bool = False) -> bool:
-        """Whether a verb group starts here."""
+        """Return whether a verb group starts here."""
         lower = self.lower(at)
         if lower in w.AUXILIARIES:
             return True
@@ -65,7 +65,7 @@ class Grammar:
         return after_noun or form.participle or form.finite
 
     def singular_verb(self, at: int) -> bool:
-        """A third person singular: "keeps", "is"; what may be a plural noun only where no other verb is near."""
+        """Return whether it is a third person singular; an ambiguous plural noun only without another verb near."""
         lower = self.lower(at)
         form = VERBS.get(lower)
         if form is None:
@@ -73,14 +73,14 @@ class Grammar:
         return lower.endswith("s") and form.finite and not (form.ambiguous and self._sure_verb)
 
     def complement(self, at: int) -> bool:
-        """What stands here can only complete a verb: a determiner, a name, a number."""
+        """Return whether the token can only complete a verb: a determiner, a name, a number."""
         lower = self.lower(at)
         opens_noun = lower in w.DETERMINERS or lower in w.POSSESSIVES or lower in w.NUMBER_WORDS
         number = at < len(self.tokens) and self.tokens[at].kind == "number"
         return opens_noun or number or self.capital(at) or self.measured(at)
 
     def noun(self, at: int, first: int) -> bool:
-        """Whether the common noun phrase that began at ``first`` takes this token in."""
+        """Return whether the common noun phrase that began at ``first`` includes this token."""
         if at >= len(self.tokens) or self.measured(at):
             return False
         token = self.tokens[at]
@@ -95,7 +95,7 @@ class Grammar:
         return not self.verb(at, after_noun=True) or self._adjective(at)
 
     def verb_group(self, at: int) -> VerbGroup:
-        """Auxiliaries, "not", the main verb, "to" and a second verb; adverbs between them are left out."""
+        """Return auxiliaries, "not", the main verb, "to" and a second verb; adverbs between them are left out."""
         words: list[str] = []
         be = main = False
         last, position = at, at
@@ -122,7 +122,7 @@ class Grammar:
         return self.lower(at) in w.NATIONALITIES and not self.capital(at + 1)
 
     def _phrase(self, at: int) -> bool:
-        """ "The hut stands at …": where no other word can be the verb, a preposition shows it too."""
+        """Return whether a preposition shows a verb (`The hut stands at …`) where no other word can be the verb."""
         return self.lower(at) in w.PREPOSITIONS and self.lower(at) != "of"
 
     def _infinitive(self, at: int) -> bool:
@@ -137,12 +137,12 @@ class Grammar:
         return (lower in w.ADVERBS or lower.endswith("ly")) and lower not in VERBS and not self.capital(at)
 
     def _before_participle(self, at: int) -> bool:
-        """ "was last seen", "is best known": an adverb here, whatever else the word may be."""
+        """Return whether it is an adverb before a participle ("was last seen", "is best known")."""
         form = VERBS.get(self.lower(at + 1))
         return self.lower(at) in _BEFORE_PARTICIPLE and form is not None and form.participle
 
     def _adjective(self, at: int) -> bool:
-        """ "the newly built drill": a participle after an adverb, before a noun."""
+        """Return whether it is a participle after an adverb and before a noun ("the newly built drill")."""
         adverb = self.lower(at - 1).endswith("ly") or self.lower(at - 1) in _BEFORE_PARTICIPLE
         return adverb and at + 1 < len(self.tokens) and not closed(self.lower(at + 1))
 
@@ -157,7 +157,7 @@ class Grammar:
 
 
 def closed(word: str) -> bool:
-    """Whether a word belongs to a closed class, so to grammar and not to a name or a noun."""
+    """Return whether a word belongs to a closed class, so to grammar and not to a name or a noun."""
     return word in w.OPENERS or word in w.NEGATIONS
 
 

@@ -1,6 +1,6 @@
-"""Which items of a sentence count for its clauses: asides are left out, a name and the noun beside it become one.
+"""Items of a sentence as its clauses use them: without asides, and with a name and its adjacent noun joined.
 
-Not a reading of what they mean: that is up to the clauses. One pass, each item looked at once.
+One pass, each item visited once; the clauses interpret the result.
 """
 
 from dataclasses import replace
@@ -12,7 +12,7 @@ _COMPANIES = frozenset({"crew", "team", "staff", "family", "group", "members", "
 
 
 def clause_items(items: list[Item]) -> list[Item]:
-    """The items outside brackets, joined: an aside must not come between a subject and its verb."""
+    """Return the items outside brackets, joined: an aside must not separate a subject and its verb."""
     kept: list[Item] = []
     depth = 0
     for item in items:
@@ -26,10 +26,10 @@ def clause_items(items: list[Item]) -> list[Item]:
 
 
 def _keep(kept: list[Item], item: Item) -> None:
-    """Joins a name and the common noun beside it.
+    """Add an item, and join a name and the common noun beside it.
 
-    "Kestrel telescope" stays the name; "Halden Station director" and "Ruud's survey" become a term with an owner;
-    "the glaciologist Ida Moreau" becomes the name, with its role.
+    "Kestrel telescope" stays the name; "Halden Station director" and "Ruud's survey" become a term with an owner; "the
+    glaciologist Ida Moreau" becomes the name, with its role.
     """
     before = kept[-1] if kept else None
     if before is not None and before.kind == "name" and item.kind == "term" and item.owner == before.text:

@@ -1,7 +1,7 @@
-"""From the tokens of a sentence to its items: names, dates, quantities, noun phrases, verb groups and the small words.
+"""Items of a sentence, made of its tokens: names, dates, quantities, noun phrases, verb groups and small words.
 
-Not a parser: one pass from left to right with a look-ahead of a few tokens, so the cost is linear in the tokens.
-Every item is a span of the text; only a possessive ending and a title before a full name are left out of a name.
+One pass from left to right with a look-ahead of a few tokens, so the cost is linear in the tokens. Every item is a span
+of the text; only a possessive ending and a title before a full name are left out of a name.
 """
 
 from dataclasses import dataclass
@@ -29,11 +29,11 @@ _SMALL_WORDS: dict[str, str] = {
 
 @dataclass(slots=True)
 class Item:
-    """One step of a sentence.
+    """One item of a sentence.
 
     ``kind`` is one of name, date, quantity, dimension, term, pronoun, verb, preposition, conjunction, comma, relative,
-    open, close and stop. ``owner`` is whose a term is ("Skarv Island's harbour", "the director of Skarv Station", "its
-    drill"); "@station" is the owner in "the station's harbour", which the text must resolve. ``role`` is the noun
+    open, close and stop. ``owner`` is the owner of a term ("Skarv Island's harbour", "the director of Skarv Station",
+    "its drill"); "@station" is the owner in "the station's harbour", which the text must resolve. ``role`` is the noun
     before a name.
     """
 
@@ -54,7 +54,7 @@ class Item:
 
 
 class SentenceReader:
-    """Reads one sentence. ``known`` are words seen with a capital inside sentences, so not only because one began."""
+    """Reader of one sentence. ``known`` are words with a capital inside sentences, not only at their start."""
 
     def __init__(
         self, text: str, tokens: tuple[WordToken, ...], measures: dict[int, Measure], known: frozenset[str]
@@ -66,7 +66,7 @@ class SentenceReader:
         self._items: list[Item] = []
 
     def read(self) -> list[Item]:
-        """The items of the sentence in order."""
+        """Return the items of the sentence in order."""
         at = 0
         while at < len(self._tokens):
             at = self._step(at)
@@ -88,7 +88,7 @@ class SentenceReader:
         return self._word(at)
 
     def _push(self, kind: str, first: int, last: int) -> Item:
-        """Adds the item of tokens ``first``..``last`` (inclusive)."""
+        """Add the item of tokens ``first``..``last`` (inclusive)."""
         start, end = self._tokens[first].start, self._tokens[last].end
         self._items.append(Item(kind, self._text[start:end], start, end))
         return self._items[-1]
@@ -110,7 +110,7 @@ class SentenceReader:
         return at + 1
 
     def _quotation(self, at: int, closing: str) -> int:
-        """A short quotation in title case is a work; of any other only the quotation mark is skipped."""
+        """Read a quotation: a short one in title case is a work; of any other only the quotation mark is skipped."""
         last = at + 1
         while last < min(len(self._tokens), at + 2 + MAX_NAME_TOKENS) and self._tokens[last].text != closing:
             last += 1
@@ -145,7 +145,7 @@ class SentenceReader:
         return self._term(at)
 
     def _touches(self, item: Item, at: int) -> bool:
-        """Whether nothing stands between an item and this token, but a possessive apostrophe."""
+        """Return whether only a possessive apostrophe separates an item and this token."""
         before = self._tokens[at - 1] if at else None
         return before is not None and (
             before.end == item.end or (before.text in "'\u2019" and before.start == item.end)
@@ -158,7 +158,9 @@ class SentenceReader:
         return group.last + 1
 
     def _term(self, at: int) -> int:
-        """A noun phrase of common words: article or possessive, then what is no small word and no verb."""
+        """Read a noun phrase of common words: article or possessive, then words that are neither small words
+        nor verbs.
+        """
         lower = self._tokens[at].lower
         owner = lower if lower in w.POSSESSIVES else ""
         article = "its" if owner else lower if lower in w.DETERMINERS else ""
@@ -173,7 +175,7 @@ class SentenceReader:
         return at + 1
 
     def _finish_term(self, first: int, last: int, article: str, owner: str) -> int:
-        """The phrase with its owner, which may stand before it (a name, "the station's") or after it ("of X")."""
+        """Add the phrase with its owner, before it (a name, "the station's") or after it ("of X")."""
         before = self._items[-1] if self._items else None
         compound = False
         if before is not None and before.kind == "name" and not article and self._touches(before, first):
@@ -189,7 +191,7 @@ class SentenceReader:
         return after
 
     def _of(self, of: int, last: int) -> tuple[str, int, int]:
-        """What "of" adds to the noun before it: (owner, position after it, last token of the phrase)."""
+        """Return the addition of "of" to the noun before it: (owner, position after it, last token of the phrase)."""
         after = of + 2 if self._grammar.lower(of + 1) == "the" and of + 2 < len(self._tokens) else of + 1
         if self._names.starts(after) and not self._grammar.measured(after):
             name = self._names.read(after)

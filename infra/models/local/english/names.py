@@ -1,7 +1,8 @@
-"""Proper names: where one starts, and how far it goes.
+"""Proper names: their start and end.
 
-Not a gazetteer: a name is recognised by its capitals, by what joins them ("of the", "de la", initials, numbers), and at
-the start of a sentence, where a capital means nothing, by what else the text says. The length of a name is bounded.
+There is no gazetteer: a name is recognised by its capitals, by its connectors ("of the", "de la", initials, numbers),
+and at the start of a sentence, where a capital has no meaning, by the rest of the text. The length of a name is
+bounded.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ class Name:
 
 
 class NameFinder:
-    """Finds names in one sentence. ``known`` are words that the text writes with a capital inside sentences too."""
+    """Finder of names in one sentence. ``known`` are words with a capital inside sentences too."""
 
     def __init__(self, text: str, grammar: Grammar, known: frozenset[str]) -> None:
         self._text = text
@@ -35,7 +36,7 @@ class NameFinder:
         self._known = known
 
     def starts(self, at: int) -> bool:
-        """Whether a name starts at this token."""
+        """Return whether a name starts at this token."""
         token = self._tokens[at]
         if not token.capital or token.kind != "word" or token.lower in w.CALENDAR:
             return False
@@ -50,7 +51,7 @@ class NameFinder:
         return self._opens_with_name(at)
 
     def read(self, at: int) -> Name:
-        """The name that starts at this token."""
+        """Return the name that starts at this token."""
         last = at
         while last - at < MAX_NAME_TOKENS and not self._possessive(last):
             step = self._continues(last)
@@ -66,7 +67,7 @@ class NameFinder:
         return at == 0 or self._tokens[at - 1].text in _OPENING_MARKS
 
     def _opens_with_name(self, at: int) -> bool:
-        """Whether the one capital word that opens the sentence is a name, and not only the first word."""
+        """Return whether the one capital word that opens the sentence is a name, and not only the first word."""
         token = self._tokens[at]
         bare = token.lower.removesuffix("'s").removesuffix("\u2019s")
         if bare != token.lower or token.text in self._known or bare in w.FIRST_NAMES or bare in w.PLACES:
@@ -87,7 +88,7 @@ class NameFinder:
         return plural and self._tokens[at].lower.endswith("s")
 
     def _continues(self, at: int) -> int:
-        """How many tokens after ``at`` belong to the same name: 0 ends it."""
+        """Return the number of tokens after ``at`` that belong to the same name: 0 ends it."""
         if at + 1 >= len(self._tokens) or self._grammar.measured(at + 1):
             return 0
         token, following = self._tokens[at], self._tokens[at + 1]
@@ -106,11 +107,13 @@ class NameFinder:
         return (len(token.text) == 1 and token.capital) or token.lower in w.ABBREVIATIONS
 
     def _numbers_name(self, at: int) -> bool:
-        """ "Apollo 11" is a name; the 11 of "Apollo 11 days later" is not."""
+        """Return whether the number belongs to the name: it does in "Apollo 11", not in "Apollo 11 days later"."""
         return not self._grammar.plain(at + 1) or self._grammar.verb(at + 1, after_noun=True)
 
     def _connector(self, at: int) -> int:
-        """ "de", "&", and "of" after a word that such names begin with, if a capital follows."""
+        """Return the length of a connector: "de", "&", and "of" after a word that begins such names, before a
+        capital.
+        """
         link, grammar = self._grammar.lower(at + 1), self._grammar
         if (link in w.NAME_PARTICLES or link == "&") and grammar.capital(at + 2):
             return 2

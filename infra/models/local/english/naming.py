@@ -1,7 +1,7 @@
-"""What kind of thing a name names, judged by the name alone.
+"""Types of names, judged by the name alone.
 
-Not by its context: the same name must get the same type in every document, or one thing would become two entities.
-The one exception is a title before a name ("Captain Ruud"), which belongs to the name as it is written.
+Context is not used: the same name must get the same type in every document, or one thing would become two entities. The
+one exception is a title before a name ("Captain Ruud"), which belongs to the name as it is written.
 """
 
 from functools import lru_cache
@@ -19,7 +19,7 @@ from graphtide.infra.models.local.english.words import (
 
 PERSON, ORGANISATION, PLACE, WORK, TERM = "person", "organisation", "place", "work", "term"
 _CUES = ((WORK_CUES, WORK), (ORGANISATION_CUES, ORGANISATION), (PLACE_CUES, PLACE))
-# Places name themselves before ("Lake Vigdis") as well as after ("Skarv Island").
+# A place has its cue word first ("Lake Vigdis") or last ("Skarv Island").
 _LEADING_PLACES = frozenset(
     ["lake", "mount", "cape", "port", "point", "gulf", "bay", "isle", "river", "sea", "strait", "fort", "camp"]
 )
@@ -28,7 +28,7 @@ _VESSELS = frozenset({"uss", "hms", "rv", "ms", "mv", "ss"})
 
 @lru_cache(maxsize=16_384)
 def type_of(name: str) -> str:
-    """One of person, organisation, place, work, term. Pure; the length of ``name`` is bounded by the tokenizer."""
+    """Return one of person, organisation, place, work, term. Pure; the tokenizer bounds the length of ``name``."""
     words = [word.strip(".,'\u2019&-").lower() for word in name.split()]
     if not words or words[0] in _VESSELS:
         return TERM
@@ -48,7 +48,9 @@ def _titled(words: list[str]) -> bool:
 
 
 def _by_cue(words: list[str]) -> str:
-    """The head of a name is its last word before "of"; a place may also lead ("Cape Nord")."""
+    """Return the type by the head of a name, its last word before "of"; a place may also begin with it ("Cape
+    Nord").
+    """
     head = words[words.index("of") - 1] if "of" in words[1:] else words[-1]
     if len(words) > 1:
         for cues, kind in _CUES:
@@ -70,7 +72,7 @@ def _initials_first(name: str) -> bool:
 
 
 def without_title(name: str) -> str:
-    """The name without the titles before it, if two words remain: "Dr. Ida Moreau" is "Ida Moreau"."""
+    """Return the name without the titles before it, if two words remain: "Dr. Ida Moreau" is "Ida Moreau"."""
     parts = name.split()
     at = 0
     while at < len(parts) - 2 and parts[at].strip(".").lower() in HONORIFICS:
@@ -79,7 +81,7 @@ def without_title(name: str) -> str:
 
 
 def short_forms(name: str) -> tuple[str, ...]:
-    """How else the same text may refer to ``name``: a person's surname, with and without particles."""
+    """Return the short forms of ``name`` in a text: a person's surname, with and without particles."""
     if type_of(name) != PERSON:
         return ()
     parts = [part for part in name.split() if part.strip(".").lower() not in HONORIFICS]
@@ -92,7 +94,7 @@ def short_forms(name: str) -> tuple[str, ...]:
 
 
 def expands(short: str, name: str) -> bool:
-    """Whether ``short`` is made of the initials of ``name``: FAA, Federal Aviation Administration."""
+    """Return whether ``short`` is made of the initials of ``name``: FAA, Federal Aviation Administration."""
     initials = [word[0] for word in name.replace("-", " ").split() if word[0].isupper()]
     full = [word[0].upper() for word in name.replace("-", " ").split()]
     return short.isupper() and len(short) >= 2 and list(short.replace(".", "")) in (initials, full)

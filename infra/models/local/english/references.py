@@ -1,7 +1,7 @@
-"""What the nouns of a sentence refer to, with the help of the discourse, or nothing where that is not safe to say.
+"""Referents of the nouns of a sentence, resolved with the discourse, or None if it is not safe.
 
-Not coreference itself, which is the discourse's. What is resolved on the way is kept: names in ``mentioned``, and the
-roles written before names ("the glaciologist Ida Moreau") in ``roles``.
+Results of the resolution are kept: names in ``mentioned``, and the roles written before names ("the glaciologist Ida
+Moreau") in ``roles``.
 """
 
 from graphtide.infra.models.local.english.discourse import Discourse
@@ -11,7 +11,7 @@ from graphtide.infra.models.local.english.words import NATIONALITIES, NUMBER_WOR
 
 
 class References:
-    """Resolves the items of one sentence."""
+    """Resolver of the items of one sentence."""
 
     def __init__(self, discourse: Discourse) -> None:
         self._discourse = discourse
@@ -31,7 +31,7 @@ class References:
         return Reference(name, self._discourse.type_of(name))
 
     def of(self, item: Item) -> Reference | None:
-        """What an item refers to, or None where that is not safe to say."""
+        """Return an item's referent, or None if it is not safe."""
         reference = self._resolved(item)
         if reference is not None and reference.type not in ("date", "quantity") and reference.name[:1].isupper():
             self.mentioned.add(reference.name)
@@ -72,7 +72,7 @@ class References:
 
 
 def phrase(item: Item) -> str:
-    """The noun phrase without its article, on one line, and without the capital of a sentence's first word."""
+    """Return the noun phrase without its article, on one line, and without the capital of a sentence's first word."""
     text = " ".join(item.text.split())
     opens = text[:1].isupper() and text[1:].islower() and text.partition(" ")[0].lower() not in NATIONALITIES
     return text[0].lower() + text[1:] if opens else text

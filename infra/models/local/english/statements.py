@@ -1,6 +1,6 @@
-"""What a sentence states, and whether it is worth stating.
+"""Statements of a sentence, and the rule for which ones to keep.
 
-Data for the clauses; nothing here reads text. Every name is already resolved to what the text calls it in full.
+Data for the clauses; no text is read here. Every name is already resolved to its full form in the text.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class ReadStatement:
 
 @dataclass(slots=True)
 class Dates:
-    """When a clause holds, as its prepositions say it: the first date of each end counts."""
+    """Dates of a clause by its prepositions: the first date of each end counts."""
 
     valid_from: str | None = None
     valid_to: str | None = None
@@ -55,7 +55,7 @@ class Dates:
 
 
 def worth_stating(subject: Reference, target: Reference, predicate: str) -> bool:
-    """One end must be a name (or the other a date or a quantity), and no end a word that says nothing alone."""
+    """Return whether one end is a name (or the other a date or a quantity), and no end a word without meaning alone."""
     for end in (subject, target):
         if end.type == "term" and end.name.casefold() in _GENERIC:
             return False

@@ -1,8 +1,8 @@
-"""Tokens and sentences: where the words of a text stand, and where one thought ends.
+"""Tokens and sentences: positions of words, and sentence boundaries.
 
-Not a linguistic tokenizer: words are runs of letters and digits of any script, everything else is one mark each.
-Invariants: spans are positions in the given text; a sentence is a slice of it; no sentence has more than
-``MAX_TOKENS`` tokens, so that whatever reads a sentence does bounded work; one pass, linear in the text.
+Words are runs of letters and digits of any script, every other character is a mark of its own. Invariants: spans are
+positions in the given text; a sentence is a slice of it; no sentence has more than ``MAX_TOKENS`` tokens, so that
+readers of a sentence do bounded work; one pass, linear in the text.
 """
 
 import re
@@ -14,8 +14,7 @@ from graphtide.infra.models.local.english.words import ABBREVIATIONS
 MAX_TOKENS = 160
 MAX_WORD_CHARS = 60  # longer than any word of prose: base64, hashes, a text without spaces
 
-# Possessive quantifiers: nothing here can backtrack. The groups of a number are bounded, because one that a letter
-# follows is read again from its next group. Combining marks (NFD text) belong to the letter before them.
+# Possessive quantifiers prevent backtracking. Combining marks (NFD text) belong to the letter before them.
 _LETTERS = r"[^\W_](?:[^\W_]|[\u0300-\u036f])*+"
 _TOKEN = re.compile(
     rf"(?P<dotted>(?:[A-Z]\.){{2,8}}+)"
@@ -32,7 +31,7 @@ _LINE_STARTS = frozenset("-*#>|•+")
 
 @dataclass(slots=True)
 class WordToken:
-    """One word, number or mark; ``capital`` says that it is a word that starts with an upper-case letter."""
+    """One word, number or mark; ``capital``: a word that starts with an upper-case letter."""
 
     text: str
     lower: str
@@ -52,7 +51,7 @@ class TextSentence:
 
 
 def tokens_of(text: str) -> Iterator[WordToken]:
-    """Every word, number, mark and run of white space of ``text``, in order, without gaps."""
+    """Yield every word, number, mark and run of white space of ``text``, in order, without gaps."""
     for match in _TOKEN.finditer(text):
         kind, word = match.lastgroup or "mark", match.group()
         if kind in ("word", "dotted"):
@@ -64,7 +63,7 @@ def tokens_of(text: str) -> Iterator[WordToken]:
 
 
 def sentences_of(text: str) -> Iterator[TextSentence]:
-    """The sentences of ``text`` in order. A blank line, a list item and a heading end one as a full stop does."""
+    """Yield the sentences of ``text`` in order. A blank line, a list item and a heading end one as a full stop does."""
     held: list[WordToken] = []
     ended = ""
     for token in tokens_of(text):
@@ -81,7 +80,7 @@ def sentences_of(text: str) -> Iterator[TextSentence]:
 
 
 def _closes(ended: str, token: WordToken) -> bool:
-    """A full stop before a lower-case word ended no sentence; an empty line always does."""
+    """Return whether the sentence ended: not at a full stop before a lower-case word, always at an empty line."""
     small = token.kind == "word" and token.text[0].islower()
     return ended == "hard" or token.kind == "opaque" or (ended == "soft" and not small)
 
@@ -91,7 +90,9 @@ def _sentence(tokens: list[WordToken]) -> TextSentence:
 
 
 def _breaks(space: str, held: list[WordToken], ended: str) -> str:
-    """How white space after ``held`` ends the sentence: "soft" after a full stop, "hard" at an empty line, or ""."""
+    """Return how white space after ``held`` ends the sentence: "soft" after a full stop, "hard" at an empty line, or
+    "".
+    """
     if not held:
         return ""
     if space.count("\n") > 1 or (held[0].text == "#" and "\n" in space) or held[-1].kind == "opaque":
@@ -114,5 +115,5 @@ def _abbreviated(held: list[WordToken], at: int) -> bool:
 
 
 def _new_item(held: list[WordToken], token: WordToken, text: str) -> bool:
-    """A list mark at the start of a line opens a new sentence."""
+    """Return whether a list mark at the start of a line opens a new sentence."""
     return token.text in _LINE_STARTS and token.start > held[-1].end and "\n" in text[held[-1].end : token.start]

@@ -1,6 +1,6 @@
-"""Common English verbs and their forms, so that a verb can be told from a noun without a tagger.
+"""Common English verbs and their forms, which distinguish a verb from a noun without a tagger.
 
-Data and the rules of inflection. A verb that is missing costs recall, never correctness.
+Data and the rules of inflection. A missing verb costs recall, never correctness.
 """
 
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ _IRREGULAR = {
     "cast": "cast cast", "swim": "swam swum", "ride": "rode ridden", "lie": "lay lain", "freeze": "froze frozen",
     "show": "showed shown", "undergo": "underwent undergone",
 }  # fmt: skip
-# Forms that are nouns at least as often as verbs; they count as verbs only where the next word shows it.
+# Forms that are nouns at least as often as verbs; they count as verbs only if the next word shows it.
 AMBIGUOUS = _set(
     "reports records measures works runs lights ships studies leads houses charts maps names plans plays tests "
     "uses views visits tours tracks trades stages stars states stations stores samples ranges ranks results rules "
@@ -82,7 +82,7 @@ AMBIGUOUS = _set(
 
 @dataclass(frozen=True, slots=True)
 class VerbForm:
-    """What one spelling can be: a finite form (past or present), a participle, an -ing form, or the bare verb."""
+    """Possible forms of one spelling: finite (past or present), participle, -ing form, or the bare verb."""
 
     base: str
     finite: bool

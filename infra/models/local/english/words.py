@@ -163,7 +163,7 @@ DIMENSION_NOUNS = {
     "long": "length", "tall": "height", "high": "height", "deep": "depth", "wide": "width", "thick": "thickness",
     "old": "age", "heavy": "weight",
 }  # fmt: skip
-# What "of" continues a name after: "University of Oslo", "Battle of Hastings".
+# Heads of names that "of" continues: "University of Oslo", "Battle of Hastings".
 OF_HEADS = (
     ORGANISATION_CUES
     | PLACE_CUES
@@ -173,7 +173,7 @@ OF_HEADS = (
         "union history theory law sea gulf bay cape head tower"
     )
 )
-# Common nouns that often open a sentence without an article, so with a capital that means nothing.
+# Common nouns that often open a sentence without an article, so with a capital that has no meaning.
 MASS_NOUNS = _set(
     "ice water research work construction power life time money snow wind weather rain oil gas food music science "
     "history people children men women evidence access most more less much many data funding nothing everything "
