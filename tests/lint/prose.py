@@ -102,9 +102,20 @@ def markdown_prose(text: str) -> Iterator[tuple[int, str]]:
 
 
 def tracked() -> list[Path]:
-    """Return the files that are checked: code, prompts and pages, without generated code and lists of English words."""
+    """Return the files that are checked: code and pages, without generated code, lists of English words, and prompts.
+
+    A prompt's words are part of its version, so they change only when the prompt has to.
+    """
     listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
-    skipped = ("tests/fixtures/", "tests/fuzz/corpus/", "tests/lint/prose.py", "_pb2", "english/words", "english/verbs")
+    skipped = (
+        "tests/fixtures/",
+        "tests/fuzz/corpus/",
+        "tests/lint/prose.py",
+        "_pb2",
+        "english/words",
+        "english/verbs",
+        "infra/prompts/",
+    )
     return [Path(name) for name in listed.stdout.split("\n") if name and not any(part in name for part in skipped)]
 
 

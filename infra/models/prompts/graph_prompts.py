@@ -175,7 +175,7 @@ def _overridden(source: _Source, folder: Path) -> _Source:
 def _template(file: Path, kind: PromptKind) -> str:
     text = _text(file)
     if len(text) > MOST_CHARS:
-        raise Broken(f"{file} has {len(text)} characters; the limit of a template is {MOST_CHARS}")
+        raise Broken(f"{file} has {len(text)} characters; at most {MOST_CHARS} are allowed")
     known = {*kind.given, "guidance"}
     if unknown := sorted(set(_PLACES.findall(text)) - known):
         raise Broken(f"{file}: {{{unknown[0]}}} is an unknown name; known are {', '.join(sorted(known))}")

@@ -124,7 +124,7 @@ def _lists(body: Item) -> tuple[list[object], list[object]]:
         if not isinstance(value, list):
             raise MalformedReply(f"it has no list of {name}")
         if len(value) > most:
-            raise MalformedReply(f"it has {len(value)} {name}; the limit is {most}")
+            raise MalformedReply(f"it has {len(value)} {name}; at most {most} are allowed")
     return cast(tuple[list[object], list[object]], found)
 
 
