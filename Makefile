@@ -19,12 +19,11 @@ $(VENV)/.running: requirements-build.lock requirements-run.lock pyproject.toml s
 	@echo "Making the environment in $(VENV) (about a minute the first time) …"
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { echo "On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-build.lock
-	@$(BIN)/python setup.py -q build_ext --inplace & kernels=$$!; \
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . & kernels=$$!; \
 	  $(call install,requirements-run.lock); packages=$$?; wait $$kernels || packages=1; \
 	  test $$packages = 0 || { echo "The packages could not be installed, or the kernels not compiled; the lines above say why."; \
 	  echo "Where one could not be built (hnswlib), a C++ compiler or Python's headers are missing: on Debian and Ubuntu,"; \
 	  echo "apt install g++ python3-dev"; exit 1; } >&2
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.running requirements.lock
