@@ -1,9 +1,8 @@
-"""The application port: all that HTTP, gRPC and the CLI can ask of Graphtide, once, in plain types.
+"""The application port: all operations of Graphtide for HTTP, gRPC and the CLI, in plain types.
 
-Not a protocol and not an implementation: `services/api/http` and `services/api/grpc` translate it to their wire
-formats,
+`services/api/http` and `services/api/grpc` translate it to their wire formats,
 `services/local_application.py` implements it on the views of a process. Every method raises only `streams.errors`
-(NotFound, Invalid, Overloaded, DeadlineExceeded to the caller; Retryable when a model endpoint is away).
+(NotFound, Invalid, Overloaded, DeadlineExceeded to the caller; Retryable when a model endpoint is unreachable).
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Documents that are durably accepted. `token` says "after these" to a later query."""
+    """Receipt of durably accepted documents. A later query passes `token` as `after` to include them."""
 
     token: str
     accepted: int
@@ -61,10 +60,10 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class StatedFact:
-    """A relation that a document states, with the sentence that says so (empty when it was brought along).
+    """A relation that a document states, with its evidence sentence (empty when the publisher supplied the relation).
 
     `valid_from` and `valid_to` are ISO dates or empty; `ended_by` is the later document that contradicts it, and
-    `instead` what that says.
+    `instead` the value that this document states.
     """
 
     subject: str
@@ -82,10 +81,10 @@ class StatedFact:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """The newest revision of a document: where it stands, why if it failed, and what the graph has from it.
+    """The newest revision of a document: its state, the reason of a failure, and its content in the graph.
 
-    `facts` are those of the live revision, which is an older one as long as `state` is "accepted" or "failed". `usage`
-    is what all its revisions together took of the models.
+    `facts` are those of the live revision, which is older while `state` is "accepted" or "failed". `usage` is
+    the use of models by all its revisions.
     """
 
     graph: str
@@ -108,7 +107,8 @@ class DocumentStatus:
 class QueryRequest:
     """A question. `timeout_s` bounds the wait for `after` and the answer together.
 
-    `level` is of the hierarchy of communities, 0 the finest, for the modes that read reports; None leaves it to them.
+    `level` selects the level of the community hierarchy, 0 the finest, for modes that read reports; None: the mode
+    selects it.
     """
 
     question: str
@@ -139,7 +139,7 @@ class RankedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Calls and tokens of the language model; `cost` is that of all models, None without prices."""
+    """Calls and tokens of the language model; `cost` is the cost of all models, None without prices."""
 
     llm_calls: int = 0
     prompt_tokens: int = 0
@@ -149,9 +149,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`answer` is empty when only the context was asked for. `trace` is there under `explain`: steps with figures.
+    """An answer with its context. `answer` is empty when only the context was requested.
 
-    `parts` are what the mode has beside passages; `chosen` says why mode `auto` took `mode`.
+    `trace` holds the retrieval steps when `explain` is set; `parts` the context other than passages; `chosen` the
+    reason why mode `auto` selected `mode`.
     """
 
     answer: str
@@ -169,9 +170,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class GraphStats:
-    """Counts of what is live, the graph's version, how far it is behind, and which parts it runs on.
+    """Counts of live content, the graph's version, its lag, and the components in use.
 
-    `lag` is the number of revisions without an end; `freshness_s` the age of the oldest of them, 0 when there is none.
+    `lag` is the number of revisions whose processing has not ended; `freshness_s` the age of the oldest one, 0 without
+    any.
     """
 
     graph: str
@@ -185,12 +187,12 @@ class GraphStats:
     models: Mapping[str, str]
     indexes: Mapping[str, Mapping[str, object]]
     spending: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    """By stage, what models took since the beginning; "today"; and "budget", with the reason if it pauses the graph."""
+    """Use of models by stage since the start; "today"; and "budget", with the reason when it pauses the graph."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelStatus:
-    """A spelling of one type: how often it is mentioned, and some of the chunks that do."""
+    """A spelling with one type: the number of its mentions, and some of the chunks that mention it."""
 
     name: str
     type: str
@@ -200,7 +202,7 @@ class LabelStatus:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Why two labels are held to be one entity. `holds` False: a guard overruled it, and they stay apart."""
+    """The evidence for merging two labels. `holds` False: a cannot-link constraint keeps them separate."""
 
     a: str
     b: str
@@ -211,9 +213,9 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class EntityStatus:
-    """An entity, what it is made of and why, its strongest relations, its communities from the finest level up.
+    """An entity: its labels, merges, strongest relations, and communities from the finest level to the coarsest.
 
-    `description` is what the live documents say it is, put together under 500 tokens; empty where they do not.
+    `description` merges the descriptions in the live documents, under 500 tokens; empty without any.
     """
 
     id: str
@@ -230,9 +232,9 @@ class EntityStatus:
 
 @dataclass(frozen=True, slots=True)
 class CommunityReport:
-    """A community's report and the chunks it rests on, all of which are in the graph.
+    """A community's report and the chunks that support it, all of which are in the graph.
 
-    `rating` is how much the community matters, 0 to 10.
+    `rating` is the importance of the community, 0 to 10.
     """
 
     community: int
@@ -247,7 +249,7 @@ class CommunityReport:
 
 @dataclass(frozen=True, slots=True)
 class RelatedDocument:
-    """A document that goes with another: how strongly (`score`), and what that is the sum of.
+    """A document related to another. `score` is the sum of `weight` and `shared`.
 
     `weight` is learned from the passages' vectors, `shared` the strength of the rarest entity that both mention (0:
     none), `entities` the names of the rarest ones.
@@ -263,7 +265,7 @@ class RelatedDocument:
 
 @dataclass(frozen=True, slots=True)
 class RelatedDocuments:
-    """The documents that go with one, best first, and the version they were read at."""
+    """The documents related to one, the best first, and the version of the graph that was read."""
 
     doc_id: str
     version: int
@@ -278,7 +280,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a recount found. `differences` is empty when everything that is stored equals what it is derived from."""
+    """The result of a verification. `differences` is empty when all stored data equals the data derived again."""
 
     graph: str
     version: int
@@ -290,7 +292,7 @@ class Verification:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """A rebuild from the live extractions: what stood, what was built, and whether it took its place."""
+    """The result of a rebuild from the live extractions: digests before and after, and whether the result is in use."""
 
     graph: str
     version: int
@@ -301,9 +303,10 @@ class Rebuilt:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What a purge deleted, by kind, and the size of the database file with its log before and after.
+    """The number of rows that a purge deleted, by kind, and the size of the database file with its log before and
+    after.
 
-    `remaining` names what this process cannot purge, and how that is done.
+    `remaining` names data that this process cannot purge, with the remedy.
     """
 
     removed: Mapping[str, int]
@@ -314,9 +317,9 @@ class Purged:
 
 @dataclass(frozen=True, slots=True)
 class LetterStatus:
-    """A dead letter: what could not be processed, why, and whether somebody has dealt with it (`settled`).
+    """A dead letter: a record that could not be processed, the reason, and its resolution (`settled`).
 
-    `text` is the beginning of the original, with what is not printable escaped; `original` all of it, in base64. Both
+    `text` is the beginning of the original with unprintable characters escaped; `original` is all of it in base64. Both
     are empty in a list.
     """
 
@@ -344,7 +347,7 @@ class LetterList:
 
 @dataclass(frozen=True, slots=True)
 class LetterQuery:
-    """Which page: at most `limit` letters behind `after`; those dealt with only when `settled`."""
+    """A page of dead letters: at most `limit` after `after`; resolved ones only when `settled`."""
 
     after: str = ""
     limit: int = 50
@@ -353,7 +356,7 @@ class LetterQuery:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """`ready` only when every part is; `parts` says in plain words what each is doing or lacking."""
+    """Readiness of a process. `ready` when every part is; `parts` describes the state of each in plain words."""
 
     ready: bool
     parts: Mapping[str, str]
@@ -367,10 +370,10 @@ class Piece:
 
 
 class Application(Protocol):
-    """What a Graphtide service does. Safe to call from any number of tasks of one event loop."""
+    """The operations of a Graphtide service. Safe to call from any number of tasks of one event loop."""
 
     async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:
-        """Accept documents of one graph durably, all or none. Returns when they would survive kill -9."""
+        """Accept documents of one graph durably, all or none. Returns once they survive kill -9."""
         ...
 
     async def delete(self, graph: str, doc_id: str) -> Receipt:
@@ -378,11 +381,11 @@ class Application(Protocol):
         ...
 
     async def document(self, graph: str, doc_id: str) -> DocumentStatus:
-        """Where a document stands. Raises NotFound."""
+        """Return the status of a document. Raises NotFound."""
         ...
 
     async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
-        """The `count` documents most related to one that is live. Raises NotFound."""
+        """Return the `count` documents most related to a live one. Raises NotFound."""
         ...
 
     async def query(self, graph: str, ask: QueryRequest) -> Answer:
@@ -390,21 +393,21 @@ class Application(Protocol):
         ...
 
     def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
-        """The same in pieces: the Answer with its context and an empty text, then Pieces, last the full Answer."""
+        """Answer as a stream: the Answer with its context and an empty text, then Pieces, last the full Answer."""
         ...
 
     async def graphs(self) -> Mapping[str, int]:
-        """The graphs with their versions."""
+        """Return the graphs with their versions."""
         ...
 
     async def stats(self, graph: str) -> GraphStats: ...
 
     async def entity(self, graph: str, entity_id: str) -> EntityStatus:
-        """An entity by the id that subgraphs name it by. Raises NotFound."""
+        """Return an entity by its id in subgraphs. Raises NotFound."""
         ...
 
     async def reports(self, graph: str) -> Sequence[CommunityReport]:
-        """The reports that hold now, the coarsest communities first."""
+        """Return the current reports, the coarsest communities first."""
         ...
 
     async def digest(self, graph: str) -> Digest: ...
@@ -414,23 +417,25 @@ class Application(Protocol):
     async def rebuild(self, graph: str) -> Rebuilt: ...
 
     async def purge(self) -> Purged:
-        """Delete from the files what deleted documents left there, in all graphs."""
+        """Delete the remains of deleted documents from the files, in all graphs."""
         ...
 
     async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
-        """What could not be processed; in graph "*" the records whose key names no graph. Raises Invalid."""
+        """List records that could not be processed; graph "*": records whose key names no graph. Raises Invalid."""
         ...
 
     async def dead_letter(self, graph: str, letter_id: str) -> LetterStatus:
-        """One of them, with its original. Raises Invalid, NotFound."""
+        """Return a dead letter, with its original. Raises Invalid, NotFound."""
         ...
 
     async def retry_letter(self, graph: str, letter_id: str, correction: DocumentMessage | None = None) -> Receipt:
-        """Publish it again, as it was or corrected, as a new revision. Raises Invalid when that cannot be, NotFound."""
+        """Publish it again, unchanged or corrected, as a new revision. Raises Invalid when that is impossible,
+        NotFound.
+        """
         ...
 
     async def drop_letter(self, graph: str, letter_id: str) -> LetterStatus:
-        """Say that it is dealt with. Raises Invalid when it is already, NotFound."""
+        """Discard a dead letter: mark it resolved. Raises Invalid when it is resolved already, NotFound."""
         ...
 
     async def health(self) -> Health: ...

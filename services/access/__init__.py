@@ -1,4 +1,4 @@
-"""Who may do what: credentials, one policy for HTTP and gRPC alike, and how much each caller may ask for.
+"""Access control: credentials, one policy for HTTP and gRPC, and rate limits and quotas for each caller.
 
-Read `policy.py` first, then `gate.py`, which the two faces ask. Nothing here knows a protocol, a store or a document.
+Read `policy.py` first, then `gate.py`, which both protocols call. Nothing here knows a protocol, a store or a document.
 """

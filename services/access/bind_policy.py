@@ -1,6 +1,6 @@
-"""From settings to a gate, and the rule that nothing listens beyond this machine without one.
+"""The access gate built from the settings, and the rule that no server listens beyond loopback without one.
 
-Not the servers. The invariant: whoever listens calls `gate_of`, so no process can forget to ask.
+The invariant: every server that listens calls `gate_of`, so no process can skip the check.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from graphtide.streams.errors import Broken
 
 
 def gate_of(settings: Settings) -> AccessGate:
-    """The gate that the settings ask for.
+    """Return the gate that the settings configure.
 
-    Raises Broken when a file cannot be used, and when `host` is not this machine alone and nothing guards it.
+    Raises Broken when a file cannot be used, and when `host` is not loopback and no credential, client certificate or
+    setting protects it.
     """
     if (settings.jwt_issuer or settings.jwt_audience) and not settings.jwt_key_file:
         raise Broken(
             "GRAPHTIDE_JWT_ISSUER or GRAPHTIDE_JWT_AUDIENCE is set, and GRAPHTIDE_JWT_KEY_FILE is not: without the key "
-            "no token is asked for"
+            "file no token is checked; set GRAPHTIDE_JWT_KEY_FILE too"
         )
     keys = key_file(settings.api_keys_file) if settings.api_keys_file else None
     tokens = TokenVerifier(_rules(settings)) if settings.jwt_key_file else None
@@ -37,17 +38,17 @@ def gate_of(settings: Settings) -> AccessGate:
 
 
 def key_file(path: str) -> WatchedFile[KeyRing]:
-    """The keys in a file. Raises Broken."""
+    """Return the keys of a file, read again when it changes. Raises Broken."""
     return WatchedFile(Path(path), lambda text, place: KeyRing(read_keys(text, place)))
 
 
 def unguarded(host: str) -> str:
-    """What is wrong with listening on `host` without credentials, and the ways out."""
+    """Return the error text for listening on `host` without credentials, with the remedies."""
     return (
-        f"refusing to listen on {host} without credentials: whoever reaches it could read, change and delete "
-        "everything. Either make a key (graphtide keys create NAME --file keys.toml) and set GRAPHTIDE_API_KEYS_FILE, "
-        "or set GRAPHTIDE_JWT_KEY_FILE, or GRAPHTIDE_TLS_CLIENT_CA_FILE; or listen on 127.0.0.1; or, behind a proxy "
-        "that asks for credentials, set GRAPHTIDE_INSECURE=true"
+        f"refusing to listen on {host} without credentials: any client could read, change and delete "
+        "everything. Create a key (graphtide keys create NAME --file keys.toml) and set GRAPHTIDE_API_KEYS_FILE; "
+        "or set GRAPHTIDE_JWT_KEY_FILE or GRAPHTIDE_TLS_CLIENT_CA_FILE; or listen on 127.0.0.1; or, after a proxy "
+        "that checks credentials, set GRAPHTIDE_INSECURE=true"
     )
 
 
@@ -63,7 +64,7 @@ def _rules(settings: Settings) -> TokenRules:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`. A name that is no address counts as reachable, but for localhost."""
+    """Return True when only this machine can reach `host`. Of names, only localhost counts as loopback."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,7 +1,7 @@
-"""A caller's credential: where it stands in a request, and how it is handed on.
+"""A caller's credential: its extraction from a request and its forwarding to another process.
 
-Not whether it is good: `gate.py` asks `keys.py` and `tokens.py`. The invariants: a request brings one credential or
-none, never two that could be judged apart; and a credential is in no repr.
+`gate.py` verifies it with `keys.py` and `tokens.py`. The invariants: a request has at most one credential, so no two
+components can judge different ones; and no repr contains a credential.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ Metadata = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a caller sent, as it was sent."""
+    """The secret exactly as the caller sent it."""
 
     secret: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is behind a request, and what it came with, for those who must ask on its behalf."""
+    """The principal of a request and its credential, for calls to other processes on the caller's behalf."""
 
     who: Principal
     credential: Credential | None = None
 
 
-NOBODY_ASKED = Caller(ANYONE)
-CALLER: ContextVar[Caller] = ContextVar("graphtide-caller", default=NOBODY_ASKED)
-"""Set around every request; the default stands for what the process does by itself."""
+NO_REQUEST = Caller(ANYONE)
+CALLER: ContextVar[Caller] = ContextVar("graphtide-caller", default=NO_REQUEST)
+"""Set around every request; the default is the process itself."""
 
 
 def credential_in(headers: Iterable[Header]) -> Credential | None:
-    """The one credential among the headers (or gRPC metadata), None without any. Names are lower case.
+    """Return the credential in the headers (or gRPC metadata), None without one. Header names are lower case.
 
-    Raises Unauthenticated for several, for another scheme than Bearer, and for what cannot be one. A header that is
-    there and empty is a mistake too, not an anonymous request.
+    Raises Unauthenticated for several credentials, for a scheme other than Bearer, and for malformed values. An empty
+    header is an error too, not an anonymous request.
     """
     found = [each for name, value in headers if (each := _credential(name, value)) is not None]
     if len(found) > 1:
-        raise Unauthenticated("the request has several credentials; send one")
+        raise Unauthenticated(f"the request has {len(found)} credentials; send one")
     return found[0] if found else None
 
 
 def credentials_sent(headers: Iterable[Header]) -> bool:
-    """Whether there is anything among the headers that means to be a credential."""
+    """Return True when a header that carries credentials is present, valid or not."""
     return any(name in _NAMES for name, _ in headers)
 
 
@@ -65,12 +65,12 @@ def _credential(name: str | bytes, value: str | bytes) -> Credential | None:
         return None
     text = _ascii(value) if len(value) <= MAX_CHARS else None
     if text is None:
-        raise Unauthenticated(f"the credential is longer than {MAX_CHARS} bytes, or not ASCII")
+        raise Unauthenticated(f"the credential is longer than {MAX_CHARS} bytes or not ASCII; send it unchanged")
     if name in (API_KEY, API_KEY.encode()):
         return Credential(text.strip())
     scheme, _, secret = text.strip().partition(" ")
     if scheme.lower() != "bearer":
-        raise Unauthenticated("the Authorization header is not of the scheme Bearer")
+        raise Unauthenticated("the Authorization header does not use the scheme Bearer; send Authorization: Bearer …")
     return Credential(secret.strip())
 
 
@@ -84,10 +84,10 @@ def _ascii(value: str | bytes) -> str | None:
 
 
 def call_metadata(caller: Caller) -> Metadata:
-    """The gRPC metadata under which a call on behalf of `caller` is judged as the caller's own."""
+    """Return the gRPC metadata with which another process authorizes a call as the caller's own."""
     return ((AUTHORIZATION, f"Bearer {caller.credential.secret}"),) if caller.credential else ()
 
 
 def forwarded_metadata() -> Metadata:
-    """`call_metadata` of the request that is being served in this task; empty outside of one."""
+    """Return `call_metadata` of the request that this task serves; empty outside of a request."""
     return call_metadata(CALLER.get())

@@ -1,8 +1,8 @@
-"""The gate that HTTP and gRPC ask before anything else: who calls, may they, and not too much at once.
+"""The access gate of HTTP and gRPC: authentication, authorization, rate limits and concurrency limits.
 
-Not the policy (`policy.py`) and no protocol. One gate serves both faces, so that a limit is one limit. The invariants:
-without credentials nobody comes past a closed gate; a good credential is never refused for somebody else's bad ones; no
-caller holds more than its share of the places, so that there is always one for who comes next.
+The policy is in `policy.py`. One gate serves both protocols, so each limit covers both. The invariants: a closed gate
+admits no request without a valid credential; invalid credentials of one client never block a valid credential of
+another; no caller holds more than its share of the places, so a place remains for the next caller.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log = logging.getLogger("graphtide.access")
 
 @dataclass(frozen=True, slots=True)
 class CallerRateLimits:
-    """Limits that hold for every caller that brings none of its own. 0 requests a second: no limit."""
+    """Limits for every caller without limits of its own. `requests_per_second` 0: no limit."""
 
     places: int = 256
     requests_per_second: float = 0.0
@@ -41,16 +41,18 @@ class CallerRateLimits:
     """Requests without a valid credential from one address (IPv6: one /64) before they get 429 instead of 401."""
 
 
-class Troubled(Protocol):
-    """Whatever is read from files again and again."""
+class Reloaded(Protocol):
+    """A value read from files that may change."""
 
     @property
     def problem(self) -> str:
-        """Why the newest files are not in force, "" when they are."""
+        """Return why the newest files are not in use, "" when they are."""
 
 
 class AccessGate:
-    """Open when there are neither keys nor a verifier: everybody is ANYONE then. Belongs to one event loop."""
+    """The gate of one process. Without keys and verifier it is open: every caller is ANYONE.
+
+    Belongs to one event loop."""
 
     def __init__(
         self,
@@ -69,46 +71,49 @@ class AccessGate:
         self._places = FairPlaces(self._fairness.places)
         self.metrics_open = metrics_open
         self.draining = False
-        """Whether the process is about to end: nobody new is to be sent here, whoever comes is still served."""
-        self.certificates: Troubled | None = None
-        """What the servers show, where they speak TLS: for `problems` only."""
+        """True while the process shuts down: it reports not ready, and still serves the requests that arrive."""
+        self.certificates: Reloaded | None = None
+        """The certificates of servers with TLS; read by `problems` only."""
 
     @property
     def is_open(self) -> bool:
-        """Whether no credentials are asked for."""
+        """Return True when the gate needs no credentials."""
         return self._keys is None and self._tokens is None
 
     def problems(self) -> dict[str, str]:
-        """Why the newest of each kind of file is not in force, "" where it is, or where there is none."""
+        """Return by kind of file why its newest version is not in use, "" where it is or no file is set."""
         guards = {"keys": self._keys, "tokens": self._tokens, "certificate": self.certificates}
         return {name: guard.problem if guard is not None else "" for name, guard in guards.items()}
 
     def identify(self, headers: Iterable[Header], peer: str) -> Caller:
-        """Who sends these headers from the address `peer`.
+        """Return the caller that sent these headers from the address `peer`.
 
-        Raises Unauthenticated without a valid credential, and Overloaded when that came too often from there.
+        Raises Unauthenticated without a valid credential, and Overloaded after too many such requests from that
+        address.
         """
         try:
             credential = credential_in(headers)
             return Caller(ANYONE if self.is_open else self._principal(credential), credential)
         except Unauthenticated as error:
-            if self.is_open:  # the header is for a proxy in front
+            if self.is_open:  # the header is meant for a proxy before this process
                 return Caller(ANYONE)
             per_second = self._fairness.tries_per_minute / 60
             wait_s = self._tries.take(network_of(peer), per_second, self._fairness.tries_per_minute, self._now())
             if wait_s:
-                raise Overloaded("too many requests without a valid credential; come back later", wait_s) from None
+                raise Overloaded(
+                    "too many requests without a valid credential; wait, then send a valid one", wait_s
+                ) from None
             _log.info("a request from %s was refused: %s", peer, error)
             raise
 
     def permit(self, caller: Caller, action: Action, graph: str | None) -> None:
-        """Raises Forbidden when the caller may not."""
+        """Raise Forbidden when the caller may not perform `action` on `graph`."""
         error = refusal(caller.who, action, graph)
         if error is not None:
             raise error
 
     def charge(self, caller: Caller) -> None:
-        """Count one request of the caller. Raises Overloaded when it was one too many."""
+        """Count one request of the caller. Raises Overloaded when it exceeds the caller's rate."""
         allowed = caller.who.allowance
         per_second = allowed.requests_per_second or self._fairness.requests_per_second
         if not per_second or self.is_open:
@@ -116,12 +121,12 @@ class AccessGate:
         burst = allowed.burst or max(1.0, per_second)
         wait_s = self._rates.take(caller.who.name, per_second, burst, self._now())
         if wait_s:
-            raise Overloaded(f"{caller.who.name} may send {per_second:g} requests a second; wait", wait_s)
+            raise Overloaded(f"{caller.who.name} may send {per_second:g} requests per second; wait", wait_s)
 
     def place(self, caller: Caller) -> AbstractContextManager[None]:
         """Hold one of the caller's places while its request is served; the block runs as the caller.
 
-        An open gate counts nobody. Raises Overloaded.
+        An open gate counts no caller. Raises Overloaded.
         """
         return _run_as(caller, nullcontext() if self.is_open else self._places.hold(caller.who.name))
 
@@ -140,7 +145,7 @@ class AccessGate:
 def _run_as(caller: Caller, place: AbstractContextManager[None]) -> Iterator[None]:
     with place:
         ADDRESSES_SHOWN.set(Action.METRICS in caller.who.actions)
-        CALLER.set(caller)  # the task serves this request alone, so nothing is set back
+        CALLER.set(caller)  # the task serves this request only, so the value is not reset
         yield
 
 
@@ -149,12 +154,12 @@ def _holder(ring: KeyRing, key: str) -> Principal:
     if entry is None:
         raise Unauthenticated(_WRONG)
     if entry.expires is not None and entry.expires <= datetime.now(UTC):
-        raise Unauthenticated("the key has expired")
+        raise Unauthenticated("the key has expired; create a new one with graphtide keys create")
     return entry.who
 
 
 def network_of(peer: str) -> str:
-    """The address, or of an IPv6 address its /64: one household has that many addresses to try from."""
+    """Return the address, or the /64 of an IPv6 address: one subscriber controls that many addresses."""
     try:
         address = ipaddress.ip_address(peer.partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""Whether each file that guards the service is in force as it is now, as a gauge that is read when Prometheus asks."""
+"""Prometheus gauge of security files whose newest version is not in use, computed at each scrape."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphtide.services.access.gate import AccessGate
 
 
 class GuardGauges(Collector):
-    """Registered with a registry. Cost: a look at the times of a handful of files."""
+    """Collector of `graphtide_guard_stale`. Cost: one stat per security file."""
 
     def __init__(self, gate: AccessGate) -> None:
         self._gate = gate
@@ -28,5 +28,5 @@ class GuardGauges(Collector):
 
 def _family() -> GaugeMetricFamily:
     return GaugeMetricFamily(
-        "graphtide_guard_stale", "1 while a newer file was refused and the one before is in force", labels=["file"]
+        "graphtide_guard_stale", "1 while a newer file is refused and the previous one stays in use", labels=["file"]
     )

@@ -1,10 +1,10 @@
-"""API keys: what one looks like, what is kept of it, and the file that keeps them.
+"""API keys: their format, their stored hash, and the file that stores them.
 
-A key is `gt_<id>_<secret>`. The file holds, of each, an HMAC-SHA-256 of the whole key under a salt of its own. That is
-enough, and a slow function such as scrypt would be wrong here: keys are only ever made by `new_key`, with 256 random
-bits, so there is nothing to guess, while a tenth of a second of CPU for each request, good or bad, would be a way to
-stop the service. The invariant: a key is found by its public id and compared in constant time, and one that is not
-there costs as much as one that is.
+A key is `gt_<id>_<secret>`. The file stores, for each key, an HMAC-SHA-256 of the whole key with its own salt. That is
+enough, and a slow function such as scrypt would be wrong: only `new_key` creates keys, with 256 random bits, so
+guessing is infeasible, while a tenth of a second of CPU for each request, valid or not, would allow denial of service.
+The invariant: a key is found by its public id and compared in constant time, and an unknown key costs as much as a
+known one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FIELDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """One key of the file: everything but the key."""
+    """One entry of the key file: everything except the secret."""
 
     id: str
     hash: str
@@ -46,7 +46,7 @@ class ApiKey:
 
 
 def new_key() -> tuple[str, str, str]:
-    """(key, id, hash) of a key that never was."""
+    """Return (key, id, hash) of a new random key."""
     key_id = "".join(secrets.choice(_ID_ALPHABET) for _ in range(16))
     key = f"{PREFIX}{key_id}_{secrets.token_urlsafe(32)}"
     return key, key_id, _hashed(key, secrets.token_bytes(16))
@@ -60,7 +60,7 @@ _NOBODY = _hashed("", bytes(16))
 
 
 class KeyRing:
-    """The keys of one reading of the file."""
+    """The keys of one version of the file."""
 
     def __init__(self, keys: Mapping[str, ApiKey]) -> None:
         self._keys = keys
@@ -69,7 +69,7 @@ class KeyRing:
         return len(self._keys)
 
     def find(self, key: str) -> ApiKey | None:
-        """The entry of the key, expired or not; None for a key that is not there."""
+        """Return the entry of the key, expired or not; None for an unknown key."""
         parts = _KEY.fullmatch(key)
         entry = self._keys.get(parts[1]) if parts else None
         kept = entry.hash if entry else _NOBODY
@@ -83,20 +83,20 @@ def looks_like_key(secret: str) -> bool:
 
 
 def read_keys(text: str, place: str) -> dict[str, ApiKey]:
-    """The keys of a file, by id. Raises Broken, naming `place` and the key, and never what it holds."""
+    """Return the keys of a file, by id. Raises Broken, naming `place` and the entry, never its content."""
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise Broken(f"{place} is not TOML: {error}") from None
     entries = found.pop("key", [])
     if found or not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
-        raise Broken(f"{place} may hold [[key]] tables only")
+        raise Broken(f"{place} may contain [[key]] tables only; remove the rest")
     keys: dict[str, ApiKey] = {}
     names: set[str] = set()
     for number, entry in enumerate(entries, start=1):
         key = _read(entry, f"{place}, key {number}")
         if key.id in keys or key.who.name in names:
-            raise Broken(f"{place}, key {number}: its name or its id is there twice")
+            raise Broken(f"{place}, key {number}: its name or its id occurs twice; remove one")
         keys[key.id] = key
         names.add(key.who.name)
     return keys
@@ -105,10 +105,10 @@ def read_keys(text: str, place: str) -> dict[str, ApiKey]:
 def _read(entry: Mapping[str, object], place: str) -> ApiKey:
     unknown = sorted(set(entry) - _FIELDS)
     if unknown:
-        raise Broken(f"{place}: {unknown[0]} is no field of a key; there are {', '.join(sorted(_FIELDS))}")
+        raise Broken(f"{place}: unknown field {unknown[0]}; known are {', '.join(sorted(_FIELDS))}")
     name, key_id, hashed = (_text(entry, field, place) for field in ("name", "id", "hash"))
     if not KEY_NAME.fullmatch(name) or not re.fullmatch(r"[a-z2-7]{16}", key_id) or not _HASH.fullmatch(hashed):
-        raise Broken(f"{place}: name, id or hash is not as graphtide keys create writes it")
+        raise Broken(f"{place}: name, id or hash is malformed; create the entry with graphtide keys create")
     allowance = Allowance(
         _number(entry, "requests_per_second", place),
         int(_number(entry, "burst", place)),
@@ -120,24 +120,24 @@ def _read(entry: Mapping[str, object], place: str) -> ApiKey:
 
 
 def quota_of(entry: Mapping[str, object], place: str) -> Quota:
-    """The quota among the fields of a key, or of a token's claim. Raises Broken."""
+    """Return the quota in the fields of a key or of a token's claim. Raises Broken."""
     return Quota(*(int(_number(entry, name, place)) for name in ("max_documents", "max_bytes", "max_graphs")))
 
 
 def graphs_of(value: object, place: str) -> tuple[str, ...]:
-    """Graph names and patterns. Raises Broken."""
+    """Return the graph names and patterns. Raises Broken."""
     if not isinstance(value, list) or not all(
         isinstance(each, str) and GRAPH_PATTERN.fullmatch(each) for each in value
     ):
-        raise Broken(f"{place}: graphs must be a list of graphs' names, * and ? in them standing for any characters")
+        raise Broken(f"{place}: graphs must be a list of graph names, with * and ? as wildcards")
     return tuple(value)
 
 
 def actions_of(value: object, place: str) -> frozenset[Action]:
-    """Actions. Raises Broken."""
+    """Return the actions. Raises Broken."""
     known = {each.value for each in Action}
     if not isinstance(value, list) or not all(isinstance(each, str) and each in known for each in value):
-        raise Broken(f"{place}: actions must be a list out of {', '.join(Action)}")
+        raise Broken(f"{place}: actions must be a list of {', '.join(Action)}")
     return frozenset(map(Action, value))
 
 

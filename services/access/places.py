@@ -1,9 +1,9 @@
-"""A concurrency limit with fair shares: no holder keeps the others out.
+"""A concurrency limit with fair shares: no holder can block the others.
 
 The shares are dynamic thresholds (Choudhury and Hahne 1998, alpha = 1): a named holder takes another place only while
 more places are free than it holds. One greedy holder gets half of the places, and n greedy ones each 1/(n+1) in the
-steady state, so a newcomer finds a place. A holder without a name (a caller of an open service, the process itself) has
-the total as its only limit. The invariant: never more than `total` places are held.
+steady state, so a new holder finds a place. For a holder without a name (a caller of an open service, the process
+itself) the total is the only limit. The invariant: never more than `total` places are held.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class FairPlaces:
     """At most `total` places at a time. Belongs to one event loop; nothing waits for a place."""
 
     def __init__(self, total: int, of_what: str = "requests") -> None:
-        """`of_what` names in errors what the places are for."""
+        """Create the limit; `of_what` names the counted things in errors."""
         self._total = total
         self._of_what = of_what
         self._held: Counter[str] = Counter()
@@ -29,7 +29,7 @@ class FairPlaces:
 
     @property
     def running(self) -> int:
-        """How many places are held."""
+        """Return the number of held places."""
         return self._running
 
     def hold(self, name: str) -> AbstractContextManager[None]:
@@ -38,7 +38,7 @@ class FairPlaces:
         Raises Overloaded at once when `name` may hold no more.
         """
         if self._running >= self._total:
-            raise Overloaded(f"{self._running} {self._of_what} are in progress already; try again", RETRY_AFTER_S)
+            raise Overloaded(f"{self._running} {self._of_what} are in progress already; try again later", RETRY_AFTER_S)
         held = self._held.get(name, 0)
         if name and held and held >= self._total - self._running:
             raise Overloaded(

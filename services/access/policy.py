@@ -1,6 +1,6 @@
-"""The policy: who may do what to which graph. One pure function judges for HTTP and gRPC alike.
+"""The authorization policy: one pure function for HTTP and gRPC decides which caller may do what to which graph.
 
-Not authentication: whoever comes here is known, or is None. The invariants: nothing is allowed unless it was given by
+Authentication precedes it: the caller is known or None. The invariants: nothing is allowed unless it was granted by
 name, no action implies another, and a refusal does not depend on whether the graph exists.
 """
 
@@ -18,7 +18,9 @@ EVERY_GRAPH = "*"
 
 
 class Action(StrEnum):
-    """What can be done. `metrics`: read /metrics and the details of /readyz, which name graphs and documents."""
+    """The actions that a credential can grant. `metrics`: read /metrics and the details of /readyz, which name graphs
+    and documents.
+    """
 
     READ = "read"
     WRITE = "write"
@@ -28,7 +30,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How much the graphs that one caller may write hold together, whoever wrote it. 0: no limit."""
+    """Upper bounds on the total content of the graphs that one caller may write, by any writer. 0: no limit."""
 
     documents: int = 0
     size_bytes: int = 0
@@ -42,7 +44,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """How much one caller may ask for. 0: no limit of its own."""
+    """The limits of one caller. 0: no limit of its own."""
 
     requests_per_second: float = 0.0
     burst: int = 0
@@ -53,7 +55,7 @@ class Allowance:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A known caller: its name for the log, and what it was given."""
+    """A known caller: its name in the log, and its grants."""
 
     name: str
     graphs: tuple[str, ...]
@@ -62,33 +64,34 @@ class Principal:
     allowance: Allowance = field(default_factory=Allowance)
 
     def reaches(self, graph: str) -> bool:
-        """Whether the graph is one of those that were given. EVERY_GRAPH is no graph's name: only `*` reaches it."""
+        """Return True when the graph was granted. EVERY_GRAPH is not a graph's name: only `*` matches it."""
         if graph == EVERY_GRAPH:
             return EVERY_GRAPH in self.graphs
         return any(fnmatchcase(graph, pattern) for pattern in self.graphs)
 
 
 ANYONE = Principal("", (EVERY_GRAPH,), frozenset(Action))
-"""Whoever calls a service that asks for no credentials."""
+"""The caller of a service without credentials."""
 
 STRANGER = Principal("", (), frozenset())
-"""Whoever reads an open page of a service that does ask."""
+"""The caller of an open page of a service with credentials."""
 
 
 def refusal(who: Principal | None, action: Action, graph: str | None) -> QueryError | None:
-    """None when `who` may do `action` to `graph`, else the error that says so. `graph` None: to no graph of its own.
+    """Return None when `who` may perform `action` on `graph`, else the error. `graph` None: the action concerns no
+    graph.
 
-    Pure, and O(patterns of the principal). What a listing shows is cut down by `visible`.
+    Pure; O(patterns of the principal). `visible` filters the listings.
     """
     if who is None:
-        return Unauthenticated("credentials are needed: send Authorization: Bearer …, or X-API-Key")
+        return Unauthenticated("the request has no credentials; send Authorization: Bearer …, or X-API-Key")
     if action not in who.actions:
-        return Forbidden(f"{who.name} was not given the action {action.value}")
+        return Forbidden(f"{who.name} was not granted the action {action.value}")
     if graph is not None and not who.reaches(graph):
-        return Forbidden(f"{who.name} was not given the graph {graph[:80]!r}")
+        return Forbidden(f"{who.name} was not granted the graph {graph[:80]!r}")
     return None
 
 
 def visible(who: Principal, graphs: Iterable[str]) -> list[str]:
-    """Those of `graphs` that `who` may read, in their order."""
+    """Return the graphs that `who` may read, in their order."""
     return [graph for graph in graphs if refusal(who, Action.READ, graph) is None]

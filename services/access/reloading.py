@@ -1,7 +1,7 @@
-"""Files that are read again when they have changed, without a restart. Not a watcher: it looks when it is asked.
+"""Configuration files that are read again after a change, without a restart.
 
-The invariant: what was read last and was right stays in force until something right takes its place; `problem` says
-why the newer one did not.
+Each use checks the files; nothing watches them. The invariant: the last valid version stays in use until a newer valid
+one replaces it; `problem` holds the reason why a newer version was refused.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ MAX_BYTES = 16 << 20
 
 
 class Watched(Generic[T]):
-    """The meaning of some files together. Raises Broken at construction when `load` does.
+    """The parsed value of a set of files. Raises Broken at construction when `load` does.
 
-    Several threads may ask: gRPC does so from its own.
+    Thread-safe: gRPC reads it from its own threads.
     """
 
     def __init__(self, paths: Sequence[Path], load: Callable[[], T]) -> None:
@@ -34,18 +34,18 @@ class Watched(Generic[T]):
         self._stamps = self._look()
         self._value = load()
         self._refusal = ""
-        """What `load` says against the files with these stamps."""
+        """The error of `load` for the files with these stamps."""
         self._told = ""
 
     def value(self) -> T:
-        """What the files say now. A look at their times each call (about 2 µs a file), a reading when they moved."""
+        """Return the current value. Cost: one stat per file (about 2 µs), and a read after a change."""
         with self._turn:
             self._refresh()
             return self._value
 
     @property
     def problem(self) -> str:
-        """Why the newest files are not in force, "" when they are. As new as `value`."""
+        """Return why the newest files are not in use, "" when they are. Checks the files as `value` does."""
         with self._turn:
             return self._refresh()
 
@@ -64,13 +64,13 @@ class Watched(Generic[T]):
             self._value = self._load()
         except Broken as error:
             return str(error)
-        _log.info("%s: read again", ", ".join(map(str, self._paths)))
+        _log.info("read %s again after a change", ", ".join(map(str, self._paths)))
         return ""
 
     def _tell(self, problem: str) -> str:
-        """Log what is wrong, once for as long as it is."""
+        """Log a new problem once; return it."""
         if problem and problem != self._told:
-            _log.error("%s; what was read before stays in force", problem)
+            _log.error("%s; the previous version stays in use until the file is corrected", problem)
         self._told = problem
         return problem
 
@@ -79,7 +79,7 @@ class Watched(Generic[T]):
 
 
 class WatchedFile(Watched[T]):
-    """One file of text; `read` is given it and its place, and raises Broken for what it refuses."""
+    """One text file; `read` receives its text and its path, and raises Broken for invalid content."""
 
     def __init__(self, path: Path, read: Callable[[str, str], T]) -> None:
         super().__init__((path,), lambda: read(_text(path), str(path)))
@@ -97,11 +97,11 @@ def _text(path: Path) -> str:
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError:
-        raise Broken(f"{path} is not text") from None
+        raise Broken(f"{path} is not UTF-8 text") from None
 
 
 def read_bytes(path: Path) -> bytes:
-    """No more than MAX_BYTES of a file. Raises Broken."""
+    """Return at most the first MAX_BYTES of a file. Raises Broken."""
     try:
         with path.open("rb") as opened:
             return opened.read(MAX_BYTES)

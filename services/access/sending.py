@@ -1,7 +1,7 @@
-"""The time that the reader of a streamed answer may take, over all of the stream's messages together.
+"""The time limit for sending one streamed answer, summed over all its messages.
 
-A stream holds a place for questions until its last message is sent, so a reader that stalls, or reads one message a
-minute, would hold the place for as long as it likes. The invariant: sends of one stream wait at most `total_s`.
+A stream holds a place for questions until its last message is sent, so a client that reads slowly or not at all would
+hold the place indefinitely. The invariant: the sends of one stream wait at most `total_s`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from graphtide.services.api.schema.errors import SlowReader
 
 
 class SendBudget:
-    """The budget of one stream. Only the time within `sending` counts."""
+    """The send budget of one stream. Only the time within `sending` counts."""
 
     def __init__(self, total_s: float) -> None:
         self._total_s = total_s
@@ -30,6 +30,6 @@ class SendBudget:
                 yield
         except TimeoutError:
             raise SlowReader(
-                f"the answer was not read within {self._total_s:g} s; read the stream as it comes"
+                f"the client did not read the answer within {self._total_s:g} s; read the stream as it arrives"
             ) from None
         self._left_s -= loop.time() - began

@@ -1,8 +1,8 @@
-"""TLS for both faces, from the same three files, read again when they change. Not a certificate authority.
+"""TLS of HTTP and gRPC from the same three files, which are read again after a change.
 
-The invariants: with a certificate in the settings nothing is served in the clear, and with a client CA nobody without a
-certificate of it gets as far as a request; new files that cannot be used change nothing, and both faces go over to new
-ones with their next connection. What is open stays as it was begun.
+The invariants: with a certificate in the settings nothing is served in plain text, and with a client CA no client
+without a certificate of it reaches a request; unusable new files change nothing, and both protocols use usable new ones
+from their next connection. Open connections keep their certificate.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class TlsFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One reading of the files, for either face."""
+    """One version of the files, for HTTP and for gRPC."""
 
     context: ssl.SSLContext
     configuration: grpc.ServerCertificateConfiguration
 
 
 class _Newest(ssl.SSLContext):
-    """Gives each connection to the newest reading: what that does not trust does not come in by an older session."""
+    """A context that delegates each connection to the newest version, so no older session bypasses its trust."""
 
     _newest: Callable[[], ssl.SSLContext]
 
@@ -58,12 +58,12 @@ class _Newest(ssl.SSLContext):
         server_hostname: str | bytes | None = None,
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
-        """What asyncio and uvloop ask for each connection."""
+        """Wrap a connection with the newest context; asyncio and uvloop call this for each one."""
         return self._newest().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
 
 
 class Certificates:
-    """What the files say, now. Raises Broken at construction when they cannot be used together."""
+    """The current certificates. Raises Broken at construction when the files cannot be used together."""
 
     def __init__(self, files: TlsFiles) -> None:
         self._asks_clients = files.client_ca is not None
@@ -72,15 +72,15 @@ class Certificates:
 
     @property
     def problem(self) -> str:
-        """Why the newest files are not in force, "" when they are."""
+        """Return why the newest files are not in use, "" when they are."""
         return self._watched.problem
 
     def context(self) -> ssl.SSLContext:
-        """For HTTP: one context, that gives each new connection to the newest one."""
+        """Return the context of HTTP, which delegates each new connection to the newest one."""
         return _Newest.of(lambda: self._watched.value().context)
 
     def grpc_credentials(self) -> grpc.ServerCredentials:
-        """For gRPC, which asks before each handshake, from a thread of its own."""
+        """Return the credentials of gRPC, which asks for newer ones before each handshake, from its own thread."""
         return grpc.dynamic_ssl_server_credentials(self._given, self._newer, self._asks_clients)
 
     def _newer(self) -> grpc.ServerCertificateConfiguration | None:
@@ -92,21 +92,21 @@ class Certificates:
 
 
 def certificates(settings: Settings) -> Certificates | None:
-    """The certificates that the settings name, None without any.
+    """Return the certificates that the settings name, None without any.
 
-    Raises Broken when a file is missing, is no PEM, or does not fit the others.
+    Raises Broken when a file is missing, is not PEM, or does not match the others.
     """
     given = (settings.tls_cert_file, settings.tls_key_file)
     if not any((*given, settings.tls_client_ca_file)):
         return None
     if not all(given):
-        raise Broken("TLS needs both GRAPHTIDE_TLS_CERT_FILE and GRAPHTIDE_TLS_KEY_FILE: set the other one, too")
+        raise Broken("TLS needs both GRAPHTIDE_TLS_CERT_FILE and GRAPHTIDE_TLS_KEY_FILE, and one is empty: set both")
     client_ca = Path(settings.tls_client_ca_file) if settings.tls_client_ca_file else None
     return Certificates(TlsFiles(Path(given[0]), Path(given[1]), client_ca))
 
 
 def _read(files: TlsFiles) -> _Reading:
-    """The files as they are. One that is replaced meanwhile has new times, and is read again at the next look."""
+    """Read the files. One replaced meanwhile has new times, so the next check reads it again."""
     pair = (read_bytes(files.key), read_bytes(files.certificate))
     client_ca = read_bytes(files.client_ca) if files.client_ca is not None else None
     context = _context(files)
@@ -114,7 +114,7 @@ def _read(files: TlsFiles) -> _Reading:
 
 
 def _context(files: TlsFiles) -> ssl.SSLContext:
-    """TLS 1.2 or newer. Raises Broken."""
+    """Return a context for TLS 1.2 or newer. Raises Broken."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
@@ -123,10 +123,10 @@ def _context(files: TlsFiles) -> ssl.SSLContext:
             context.load_verify_locations(files.client_ca)
             context.verify_mode = ssl.CERT_REQUIRED
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        told = getattr(error, "strerror", None) or getattr(error, "reason", None) or type(error).__name__
-        raise Broken(f"TLS cannot be set up from {', '.join(map(str, files.all()))}: {told}") from None
+        reason = getattr(error, "strerror", None) or getattr(error, "reason", None) or type(error).__name__
+        raise Broken(f"TLS cannot be set up from {', '.join(map(str, files.all()))}: {reason}") from None
     return context
 
 
 def _no_password() -> str:
-    raise ValueError("the key is encrypted; give one that is not, readable by this process alone")
+    raise ValueError("the key is encrypted; use an unencrypted key that only this process can read")

@@ -1,8 +1,8 @@
-"""JSON Web Tokens: signed by someone whose key is in a file, for us, for now.
+"""Verification of JSON Web Tokens with keys from a file.
 
-Not an OpenID client: nothing is fetched, no header of a token (`jku`, `x5u`, `jwk`) names a key. The invariants: the
-algorithm is the one of the settings whatever a token says, so neither `none` nor a public key taken for a shared secret
-gets through; issuer, audience and an end must be there; and the token's own words grant nothing beyond its claim.
+Not an OpenID client: nothing is fetched, and no header of a token (`jku`, `x5u`, `jwk`) selects a key. The invariants:
+the settings fix the algorithm whatever a token declares, so neither `none` nor a public key used as a shared secret
+passes; issuer, audience and expiry are required; and a token grants nothing beyond its claim.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from graphtide.streams.errors import Broken
 _PUBLIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _SHARED = ("HS256", "HS384", "HS512")
 ALGORITHMS = (*_PUBLIC, *_SHARED)
-LEAST_SECRET_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
+MIN_SECRET_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
 """RFC 7518, section 3.2: a shared secret is at least as long as the hash."""
 
 _FAMILIES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP", "HS": "oct"}
 _NOT_VALID = "the token is not valid"
 
 Keys = dict[str, Any]
-"""Verification keys by `kid`; "" for the only one of a file without names."""
+"""Verification keys by `kid`; "" for the only key of a file without key ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRules:
-    """What a token must be like."""
+    """The requirements on a token."""
 
     key_file: Path
     algorithm: str
@@ -50,11 +50,12 @@ class TokenRules:
 
 
 class TokenVerifier:
-    """Turns a token into a principal. Raises Broken at construction when rules or key file cannot be used."""
+    """Verifier that maps a token to a principal. Raises Broken at construction for unusable rules or key file."""
 
     def __init__(self, rules: TokenRules) -> None:
         if rules.algorithm not in ALGORITHMS:
-            raise Broken(f"GRAPHTIDE_JWT_ALGORITHM must be one of {', '.join(ALGORITHMS)}")
+            known = ", ".join(ALGORITHMS)
+            raise Broken(f"GRAPHTIDE_JWT_ALGORITHM is {rules.algorithm}; it must be one of {known}")
         if not rules.issuer or not rules.audience:
             raise Broken("GRAPHTIDE_JWT_KEY_FILE needs GRAPHTIDE_JWT_ISSUER and GRAPHTIDE_JWT_AUDIENCE, too")
         self._rules = rules
@@ -62,11 +63,11 @@ class TokenVerifier:
 
     @property
     def problem(self) -> str:
-        """Why the newest key file is not in force, "" when it is."""
+        """Return why the newest key file is not in use, "" when it is."""
         return self._keys.problem
 
     def principal(self, token: str) -> Principal:
-        """Whom the token speaks for. Raises Unauthenticated. Costs one verification, 30 to 300 µs."""
+        """Return the principal of the token. Raises Unauthenticated. Costs one verification, 30 to 300 µs."""
         rules = self._rules
         try:
             claims = jwt.decode(
@@ -79,14 +80,16 @@ class TokenVerifier:
                 options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},
             )
         except jwt.ExpiredSignatureError:
-            raise Unauthenticated("the token has expired") from None
+            raise Unauthenticated("the token has expired; request a new one") from None
         except jwt.ImmatureSignatureError:
-            raise Unauthenticated("the token is not valid yet; do the clocks agree?") from None
+            raise Unauthenticated(
+                "the token is not valid yet; check the clocks of the issuer and of this machine"
+            ) from None
         except jwt.InvalidAudienceError:
             raise Unauthenticated("the token is for another audience") from None
         except jwt.InvalidIssuerError:
-            raise Unauthenticated("the token is of another issuer") from None
-        except (jwt.PyJWTError, ValueError, TypeError):  # TypeError: claims of a kind that the library does not expect
+            raise Unauthenticated("the token is from another issuer") from None
+        except (jwt.PyJWTError, ValueError, TypeError):  # TypeError: claims of a type that the library does not expect
             raise Unauthenticated(_NOT_VALID) from None
         return _principal(claims, rules.claim)
 
@@ -103,7 +106,7 @@ class TokenVerifier:
 def _principal(claims: Mapping[str, Any], claim: str) -> Principal:
     given = claims.get(claim)
     if not isinstance(given, dict):
-        raise Unauthenticated(f"the token has no claim {claim} with graphs and actions")
+        raise Unauthenticated(f"the token has no claim {claim} with graphs and actions; add it at the issuer")
     try:
         allowance = Allowance(quota=quota_of(given, claim))
         graphs, actions = graphs_of(given.get("graphs"), claim), actions_of(given.get("actions"), claim)
@@ -113,7 +116,7 @@ def _principal(claims: Mapping[str, Any], claim: str) -> Principal:
 
 
 def _name(subject: object) -> str:
-    """The caller's name for limits and the log. No key has a colon in its name, so no token shares that of a key."""
+    """Return the caller's name for limits and the log. Names of keys have no colon, so none equals a token's."""
     if not isinstance(subject, str) or not subject:
         return "token:"
     if KEY_NAME.fullmatch(subject):
@@ -122,29 +125,31 @@ def _name(subject: object) -> str:
 
 
 def read_keys(text: str, place: str, algorithm: str) -> Keys:
-    """The keys of a PEM file, a JWK, a JWKS, or a shared secret. Raises Broken, without the content.
+    """Return the keys of a PEM file, a JWK, a JWKS, or a shared secret. Raises Broken, without the content.
 
-    Of a set, keys of another kind, for another use or for another algorithm are passed over.
+    Keys of a set with another type, use or algorithm are skipped.
     """
     stripped = text.strip()
     if stripped.startswith("{"):
         return _json_keys(stripped, place, algorithm)
     if algorithm.startswith("HS"):
         if stripped.startswith("-----"):
-            raise Broken(f"{place} is a PEM file, and {algorithm} takes a shared secret: is the algorithm right?")
+            raise Broken(
+                f"{place} is a PEM file, and {algorithm} needs a shared secret: correct the algorithm or the file"
+            )
         return {"": _shared(stripped.encode(), place, algorithm)}
     if "PRIVATE KEY-----" in stripped:
-        raise Broken(f"{place} holds a private key; whoever only checks tokens needs the public one, and no more")
+        raise Broken(f"{place} holds a private key; use the public key, which is enough to verify tokens")
     try:
         return {"": get_default_algorithms()[algorithm].prepare_key(stripped)}
     except (jwt.PyJWTError, ValueError, TypeError):
-        raise Broken(f"{place} holds no public key for {algorithm} (PEM, or a JWKS)") from None
+        raise Broken(f"{place} holds no public key for {algorithm}; provide one as PEM or JWKS") from None
 
 
 def _shared(secret: bytes, place: str, algorithm: str) -> bytes:
-    least = LEAST_SECRET_BYTES[algorithm]
+    least = MIN_SECRET_BYTES[algorithm]
     if len(secret) < least:
-        raise Broken(f"{place}: the secret for {algorithm} has {len(secret)} bytes; {least} are the least")
+        raise Broken(f"{place}: the secret for {algorithm} has {len(secret)} bytes; use at least {least}")
     return secret
 
 
@@ -155,11 +160,11 @@ def _json_keys(text: str, place: str, algorithm: str) -> Keys:
         fitting = [each for each in listed if _fits(each, algorithm)]
         keys = {str(each.get("kid", "")): jwt.PyJWK(each, algorithm).key for each in fitting}
     except (jwt.PyJWTError, ValueError, TypeError, KeyError, AttributeError):
-        raise Broken(f"{place} is not a JSON Web Key, or a set of them") from None
+        raise Broken(f"{place} is not a JSON Web Key or a JSON Web Key Set") from None
     if not keys:
-        raise Broken(f"{place} holds no key for {algorithm}")
+        raise Broken(f"{place} holds no key for {algorithm}; add one or correct GRAPHTIDE_JWT_ALGORITHM")
     if "" in keys and len(keys) > 1:
-        raise Broken(f"{place}: of several keys, each needs its kid")
+        raise Broken(f"{place}: each of several keys needs a kid")
     if algorithm.startswith("HS"):
         return {kid: _shared(secret, place, algorithm) for kid, secret in keys.items()}
     return keys
@@ -171,6 +176,8 @@ def _fits(each: Mapping[str, Any], algorithm: str) -> bool:
 
 
 def clock_skew_s(token: str, now: datetime | None = None) -> float:
-    """How far in the future a token says that it was made, unverified: for a diagnosis only, never for a decision."""
+    """Return the seconds by which a token's unverified `iat` is in the future: for diagnosis only, never for a
+    decision.
+    """
     issued = jwt.decode(token, options={"verify_signature": False}).get("iat", 0)
     return float(issued) - (now or datetime.now(UTC)).timestamp()

@@ -1,6 +1,6 @@
 """The command line `graphtide`. `main` is the console script; the commands are in `commands.py`.
 
-Imports are late everywhere below, so that help and completion answer at once.
+Imports are late in all modules below, so that help and completion respond quickly.
 """
 
 from __future__ import annotations

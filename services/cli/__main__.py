@@ -1,4 +1,4 @@
-"""`python -m graphtide.services.cli` is `graphtide`, where the console script is not installed."""
+"""Entry point of `python -m graphtide.services.cli`, for machines without the console script."""
 
 from graphtide.services.cli import main
 

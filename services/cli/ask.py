@@ -1,4 +1,4 @@
-"""Asks a question, and shows the answer: while it is being written on a terminal, whole otherwise."""
+"""The command `graphtide query`: streams the answer on a terminal, prints it whole otherwise."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def ask(client: Client, graph: str, body: Json, as_json: bool) -> None:
     """Print the answer to `body`, a question in the shape of the contract. Raises CommandError."""
     path = f"{graph_path(graph)}/query"
     if as_json or not sys.stdout.isatty():
-        result(client.post(path, body), as_json, lambda screen, said: show.answer(screen, said, with_text=True))
+        result(client.post(path, body), as_json, lambda screen, answer: show.answer(screen, answer, with_text=True))
         return
     show.answer(console(), _streamed(client, path, body), with_text=False)
 
 
 def _streamed(client: Client, path: str, body: Json) -> Json:
-    """Write the pieces of the answer as they come; returns the whole."""
+    """Write the pieces of the answer as they arrive; return the whole."""
     for name, data in client.events(path, body):
         if name == "token":
             sys.stdout.write(data["text"])
@@ -31,4 +31,4 @@ def _streamed(client: Client, path: str, body: Json) -> Json:
         elif name == "error":
             sys.stdout.write("\n")
             raise CommandError(str(data["error"]["message"]))
-    raise CommandError("the service broke off in the middle of the answer; see its log, and ask again")
+    raise CommandError("the service ended the stream before the end of the answer; see its log, and ask again")

@@ -1,7 +1,7 @@
-"""The command line's side of the HTTP contract.
+"""The HTTP client of the command line; not a client library.
 
-Not a client library. The invariant: whatever goes wrong becomes a `CommandError` with a cure, and a service that says
-"later" is asked again later, a bounded number of times.
+The invariants: every failure becomes a `CommandError` with a remedy, and requests that the service defers are repeated
+after the requested delay, at most MAX_TRIES times.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ _LATER = frozenset({429, 503})
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a service says of itself, and its clock, as HTTP writes dates."""
+    """The readiness of a service, and its clock as an HTTP date."""
 
     body: Json
     date: str
 
 
 class Client:
-    """Calls to one service. `tell` is told when a call has to wait."""
+    """Client of one service. `tell` receives a message when a call has to wait."""
 
     def __init__(
         self, url: str, tell: Callable[[str], None], timeout_s: float = 60.0, connection: Connection | None = None
     ) -> None:
         if not url.startswith(("http://", "https://")):
-            raise CommandError(f"{url} is not a URL; give one such as {DEFAULT_URL}", USAGE)
+            raise CommandError(f"{url} is not a URL; use one such as {DEFAULT_URL}", USAGE)
         self.url = url.rstrip("/")
         self.tell = tell
         connection = connection or Connection()
@@ -69,14 +69,14 @@ class Client:
         return self._json("POST", path, content, "application/json")
 
     def send(self, method: str, path: str, content: bytes, kind: str) -> Json:
-        """A body as it is, of that media type."""
+        """Send a body of that media type unchanged; return the response."""
         return self._json(method, path, content, kind)
 
     def delete(self, path: str) -> Json:
         return self._json("DELETE", path)
 
     def publish(self, graph: str, lines: bytes) -> Json:
-        """The receipt of an NDJSON batch; a batch without a single good document gives one too, without a token."""
+        """Return the receipt of an NDJSON batch; without any valid document the receipt has no token."""
         path = f"{graph_path(graph)}/documents"
         response = self._patiently("POST", path, lines, "application/x-ndjson")
         body = _parsed(response)
@@ -85,16 +85,16 @@ class Client:
         return self._checked(response)
 
     def readiness(self) -> Json:
-        """What /readyz says, ready or not."""
+        """Return the body of /readyz, ready or not."""
         return self.probe().body
 
     def probe(self) -> Probe:
-        """The same, with the service's clock."""
+        """Return the body of /readyz with the service's clock."""
         response = self._once("GET", "/readyz")
         return Probe(_parsed(response), response.headers.get("date", ""))
 
     def events(self, path: str, body: Json) -> Iterator[tuple[str, Json]]:
-        """The server-sent events of a streamed answer: (name, data)."""
+        """Yield the server-sent events of a streamed answer as (name, data)."""
         headers = {"accept": "text/event-stream"}
         try:
             with self._http.stream("POST", path, json=body, headers=headers) as response:
@@ -109,13 +109,15 @@ class Client:
         return self._checked(self._patiently(method, path, content, kind))
 
     def _patiently(self, method: str, path: str, content: bytes, kind: str) -> httpx.Response:
-        """The response, after as many tries as it takes while the service says when to come back."""
+        """Return the response; repeat the request while the service defers it with Retry-After, at most MAX_TRIES
+        times.
+        """
         for _ in range(MAX_TRIES - 1):
             response = self._once(method, path, content, kind)
             if response.status_code not in _LATER or "retry-after" not in response.headers:
                 return response
             wait_s = min(_seconds(response.headers["retry-after"]), MAX_WAIT_S)
-            self.tell(f"the service asks to wait {wait_s:g} s")
+            self.tell(f"the service is busy; waiting {wait_s:g} s before the next try")
             time.sleep(wait_s)
         return self._once(method, path, content, kind)
 
@@ -134,18 +136,18 @@ class Client:
         if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
             return CommandError(f"{self.url} did not answer in time; see graphtide status", FAILED)
         cause = str(error) or type(error).__name__
-        cure = "start it with graphtide serve, or name another with --url"
-        return CommandError(f"no service answers at {self.url} ({cause}); {cure}", UNREACHABLE)
+        remedy = "start it with graphtide serve, or name another with --url"
+        return CommandError(f"no service answers at {self.url} ({cause}); {remedy}", UNREACHABLE)
 
 
 def _credential(api_key: str) -> dict[str, str]:
     if not (api_key.isascii() and api_key.isprintable()):
-        raise CommandError("GRAPHTIDE_API_KEY is not a key: it holds characters that no key has", USAGE)
+        raise CommandError("GRAPHTIDE_API_KEY contains characters that no key has; copy the key again", USAGE)
     return {"authorization": f"Bearer {api_key.strip()}"} if api_key else {}
 
 
 def _trusted(connection: Connection) -> ssl.SSLContext | bool:
-    """Whom to trust, and what to show. The system's CAs, or the one that is named."""
+    """Return the TLS trust and client certificate: the system's CAs, or the named CA file."""
     if not (connection.ca_file or connection.client_cert):
         return True
     try:
@@ -153,8 +155,8 @@ def _trusted(connection: Connection) -> ssl.SSLContext | bool:
         if connection.client_cert:
             context.load_cert_chain(connection.client_cert)
     except OSError as error:  # ssl.SSLError is one
-        told = error.strerror or str(error)
-        raise CommandError(f"GRAPHTIDE_CA_FILE or GRAPHTIDE_CLIENT_CERT cannot be used: {told}", USAGE) from error
+        reason = error.strerror or str(error)
+        raise CommandError(f"GRAPHTIDE_CA_FILE or GRAPHTIDE_CLIENT_CERT cannot be used: {reason}", USAGE) from error
     return context
 
 
@@ -167,11 +169,11 @@ def document_path(graph: str, doc_id: str) -> str:
 
 
 def _refused(response: httpx.Response) -> CommandError:
-    said = _parsed(response).get("error")
-    detail: Mapping[str, Any] = said if isinstance(said, dict) else {}
-    message = str(detail.get("message") or f"the service answered {response.status_code}")
+    error = _parsed(response).get("error")
+    detail: Mapping[str, Any] = error if isinstance(error, dict) else {}
+    message = str(detail.get("message") or f"the service responded with status {response.status_code}")
     if response.status_code == 401:
-        message += "; give the service's key in GRAPHTIDE_API_KEY"
+        message += "; set GRAPHTIDE_API_KEY to a key of the service"
     if detail.get("field"):
         message = f"{detail['field']}: {message}"
     code = NOT_FOUND if response.status_code == 404 else USAGE if response.status_code in (400, 422) else FAILED
@@ -184,8 +186,8 @@ def _parsed(response: httpx.Response) -> Json:
     except ValueError:
         body = None
     if not isinstance(body, dict):
-        cause = f"{response.request.url} answered {response.status_code} without JSON"
-        raise CommandError(f"{cause}; is a Graphtide service there?")
+        cause = f"{response.request.url} responded with status {response.status_code} without JSON"
+        raise CommandError(f"{cause}; check that a Graphtide service listens at this URL")
     return cast(Json, body)
 
 

@@ -78,7 +78,7 @@ def test_command_line_works_with_a_key_and_says_what_is_missing_without(tmp_path
         without = graphtide("stats", "--graph", "notes", "--url", running.url)
         assert (without.returncode, "GRAPHTIDE_API_KEY" in without.stderr) == (1, True)
         elsewhere = graphtide("stats", "--graph", "others", "--url", running.url, api_key=key)
-        assert (elsewhere.returncode, "was not given the graph" in elsewhere.stderr) == (1, True)
+        assert (elsewhere.returncode, "was not granted the graph" in elsewhere.stderr) == (1, True)
         assert graphtide("status", "--url", running.url).returncode == 0
         wrong = graphtide("stats", "--url", running.url, api_key="schlüssel")
         assert (wrong.returncode, "is not a key" in wrong.stderr) == (2, True)

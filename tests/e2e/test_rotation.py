@@ -107,7 +107,7 @@ def test_new_connections_see_the_new_certificate_and_open_ones_go_on(house: Hous
         assert {face: house.shown(face) for face in house.faces()} == after
         assert "TLS cannot be set up" in house.ready(watcher)["newer certificate"]
         assert house.stale(watcher) == ["certificate"]
-    assert house.log.read_text().count("what was read before stays in force") == 2
+    assert house.log.read_text().count("the previous version stays in use") == 2
     house.secret.hold(tls_crt=certificate, tls_key=key, ca_crt=house.ca.file)
     assert "newer certificate" not in house.ready(watcher)
     assert house.stale(watcher) == []

@@ -1,4 +1,4 @@
-"""The gRPC face: the service of graphtide.proto over the application port, with reflection and health.
+"""The gRPC interface: the service of graphtide.proto over the application port, with reflection and health.
 
-Not the rules of what a request may hold: `services/api/schema`, which HTTP asks too.
+`services/api/schema` validates requests, for HTTP too.
 """

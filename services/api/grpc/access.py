@@ -1,9 +1,9 @@
 """Access control of gRPC calls: the same gate and the same policy as HTTP.
 
-What a call needs is said below by its name, and a call that is not named needs the most. Health is open to probes, and
-says ready or not, no more. Reflection describes an interface that is public, but is asked by people with a credential:
-it needs one, of any kind. The invariants: a caller is known before its message is awaited; and of a stream of documents
-each one is judged before anything is done with it.
+The table below maps each call to the action it needs; any other call needs `admin`. Health is open to probes and
+returns only ready or not. Reflection describes a public interface, but needs a valid credential with any grants. The
+invariants: a caller is identified before its message is awaited; and each document of a stream is authorized before
+anything is done with it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OURS = "/graphtide.v1.Graphtide/"
 HEALTH = "/grpc.health.v1.Health/"
 LISTING = "ListGraphs"
 HEALTH_CALLS = 64
-"""Most calls of health at a time, for each of its methods: shared among networks, so that one leaves half to others."""
+"""Maximum concurrent health calls of each method, shared among networks, so that one network leaves half to others."""
 
 _ACTIONS = {
     "Publish": Action.WRITE,
@@ -51,12 +51,12 @@ _ACTIONS = {
 
 
 def action_of(name: str) -> Action:
-    """What a call of our service needs, by its name. Pure."""
+    """Return the action that a call of the service needs, by its name. Pure."""
     return _ACTIONS.get(name, Action.ADMIN)
 
 
 class Access:
-    """Chooses the rules for a method's calls. One for a server."""
+    """The admission rules of a server's methods. One instance per server."""
 
     def __init__(self, gate: AccessGate, limits: RequestLimits) -> None:
         self._gate = gate
@@ -65,14 +65,14 @@ class Access:
         self._health_waits = MessageWaits(HEALTH_CALLS, limits.body_timeout_s)
 
     def admission(self, method: str) -> Admission:
-        """The rules for calls of the method."""
+        """Return the admission rules for calls of the method."""
         if method.startswith(HEALTH):
             return _HealthAdmission(self._health_waits, FairPlaces(HEALTH_CALLS, f"calls of {method}"))
         return _GateAdmission(self._gate, method, self._places, self._waits)
 
 
 class _GateAdmission:
-    """A valid credential, the action by name, then a place among the calls of all callers."""
+    """Admission by a valid credential, the action of the method, then a place among the calls of all callers."""
 
     quiet = False
 
@@ -91,16 +91,16 @@ class _GateAdmission:
 
 
 class _GatedCall:
-    """One call of a known caller."""
+    """One call of an identified caller."""
 
     def __init__(self, rules: _GateAdmission, caller: Caller) -> None:
         self._rules = rules
         self._caller = caller
 
     def judge(self, message: Any, number: int) -> None:
-        """Raises Forbidden for a graph of others, TooLarge, and Overloaded.
+        """Raise Forbidden for a graph that was not granted, TooLarge, or Overloaded.
 
-        A stream is charged once for as many documents as one request over HTTP would hold.
+        A stream is charged once per BATCH_DOCUMENTS documents, as one request over HTTP is.
         """
         gate, name, who = self._rules.gate, self._rules.name, self._caller.who
         if not name:
@@ -111,7 +111,7 @@ class _GatedCall:
         gate.permit(self._caller, action_of(name), graph)
         most = who.allowance.max_body_bytes
         if most and message.ByteSize() > most:
-            raise TooLarge(f"the request has more than the {most} bytes that {who.name} may send; split it")
+            raise TooLarge(f"the request exceeds the {most} bytes that {who.name} may send; split it")
 
     @contextmanager
     def place(self) -> Iterator[None]:
@@ -120,7 +120,7 @@ class _GatedCall:
 
 
 class _HealthAdmission:
-    """No credential. Places of its own, so that no other calls keep probes out, nor probes them."""
+    """Admission without a credential. Its own places separate probes from other calls, so neither blocks the other."""
 
     quiet = True
 
@@ -138,7 +138,7 @@ class _HealthCall:
         self._network = network
 
     def judge(self, message: Any, number: int) -> None:
-        """A request of health is any caller's to make."""
+        """Accept every message: health needs no permission."""
 
     def place(self) -> AbstractContextManager[None]:
         return self._places.hold(self._network)

@@ -1,6 +1,6 @@
-"""Gathers streamed documents into batches, so that one durable step serves many.
+"""Batches of streamed documents, so that one durable step accepts many.
 
-The invariant: what is held is at most one batch, of one graph, within the limits of a batch over HTTP.
+The invariant: memory holds at most one batch, of one graph, within the limits of a batch over HTTP.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BATCH_BYTES = 4 << 20
 
 
 class PublishBatches:
-    """One stream's documents, published as batches fill. Not shared between calls."""
+    """The documents of one stream, published as batches fill. Not shared between calls."""
 
     def __init__(self, application: Application, limits: RequestLimits) -> None:
         self._application = application
@@ -33,7 +33,7 @@ class PublishBatches:
         self._rejected: list[Rejection] = []
 
     async def add(self, request: pb.PublishRequest) -> None:
-        """Take the next document. May publish. Raises what `Application.publish` raises."""
+        """Add the next document; publish a full batch. Raises what `Application.publish` raises."""
         index, self._seen = self._seen, self._seen + 1
         try:
             document = document_of(graph_name(request.graph), document_value(request), self._limits)
@@ -48,13 +48,13 @@ class PublishBatches:
             await self._publish()
 
     async def finish(self) -> None:
-        """Publish what is left. Raises Invalid when there was nothing at all."""
+        """Publish the rest. Raises Invalid when the stream was empty."""
         if not self._seen:
             raise Invalid("body", "the stream held no document; send at least one")
         await self._publish()
 
     def summary(self) -> pb.PublishSummary:
-        """What became of all documents so far."""
+        """Return the outcome of all documents so far."""
         last = self._tokens[-1] if self._tokens else ""
         return pb.PublishSummary(
             token=last, accepted=self._accepted, rejected=rejections(self._rejected), tokens=self._tokens
@@ -69,7 +69,7 @@ class PublishBatches:
 
 
 class Whole:
-    """One stream's documents, held until all of them are there: for one durable step. Not shared between calls."""
+    """The documents of one stream, held until the stream ends, for one durable step. Not shared between calls."""
 
     def __init__(self, limits: RequestLimits) -> None:
         self._limits = limits
@@ -77,13 +77,13 @@ class Whole:
         self._held_bytes = 0
 
     def add(self, request: pb.DocumentRecord) -> None:
-        """Take the next document. Raises Invalid for what is none, and TooLarge for more than a batch may be."""
+        """Add the next document. Raises Invalid for a malformed one, and TooLarge for more than a batch may hold."""
         self._held_bytes += request.ByteSize()
         if len(self._held) >= self._limits.max_batch or self._held_bytes > self._limits.max_batch_bytes:
             most = f"{self._limits.max_batch} documents or {self._limits.max_batch_bytes} bytes"
-            raise TooLarge(f"the batch has more than {most}; send several")
+            raise TooLarge(f"the batch has more than {most}; send several batches")
         if self._held and self._held[0].graph != request.graph:
-            raise Invalid("graph", "is not that of the documents in front; send one graph at a time")
+            raise Invalid("graph", "differs from the graph of the previous documents; send one graph per stream")
         key = document_key(graph_name(request.graph), document_id(request.id))
         try:
             self._held.append(decode_document(key, request.document))
@@ -91,7 +91,7 @@ class Whole:
             raise Invalid("document", str(error)) from error
 
     def documents(self) -> list[DocumentMessage]:
-        """All of them. Raises Invalid when there are none."""
+        """Return all documents. Raises Invalid when there are none."""
         if not self._held:
             raise Invalid("body", "the stream held no document; send at least one")
         return self._held

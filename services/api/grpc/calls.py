@@ -1,8 +1,8 @@
-"""The life of one gRPC call: read the context, judge the caller, await the message, serve, answer.
+"""The life cycle of one gRPC call: read the context, authorize the caller, await the message, serve, answer.
 
-Why each handler is a coroutine that reads and writes by itself, and none a generator: grpcio frees a call when the
+Each handler is a coroutine that reads and writes the messages, never a generator: grpcio frees a call when the
 call's task ends, and its context dereferences the freed call afterwards. An abandoned generator ends after the task; a
-coroutine ends within it. For the same reason everything that a call needs of its context is read before the first
+coroutine ends within it. For the same reason a call reads everything it needs from its context before the first
 `await`. A method with one request is served as a method with a stream of requests (on the wire there is no difference),
 because grpcio otherwise awaits the message before it calls any code that could refuse the caller.
 """
@@ -19,7 +19,7 @@ from google.protobuf.message import DecodeError
 
 from graphtide.services.access.sending import SendBudget
 from graphtide.services.api.grpc.context import Call
-from graphtide.services.api.grpc.errors import told_to
+from graphtide.services.api.grpc.errors import reporting_errors
 from graphtide.services.api.grpc.interceptors import observed
 from graphtide.services.api.grpc.waiting import MessageWaits
 from graphtide.services.api.schema.errors import MalformedRequest
@@ -27,22 +27,22 @@ from graphtide.streams.errors import Invalid
 
 
 class Admission(Protocol):
-    """Decides about one method's calls. Each method raises the error that the caller is told."""
+    """Admission rules for the calls of one method. Each function raises the error that the caller receives."""
 
     waits: MessageWaits
     quiet: bool
-    """Whether calls are not worth a line of the log each."""
+    """True when calls are not logged."""
 
     def admit(self, call: Call) -> Admitted:
-        """Judge the caller by the call's metadata, before a message is awaited."""
+        """Authorize the caller by the call's metadata, before a message is awaited."""
         ...
 
 
 class Admitted(Protocol):
-    """One call that may go on."""
+    """One admitted call."""
 
     def judge(self, message: Any, number: int) -> None:
-        """Judge the call's message, the `number`-th from 1, before anything is done with it."""
+        """Authorize the call's message, the `number`-th from 1, before anything is done with it."""
         ...
 
     def place(self) -> AbstractContextManager[None]:
@@ -51,7 +51,7 @@ class Admitted(Protocol):
 
 
 class CallHandler:
-    """Serves the calls of one method. `inner` is the handler of the service itself."""
+    """Server of the calls of one method. `inner` is the handler of the service itself."""
 
     def __init__(self, method: str, inner: Any, admission: Admission, send_timeout_s: float) -> None:
         self._method = method
@@ -60,7 +60,7 @@ class CallHandler:
         self._send_timeout_s = send_timeout_s
 
     def handler(self) -> grpc.RpcMethodHandler:
-        """The handler to register in the place of `inner`."""
+        """Return the handler to register instead of `inner`."""
         codecs = (self._inner.request_deserializer, self._inner.response_serializer)
         if self._inner.response_streaming:
             return grpc.stream_stream_rpc_method_handler(self._stream, *codecs)
@@ -85,10 +85,10 @@ class CallHandler:
         await self._serve(context, write_all)
 
     async def _serve(self, context: grpc.aio.ServicerContext, serve: Callable[[Any], Awaitable[Any]]) -> Any:
-        """The errors are told outside of the place: telling a caller that does not read takes as long as it likes."""
+        """Serve the call. Errors are sent after the place is released, because a caller may read slowly."""
         call = Call.of(self._method, context)
         watching = nullcontext() if self._admission.quiet else observed(call, context)
-        async with watching, told_to(context):
+        async with watching, reporting_errors(context):
             admitted = self._admission.admit(call)
             incoming = _Incoming(context, call, self._admission.waits, admitted)
             first = await incoming.first(self._inner.request_streaming)
@@ -97,7 +97,7 @@ class CallHandler:
 
 
 class _Incoming:
-    """The messages of one call, each awaited for a limited time and judged before anybody sees it."""
+    """The messages of one call, each awaited for a limited time and authorized before the service receives it."""
 
     def __init__(self, context: grpc.aio.ServicerContext, call: Call, waits: MessageWaits, admitted: Admitted) -> None:
         self._context = context
@@ -107,14 +107,14 @@ class _Incoming:
         self._number = 0
 
     async def first(self, streamed: bool) -> Any:
-        """The first message, EOF for a stream without any. Raises Invalid for a call that must have one."""
+        """Return the first message, EOF for an empty stream. Raises Invalid when the call needs a message."""
         message = await self._read()
         if message is grpc.aio.EOF and not streamed:
             raise Invalid("body", "the call ended without a message; send one")
         return message
 
     async def all(self, first: Any) -> AsyncIterator[Any]:
-        """The stream of messages that begins with `first`."""
+        """Yield `first` and all following messages."""
         message = first
         while message is not grpc.aio.EOF:
             yield message

@@ -1,7 +1,7 @@
-"""Between protobuf messages and the application's types.
+"""Conversion between protobuf messages and the application's types.
 
-Requests become the JSON values that the validation of HTTP reads, so both are judged alike; a field that proto3 cannot
-tell from "not sent" counts as left out. Answers are copied field by field.
+Requests become the JSON values that the validation of HTTP reads, so both follow the same rules; a field that proto3
+cannot distinguish from an unset one counts as omitted. Answers are copied field by field.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from graphtide.services.application import (
 
 
 def document_value(request: pb.PublishRequest) -> Json:
-    """The document as HTTP would have sent it in a batch."""
+    """Return the document as the JSON value of a batch over HTTP."""
     body: Json = {"id": request.id, "text": request.text}
     body |= _filled(request, "title", "source", "occurred_at")
     if request.HasField("metadata"):
@@ -60,7 +60,7 @@ def _fact_value(fact: pb.Fact) -> Json:
 
 
 def question_value(request: pb.QueryRequest) -> Json:
-    """The question as HTTP would have sent it."""
+    """Return the question as the JSON value of a request over HTTP."""
     body: Json = {"question": request.question, "explain": request.explain, **_filled(request, "mode", "after")}
     body |= {name: getattr(request, name) for name in ("top_k", "generate", "level") if request.HasField(name)}
     if request.HasField("filters"):
@@ -74,7 +74,7 @@ def question_value(request: pb.QueryRequest) -> Json:
 
 
 def question_message(graph: str, ask: QueryRequest) -> pb.QueryRequest:
-    """The question as a process that forwards it sends it; how long to wait is the call's own deadline."""
+    """Return the question as a forwarding process sends it; the deadline of the call carries the timeout."""
     request = pb.QueryRequest(
         graph=graph,
         question=ask.question,
@@ -108,7 +108,7 @@ def _struct_value(struct: Struct) -> Json:
 
 
 def _plain(value: Value) -> object:
-    """The JSON value. A Struct knows doubles only: whole numbers become integers, as over HTTP."""
+    """Return the JSON value. A Struct holds doubles only: whole numbers become integers, as over HTTP."""
     kind = value.WhichOneof("kind")
     if kind == "struct_value":
         return _struct_value(value.struct_value)
@@ -120,7 +120,7 @@ def _plain(value: Value) -> object:
 
 
 def _struct(value: Mapping[str, object]) -> Struct:
-    """The value as a Struct, by way of JSON: nested tuples become lists."""
+    """Return the value as a Struct, converted through JSON: nested tuples become lists."""
     parsed: Struct = ParseDict(json.loads(json.dumps(value, default=dict)), Struct())
     return parsed
 
@@ -130,7 +130,7 @@ def rejections(rejected: Iterable[Rejection]) -> list[pb.Rejection]:
 
 
 def status_message(status: DocumentStatus) -> pb.DocumentStatus:
-    """Where a document stands."""
+    """Return the status of a document as a message."""
     facts = [
         pb.StatedFact(
             subject=f.subject,
@@ -166,7 +166,7 @@ def status_message(status: DocumentStatus) -> pb.DocumentStatus:
 
 
 def answer_message(answer: Answer) -> pb.Answer:
-    """The answer with its context."""
+    """Return the answer with its context as a message."""
     return pb.Answer(
         answer=answer.answer,
         citations=[pb.Citation(doc_id=c.doc_id, chunk_id=c.chunk_id, text=c.text) for c in answer.citations],
@@ -189,65 +189,65 @@ def _usage(usage: Usage) -> pb.Usage:
 
 
 def entity_message(status: EntityStatus) -> pb.EntityStatus:
-    """An entity; the message's fields have the names of the JSON ones."""
+    """Return an entity as a message; its fields have the names of the JSON fields."""
     message: pb.EntityStatus = ParseDict(fields_json(status), pb.EntityStatus())
     return message
 
 
-def digest_message(said: Digest) -> pb.GraphDigest:
-    return pb.GraphDigest(version=said.version, digest=said.digest)
+def digest_message(digest: Digest) -> pb.GraphDigest:
+    return pb.GraphDigest(version=digest.version, digest=digest.digest)
 
 
-def verification_message(said: Verification) -> pb.Verification:
-    """What a recount found."""
+def verification_message(found: Verification) -> pb.Verification:
+    """Return the result of a verification as a message."""
     return pb.Verification(
-        graph=said.graph,
-        version=said.version,
-        digest=said.digest,
-        recounted=said.recounted,
-        differences=said.differences,
-        checked=dict(said.checked),
+        graph=found.graph,
+        version=found.version,
+        digest=found.digest,
+        recounted=found.recounted,
+        differences=found.differences,
+        checked=dict(found.checked),
     )
 
 
-def rebuilt_message(said: Rebuilt) -> pb.Rebuilt:
-    """What a rebuild came to."""
+def rebuilt_message(built: Rebuilt) -> pb.Rebuilt:
+    """Return the result of a rebuild as a message."""
     return pb.Rebuilt(
-        graph=said.graph, version=said.version, before=said.before, after=said.after, switched=said.switched
+        graph=built.graph, version=built.version, before=built.before, after=built.after, switched=built.switched
     )
 
 
-def purged_message(said: Purged) -> pb.Purged:
-    """What a purge deleted."""
-    sizes = {"size_before_bytes": said.size_before_bytes, "size_after_bytes": said.size_after_bytes}
-    return pb.Purged(removed=dict(said.removed), **sizes, remaining=said.remaining)
+def purged_message(purged: Purged) -> pb.Purged:
+    """Return the result of a purge as a message."""
+    sizes = {"size_before_bytes": purged.size_before_bytes, "size_after_bytes": purged.size_after_bytes}
+    return pb.Purged(removed=dict(purged.removed), **sizes, remaining=purged.remaining)
 
 
 def related_message(found: RelatedDocuments) -> pb.RelatedList:
-    """The documents that go with one, likewise."""
+    """Return the related documents of a document as a message."""
     message: pb.RelatedList = ParseDict(fields_json(found), pb.RelatedList())
     return message
 
 
 def reports_message(reports: Sequence[CommunityReport]) -> pb.ReportList:
-    """The reports, likewise."""
+    """Return the reports as a message."""
     message: pb.ReportList = ParseDict(reports_json(reports), pb.ReportList())
     return message
 
 
 def letter_message(letter: LetterStatus) -> pb.DeadLetter:
-    """A dead letter, likewise."""
+    """Return a dead letter as a message."""
     message: pb.DeadLetter = ParseDict(fields_json(letter), pb.DeadLetter())
     return message
 
 
 def letters_message(listed: LetterList) -> pb.DeadLetterList:
-    """A page of them."""
-    return pb.DeadLetterList(letters=[letter_message(one) for one in listed.letters], next=listed.next)
+    """Return a page of dead letters as a message."""
+    return pb.DeadLetterList(letters=[letter_message(letter) for letter in listed.letters], next=listed.next)
 
 
 def letter_query(request: pb.DeadLetterQuery) -> LetterQuery:
-    """Which page is asked for."""
+    """Return the requested page of dead letters."""
     limit = {"limit": request.limit} if request.HasField("limit") else {}
     return LetterQuery(after=request.after, settled=request.settled, **limit)
 
@@ -273,7 +273,7 @@ def _subgraph(answer: Answer) -> pb.Subgraph:
 
 
 def stats_message(stats: GraphStats) -> pb.GraphStats:
-    """The counts of a graph."""
+    """Return the counts of a graph as a message."""
     return pb.GraphStats(
         graph=stats.graph,
         version=stats.version,

@@ -1,8 +1,8 @@
-"""From protobuf answers back to the application's types: for a process that forwards to another one.
+"""Decoding of protobuf answers into the application's types, for a process that forwards to another one.
 
-One rule, not a function a type: a message's fields have the names of the dataclass's, so a new field comes through by
-itself. The invariant: what `conversion.py` made of a value is read back as that value (numbers in free-form parts are
-doubles on the way; whole ones come back as integers).
+One rule serves all types: a message's fields have the names of the dataclass's, so a new field needs no code here. The
+invariant: a value that `conversion.py` encoded is decoded to an equal value (numbers in free-form parts travel as
+doubles; whole ones become integers again).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 
 def value_of(kind: type[T], message: Message) -> T:
-    """The dataclass `kind` that the message carries. Fields that it does not have keep their defaults."""
+    """Return the dataclass `kind` that the message carries. Fields missing in the message keep their defaults."""
     return _read(kind, _dict(message))  # type: ignore[no-any-return]
 
 
 def answer_of(message: pb.Answer, explained: bool) -> Answer:
-    """The answer: its subgraph is a message of its own, and its trace is there only when it was asked for."""
+    """Return the answer. Its subgraph is a nested message, and its trace is present only when `explained`."""
     body = _dict(message)
     body |= body.pop("subgraph", {"nodes": [], "edges": []})
     if not explained:
@@ -44,7 +44,7 @@ def _dict(message: Message) -> dict[str, Any]:
 
 
 def _read(kind: Any, value: Any) -> Any:
-    """The JSON value as a value of the type. int64 comes as a string, an enum as its value."""
+    """Return the JSON value as a value of the type. int64 arrives as a string, an enum as its value."""
     if is_dataclass(kind) and isinstance(kind, type):
         hints = _hints(kind)
         return kind(
@@ -65,7 +65,7 @@ def _read(kind: Any, value: Any) -> Any:
 
 
 def _may_be_none(kind: Any) -> bool:
-    """Whether a message says None by leaving the field out."""
+    """Return True when an omitted field means None."""
     return type(None) in get_args(kind)
 
 

@@ -1,6 +1,7 @@
-"""How a failed call ends: the status of the one table, and the HTTP error body in the trailing metadata.
+"""Error reporting of failed gRPC calls: the status of the shared table, and the HTTP error body in trailing metadata.
 
-The invariant: an error of ours ends the call with its own status; nothing of a bug's inside reaches the caller.
+The invariant: an error of the project's tree ends the call with its own status; details of a bug never reach the
+caller.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _log = logging.getLogger("graphtide.grpc")
 
 
 @contextlib.asynccontextmanager
-async def told_to(context: ServicerContext) -> AsyncIterator[None]:
-    """Tell the caller what the block raises. Cancels the call's task when the caller has left."""
+async def reporting_errors(context: ServicerContext) -> AsyncIterator[None]:
+    """Report the errors of the block to the caller. Cancels the call's task when the caller has disconnected."""
     try:
         try:
             yield
         except GraphtideError as error:
             await _abort(context, error)
-    except grpc.aio.InternalError:  # grpcio refuses to write to a call that the caller has left
+    except grpc.aio.InternalError:  # grpcio refuses to write to a call whose caller has disconnected
         raise asyncio.CancelledError from None
 
 
@@ -43,7 +44,7 @@ async def _abort(context: ServicerContext, error: GraphtideError) -> None:
         _log.error("a call failed: %s", error)
     trailing: list[tuple[str, str | bytes]] = [(ERROR_KEY, dump(error_body(error)))]
     if not isinstance(error, Unready):
-        # The process that made this error has decided what is to be done, so a client is not to try again by itself.
+        # The error is final at this process, so the client's channel must not retry it automatically.
         trailing.append((NO_RETRY_KEY, "-1"))
     wait_s = retry_after_s(error)
     if wait_s is not None:

@@ -1,4 +1,4 @@
-"""grpc.health.v1 over the application's own word: SERVING exactly when /readyz says ready."""
+"""The grpc.health.v1 service: SERVING exactly when /readyz reports ready."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WATCH_S = 1.0
 
 
 class ApplicationHealth(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
-    """Asks the application each time, so that it cannot be out of date."""
+    """Health service that queries the application at each call, so it is never out of date."""
 
     def __init__(self, application: Application, services: tuple[str, ...], gate: AccessGate) -> None:
         self._application = application
@@ -28,15 +28,17 @@ class ApplicationHealth(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
         self, request: health_pb2.HealthCheckRequest, _: ServicerContext
     ) -> health_pb2.HealthCheckResponse:
         if request.service not in self._services:
-            raise NotFound(f"there is no service {request.service[:80]}")
+            raise NotFound(
+                f"unknown service {request.service[:80]}; known are {', '.join(filter(None, self._services))}"
+            )
         return await self._response()
 
     async def Watch(  # noqa: N802
         self, request: health_pb2.HealthCheckRequest, _: ServicerContext
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
-        """The status now, and again whenever it has changed; the stream ends when the process drains.
+        """Yield the status, and again after each change; end the stream when the process drains.
 
-        Else the server would wait for it at its end.
+        Otherwise the server would wait for it at shutdown.
         """
         last = None
         while True:

@@ -1,7 +1,7 @@
-"""One log line and one span of each gRPC call, as HTTP has: its name, how it ended, how long it took, whose key.
+"""One log line and one span per gRPC call, as for HTTP: method, status, duration and caller's key.
 
-Not metrics. A span goes on with the caller's (`traceparent` in the metadata), and the initial metadata of the answer
-name the trace.
+A span continues the caller's trace (`traceparent` in the metadata), and the initial metadata of the answer name the
+trace.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _access = logging.getLogger("graphtide.access")
 
 @asynccontextmanager
 async def observed(call: Call, context: grpc.aio.ServicerContext) -> AsyncIterator[None]:
-    """Log and trace the block as the call. Outermost, so that refusals are seen, too."""
+    """Log and trace the block as the call. Outermost, so that refusals are logged too."""
     started, cancelled = time.perf_counter(), False
     with continue_trace(call.method.removeprefix("/"), [_headers(call)], SpanRole.SERVER) as span:
         trace = trace_id()
@@ -39,8 +39,8 @@ async def observed(call: Call, context: grpc.aio.ServicerContext) -> AsyncIterat
         finally:
             code = context.code()
             status = code.name if isinstance(code, grpc.StatusCode) else "CANCELLED" if cancelled else "OK"
-            told = {"method": "gRPC", "path": call.method[:200], "status": status, "client": call.peer}
-            _access.info("call", extra={**told, "ms": _ms(started), "key": CALLER.get().who.name})
+            attributes = {"method": "gRPC", "path": call.method[:200], "status": status, "client": call.peer}
+            _access.info("call", extra={**attributes, "ms": _ms(started), "key": CALLER.get().who.name})
             span.note(**{"rpc.method": call.method, "rpc.response.status_code": status})
 
 

@@ -1,4 +1,4 @@
-"""Puts the gRPC server together: the service, reflection, and health. Not its life: the caller starts and stops it."""
+"""Construction of the gRPC server: the service, reflection, and health. The caller starts and stops it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _ENVELOPE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How long a connection may last, in seconds, and what it may do.
+    """Limits of a connection, in seconds.
 
-    After `age_s` (and 10 % more or less, by chance) a client is told to connect anew; its calls go on for `grace_s`,
-    then the connection is closed, with whatever was never read from it. A connection without calls is closed after
-    `idle_s`. A client that does not answer a ping within `ping_timeout_s` is gone; one that pings more often than every
-    `min_ping_interval_s` is cut off.
+    After `age_s` (plus or minus 10 %, at random) the server asks the client to reconnect; its calls continue for
+    `grace_s`, then the connection is closed and unread data is dropped. A connection without calls is closed after
+    `idle_s`. A connection whose client does not answer a ping within `ping_timeout_s` is closed, and so is one that
+    pings more often than every `min_ping_interval_s`.
     """
 
     age_s: float = 1800.0
@@ -45,7 +45,7 @@ class ConnectionLimits:
     min_ping_interval_s: float = 10.0
 
     def options(self, streams: int) -> list[tuple[str, int]]:
-        """As options of a gRPC server, with at most `streams` calls at a time on a connection."""
+        """Return the options of a gRPC server, with at most `streams` concurrent calls per connection."""
         return [
             ("grpc.max_connection_age_ms", _ms(self.age_s)),
             ("grpc.max_connection_age_grace_ms", _ms(self.grace_s)),
@@ -65,18 +65,18 @@ def create_server(
     gate: AccessGate | None = None,
     connections: ConnectionLimits | None = None,
 ) -> grpc.aio.Server:
-    """A server over `application`, without a port yet. To be called inside the event loop that will run it.
+    """Return a server over `application`, without a port. Call this in the event loop that runs it.
 
-    Without a `gate` it is for everybody.
+    Without a `gate` it is open to all callers.
     """
     limits, gate = limits or RequestLimits(), gate or AccessGate()
     options = [
         ("grpc.max_receive_message_length", limits.max_body_bytes + _ENVELOPE_BYTES),
         ("grpc.max_send_message_length", -1),
-        ("grpc.so_reuseport", 0),  # a second server on the port must fail, not share it
+        ("grpc.so_reuseport", 0),  # a second server on the port must fail instead of sharing it
         *(connections or ConnectionLimits()).options(2 * limits.max_in_flight),
     ]
-    # `maximum_concurrent_rpcs` would count probes and calls whose message never comes: `Access` counts instead.
+    # `maximum_concurrent_rpcs` would count probes and calls whose message never arrives: `Access` counts instead.
     server = grpc.aio.server(options=options, interceptors=[Calls(Access(gate, limits), limits.body_timeout_s)])
     graphtide_pb2_grpc.add_GraphtideServicer_to_server(Servicer(application, limits), server)  # type: ignore[no-untyped-call]
     health_pb2_grpc.add_HealthServicer_to_server(ApplicationHealth(application, (SERVICE, ""), gate), server)
@@ -85,7 +85,7 @@ def create_server(
 
 
 class Calls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
-    """Has every method of every service served by a `CallHandler`."""
+    """Interceptor that replaces the handler of every method by a `CallHandler`."""
 
     def __init__(self, access: Access, send_timeout_s: float) -> None:
         self._access = access
@@ -98,7 +98,7 @@ class Calls(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         method = str(handler_call_details.method)
         if method not in self._handlers:
             inner = await continuation(handler_call_details)
-            if inner is None:  # not kept: any number of names have no handler
+            if inner is None:  # not cached: the number of unknown names is unbounded
                 return None
             handling = CallHandler(method, inner, self._access.admission(method), self._send_timeout_s)
             self._handlers[method] = handling.handler()

@@ -1,4 +1,4 @@
-"""The corrected document that is to be published in the place of a dead letter."""
+"""The corrected document to publish instead of a dead letter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from graphtide.streams.messages import DocumentMessage
 
 
 def correction_of(letter: LetterStatus, raw: bytes, limits: RequestLimits) -> DocumentMessage:
-    """The body of a PUT, as the document that the letter is about. Raises Malformed and Invalid."""
+    """Return the body of a PUT as a correction of the letter's document. Raises MalformedRequest and Invalid."""
     if not letter.graph:
-        raise Invalid("id", "the record's key names no document: publish the document under its name, and drop this")
+        raise Invalid(
+            "id", "the record's key names no document: publish the document under its id, and drop this dead letter"
+        )
     return read_document(graph_name(letter.graph), document_id(letter.doc_id), raw, limits)

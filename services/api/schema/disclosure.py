@@ -1,7 +1,7 @@
-"""What a caller may learn of the deployment from errors and states: the addresses of model endpoints and stores.
+"""Disclosure of the addresses of model endpoints and stores in errors and states.
 
-They are details of readiness, so they are for callers that were given the action `metrics`, and for everybody on a
-service without credentials; whoever knows the caller says so in `ADDRESSES_SHOWN`.
+They are details of readiness: only callers with the action `metrics` see them, and every caller of a service without
+credentials. The code that identifies the caller sets `ADDRESSES_SHOWN`.
 """
 
 from __future__ import annotations
@@ -14,5 +14,5 @@ _ADDRESS = re.compile(r"(?: at)? ?[a-z+]{2,12}://[^\s,;)]+")
 
 
 def for_caller(text: str) -> str:
-    """The text, without addresses when the caller that is being served may not see them."""
+    """Return the text, without addresses when the current caller may not see them."""
     return text if ADDRESSES_SHOWN.get() else _ADDRESS.sub("", text)

@@ -1,7 +1,7 @@
-"""Published documents: their shape outside, and how they become a `DocumentMessage`.
+"""Published documents: their wire format, and the conversion to `DocumentMessage`.
 
-Not the durable step: that is `Application.publish`. The invariant: a `DocumentMessage` that leaves here is accepted
-by `streams.messages.decode_document` after it was encoded, so nothing answered 202 is refused later for its form.
+`Application.publish` stores them. The invariant: after encoding, `streams.messages.decode_document` accepts every
+`DocumentMessage` from here, so no document answered with 202 is refused later for its form.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MAX_PARSED_FOR_AN_ERROR = 1 << 20
 
 
 def check_date(value: str) -> str:
-    """An ISO date (2024, 2024-05 or 2024-05-31) or date and time; the empty string means: not known."""
+    """Return an ISO date (2024, 2024-05 or 2024-05-31) or date and time; the empty string means unknown."""
     if value and date_span(value) is None:
         raise PydanticCustomError("date", "is not an ISO date; write 2024-05-31 or 2024-05-31T12:00:00Z")
     return value
@@ -51,7 +51,7 @@ IsoDate = Annotated[str, AfterValidator(check_date), Field(json_schema_extra={"p
 
 
 class FactBody(StrictModel):
-    """A relation that the publisher states."""
+    """A relation that the publisher states; nothing extracts it from the text."""
 
     subject: Name = Field(examples=["Marie Curie"])
     predicate: Name = Field(examples=["discovered"])
@@ -63,7 +63,7 @@ class FactBody(StrictModel):
 
 
 class EntityBody(StrictModel):
-    """An entity that the publisher names."""
+    """An entity that the publisher names; nothing extracts it from the text."""
 
     name: Name = Field(examples=["Marie Curie"])
     type: Description | None = Field(default=None, examples=["person"])
@@ -71,7 +71,7 @@ class EntityBody(StrictModel):
 
 
 class DocumentBody(StrictModel):
-    """A document. With `facts` or `entities`, even empty ones, nothing is extracted from the text by a model."""
+    """A document. With `facts` or `entities`, even empty lists, no model extracts anything from the text."""
 
     text: FilledText = Field(examples=["Marie Curie discovered polonium in 1898."])
     title: Description | None = Field(default=None, examples=["Marie Curie"])
@@ -83,51 +83,51 @@ class DocumentBody(StrictModel):
 
 
 class BatchDocument(DocumentBody):
-    """A document of a batch: the same, with its id."""
+    """A document of a batch: a document with its id."""
 
     id: str = Field(examples=["curie"], json_schema_extra={**ID_SCHEMA})
 
 
 @dataclass(frozen=True, slots=True)
 class PublishBatch:
-    """The good documents in the order they came, and why each of the others is not among them."""
+    """The valid documents in the order of the batch, and the reason of each rejection."""
 
     documents: tuple[DocumentMessage, ...]
     rejected: tuple[Rejection, ...]
 
 
 def read_document(graph: str, doc_id: str, raw: bytes, limits: RequestLimits) -> DocumentMessage:
-    """The document in the body of a PUT. Raises Malformed and Invalid."""
+    """Return the document in the body of a PUT. Raises MalformedRequest and Invalid."""
     return _message(graph, doc_id, read_json(DocumentBody, raw, limits, limits.max_document_values), limits)
 
 
 def document_of(graph: str, value: object, limits: RequestLimits) -> DocumentMessage:
-    """A document with its id, parsed already. Raises Invalid."""
+    """Return the document of a parsed value with an id. Raises Invalid."""
     body = read_value(BatchDocument, value, limits)
     return _message(graph, document_id(body.id), body, limits)
 
 
 def read_list(graph: str, raw: bytes, limits: RequestLimits) -> PublishBatch:
-    """The documents in a JSON list, parsed one by one. Raises Malformed, Invalid, TooLarge."""
+    """Return the documents in a JSON list, parsed one by one. Raises MalformedRequest, Invalid, TooLarge."""
     text = raw.strip(_BLANKS)
     if not text.startswith(b"["):
         if len(text) <= _MAX_PARSED_FOR_AN_ERROR:
             check_value_count(text, limits.max_document_values)
             parse_json(text)
-        raise Invalid("body", "must be a list of documents; send a single one by PUT")
+        raise Invalid("body", "must be a list of documents; send a single document by PUT")
     if len(text) < 2 or not text.endswith(b"]"):
-        raise MalformedRequest("this is not JSON: the list has no end")
+        raise MalformedRequest("this is not JSON: the list has no end; close it with ]")
     inner = text[1:-1].strip(_BLANKS)
     return _batch(graph, elements(inner) if inner else (), limits, in_list=True)
 
 
 def read_lines(graph: str, raw: bytes, limits: RequestLimits) -> PublishBatch:
-    """The documents in NDJSON, one a line; blank lines do not count. Raises Invalid, TooLarge."""
+    """Return the documents in NDJSON, one per line; blank lines do not count. Raises Invalid, TooLarge."""
     return _batch(graph, _lines(raw), limits, in_list=False)
 
 
 class LineCount:
-    """Counts the lines of NDJSON that are not blank while it arrives. Cost: each byte is looked at once."""
+    """Counter of the non-blank lines of NDJSON while it arrives. Cost: each byte is scanned once."""
 
     def __init__(self, limits: RequestLimits) -> None:
         self._limit = limits.max_batch
@@ -136,7 +136,7 @@ class LineCount:
         self._in_line = False
 
     def check(self, body: bytearray) -> None:
-        """Raise TooLarge when what has arrived so far holds too many documents."""
+        """Raise TooLarge when the bytes so far contain too many documents."""
         while self._at < len(body):
             if self._in_line:
                 end = body.find(b"\n", self._at)
@@ -172,11 +172,11 @@ def _batch(graph: str, texts: Iterable[bytes], limits: RequestLimits, in_list: b
         except TooLarge as error:
             rejected.append(Rejection(index, "", "", str(error)))
         except MalformedRequest as error:
-            if in_list:  # then the list itself is none
+            if in_list:  # the list itself is malformed
                 raise
             rejected.append(Rejection(index, "", "", str(error)))
     if not documents and not rejected:
-        raise Invalid("body", "holds no document; send at least one")
+        raise Invalid("body", "contains no document; send at least one")
     return PublishBatch(tuple(documents), tuple(rejected))
 
 
@@ -186,13 +186,13 @@ def _too_many(limit: int) -> TooLarge:
 
 def _one_of_batch(graph: str, text: bytes, limits: RequestLimits) -> DocumentMessage:
     if len(text) > limits.max_body_bytes:
-        raise TooLarge(f"the document has {len(text)} bytes; the limit is {limits.max_body_bytes}")
+        raise TooLarge(f"the document has {len(text)} bytes; the limit is {limits.max_body_bytes}; split it")
     body = read_json(BatchDocument, text, limits, limits.max_document_values)
     return _message(graph, document_id(body.id), body, limits)
 
 
 def _id_in(text: bytes, limits: RequestLimits) -> str:
-    """The id of a document that is otherwise wrong, as far as it can be told."""
+    """Return the id of an invalid document, "" if it cannot be determined."""
     try:
         check_value_count(text, limits.max_document_values)
         value = parse_json(text)
@@ -212,7 +212,7 @@ def _message(graph: str, doc_id: str, body: DocumentBody, limits: RequestLimits)
 
 
 def _ordered(value: Any) -> Any:
-    """The value with the keys of every object in order: it says nothing in JSON, so it must not in the digest."""
+    """Return the value with sorted keys: their order has no meaning in JSON, so it must not change the digest."""
     if isinstance(value, dict):
         return {key: _ordered(value[key]) for key in sorted(value)}
     return [_ordered(inner) for inner in value] if isinstance(value, list) else value

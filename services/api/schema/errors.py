@@ -1,10 +1,10 @@
-"""The one table from an error's class to what a caller sees: HTTP status, gRPC code, and a code for programs.
+"""The table from error classes to the caller's view: HTTP status, gRPC code, and a code for programs.
 
-Not a handler: each transport raises or catches in its own way and asks here. Every class of `streams.errors` and of
+Each transport reports errors in its own way with this table. Every class of `streams.errors` and of
 this module has its own row (a test walks the tree), so no error reaches a caller by accident.
 """
 
-# ruff: noqa: N818 -- named like the errors of streams/errors.py, each for what is to be done
+# ruff: noqa: N818 -- named like the errors of streams/errors.py, each for the required action
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from graphtide.streams.errors import (
 
 
 class MalformedRequest(QueryError):
-    """The body is not what its content type says: broken JSON, wrong encoding."""
+    """The body does not match its content type: malformed JSON, wrong encoding."""
 
 
 class UnsupportedContent(QueryError):
-    """The body's type or encoding is not one that the service reads."""
+    """The service does not support the body's type or encoding."""
 
 
 class TooLarge(QueryError):
@@ -45,36 +45,36 @@ class SlowBody(QueryError):
 
 
 class SlowReader(QueryError):
-    """The answer was not read in time."""
+    """The client did not read the answer in time."""
 
 
 class Unauthenticated(QueryError):
-    """The request brings no valid credential."""
+    """The request has no valid credential."""
 
 
 class Forbidden(QueryError):
-    """The credential is valid, and was not given what the request asks for."""
+    """The credential is valid, but does not grant the requested action or graph."""
 
 
 class QuotaExceeded(Forbidden):
-    """The graphs of the credential hold as much as it may store. Waiting does not help."""
+    """The graphs of the credential have reached its quota. Waiting does not help."""
 
 
 class Unready(Retryable):
-    """The process that was asked is starting. Nothing was done, and another one may be able to."""
+    """The process is starting. Nothing was done; another process may be able to serve the request."""
 
 
 class AllRejected(QueryError):
-    """No document of a batch is good. `rejected` says why, one by one."""
+    """No document of a batch is valid. `rejected` holds the reason of each rejection."""
 
     def __init__(self, rejected: tuple[Rejection, ...]) -> None:
-        super().__init__(f"none of the {len(rejected)} documents was accepted; `rejected` says what is wrong with each")
+        super().__init__(f"none of the {len(rejected)} documents was accepted; correct each as `rejected` describes")
         self.rejected = rejected
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A document of a batch that was not accepted: its place in the batch, from 0, and what is wrong with it."""
+    """A rejected document of a batch: its position in the batch, from 0, and the reason."""
 
     index: int
     id: str
@@ -88,7 +88,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How one class of errors looks outside. `grpc` is the name of a `grpc.StatusCode`."""
+    """The status and codes of one error class. `grpc` is the name of a `grpc.StatusCode`."""
 
     code: str
     http: int
@@ -119,51 +119,51 @@ STATUSES: dict[type[GraphtideError], Status] = {
     SlowReader: Status("slow_reader", 408, "DEADLINE_EXCEEDED"),
     AllRejected: Status("all_rejected", 422, "INVALID_ARGUMENT"),
 }
-"""OUT_OF_RANGE, not RESOURCE_EXHAUSTED, for what is too large: gRPC clients take the latter as "try again later"."""
+"""TooLarge maps to OUT_OF_RANGE, because gRPC clients interpret RESOURCE_EXHAUSTED as "try again later"."""
 
 
-UNSAID_S = 2.0
-"""For something that is away, and nobody knows for how long."""
+DEFAULT_RETRY_S = 2.0
+"""Seconds to wait when a component is unreachable for an unknown time."""
 
 
 def status_of(error: GraphtideError) -> Status:
-    """The row of the error's class, or of the nearest class above it."""
+    """Return the row of the error's class, or of its nearest base class."""
     return next(STATUSES[above] for above in type(error).__mro__ if above in STATUSES)
 
 
 def retry_after_s(error: GraphtideError) -> float | None:
-    """When the caller may try again: what the error says, or a little while; None where waiting does not help."""
+    """Return the seconds until a retry: those of the error, or the default; None when waiting does not help."""
     if not isinstance(error, Overloaded | Retryable):
         return None
-    return UNSAID_S if error.retry_after_s is None else error.retry_after_s
+    return DEFAULT_RETRY_S if error.retry_after_s is None else error.retry_after_s
 
 
 def public_text(error: GraphtideError) -> str:
-    """The error in words for the caller. A QueryError speaks of the request alone, so it is told as it is."""
+    """Return the error's text for the caller. A QueryError describes the request only, so its text is complete."""
     return str(error) if isinstance(error, QueryError) else for_caller(str(error))
 
 
 def error_body(error: GraphtideError) -> dict[str, object]:
-    """`{"error": {"code", "message", "field"?}}`, and the rejected documents of a batch beside it."""
+    """Return `{"error": {"code", "message", "field"?}}`, with the rejected documents of a batch."""
     message = error.message if isinstance(error, Invalid) else public_text(error)
-    said: dict[str, object] = {"code": status_of(error).code, "message": message}
+    detail: dict[str, object] = {"code": status_of(error).code, "message": message}
     if isinstance(error, Invalid):
-        said["field"] = error.field
+        detail["field"] = error.field
     if isinstance(error, AllRejected):
-        return {"error": said, "accepted": 0, "rejected": [each.as_json() for each in error.rejected]}
-    return {"error": said}
+        return {"error": detail, "accepted": 0, "rejected": [each.as_json() for each in error.rejected]}
+    return {"error": detail}
 
 
 def error_of(body: bytes, wait_s: float | None = None) -> GraphtideError:
-    """The error that `error_body` told of, in another process: of the class that has its code.
+    """Return the error that `error_body` encoded in another process, with the class of its code.
 
-    What cannot be read is an error of no special class, which says as much.
+    An unreadable body becomes a plain GraphtideError.
     """
     try:
-        said = json.loads(body)["error"]
-        code, message, field = str(said["code"]), str(said["message"]), said.get("field")
+        detail = json.loads(body)["error"]
+        code, message, field = str(detail["code"]), str(detail["message"]), detail.get("field")
     except (ValueError, KeyError, TypeError, AttributeError):
-        return GraphtideError("the service failed, and did not say how")
+        return GraphtideError("the service failed without a readable error; see its log")
     if field is not None:
         return Invalid(str(field), message)
     kind = _BY_CODE.get(code, GraphtideError)
@@ -173,4 +173,4 @@ def error_of(body: bytes, wait_s: float | None = None) -> GraphtideError:
 
 
 _BY_CODE = {status.code: kind for kind, status in reversed(STATUSES.items()) if kind not in (Invalid, AllRejected)}
-"""Codes are one a class, but for `invalid`: with a field it is Invalid, without one QueryError."""
+"""Each code belongs to one class, except `invalid`: Invalid with a field, QueryError without one."""

@@ -1,7 +1,7 @@
-"""The kinds of fields that requests are made of, and what to say when one is wrong.
+"""Field types of requests (`documents.py`, `questions.py`) with their validation errors.
 
-Not the requests themselves (`documents.py`, `questions.py`). The invariant: no string gets past here that cannot be
-stored and read back unchanged (no NUL, no lone surrogate), and every complaint names field, cause and cure.
+The invariants: every accepted string can be stored and read back unchanged (no NUL, no lone surrogate), and every error
+names field, cause and remedy.
 """
 
 from __future__ import annotations
@@ -34,20 +34,22 @@ _UNKNOWN_KEY = "unknown_key"
 
 
 class StrictModel(BaseModel):
-    """A request body, or part of one: no unknown fields, no coercion but from integer to float, finite numbers."""
+    """A request body or a part of it: no unknown fields, no coercion except from integer to float, finite numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
     @model_validator(mode="before")
     @classmethod
     def _refuse_unknown_key(cls, value: object) -> object:
-        """Stop at the first unknown key: a typo explains the rest, and the validator would collect every key."""
+        """Stop at the first unknown key: one typo explains the error, and the validator would otherwise collect every
+        key.
+        """
         if isinstance(value, dict):
             unknown = next((key for key in value if key not in cls.model_fields), None)
             if unknown is not None:
                 known = ", ".join(cls.model_fields)
-                said = {"key": str(unknown), "known": known}
-                raise PydanticCustomError(_UNKNOWN_KEY, "is not a field here; known are {known}", said)
+                context = {"key": str(unknown), "known": known}
+                raise PydanticCustomError(_UNKNOWN_KEY, "is an unknown field; known are {known}", context)
         return value
 
 
@@ -59,27 +61,27 @@ def _limits(info: ValidationInfo) -> RequestLimits:
 
 
 def check_text(value: str) -> str:
-    """The text, if it can be stored and read back unchanged."""
+    """Return the text if it can be stored and read back unchanged."""
     if "\0" in value:
-        raise PydanticCustomError("nul", "holds a NUL character; take it out")
+        raise PydanticCustomError("nul", "contains a NUL character; remove it")
     if not value.isascii():
         try:
             value.encode()
         except UnicodeEncodeError as error:
             at = {"at": error.start}
-            raise PydanticCustomError("surrogate", "holds half a surrogate pair at character {at}", at) from error
+            raise PydanticCustomError("surrogate", "contains half a surrogate pair at character {at}", at) from error
     return value
 
 
 def _check_filled(value: str) -> str:
     if not value or value.isspace():
-        raise PydanticCustomError("blank", "is empty or blank; leave the document out, or give some text")
+        raise PydanticCustomError("blank", "is empty or blank; omit the document or add text")
     return check_text(value)
 
 
 def _check_name(value: str, info: ValidationInfo) -> str:
     if not value or value.isspace():
-        raise PydanticCustomError("blank", "is empty or blank; give a name")
+        raise PydanticCustomError("blank", "is empty or blank; add a name")
     return check_text(_bounded(value, _limits(info).max_name_chars))
 
 
@@ -89,27 +91,27 @@ def _check_description(value: str, info: ValidationInfo) -> str:
 
 def _check_question(value: str, info: ValidationInfo) -> str:
     if not value or value.isspace():
-        raise PydanticCustomError("blank", "is empty or blank; ask something")
+        raise PydanticCustomError("blank", "is empty or blank; add a question")
     return check_text(_bounded(value, _limits(info).max_question_chars))
 
 
 def _bounded(value: str, limit: int) -> str:
     if len(value) > limit:
-        said = {"length": len(value), "limit": limit}
-        raise PydanticCustomError("long", "has {length} characters; the limit is {limit}", said)
+        context = {"length": len(value), "limit": limit}
+        raise PydanticCustomError("long", "has {length} characters; the limit is {limit}", context)
     return value
 
 
-def limited(name: str, cure: str = "") -> tuple[Any, BeforeValidator]:
-    """The annotations of a list whose entries the limit `name` counts: judged by its length before its entries, and by
-    no more of these than the first wrong one.
+def limited(name: str, remedy: str = "") -> tuple[Any, BeforeValidator]:
+    """Return the annotations of a list limited by `name`: its length is validated before its entries, and validation
+    stops at the first invalid entry.
     """
 
     def check(value: object, info: ValidationInfo) -> object:
         limit = getattr(_limits(info), name)
         if isinstance(value, list) and len(value) > limit:
-            said = {"length": len(value), "limit": limit, "cure": cure}
-            raise PydanticCustomError("long", "has {length} entries; the limit is {limit}{cure}", said)
+            context = {"length": len(value), "limit": limit, "remedy": remedy}
+            raise PydanticCustomError("long", "has {length} entries; the limit is {limit}{remedy}", context)
         return value
 
     return Field(fail_fast=True), BeforeValidator(check)
@@ -121,8 +123,8 @@ def _check_metadata(value: dict[str, Any], info: ValidationInfo) -> dict[str, An
     _check_json(value, 1)
     size, limit = len(json.dumps(value, ensure_ascii=False).encode()), _limits(info).max_metadata_bytes
     if size > limit:
-        said = {"size": size, "limit": limit}
-        raise PydanticCustomError("long", "takes {size} bytes as JSON; the limit is {limit}", said)
+        context = {"size": size, "limit": limit}
+        raise PydanticCustomError("long", "takes {size} bytes as JSON; the limit is {limit}", context)
     return value
 
 
@@ -132,9 +134,9 @@ def _check_json(value: object, depth: int) -> None:
     if isinstance(value, str):
         check_text(value)
     elif isinstance(value, float) and not math.isfinite(value):
-        raise PydanticCustomError("finite", "holds a number that is not finite, which JSON does not know")
+        raise PydanticCustomError("finite", "contains a number that is not finite, which JSON does not allow")
     elif isinstance(value, int) and not -_INT64 <= value < _INT64:
-        raise PydanticCustomError("wide", "holds an integer of more than 64 bits; write it as a string")
+        raise PydanticCustomError("wide", "contains an integer of more than 64 bits; write it as a string")
     elif isinstance(value, dict):
         for key, inner in value.items():
             check_text(key)
@@ -144,7 +146,7 @@ def _check_json(value: object, depth: int) -> None:
             _check_json(inner, depth + 1)
 
 
-# The patterns describe; the functions judge, and say what is wrong.
+# The patterns describe the fields; the functions validate them with readable errors.
 _FILLED = Field(json_schema_extra={"minLength": 1, "pattern": r"^[^\x00]*[^\s\x00][^\x00]*$"})
 _STORED = Field(json_schema_extra={"pattern": r"^[^\x00]*$"})
 
@@ -156,8 +158,8 @@ Metadata = Annotated[dict[str, Any], AfterValidator(_check_metadata)]
 
 
 def read_json(model: type[Request], raw: bytes, limits: RequestLimits, max_values: int) -> Request:
-    """The request in a JSON body. Raises Malformed, TooLarge beyond `max_values`, or Invalid naming the first field
-    that is wrong.
+    """Return the request in a JSON body. Raises MalformedRequest, TooLarge beyond `max_values`, or Invalid naming the
+    first invalid field.
     """
     if not raw.strip():
         raise MalformedRequest("the body is empty; send a JSON object")
@@ -166,7 +168,7 @@ def read_json(model: type[Request], raw: bytes, limits: RequestLimits, max_value
 
 
 def read_value(model: type[Request], value: object, limits: RequestLimits) -> Request:
-    """The same for a value that is parsed already."""
+    """Return the request in a parsed JSON value. Raises Invalid naming the first invalid field."""
     try:
         return model.model_validate(value, context=limits)
     except ValidationError as error:

@@ -1,8 +1,8 @@
-"""The structure of a JSON text before it is parsed: how many values it holds, and where a list's elements end.
+"""Structural scan of unparsed JSON: the number of values, and the ends of a list's elements.
 
-A parsed value takes up to 300 bytes where its text takes two, and a validator an error for each, so values are counted
-first, in the bytes. The scan judges no syntax: what it says of a text that is no JSON is as good as any. Cost: linear,
-in numpy over blocks of BLOCK_BYTES, between which other threads run.
+A parsed value takes up to 300 bytes where its text takes two, and a validator adds an error for each, so values are
+counted first, in the bytes. The scan does not validate syntax: its result for malformed JSON is arbitrary. Cost:
+linear, in numpy over blocks of BLOCK_BYTES, between which other threads run.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ _Mask = npt.NDArray[np.bool_]
 
 
 def check_value_count(raw: bytes, limit: int) -> None:
-    """Raise TooLarge when commas and opening brackets say more than `limit` values: at least as many as there are, and
-    at most twice.
+    """Raise TooLarge when commas and opening brackets indicate more than `limit` values.
+
+    The indicated number is at least the number of values, and at most twice that.
     """
     if sum(raw.count(mark) for mark in (b",", b"[", b"{")) <= limit:
         return
@@ -32,11 +33,11 @@ def check_value_count(raw: bytes, limit: int) -> None:
     for block, outside in _blocks(raw):
         count += int(np.count_nonzero(outside & ((block == _COMMA) | _any_of(block, _OPENS))))
         if count > limit:
-            raise TooLarge(f"the JSON has more than {limit} values; send it in parts, or have the limits raised")
+            raise TooLarge(f"the JSON has more than {limit} values; send it in parts, or raise the limits")
 
 
 def elements(raw: bytes) -> Iterator[bytes]:
-    """Yield the texts of the elements of a list, whose brackets are not in `raw`."""
+    """Yield the texts of the elements of a list; `raw` excludes its brackets."""
     begin = 0
     for end in _separators(raw):
         yield raw[begin:end]
@@ -45,7 +46,7 @@ def elements(raw: bytes) -> Iterator[bytes]:
 
 
 def _separators(raw: bytes) -> Iterator[int]:
-    """Yield where the commas are that no bracket and no string encloses."""
+    """Yield the positions of the commas outside of all brackets and strings."""
     depth, offset = 0, 0
     for block, outside in _blocks(raw):
         steps = (_any_of(block, _OPENS) & outside).astype(np.int32) - (_any_of(block, _CLOSES) & outside)
@@ -61,13 +62,13 @@ def _any_of(block: npt.NDArray[np.uint8], marks: tuple[int, int]) -> _Mask:
 
 
 def _blocks(raw: bytes) -> Iterator[tuple[npt.NDArray[np.uint8], _Mask]]:
-    """Yield the text in blocks, and which bytes of each are outside of strings, quotes not counted."""
+    """Yield the text in blocks, each with a mask of the bytes outside of strings and their quotes."""
     in_string, in_escape = 0, False
     for start in range(0, len(raw), BLOCK_BYTES):
         text = raw[start : start + BLOCK_BYTES]
         if in_escape:
             text = b"x" + text[1:]
-        plain = text.replace(b"\\\\", b"xx").replace(b'\\"', b"xx")  # left is at most one backslash, at the end
+        plain = text.replace(b"\\\\", b"xx").replace(b'\\"', b"xx")  # at most one backslash remains, at the end
         in_escape = plain.endswith(b"\\")
         block = np.frombuffer(plain, np.uint8)
         quotes = block == _QUOTE

@@ -1,7 +1,6 @@
-"""How much one caller may ask for at once. Every number is a setting of the same name.
+"""Limits of single requests. Every number is a setting of the same name.
 
-Not a quota: the application says itself when it is overloaded. The invariant: nothing a caller sends is held in
-memory beyond these bounds.
+Overload and quotas are limited elsewhere. The invariant: memory holds nothing that a caller sends beyond these limits.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """Sizes in bytes of UTF-8, lengths in characters, times in seconds."""
+    """Limits of single requests: sizes in bytes of UTF-8, lengths in characters, times in seconds."""
 
     max_body_bytes: int = 8 << 20
     max_batch: int = 1000
@@ -30,15 +29,15 @@ class RequestLimits:
 
     @property
     def max_document_values(self) -> int:
-        """The most values in the JSON of a document, its lists as long and its metadata as crowded as they may be."""
+        """Return the maximum number of JSON values in a document with lists and metadata at their limits."""
         return 64 + 9 * self.max_facts + 5 * self.max_entities + self.max_metadata_bytes // 2
 
     @property
     def max_question_values(self) -> int:
-        """The same of a question."""
+        """Return the maximum number of JSON values in a question."""
         return 64 + 4 * self.max_filter_values + self.max_metadata_bytes // 2
 
     @classmethod
     def of(cls, settings: object) -> RequestLimits:
-        """The limits among the settings: they have the same names there."""
+        """Return the limits from the settings of the same names."""
         return cls(**{each.name: getattr(settings, each.name) for each in fields(cls)})

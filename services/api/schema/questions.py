@@ -1,6 +1,6 @@
-"""Questions: their shape outside, and how they become an `QueryRequest`.
+"""Questions: their wire format, and the conversion to `QueryRequest`.
 
-Which modes there are is the application's to say (it raises Invalid); here only the form is judged.
+Only the form is validated here; the application raises Invalid for unknown modes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from graphtide.streams.errors import Invalid
 
 def _check_mode(value: str) -> str:
     if not 1 <= len(value) <= 32:
-        raise PydanticCustomError("long", "is not the name of a mode; leave it out for local")
+        raise PydanticCustomError("long", "is not the name of a mode; omit it for local")
     return check_text(value)
 
 
@@ -39,7 +39,9 @@ Value = Annotated[str, AfterValidator(check_text)]
 
 
 class FiltersBody(StrictModel):
-    """What the document of a passage must be; what is left out admits all. Dates are inclusive, to their precision."""
+    """Conditions on the document of a passage; an omitted condition admits all. Dates are inclusive, to their
+    precision.
+    """
 
     doc_ids: Annotated[list[Value], *limited("max_filter_values")] | None = None
     sources: Annotated[list[Value], *limited("max_filter_values")] | None = None
@@ -47,7 +49,7 @@ class FiltersBody(StrictModel):
     occurred_from: IsoDate | None = Field(default=None, examples=["1890-01-01"])
     occurred_to: IsoDate | None = Field(default=None, examples=["1899-12-31"])
     as_of: IsoDate | None = Field(
-        default=None, examples=["1895"], description="leave out what is known not to have held then"
+        default=None, examples=["1895"], description="exclude facts that are known to be invalid at this date"
     )
 
 
@@ -59,18 +61,20 @@ class QueryBody(StrictModel):
     top_k: int | None = Field(default=None, ge=1, examples=[5])
     after: Description | None = Field(default=None, description="a token: wait until the graph includes it")
     filters: FiltersBody | None = None
-    generate: bool | None = Field(default=None, description="false: the context only, no answer is written")
+    generate: bool | None = Field(
+        default=None, description="false: return the context only, without a generated answer"
+    )
     level: int | None = Field(default=None, ge=0, le=2, description="for mode global: 0 is the finest level of reports")
-    explain: bool | None = Field(default=None, description="true: say step by step how the passages were found")
+    explain: bool | None = Field(default=None, description="true: return the retrieval steps in `trace`")
 
 
 def read_question(raw: bytes, limits: RequestLimits) -> QueryRequest:
-    """The question in a JSON body. Raises Malformed and Invalid."""
+    """Return the question in a JSON body. Raises MalformedRequest and Invalid."""
     return _ask(read_json(QueryBody, raw, limits, limits.max_question_values), limits)
 
 
 def question_of(value: object, limits: RequestLimits) -> QueryRequest:
-    """The same for a value that is parsed already."""
+    """Return the question in a parsed JSON value. Raises Invalid."""
     return _ask(read_value(QueryBody, value, limits), limits)
 
 

@@ -1,6 +1,6 @@
-"""What the application answers, as JSON: the shapes that HTTP sends and the command line reads.
+"""JSON forms of the application's answers, which HTTP sends and the command line reads.
 
-Not the application's types themselves: `services/application.py`. Names and nesting are fixed by the contract.
+`services/application.py` defines the types. The contract fixes names and nesting.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ LONG_LIST = 16
 
 
 def dump(body: object) -> bytes:
-    """Compact JSON in UTF-8."""
+    """Return compact JSON in UTF-8."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def dump_in_parts(body: object) -> bytes:
-    """The same as `dump`, with a call for each element of a long list, so that no call holds the interpreter long."""
+    """Return the result of `dump`, encoding long lists by element, so that no call blocks the interpreter for long."""
     if isinstance(body, dict):
         return b"{%s}" % b",".join(dump(str(key)) + b":" + dump_in_parts(value) for key, value in body.items())
     if isinstance(body, list) and len(body) > LONG_LIST:
@@ -46,7 +46,7 @@ def dump_in_parts(body: object) -> bytes:
 
 
 def answer_json(answer: Answer) -> Json:
-    """The answer; `trace` is there only when it was asked for, `parts` and `chosen` only where the mode has them."""
+    """Return the answer; `trace` only when it was requested, `parts` and `chosen` only when the mode sets them."""
     body: Json = {
         "answer": answer.answer,
         "citations": _plain(answer.citations),
@@ -66,13 +66,13 @@ def answer_json(answer: Answer) -> Json:
 
 
 def context_json(answer: Answer) -> Json:
-    """The first event of a streamed answer: all but the text."""
+    """Return the first event of a streamed answer: all fields except the text."""
     body = answer_json(answer)
     del body["answer"]
     return body
 
 
-Said = (
+Response = (
     DocumentStatus
     | RelatedDocuments
     | EntityStatus
@@ -87,9 +87,9 @@ Said = (
 )
 
 
-def fields_json(said: Said) -> Json:
-    """The fields by their names."""
-    return {each.name: _plain(getattr(said, each.name)) for each in fields(said)}
+def fields_json(response: Response) -> Json:
+    """Return the fields by their names."""
+    return {each.name: _plain(getattr(response, each.name)) for each in fields(response)}
 
 
 def graphs_json(graphs: Mapping[str, int]) -> Json:
@@ -100,15 +100,15 @@ def reports_json(reports: Sequence[CommunityReport]) -> Json:
     return {"reports": _plain(list(reports))}
 
 
-def _is_said(value: object, name: str) -> bool:
-    """A cost that nobody knows is left out."""
+def _is_known(value: object, name: str) -> bool:
+    """Return False for an unknown cost, which is omitted."""
     return not (isinstance(value, Usage) and getattr(value, name) is None)
 
 
 def _plain(value: object) -> object:
-    """Dataclasses and mappings as dicts, sequences as lists, all the way down."""
+    """Return dataclasses and mappings as dicts and sequences as lists, recursively."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value) if _is_said(value, each.name)}
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value) if _is_known(value, each.name)}
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""Bytes to JSON values, strictly: UTF-8, one value, bounded nesting. Not a validator: see `fields.py` for that.
+"""Strict JSON parsing: UTF-8, one value, bounded nesting. `fields.py` validates the values.
 
-pydantic's parser is quick, but refuses a whole text for one lone surrogate or deep list without saying which field
-holds it. The standard parser reads those, so that the field can be named; what both refuse is malformed.
+pydantic's parser is fast, but refuses a whole text for one lone surrogate or deep list without naming the field. The
+standard parser reads those, so that the error can name the field; a text that both refuse is malformed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from graphtide.services.api.schema.errors import MalformedRequest
 
 
 def parse_json(raw: bytes) -> object:
-    """The value in `raw`. Raises Malformed, saying where the text stops being JSON. Cost: linear."""
+    """Return the value in `raw`. Raises MalformedRequest with the position of the error. Cost: linear."""
     try:
         value: object = from_json(raw)
     except ValueError as error:
@@ -26,9 +26,9 @@ def _parse_again(raw: bytes, complaint: str) -> object:
     try:
         value: object = json.loads(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise MalformedRequest(f"this is not UTF-8: byte {error.start} is wrong; encode it as UTF-8") from error
+        raise MalformedRequest(f"this is not UTF-8: byte {error.start} is invalid; encode the text as UTF-8") from error
     except RecursionError as error:
-        raise MalformedRequest("this JSON is nested too deeply to be read; flatten it") from error
+        raise MalformedRequest("this JSON is nested too deeply; flatten it") from error
     except ValueError as error:
         raise MalformedRequest(f"this is not JSON: {complaint}") from error
     return value

@@ -75,7 +75,7 @@ def test_credential_is_found_wherever_it_may_stand() -> None:
 
 def test_bucket_gives_what_was_filled_in_and_forgets_the_oldest() -> None:
     """Burst first, then the rate; a clock that goes back gives nothing; memory is bounded."""
-    buckets = Buckets(most_names=3)
+    buckets = Buckets(max_names=3)
     assert [buckets.take("a", 2.0, 2, 0.0) for _ in range(3)] == [0.0, 0.0, 0.5]
     assert buckets.take("a", 2.0, 2, 0.4) == pytest.approx(0.1)
     assert buckets.take("a", 2.0, 2, 0.5) == 0.0

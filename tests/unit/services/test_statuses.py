@@ -11,8 +11,8 @@ import pytest
 
 from graphtide.services.api.schema.disclosure import ADDRESSES_SHOWN
 from graphtide.services.api.schema.errors import (
+    DEFAULT_RETRY_S,
     STATUSES,
-    UNSAID_S,
     AllRejected,
     Rejection,
     Status,
@@ -85,7 +85,7 @@ def test_error_told_by_another_process_comes_back_as_its_class() -> None:
 def test_retry_after_is_said_when_waiting_helps() -> None:
     """Overloaded and Retryable carry it; nothing else does."""
     found = [retry_after_s(error) for error in (Overloaded("x", 2), Retryable("x", 3), Retryable("x"), NotFound("x"))]
-    assert found == [2, 3, UNSAID_S, None]
+    assert found == [2, 3, DEFAULT_RETRY_S, None]
 
 
 def test_caller_is_not_told_where_models_and_stores_are() -> None:

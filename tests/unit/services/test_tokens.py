@@ -145,7 +145,7 @@ def test_shared_secret_is_taken_when_it_is_long_enough(tmp_path: Path) -> None:
     secret = "s" * 32
     verifier = TokenVerifier(rules(tmp_path, "HS256", secret + "\n"))
     assert verifier.principal(jwt.encode(CLAIMS, secret, "HS256")).actions == {Action.ADMIN}
-    with pytest.raises(Broken, match="32 are the least"):
+    with pytest.raises(Broken, match="use at least 32"):
         TokenVerifier(rules(tmp_path, "HS256", "s" * 31))
     with pytest.raises(Broken, match="shared secret"):
         TokenVerifier(rules(tmp_path, "HS256"))
