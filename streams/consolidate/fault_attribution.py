@@ -10,7 +10,7 @@ import asyncio
 
 from graphtide.graph.consolidation import Consolidator
 from graphtide.graph.records import DocumentChange
-from graphtide.streams.consolidate import verification as recounting
+from graphtide.streams.consolidate import verification
 from graphtide.streams.errors import GraphStopped
 from graphtide.streams.messages import decode_extraction
 from graphtide.streams.ports import ConsumedRecord, GraphStore
@@ -30,7 +30,7 @@ async def raise_if_stopped(store: GraphStore, delivered: ConsumedRecord, error: 
         alone = await outcome_of(asyncio.to_thread(Consolidator(graph).apply, [change]))
         if isinstance(alone, Exception):
             return
-    *_, differences, _ = await recounting.recount_stored(store, graph, None)
+    *_, differences, _ = await verification.recount_stored(store, graph, None)
     if differences:
         raise GraphStopped(
             f"the stored rows of graph {graph!r} differ from a build from its documents ({differences[0][:200]}):"

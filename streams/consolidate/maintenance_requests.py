@@ -1,10 +1,10 @@
-"""Asking the writer of a graph for what only a single writer can do: to recount a graph, or to build it anew.
+"""Maintenance requests to the single writer of a graph: verify the graph, or rebuild it.
 
-A request is a record of `extractions`, with the graph as its key like any other: the consolidator that owns the
-partition meets it between two batches, when nothing else writes the graph, and its commit is fenced like any batch.
-The reply is a record of `deltas`, behind everything it speaks of, where whoever asked follows anyway.
+A request is a record of `extractions` with the graph as its key: the consolidator that owns the partition serves it
+between two batches, when nothing else writes the graph, and its commit is fenced like that of a batch. The reply is a
+record of `deltas`, after all the deltas it covers; the caller follows that topic anyway.
 
-Invariant: a request is served at most once with an effect, and a repeated one gives the same graph.
+Invariant: a request takes effect at most once, and a repeated one gives the same graph.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
 
 
 class MaintenanceKind(StrEnum):
-    """What can be asked for."""
+    """The kinds of maintenance."""
 
     VERIFY = "verify"
     REBUILD = "rebuild"
@@ -35,20 +35,20 @@ class MaintenanceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceRequest:
-    """`id` is the asker's, to know the reply by."""
+    """A request for one graph. The caller chooses `id` to recognise the reply."""
 
     graph: str
     kind: MaintenanceKind
     id: str
 
     def record(self) -> Record:
-        """What is appended to `extractions`."""
+        """Return the record to append to `extractions`."""
         return Record(self.graph, _dump({"schema": SCHEMA, **asdict(self)}), ((REQUEST, self.id.encode()),))
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceReply:
-    """What was found at `version`, or why nothing was done (`failure`). `stored` and `recounted` are digests."""
+    """The result at `version`, or the reason why nothing was done (`failure`). `stored`, `recounted`: digests."""
 
     graph: str
     kind: MaintenanceKind
@@ -61,48 +61,48 @@ class MaintenanceReply:
     failure: str = ""
 
     def record(self) -> Record:
-        """What is announced in `deltas`. Differences beyond the first hundred are counted, not told."""
+        """Return the record to append to `deltas`. Differences after the first hundred are only counted."""
         body = {"schema": SCHEMA, **asdict(self), "differences": _bounded(self.differences)}
         return Record(self.graph, _dump(body), ((REPLY, self.id.encode()),))
 
 
 def parse_request(delivered: ConsumedRecord) -> MaintenanceRequest | None:
-    """The request in a record of `extractions`; None for all others. Raises Rejected for a malformed one."""
+    """Return the request in a record of `extractions`; None for other records. Raises Rejected for a malformed one."""
     if REQUEST not in dict(delivered.record.headers):
         return None
     body = _load(delivered)
     try:
         request = MaintenanceRequest(body["graph"], MaintenanceKind(body["kind"]), str(body["id"]))
     except _MALFORMED as error:
-        raise Rejected(f"the request for upkeep is malformed: {type(error).__name__}") from error
+        raise Rejected(f"the maintenance request is malformed: {type(error).__name__}") from error
     if request.graph != delivered.record.key:
-        raise Rejected("the request for upkeep names another graph than its key")
+        raise Rejected("the maintenance request names another graph than the record key")
     return request
 
 
 def parse_reply(delivered: ConsumedRecord) -> MaintenanceReply | None:
-    """The reply in a record of `deltas`; None for all others. Raises Rejected for a malformed one."""
+    """Return the reply in a record of `deltas`; None for other records. Raises Rejected for a malformed one."""
     if REPLY not in dict(delivered.record.headers):
         return None
     body = _load(delivered)
     try:
         checked = {str(name): int(count) for name, count in body["checked"].items()}
-        said = (int(body["version"]), str(body["stored"]), str(body["recounted"]), tuple(map(str, body["differences"])))
-        return MaintenanceReply(
-            body["graph"], MaintenanceKind(body["kind"]), str(body["id"]), *said, checked, str(body["failure"])
-        )
+        digests = int(body["version"]), str(body["stored"]), str(body["recounted"])
+        differences = tuple(map(str, body["differences"]))
+        kind, id_ = MaintenanceKind(body["kind"]), str(body["id"])
+        return MaintenanceReply(body["graph"], kind, id_, *digests, differences, checked, str(body["failure"]))
     except _MALFORMED as error:
-        raise Rejected(f"the reply is malformed: {type(error).__name__}") from error
+        raise Rejected(f"the maintenance reply is malformed: {type(error).__name__}") from error
 
 
 def without_requests(headers: tuple[tuple[str, bytes], ...]) -> tuple[tuple[str, bytes], ...]:
-    """The headers without those by which requests and replies are known: anybody may write to `documents`."""
-    return tuple(each for each in headers if each[0] not in (REQUEST, REPLY))
+    """Return the headers without those that mark requests and replies: any producer may write to `documents`."""
+    return tuple(header for header in headers if header[0] not in (REQUEST, REPLY))
 
 
 def _bounded(lines: tuple[str, ...]) -> list[str]:
-    told = [line[:MAX_LINE_CHARS] for line in lines[:MAX_LINES]]
-    return told if len(lines) <= MAX_LINES else [*told, f"and {len(lines) - MAX_LINES} more"]
+    shown = [line[:MAX_LINE_CHARS] for line in lines[:MAX_LINES]]
+    return shown if len(lines) <= MAX_LINES else [*shown, f"and {len(lines) - MAX_LINES} more"]
 
 
 def _dump(body: Mapping[str, object]) -> bytes:

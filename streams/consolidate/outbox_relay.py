@@ -1,8 +1,8 @@
-"""The relay of a partition's outbox: what commits announced goes to `deltas`, in order, and is then marked as sent.
+"""The relay of a partition's outbox: appends the notices of commits to `deltas`, in order, then marks them as sent.
 
-It runs beside the partition's writer, in the process that holds the partition. A relay that dies between the two
-steps, or that still runs although the partition went elsewhere, publishes something twice, and never leaves a gap:
-followers drop what they have seen.
+It runs beside the partition's writer, in the process to which the partition is assigned. A relay that dies between the
+two steps, or that still runs after the partition was reassigned, publishes a notice twice, but never leaves a gap:
+followers drop what they have applied.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from graphtide.streams.ports import Log, Outbox
 
 BATCH_SIZE = 64
 POLL_INTERVAL_S = 5.0
-"""Commits wake the relay; this is for what another process left behind after this one looked."""
+"""Commits wake the relay; polling finds the notices of another process that committed after the last look."""
 
 
 class OutboxRelay:
-    """See the module."""
+    """The relay of one partition."""
 
     def __init__(self, partition: int, outbox: Outbox, log: Log, observer: Observer) -> None:
         self._partition = partition
@@ -29,14 +29,14 @@ class OutboxRelay:
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        """Something was committed."""
+        """Note a commit: relay its notices now."""
         self._woken.set()
 
     async def run(self) -> None:
-        """Relay until cancelled. Raises what log and storage raise; the next run goes on where this one was."""
+        """Relay until cancelled. Raises what log and storage raise; the next run continues where this one was."""
         while True:
             self._woken.clear()
-            while await self._pass_on():
+            while await self._relay_batch():
                 pass
             try:
                 async with asyncio.timeout(POLL_INTERVAL_S):
@@ -44,7 +44,7 @@ class OutboxRelay:
             except TimeoutError:
                 continue
 
-    async def _pass_on(self) -> bool:
+    async def _relay_batch(self) -> bool:
         waiting = await self._outbox.waiting(self._partition, BATCH_SIZE)
         if waiting:
             await self._log.append(DELTAS, [record for _, record in waiting])

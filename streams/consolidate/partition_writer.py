@@ -1,20 +1,20 @@
-"""The single writer of one partition of `extractions`, and so of the graphs whose records it holds.
+"""The single writer of one partition of `extractions`, and so of the graphs whose records the partition holds.
 
 In this order:
-1. claim: raise the partition's epoch in the store and take its watermark; what the log cannot continue is Broken
+1. claim: raise the partition's epoch in the store and read its watermark; a log that cannot continue there is Broken
 2. forward the records of graphs that are bound to other partitions (`streams/consolidate/forwarding.py`)
 3. apply the rest of the batch to the write models of its graphs
-4. one transaction: watermark, rows, standings, outcomes, notices; a graph without a binding is bound to the partition
-5. let the followers in this process, if any, apply the deltas
+4. one transaction: watermark, rows, document states, outcomes, notices; an unbound graph is bound to the partition
+5. have the followers in this process, if any, apply the deltas
 
-A failure between 3 and 4 forgets the write models: memory never runs ahead of the store for longer than a batch. When
-it is not the storage that failed, the batch is tried again record by record, and the record that fails alone is
-dead-lettered with the cause. A commit whose outcome is unknown is settled by the next claim, which re-reads the
-watermark and makes a late one impossible.
+A failure between 3 and 4 evicts the write models, so memory is ahead of the store for at most one batch. When the
+storage did not fail, the batch is retried record by record, and a record that fails alone is dead-lettered with the
+cause. A commit with an unknown outcome is resolved by the next claim, which reads the watermark again and fences a late
+commit.
 
-A graph whose stored rows cannot be restored, or differ from what its documents say, is stopped, and no record of it is
-dead-lettered: the partition waits at the first of them. `rebuild_stopped` finds a request to rebuild the graph behind
-it, so that the cure needs no other way than the log.
+A graph whose stored rows cannot be restored, or differ from a build from its documents, is stopped, and none of its
+records is dead-lettered: the partition waits at the first of them. `rebuild_stopped` searches the waiting records for a
+request to rebuild the graph, so the log alone is enough for the repair.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from functools import partial
 
 from graphtide.graph.records import DocumentChange, GraphDelta
 from graphtide.graph.resolution import PairKey
-from graphtide.streams.consolidate import verification as recounting
+from graphtide.streams.consolidate import verification
 from graphtide.streams.consolidate.batches import STAGE, ConsolidationBatch, plan_batch
 from graphtide.streams.consolidate.fault_attribution import raise_if_stopped
 from graphtide.streams.consolidate.forwarding import Forwarder
@@ -54,56 +54,61 @@ from graphtide.streams.tracing import continue_trace, inject, span, told
 log = logging.getLogger("graphtide.streams")
 
 LARGE_BYTES = 100_000
-"""Extractions that take more than about a millisecond to decode: they are decoded in a thread."""
+"""Size from which extractions are decoded in a thread: decoding takes more than about a millisecond."""
 
 Announce = Callable[[GraphDelta], tuple[Record, ...]]
 
 
 class LocalFollowers:
-    """The followers in this process, and which version of each graph they were brought to."""
+    """The followers in this process, and the version of each graph that they have applied."""
 
     def __init__(self, follow: Callable[[GraphDelta], object] | None, store: GraphStore) -> None:
         self._follow = follow
         self._store = store
         self._versions: dict[str, int] | None = None
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     @property
-    def anybody(self) -> bool:
-        """Whether this process has followers: what they were brought to is what questions to it see."""
+    def exist(self) -> bool:
+        """Return True if this process has followers: queries to it see the versions that they have applied."""
         return self._follow is not None
 
     async def catch_up(self) -> None:
-        """Bring them to what the store has, where an earlier run ended between a commit and its `take`."""
+        """Bring the followers to the stored versions, where an earlier run ended between a commit and its `take`."""
         if self._follow is None:
             return
-        async with self._turn:
-            stands = await self._store.graphs()
-            for graph, version in stands.items():
+        async with self._lock:
+            stored = await self._store.graphs()
+            for graph, version in stored.items():
                 if self._versions is not None and self._versions.get(graph, 0) < version:
-                    await self._to(await self._store.snapshot(graph))
-            self._versions = {**(self._versions or {}), **stands}
+                    await self._apply(await self._store.snapshot(graph))
+            self._versions = {**(self._versions or {}), **stored}
 
     async def take(self, delta: GraphDelta) -> None:
-        """The delta is durable, so no failure here is a record's: the followers start over from a snapshot."""
+        """Apply a durable delta. No record causes a failure here: the followers start over from a snapshot."""
         if self._follow is None:
             return
-        async with self._turn:
+        async with self._lock:
             with span("follow", graph=delta.graph, version=delta.version):
-                failure = await outcome_of(self._to(delta))
+                failure = await outcome_of(self._apply(delta))
             if failure is not None:
-                log.error("graph %s: version %d is taken from a snapshot", delta.graph, delta.version, exc_info=failure)
-                await self._to(await self._store.snapshot(delta.graph))
+                log.error(
+                    "graph %s: applying version %d failed; loading a snapshot instead",
+                    delta.graph,
+                    delta.version,
+                    exc_info=failure,
+                )
+                await self._apply(await self._store.snapshot(delta.graph))
             self._versions = {**(self._versions or {}), delta.graph: delta.version}
 
-    async def _to(self, delta: GraphDelta) -> None:
+    async def _apply(self, delta: GraphDelta) -> None:
         if self._follow is not None:
             await self._follow(delta)  # type: ignore[misc]
 
 
 @dataclass(frozen=True, slots=True)
 class WriterDependencies:
-    """What the writers of all partitions of a process share."""
+    """The objects that the writers of all partitions of a process share."""
 
     log: Log
     store: GraphStore
@@ -115,21 +120,21 @@ class WriterDependencies:
 
 
 class PartitionWriter:
-    """See the module. `writing` is held while a batch is applied: whoever else holds it sees none half done."""
+    """The writer of one partition. `writing` is held while a batch is applied: other holders see whole batches only."""
 
     def __init__(self, partition: int, tools: WriterDependencies) -> None:
         self.partition = partition
         self.writing = asyncio.Lock()
         self.upkeep = ""
-        """What it recounts or rebuilds now, and how far it is; "" otherwise."""
+        """The running verification or rebuild and its progress; "" without one."""
         self._tools = tools
         self._held = Watermark(0, 0)
         self._scanned = 0
 
     async def claim(self) -> int:
-        """Become the partition's writer; returns the offset to go on at.
+        """Become the partition's writer. Returns the offset to continue at.
 
-        Raises Broken when log and store are not of one history: nothing resets by itself.
+        Raises Broken when log and store have different histories: nothing is reset automatically.
         """
         self.forget()
         self._held = await self._tools.store.claim(self.partition)
@@ -144,7 +149,7 @@ class PartitionWriter:
         if held > end:
             raise Broken(
                 f"the graph store has consumed partition {self.partition} of {EXTRACTIONS} up to {held}, but the log"
-                f" ends at {end}: the store and the log are not of one history; restore both from one backup"
+                f" ends at {end}: the store and the log have different histories; restore both from one backup"
             )
         start = (await self._tools.log.start(EXTRACTIONS)).get(self.partition, 0)
         if held < start:
@@ -153,11 +158,12 @@ class PartitionWriter:
     def _gap(self, offset: int) -> Broken:
         return Broken(
             f"the graph store has consumed partition {self.partition} of {EXTRACTIONS} up to {self._held.next_offset},"
-            f" but the log goes on at {offset}: what is between is lost; restore the store and the log from one backup"
+            f" but the log continues at {offset}: the records between are lost; restore the store and the log from one"
+            " backup"
         )
 
     async def batch(self, delivered: Sequence[ConsumedRecord]) -> None:
-        """Apply the records, which go on where the last batch ended. Raises what the storage raises, and Broken."""
+        """Apply the records that follow the last batch. Raises what the storage raises, and Broken for a gap."""
         if delivered[0].position.offset != self._held.next_offset:
             raise self._gap(delivered[0].position.offset)
         async with self.writing:
@@ -168,7 +174,7 @@ class PartitionWriter:
         try:
             request = parse_request(delivered[0])
         except Rejected as error:
-            await self._bury(delivered[0], error)
+            await self._dead_letter(delivered[0], error)
             return
         if request is None:
             await self._records(delivered)
@@ -177,49 +183,49 @@ class PartitionWriter:
         else:
             await self._upkeep(request, delivered[0].position.offset + 1)
 
-    async def _forward_request(self, one: ConsumedRecord, graph: str, partition: int) -> None:
+    async def _forward_request(self, delivered: ConsumedRecord, graph: str, partition: int) -> None:
         try:
-            await self._tools.forwarder.send(one, graph, partition)
+            await self._tools.forwarder.send(delivered, graph, partition)
         except Rejected as error:
-            await self._bury(one, error)
+            await self._dead_letter(delivered, error)
         else:
-            await self._commit(ConsolidationBatch(), one.position.offset + 1)
+            await self._commit(ConsolidationBatch(), delivered.position.offset + 1)
 
     async def _records(self, delivered: Sequence[ConsumedRecord]) -> None:
-        """All at once if that goes, else one by one."""
+        """Apply the records as one batch, or one by one if the batch fails."""
         started, since_ns = time.monotonic(), time.time_ns()
-        behind = [one.record.headers for one in delivered]
-        with continue_trace(STAGE, behind, partition=self.partition, records=len(delivered)) as batch:
-            outcome = await outcome_of(self._together(delivered))
+        headers = [consumed.record.headers for consumed in delivered]
+        with continue_trace(STAGE, headers, partition=self.partition, records=len(delivered)) as batch:
+            outcome = await outcome_of(self._apply_batch(delivered))
             if isinstance(outcome, ConsolidationBatch):
                 self._committed(outcome)
                 for part in outcome.parts:
                     await self._tools.following.take(part.delta)
                 self._report(outcome, time.monotonic() - started)
-                _tell(outcome, since_ns)
+                _trace_revisions(outcome, since_ns)
                 return
             batch.note(failed=type(outcome).__name__)
         self.forget()
         if isinstance(outcome, GraphtideError) and not isinstance(outcome, Rejected | GraphStopped):
-            raise outcome  # of the storage: no record is to blame
+            raise outcome  # a storage failure, which no record caused
         if len(delivered) > 1:
-            for one in delivered:
-                await self._records((one,))
+            for consumed in delivered:
+                await self._records((consumed,))
             return
         if isinstance(outcome, GraphStopped):
             raise outcome
         if not isinstance(outcome, Rejected):
             await raise_if_stopped(self._tools.store, delivered[0], outcome)
-        await self._bury(delivered[0], outcome)
+        await self._dead_letter(delivered[0], outcome)
 
-    async def _bury(self, one: ConsumedRecord, error: Exception) -> None:
+    async def _dead_letter(self, delivered: ConsumedRecord, error: Exception) -> None:
         started, batch = time.monotonic(), ConsolidationBatch()
-        batch.fail(one, error)
-        await self._commit(batch, one.position.offset + 1)
+        batch.fail(delivered, error)
+        await self._commit(batch, delivered.position.offset + 1)
         self._report(batch, time.monotonic() - started)
 
-    async def _together(self, delivered: Sequence[ConsumedRecord]) -> ConsolidationBatch:
-        large = sum(len(one.record.value or b"") for one in delivered) > LARGE_BYTES
+    async def _apply_batch(self, delivered: Sequence[ConsumedRecord]) -> ConsolidationBatch:
+        large = sum(len(consumed.record.value or b"") for consumed in delivered) > LARGE_BYTES
         batch = await asyncio.to_thread(plan_batch, delivered) if large else plan_batch(delivered)
         await self._tools.forwarder.forward(batch, self.partition)
         for graph, messages in sorted(batch.newest.items()):
@@ -246,29 +252,29 @@ class PartitionWriter:
     async def _graph(
         self, graph: str, messages: Mapping[str, ExtractionMessage], batch: ConsolidationBatch
     ) -> GraphCommit | None:
-        """Apply one graph's part of the batch to its write model; None when nothing of it is new."""
+        """Apply one graph's part of the batch to its write model. Returns None when it changes nothing."""
         held = await self._tools.store.standings(graph, list(messages))
-        large = sum(len(one.extraction or b"") for one in held.values()) > LARGE_BYTES
+        large = sum(len(document.extraction or b"") for document in held.values()) > LARGE_BYTES
         step = partial(batch.step, graph, messages, held)
-        changes, standings = await asyncio.to_thread(step) if large else step()
-        if not standings:
+        changes, documents = await asyncio.to_thread(step) if large else step()
+        if not documents:
             return None
         model = await self._tools.models.of(graph, self.partition)
         await self._check_dimensions(graph, model, changes)
         before = model.writer.effort()
         delta = await asyncio.to_thread(model.writer.apply, changes)
         batch.efforts[graph] = model.writer.effort().since(before)
-        return GraphCommit(delta, standings)
+        return GraphCommit(delta, documents)
 
     async def _check_dimensions(self, graph: str, model: WriteModel, changes: Sequence[DocumentChange]) -> None:
-        """Raise Rejected for vectors of another length than the graph's: they cannot be compared, nor indexed."""
+        """Raise Rejected for vectors of another length than the graph's: they can be neither compared nor indexed."""
         for change in changes:
             for unit in change.new.units if change.new else ():
                 held = model.dimensions
                 if held and unit.vector.size != held and await self._holds_any(graph):
                     raise Rejected(
-                        f"its vectors have {unit.vector.size} dimensions, and those of graph {graph!r} have {held}:"
-                        " they are of two embedding models"
+                        f"the document's vectors have {unit.vector.size} dimensions and those of graph {graph!r}"
+                        f" have {held}: they come from two embedding models; use one model per graph"
                     )
                 model.dimensions = unit.vector.size
 
@@ -278,7 +284,7 @@ class PartitionWriter:
         return False
 
     async def publish(self, part: GraphCommit) -> None:
-        """Commit and let follow what no record of the log brought about. Call while holding `writing`."""
+        """Commit a change that no record caused, and have the followers apply it. Call while holding `writing`."""
         try:
             await self._commit(ConsolidationBatch(parts=[part]), self._held.next_offset)
         except BaseException:
@@ -287,7 +293,10 @@ class PartitionWriter:
         await self._tools.following.take(part.delta)
 
     async def decide(self, model: WriteModel, pair: PairKey, same: bool) -> bool:
-        """Take a judge's verdict; False when one of the labels, or the model, is gone by now. Likewise."""
+        """Apply a judge's verdict. Returns False when a label or the model no longer exists.
+
+        Call while holding `writing`.
+        """
         graph = model.writer.graph
         if self._tools.models.peek(graph) is not model:
             return False
@@ -296,19 +305,19 @@ class PartitionWriter:
             await self.publish(GraphCommit(delta, {}, {pair: same}))
         return delta is not None
 
-    # -- upkeep --------------------------------------------------------------------------------------------------------
+    # -- maintenance ---------------------------------------------------------------------------------------------------
 
     async def _upkeep(self, request: MaintenanceRequest, next_offset: int) -> None:
-        """Serve a request between two batches, in one commit with the reply. Its own failure is an answer, too."""
-        self._say(request, "begun")
+        """Serve a request between two batches, in one commit with the reply. A failed request is answered, too."""
+        self._report_progress(request, "started")
         try:
             await self._serve(request, next_offset)
         finally:
             self.upkeep = ""
 
-    def _say(self, request: MaintenanceRequest, how_far: str) -> None:
-        """For whoever looks at this process, and for its log."""
-        self.upkeep = f"{request.kind} of graph {request.graph}: {how_far}"
+    def _report_progress(self, request: MaintenanceRequest, progress: str) -> None:
+        """Publish the progress in `upkeep`, which health reports show, and in the log."""
+        self.upkeep = f"{request.kind} of graph {request.graph}: {progress}"
         log.info("%s", self.upkeep)
 
     async def _serve(self, request: MaintenanceRequest, next_offset: int) -> None:
@@ -322,48 +331,48 @@ class PartitionWriter:
         reply, delta = outcome
         batch = ConsolidationBatch(parts=[] if delta is None else [GraphCommit(delta, {})])
         if delta is not None:
-            self._say(request, f"writing {len(delta.documents):,} documents and what they make")
+            self._report_progress(request, f"writing {len(delta.documents):,} documents and their rows")
         await self._commit(batch, next_offset, (reply.record(),))
         if delta is not None:
-            self._tools.models.forget(request.graph)  # the next batch restores it from the rows that stand now
+            self._tools.models.forget(request.graph)  # the next batch restores it from the new rows
             await self._tools.following.take(delta)
 
     async def _served(self, request: MaintenanceRequest) -> tuple[MaintenanceReply, GraphDelta | None]:
         store, graph = self._tools.store, request.graph
-        stands, told = (await store.graphs()).get(graph, 0), partial(self._say, request)
-        if not stands:
+        version, on_progress = (await store.graphs()).get(graph, 0), partial(self._report_progress, request)
+        if not version:
             return MaintenanceReply(
-                graph, request.kind, request.id, failure=f"graph {graph!r} has no document applied yet"
+                graph, request.kind, request.id, failure=f"graph {graph!r} has no applied document yet"
             ), None
         if request.kind is MaintenanceKind.VERIFY:
             model = self._tools.models.peek(graph)
-            found = await recounting.recount_stored(store, graph, model.writer if model else None, told)
+            found = await verification.recount_stored(store, graph, model.writer if model else None, on_progress)
             return MaintenanceReply(graph, request.kind, request.id, *found), None
-        fresh = await recounting.build(store, graph, stands + 1, told)
-        before, after = await recounting.stored_digest(store, graph), *await recounting.digests(fresh)
+        fresh = await verification.build(store, graph, version + 1, on_progress)
+        before, after = await verification.stored_digest(store, graph), *await verification.digests(fresh)
         return MaintenanceReply(graph, request.kind, request.id, fresh.version, before, after), fresh
 
     async def rebuild_stopped(self, graph: str) -> bool:
-        """Serve a request to rebuild a stopped graph that waits behind the watermark; False when there is none.
+        """Serve a request to rebuild a stopped graph that waits after the watermark. Returns False without one.
 
-        The watermark stays: in its turn the request is served again, which gives the same graph. Call after `claim`,
-        before any batch. Cost: the records that wait and were not looked at before.
+        The watermark does not advance: when the request is reached in order, it is served again, which gives the same
+        graph. Call after `claim`, before any batch. Cost: the waiting records that were not scanned before.
         """
         ends = await self._tools.log.end(EXTRACTIONS)
         first = max(self._held.next_offset, self._scanned)
         async with aclosing(read_up_to_end(self._tools.log, EXTRACTIONS, {**ends, self.partition: first})) as waiting:
-            async for one in waiting:
-                self._scanned = one.position.offset + 1
-                if _asks_to_rebuild(one, graph):
+            async for delivered in waiting:
+                self._scanned = delivered.position.offset + 1
+                if _asks_to_rebuild(delivered, graph):
                     async with self.writing:
                         await self._upkeep(
-                            MaintenanceRequest(graph, MaintenanceKind.REBUILD, _id(one)), self._held.next_offset
+                            MaintenanceRequest(graph, MaintenanceKind.REBUILD, _id(delivered)), self._held.next_offset
                         )
                     return True
         return False
 
     def forget(self) -> None:
-        """Drop the write models of this partition's graphs."""
+        """Evict the write models of this partition's graphs."""
         self._tools.models.forget_partition(self.partition)
 
     def _committed(self, batch: ConsolidationBatch) -> None:
@@ -380,46 +389,46 @@ class PartitionWriter:
             observer.laboured(graph, effort)
         for outcome in batch.outcomes:
             observer.ended(outcome.graph, outcome.state)
-        if self._tools.following.anybody:
+        if self._tools.following.exist:
             for graph, times in batch.accepted_ms().items():
                 for accepted_ms in times:
                     observer.queryable(graph, seconds_since(accepted_ms))
 
 
-def _tell(batch: ConsolidationBatch, since_ns: int) -> None:
-    """The part that each revision had in the batch, in the trace of its document: the batch is in that of one only."""
+def _trace_revisions(batch: ConsolidationBatch, since_ns: int) -> None:
+    """Add a span to the trace of each revision's document: the span of the batch itself is in one trace only."""
     ours = inject()
-    for one in batch.outcomes if ours else ():
-        behind = [batch.carried.get((one.graph, one.doc_id, one.revision), ()), ours]
-        about = {"graph": one.graph, "doc_id": one.doc_id, "state": one.state.value}
-        told("apply", behind, since_ns, revision=one.revision, **about)
+    for outcome in batch.outcomes if ours else ():
+        parents = [batch.carried.get((outcome.graph, outcome.doc_id, outcome.revision), ()), ours]
+        attributes = {"graph": outcome.graph, "doc_id": outcome.doc_id, "state": outcome.state.value}
+        told("apply", parents, since_ns, revision=outcome.revision, **attributes)
 
 
 def _between_requests(delivered: Sequence[ConsumedRecord]) -> list[Sequence[ConsumedRecord]]:
-    """The records in runs, every request for upkeep, well-formed or not, a run of its own."""
+    """Return the records in runs; every maintenance request, well-formed or not, is a run of its own."""
     runs: list[list[ConsumedRecord]] = []
-    alone = True
-    for one in delivered:
-        asked = is_request(one)
-        if asked or alone:
+    after_request = True
+    for consumed in delivered:
+        request = is_request(consumed)
+        if request or after_request:
             runs.append([])
-        runs[-1].append(one)
-        alone = asked
+        runs[-1].append(consumed)
+        after_request = request
     return list(runs)
 
 
-def _asks_to_rebuild(one: ConsumedRecord, graph: str) -> bool:
+def _asks_to_rebuild(delivered: ConsumedRecord, graph: str) -> bool:
     try:
-        request = parse_request(one)
+        request = parse_request(delivered)
     except Rejected:
         return False
     return request is not None and (request.graph, request.kind) == (graph, MaintenanceKind.REBUILD)
 
 
-def _id(one: ConsumedRecord) -> str:
-    return dict(one.record.headers)[REQUEST].decode(errors="replace")
+def _id(delivered: ConsumedRecord) -> str:
+    return dict(delivered.record.headers)[REQUEST].decode(errors="replace")
 
 
-def is_request(one: ConsumedRecord) -> bool:
-    """Whether the record says that it asks for upkeep."""
-    return any(name == REQUEST for name, _ in one.record.headers)
+def is_request(delivered: ConsumedRecord) -> bool:
+    """Return True if the record's headers mark it as a maintenance request."""
+    return any(name == REQUEST for name, _ in delivered.record.headers)

@@ -1,12 +1,12 @@
-"""The consolidate stage: owns the partitions of `extractions` that it is assigned, each through its single writer.
+"""The consolidate stage: owns the partitions of `extractions` assigned to it, each through its single writer.
 
-This is the loop over them: it reads for all, and hands each partition its records. A partition's `PartitionWorker`
-claims it, continues from the watermark in the store (not from the committed offset), and works in a task of its own,
-so that partitions do not wait for each other. A partition that is revoked is released at once. One whose writer is
-fenced, or whose storage is unreachable, is claimed again after a while if it is still assigned. One that is Broken
-names the cause, and no claim resets anything: it continues when log and store fit together again.
+The stage reads for all partitions and passes each its records. The `PartitionWorker` of a partition claims it,
+continues from the watermark in the store (not from the committed offset), and runs in a task of its own, so that
+partitions do not wait for each other. A revoked partition is released at once. One whose writer is fenced, or whose
+storage is unreachable, is claimed again after a while if it is still assigned. A Broken one reports the cause, and no
+claim resets anything: it continues when log and store are consistent again.
 
-Invariant: a writer is given the records of its partition in order from its watermark, or none.
+Invariant: a writer receives the records of its partition in order from its watermark, or none.
 """
 
 from __future__ import annotations
@@ -43,19 +43,20 @@ log = logging.getLogger("graphtide.streams")
 
 Follow = Callable[[GraphDelta], Awaitable[None]]
 PairJudge = Callable[[LabelKey, LabelKey], Awaitable[bool | None]]
-"""Whether two labels, (name, type) each, are one entity; None when it cannot be told now."""
+"""Decides if two labels, (name, type) each, denote one entity; None when the judge cannot decide now."""
 
 BATCH_BYTES = 1 << 20
-"""Size of a batch beyond which it takes no second record: the next one waits for a commit of its own."""
+"""Maximum size of a batch of several records: a record that exceeds it waits for a commit of its own."""
 IDLE_S = 5.0
 FULL_S = 0.05
-"""How long to look at the other partitions before looking again at one that had no room."""
+"""Poll timeout of the other partitions while the buffer of one is full."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsolidateSettings:
-    """`write_models` bounds the graphs in memory; `announce` is what a commit says in `deltas`, by way of `outbox`
-    where the store has one.
+    """Settings of the stage. `write_models` is the maximum number of graphs in memory.
+
+    `announce` makes the records that a commit appends to `deltas`, through `outbox` where the store has one.
     """
 
     batch_size: int = 64
@@ -66,32 +67,32 @@ class ConsolidateSettings:
 
 @dataclass(slots=True)
 class PartitionBuffer:
-    """What was read of a partition and not applied. `expected` is the offset that comes next; None: take nothing."""
+    """The records of a partition that were read and not applied. `expected`: the next offset; None: accept none."""
 
     expected: int | None = None
     records: deque[ConsumedRecord] = field(default_factory=deque)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     def restart(self, offset: int | None) -> None:
-        """Nothing is waiting, and what comes next is at `offset`."""
+        """Clear the buffer, and expect the record at `offset` next."""
         self.records.clear()
         self.expected = offset
 
-    def take(self, one: ConsumedRecord) -> None:
-        self.records.append(one)
-        self.expected = one.position.offset + 1
+    def take(self, delivered: ConsumedRecord) -> None:
+        self.records.append(delivered)
+        self.expected = delivered.position.offset + 1
         self.arrived.set()
 
-    async def next(self, most: int) -> Sequence[ConsumedRecord]:
-        """Up to `most` records, as soon as there is one; fewer when they are large.
+    async def next(self, limit: int) -> Sequence[ConsumedRecord]:
+        """Return up to `limit` records, as soon as there is one; fewer when they are large.
 
-        A large record ends a batch, so those before it are committed without waiting for it.
+        A large record ends a batch, so the records before it are committed without waiting for it.
         """
         while not self.records:
             self.arrived.clear()
             await self.arrived.wait()
         taken, size = [self.records.popleft()], 0
-        while self.records and len(taken) < most:
+        while self.records and len(taken) < limit:
             size += len(taken[-1].record.value or b"")
             if size + len(self.records[0].record.value or b"") > BATCH_BYTES:
                 break
@@ -100,26 +101,26 @@ class PartitionBuffer:
 
 
 class PartitionWorker:
-    """A partition for as long as it is assigned: claimed, worked on, claimed again after a failure."""
+    """The worker of a partition while it is assigned: it claims, applies, and claims again after a failure."""
 
     def __init__(
-        self, writer: PartitionWriter, relay: OutboxRelay | None, batch_size: int, tell: asyncio.Event
+        self, writer: PartitionWriter, relay: OutboxRelay | None, batch_size: int, changed: asyncio.Event
     ) -> None:
         self.writer = writer
         self.inbox = PartitionBuffer()
         self.trouble = ""
         self.stopped = ""
-        """The graph whose stored rows hold the partition up; "" for none."""
+        """The graph whose stored rows block the partition; "" for none."""
         self.seek_to: int | None = None
         self.done: int | None = None
         self._missed: int | None = None
         self._relay = relay
         self._batch_size = batch_size
-        self._tell = tell
+        self._changed = changed
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begin to work, in tasks of its own."""
+        """Start the tasks of the worker."""
         name = f"{STAGE}-{self.writer.partition}"
         self._tasks = [asyncio.create_task(supervise(name, self._run, self._note), name=name)]
         if self._relay is not None:
@@ -127,7 +128,7 @@ class PartitionWorker:
             self._tasks.append(asyncio.create_task(supervise(relay, self._relay.run, lambda _: None), name=relay))
 
     async def end(self) -> None:
-        """Stop at once: what was not committed is read again by whoever claims the partition next."""
+        """Stop at once: the next worker that claims the partition reads again what was not committed."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -149,7 +150,7 @@ class PartitionWorker:
                 await self.writer.batch(delivered)
                 self.stopped = ""
                 self.done = delivered[-1].position.offset
-                self._tell.set()
+                self._changed.set()
                 if self._relay is not None:
                     self._relay.wake()
         except GraphStopped as error:
@@ -159,25 +160,25 @@ class PartitionWorker:
             self.inbox.restart(None)
             self.writer.forget()
 
-    def offer(self, one: ConsumedRecord) -> None:
-        """Take the record that is expected, and drop what was read before a seek.
+    def offer(self, delivered: ConsumedRecord) -> None:
+        """Accept the expected record, and drop a record that was read before a seek.
 
-        Where something is missing it is sought once more: a poll that was given up may have taken it. If it is
-        missing again, it is not there, and the writer is to see it.
+        A missing record is sought once more: a cancelled poll may have taken it. If it is missing again, the log does
+        not have it, and the next record is accepted, so that the writer raises the gap.
         """
         expected = self.inbox.expected
-        if expected is None or one.position.offset < expected:
+        if expected is None or delivered.position.offset < expected:
             return
-        if expected in (one.position.offset, self._missed):
-            self.inbox.take(one)
+        if expected in (delivered.position.offset, self._missed):
+            self.inbox.take(delivered)
         elif self.seek_to is None:
             self.seek_to = self._missed = expected
 
     def go_to(self, offset: int) -> None:
-        """Have the loop seek there."""
+        """Request that the stage seeks to `offset`."""
         self.inbox.restart(offset)
         self.seek_to = offset
-        self._tell.set()
+        self._changed.set()
 
     def ready(self) -> bool:
         return self.inbox.expected is not None
@@ -187,7 +188,7 @@ class PartitionWorker:
 
 
 class ConsolidateStage:
-    """See the module. `follow` is awaited with each delta once it is durable, and with a snapshot to catch up."""
+    """The stage. `follow` is awaited with each delta once it is durable, and with a snapshot to catch up."""
 
     def __init__(
         self,
@@ -206,39 +207,40 @@ class ConsolidateStage:
         self._tools = WriterDependencies(
             log, store, self._models, following, self._settings.announce, observer, forwarder
         )
-        self._tenures: dict[int, PartitionWorker] = {}
-        self._told = asyncio.Event()
+        self._workers: dict[int, PartitionWorker] = {}
+        self._changed = asyncio.Event()
 
     @property
     def kernels(self) -> Mapping[str, str]:
-        """Which implementation the kernels run on."""
+        """Return the implementation of each kernel."""
         held = self._models.all()
         return (held[0].writer if held else Consolidator("")).kernels
 
     @property
     def troubles(self) -> Mapping[int, str]:
-        """By partition, why it does not go on."""
-        return {number: tenure.trouble for number, tenure in sorted(self._tenures.items()) if tenure.trouble}
+        """Return, by partition, the reason why it does not advance."""
+        return {number: worker.trouble for number, worker in sorted(self._workers.items()) if worker.trouble}
 
     @property
     def stopped(self) -> Mapping[str, int]:
-        """The graphs whose stored rows cannot be used, and the partition that each holds up."""
-        return {tenure.stopped: number for number, tenure in sorted(self._tenures.items()) if tenure.stopped}
+        """Return the graphs whose stored rows cannot be used, and the partition that each blocks."""
+        return {worker.stopped: number for number, worker in sorted(self._workers.items()) if worker.stopped}
 
     @property
     def upkeep(self) -> Mapping[int, str]:
-        """By partition, what it recounts or rebuilds instead of going on, and how far it is."""
-        return {number: one.writer.upkeep for number, one in sorted(self._tenures.items()) if one.writer.upkeep}
+        """Return, by partition, the running verification or rebuild, and its progress."""
+        workers = sorted(self._workers.items())
+        return {number: worker.writer.upkeep for number, worker in workers if worker.writer.upkeep}
 
     @property
     def partitions(self) -> frozenset[int]:
-        """What is held now."""
-        return frozenset(self._tenures)
+        """Return the partitions assigned now."""
+        return frozenset(self._workers)
 
     # -- the loop ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Own what is assigned and work, until cancelled. Raises what the log raises."""
+        """Consolidate the assigned partitions until cancelled. Raises what the log raises."""
         consumer = self._log.consumer(EXTRACTIONS, STAGE)
         reading: asyncio.Task[Sequence[ConsumedRecord]] | None = None
         try:
@@ -247,11 +249,11 @@ class ConsolidateStage:
                 if reading is None:
                     await self._seek(consumer)
                     reading = asyncio.create_task(self._poll(consumer))
-                telling = asyncio.create_task(self._told.wait())
-                await asyncio.wait({reading, telling}, return_when=asyncio.FIRST_COMPLETED)
-                telling.cancel()
-                self._told.clear()
-                if not reading.done() and any(one.seek_to is not None for one in self._tenures.values()):
+                change = asyncio.create_task(self._changed.wait())
+                await asyncio.wait({reading, change}, return_when=asyncio.FIRST_COMPLETED)
+                change.cancel()
+                self._changed.clear()
+                if not reading.done() and any(worker.seek_to is not None for worker in self._workers.values()):
                     await _stop(reading)
                 if reading.done():
                     delivered = [] if reading.cancelled() else reading.result()
@@ -262,68 +264,68 @@ class ConsolidateStage:
             await self._leave(consumer, reading)
 
     async def _poll(self, consumer: Consumer) -> Sequence[ConsumedRecord]:
-        """Read for whoever has room: a partition that is behind does not fill the memory, nor hold up another."""
-        room = [number for number, one in self._tenures.items() if one.has_room()]
-        full = any(one.ready() and not one.has_room() for one in self._tenures.values())
+        """Read the partitions whose buffer has room: a slow partition neither fills the memory nor delays another."""
+        room = [number for number, worker in self._workers.items() if worker.has_room()]
+        full = any(worker.ready() and not worker.has_room() for worker in self._workers.values())
         return await consumer.poll(self._settings.batch_size, FULL_S if full else IDLE_S, room)
 
     async def _follow_assignment(self, assigned: frozenset[int]) -> None:
-        for number in [number for number in self._tenures if number not in assigned]:
-            log.info("partition %d of %s is let go", number, EXTRACTIONS)
-            await self._tenures.pop(number).end()
-        for number in sorted(assigned - self._tenures.keys()):
+        for number in [number for number in self._workers if number not in assigned]:
+            log.info("partition %d of %s was revoked", number, EXTRACTIONS)
+            await self._workers.pop(number).end()
+        for number in sorted(assigned - self._workers.keys()):
             writer = PartitionWriter(number, self._tools)
             relay = (
                 OutboxRelay(number, self._settings.outbox, self._log, self._observer) if self._settings.outbox else None
             )
-            self._tenures[number] = PartitionWorker(writer, relay, self._settings.batch_size, self._told)
-            self._tenures[number].start()
+            self._workers[number] = PartitionWorker(writer, relay, self._settings.batch_size, self._changed)
+            self._workers[number].start()
 
     async def _seek(self, consumer: Consumer) -> None:
-        """Seek where tenures ask for it."""
-        for number, tenure in self._tenures.items():
-            if tenure.seek_to is not None:
-                position, tenure.seek_to = Position(number, tenure.seek_to), None
+        """Seek in the partitions whose workers request it."""
+        for number, worker in self._workers.items():
+            if worker.seek_to is not None:
+                position, worker.seek_to = Position(number, worker.seek_to), None
                 await consumer.seek(position)
 
     def _hand_out(self, delivered: Sequence[ConsumedRecord]) -> None:
-        for one in delivered:
-            if one.position.partition in self._tenures:
-                self._tenures[one.position.partition].offer(one)
+        for consumed in delivered:
+            if consumed.position.partition in self._workers:
+                self._workers[consumed.position.partition].offer(consumed)
 
     async def _commit_positions(self, consumer: Consumer) -> None:
-        """The group's offsets: for whoever watches the lag. Where to go on is in the store."""
-        for number, tenure in list(self._tenures.items()):
-            if tenure.done is not None:
-                offset, tenure.done = tenure.done, None
+        """Commit the group's offsets, which show the lag to operators. The offset to resume at is in the store."""
+        for number, worker in list(self._workers.items()):
+            if worker.done is not None:
+                offset, worker.done = worker.done, None
                 before = Position(number, offset + 1)
                 await asyncio.gather(consumer.commit(Position(number, offset)), self._log.trim(EXTRACTIONS, before))
 
     async def _leave(self, consumer: Consumer, reading: asyncio.Task[Sequence[ConsumedRecord]] | None) -> None:
         if reading is not None:
             await _stop(reading)
-        await asyncio.gather(*(tenure.end() for tenure in self._tenures.values()))
-        self._tenures.clear()
+        await asyncio.gather(*(worker.end() for worker in self._workers.values()))
+        self._workers.clear()
         await consumer.close()
 
     # -- beside the loop -----------------------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Between batches, and no batch begins: whoever holds this may read, or replace, what the store has."""
+        """Pause between batches: while the caller holds this, it may read or replace the stored rows."""
         async with AsyncExitStack() as stack:
-            for _, tenure in sorted(self._tenures.items()):
-                await stack.enter_async_context(tenure.writer.writing)
+            for _, worker in sorted(self._workers.items()):
+                await stack.enter_async_context(worker.writer.writing)
             yield
 
     def _held(self) -> list[tuple[PartitionWriter, WriteModel]]:
-        models = [(self._tenures.get(model.partition), model) for model in self._models.all()]
-        return [(tenure.writer, model) for tenure, model in models if tenure is not None]
+        models = [(self._workers.get(model.partition), model) for model in self._models.all()]
+        return [(worker.writer, model) for worker, model in models if worker is not None]
 
     async def check_drift(self) -> None:
-        """Compare the communities of graphs that changed enough with a fresh Leiden run, and adopt what is better.
+        """Compare the communities of graphs that changed enough with a fresh Leiden run, and adopt the better ones.
 
-        The run itself is off the hot path: batches go on beside it, and what it found is taken over as of its start.
+        The run is not on the hot path: batches continue beside it, and its result is adopted as of its start.
         """
         for owner, model in self._held():
             async with owner.writing:
@@ -336,10 +338,10 @@ class ConsolidateStage:
                     await self._adopt(owner, model.writer, check, fresh)
 
     async def judge(self, ask: PairJudge, most: int = 16) -> int:
-        """Put up to `most` borderline pairs of each graph to a judge, and take its verdicts; returns how many.
+        """Have a judge decide up to `most` borderline pairs per graph, and apply its verdicts. Returns their number.
 
-        `ask` is awaited with no lock held; None is no verdict, and the pair is asked about again another time. A
-        verdict and what it changes are one commit, so no pair is paid for twice.
+        `ask` is awaited with no lock held; after None the pair is asked again later. A verdict and its changes are one
+        commit, so no pair is paid for twice.
         """
         taken = 0
         for owner, model in self._held():
@@ -359,19 +361,19 @@ class ConsolidateStage:
         delta = await asyncio.to_thread(writer.adopt, check, fresh)
         if delta is not None:
             await owner.publish(GraphCommit(delta, {}))
-            log.info("graph %s: communities of a fresh run are adopted, modularity %.4f", delta.graph, fresh.modularity)
+            log.info("graph %s: adopted the communities of a fresh run, modularity %.4f", delta.graph, fresh.modularity)
 
     def writer(self, graph: str) -> Consolidator | None:
-        """The write model of a graph, if it is in memory. To be read while `paused`."""
+        """Return the write model of a graph, if it is in memory. Read it while `paused`."""
         model = self._models.peek(graph)
         return model.writer if model else None
 
     def forget(self, graph: str) -> None:
-        """Drop a graph's write model: the store's rows were replaced. The next batch restores it from there."""
+        """Evict a graph's write model after its stored rows were replaced. The next batch restores it from them."""
         self._models.forget(graph)
 
 
 async def _stop(reading: asyncio.Task[Sequence[ConsumedRecord]]) -> None:
-    """Cancel a poll. What it may have taken and not returned is sought again: the offsets tell."""
+    """Cancel a poll. Records that it took and did not return leave a gap in the offsets, and are sought again."""
     reading.cancel()
     await asyncio.gather(reading, return_exceptions=True)

@@ -1,6 +1,6 @@
-"""Recounting: a graph built from nothing out of its live extractions, to verify the one that stands or to replace it.
+"""Verification: builds a graph anew from its live extractions, to verify the stored graph or to replace it.
 
-No model is called: extractions are kept, embeddings and all.
+No model is called: the stored extractions include the embeddings.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from graphtide.streams.ports import GraphStore
 from graphtide.streams.retry import outcome_of
 
 VECTORS_NAMED = 20
-UNREADABLE = "none: the rows do not fit together"
+UNREADABLE = "none: the rows are inconsistent"
 VECTOR_TOLERANCE = 1e-3
-"""An index may keep fewer bits than a row does."""
+"""Maximum difference of a vector in an index, which may store fewer bits than a row does."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationResult:
-    """The digests of the graph as stored, as questions see it, and as counted anew, and what differs between them."""
+    """The digests of the graph as stored and as built anew, and the differences, those of the live view included."""
 
     version: int
     stored: str
@@ -40,25 +40,25 @@ class VerificationResult:
     checked: dict[str, int]
 
 
-Told = Callable[[str], None]
-"""Takes what is being done, in words for people, whenever there is more to say."""
-TELL_EVERY = 64
+OnProgress = Callable[[str], None]
+"""Receives the progress of the work as text for operators."""
+PROGRESS_EVERY = 64
 
 
-def _nobody(_: str) -> None:
-    """Nobody wants to know."""
+def _ignore(_: str) -> None:
+    """Ignore the progress."""
 
 
-async def build(store: GraphStore, graph: str, version: int, told: Told = _nobody) -> GraphDelta:
-    """The graph of the live extractions, in one batch, as a snapshot of that version. Cost: the whole graph."""
+async def build(store: GraphStore, graph: str, version: int, on_progress: OnProgress = _ignore) -> GraphDelta:
+    """Build the graph of the live extractions in one batch. Returns a snapshot of that version. Cost: the graph."""
     changes = []
     async for doc_id, value in store.extractions(graph):
         extraction = decode_stored(graph, doc_id, value)
         if extraction is not None:
             changes.append(DocumentChange(doc_id, None, extraction))
-        if len(changes) % TELL_EVERY == 1:
-            told(f"{len(changes):,} documents read")
-    told(f"counting {len(changes):,} documents")
+        if len(changes) % PROGRESS_EVERY == 1:
+            on_progress(f"{len(changes):,} documents read")
+    on_progress(f"building the graph of {len(changes):,} documents")
     return await asyncio.to_thread(_build, graph, changes, await store.verdicts(graph), version)
 
 
@@ -70,7 +70,7 @@ def _build(graph: str, changes: list[DocumentChange], verdicts: Mapping[PairKey,
 
 
 async def recount(store: GraphStore, view: LiveView, writer: Consolidator | None) -> VerificationResult:
-    """Compare what is stored, what questions see and what the kernels hold with a build from nothing.
+    """Compare the stored rows, the live view and the kernels with a new build.
 
     Call while the writer is paused. Cost: the whole graph, in a thread.
     """
@@ -80,23 +80,23 @@ async def recount(store: GraphStore, view: LiveView, writer: Consolidator | None
 
 
 async def recount_stored(
-    store: GraphStore, graph: str, writer: Consolidator | None, told: Told = _nobody
+    store: GraphStore, graph: str, writer: Consolidator | None, on_progress: OnProgress = _ignore
 ) -> tuple[int, str, str, tuple[str, ...], dict[str, int]]:
-    """Do the same without a view, in a process that answers no questions: rows and kernels, as a tuple."""
-    told("reading what is stored")
+    """Compare rows and kernels with a new build, in a process without views. Returns the fields as a tuple."""
+    on_progress("reading the stored rows")
     stored = await store.snapshot(graph)
-    fresh = await build(store, graph, stored.version, told)
-    told("comparing")
+    fresh = await build(store, graph, stored.version, on_progress)
+    on_progress("comparing")
     return await asyncio.to_thread(_compare_stored, stored, fresh, writer)
 
 
 async def digests(*rows: GraphDelta) -> tuple[str, ...]:
-    """The digest of each, in a thread; rows that do not fit together have none, and say so."""
-    return tuple([await asyncio.to_thread(_digest, one) for one in rows])
+    """Return the digest of each, computed in a thread; UNREADABLE for inconsistent rows."""
+    return tuple([await asyncio.to_thread(_digest, delta) for delta in rows])
 
 
 async def stored_digest(store: GraphStore, graph: str) -> str:
-    """The digest of the stored rows; rows that cannot even be read have none, and say so."""
+    """Return the digest of the stored rows; UNREADABLE for rows that cannot be read."""
     rows = await outcome_of(store.snapshot(graph))
     if isinstance(rows, GraphtideError):
         raise rows
@@ -104,8 +104,9 @@ async def stored_digest(store: GraphStore, graph: str) -> str:
 
 
 def view_differences(view: LiveView, version: int, stored: str) -> list[str]:
-    """What a view that stands at that version differs in from the stored graph, by its digest, and by the ids of its
-    indexes. Nothing is said of a view that stands elsewhere. Cost: the whole graph. Call in a thread.
+    """Return the differences of a view from the stored graph at that version, by digest and by the ids of its indexes.
+
+    A view at another version has none. Cost: the whole graph. Call in a thread.
     """
     with view.lock.read():
         if view.version != version:
@@ -117,11 +118,11 @@ def view_differences(view: LiveView, version: int, stored: str) -> list[str]:
             ("statement", view.indexes.statements, set(view.statements)),
         )
         found = [
-            f"{kind} index holds ids that are no rows"
+            f"{kind} index holds ids without rows"
             for kind, index, rows in held
             if not set(index.live_ids().tolist()) <= rows
         ]
-    return found if _digest(seen) == stored else [*found, "what questions see is not what is stored"]
+    return found if _digest(seen) == stored else [*found, "rows differ from the stored rows"]
 
 
 def _compare_stored(
@@ -137,7 +138,7 @@ def _compare(stored: GraphDelta, fresh: GraphDelta, view: LiveView, writer: Cons
         lost = _index_differences(view, stored)
     found = _row_differences("stored", stored, fresh) + _row_differences("queryable", seen, fresh)
     if view.version != stored.version:
-        found.append(f"questions see version {view.version}, the store has {stored.version}")
+        found.append(f"the live view has version {view.version}, the store has {stored.version}")
     found += lost + _kernel_differences(stored, writer)
     return VerificationResult(stored.version, _digest(stored), digest(fresh), tuple(found), _checked(fresh))
 
@@ -153,31 +154,31 @@ def _checked(fresh: GraphDelta) -> dict[str, int]:
 
 
 def _row_differences(where: str, rows: GraphDelta, fresh: GraphDelta) -> list[str]:
-    """What differs in the canonical lines, and in the vectors and headings, which the lines leave out."""
+    """Return the differences in the canonical lines, and in the vectors and headings, which the lines leave out."""
     try:
         found = [f"{where} {line}" for line in differences(rows, fresh)]
         if where == "stored":
             found += [f"{where} {line}" for line in _vector_differences(rows, fresh)]
         found += [f"{where} {line}" for line in _heading_differences(rows, fresh)]
     except (LookupError, ValueError) as error:
-        return [f"{where} rows refer to what is not there: {type(error).__name__}: {error}"]
+        return [f"{where} rows refer to missing rows: {type(error).__name__}: {error}"]
     return found
 
 
 def _vector_differences(rows: GraphDelta, fresh: GraphDelta) -> list[str]:
-    held, counted = _vectors(rows), _vectors(fresh)
-    wrong = sorted(key for key, vector in held.items() if counted.get(key, vector) != vector)
-    return [f"the vector of {' '.join(key)} is not the one counted anew" for key in wrong[:VECTORS_NAMED]]
+    held, built = _vectors(rows), _vectors(fresh)
+    wrong = sorted(key for key, vector in held.items() if built.get(key, vector) != vector)
+    return [f"the vector of {' '.join(key)} differs from the rebuilt one" for key in wrong[:VECTORS_NAMED]]
 
 
 def _heading_differences(rows: GraphDelta, fresh: GraphDelta) -> list[str]:
-    held, counted = ({row.chunk_id: (row.title, row.description) for row in one.chunks} for one in (rows, fresh))
-    wrong = sorted(name for name, said in held.items() if counted.get(name, said) != said)
-    return [f"the heading of chunk {name} is not the one counted anew" for name in wrong[:VECTORS_NAMED]]
+    held, built = ({row.chunk_id: (row.title, row.description) for row in delta.chunks} for delta in (rows, fresh))
+    wrong = sorted(name for name, heading in held.items() if built.get(name, heading) != heading)
+    return [f"the heading of chunk {name} differs from the rebuilt one" for name in wrong[:VECTORS_NAMED]]
 
 
 def _vectors(rows: GraphDelta) -> dict[tuple[str, ...], bytes]:
-    """Every vector and every sum of vectors, as bytes, by its row's canonical name: exact, so they must be equal."""
+    """Return every vector and sum of vectors as bytes, by the row's canonical name: they must be equal exactly."""
     labels = {row.label: (row.name, row.type) for row in rows.labels}
     found: dict[tuple[str, ...], bytes] = {}
     found.update((("chunk", row.chunk_id), row.vector.tobytes()) for row in rows.chunks)
@@ -185,8 +186,8 @@ def _vectors(rows: GraphDelta) -> dict[tuple[str, ...], bytes]:
     for row in rows.statements:
         name = ("statement", *labels[row.subject], row.predicate, *labels[row.object])
         found[name] = row.vector_sum + row.vector.tobytes()
-    for one in rows.entities:
-        found["entity", entity_id(labels[number] for number in one.labels)] = one.vector.tobytes()
+    for entity in rows.entities:
+        found["entity", entity_id(labels[number] for number in entity.labels)] = entity.vector.tobytes()
     return found
 
 
@@ -205,7 +206,7 @@ def _kernel_differences(stored: GraphDelta, writer: Consolidator | None) -> list
 
 
 def _index_differences(view: LiveView, stored: GraphDelta) -> list[str]:
-    """Each index must hold the rows that have a vector, each with the vector that is stored, and nothing else."""
+    """Compare each index with the rows that have a vector: it must hold these vectors and no others."""
     indexes = view.indexes
     pairs = (
         ("chunk", indexes.chunks, {row.chunk: row.vector for row in stored.chunks}),
@@ -220,17 +221,17 @@ def _index_differences(view: LiveView, stored: GraphDelta) -> list[str]:
             found.append(f"{kind} index holds {len(index)} of {len(wanted)}, {len(missing)} are missing")
         stale = _stale(index, {number: wanted[number] for number in wanted if number in index})
         if stale:
-            found.append(f"{kind} index holds {stale} vectors that are not the stored ones")
+            found.append(f"{kind} index holds {stale} vectors that differ from the stored ones")
     return found
 
 
 def _stale(index: VectorIndex, rows: Mapping[int, Vector]) -> int:
-    """How many ids the index holds under another vector than their row's."""
+    """Return how many vectors in the index differ from the vector of their row."""
     if not rows:
         return 0
     try:
         expected = unit_rows(np.stack(list(rows.values())).astype(np.float32), index.dimensions)
-    except ValueError:  # rows of other lengths, or none that point anywhere
+    except ValueError:  # rows of different lengths, or zero vectors
         return len(rows)
     held = index.vectors(np.fromiter(rows, np.int64, len(rows)))
     return int((np.abs(held - expected).max(axis=1) > VECTOR_TOLERANCE).sum())

@@ -1,7 +1,8 @@
-"""Graphs whose budget is used up: until when nothing is asked for them, and why.
+"""Pauses of graphs whose budget is used up: the end of each pause, and its reason.
 
-Not the budget: whoever was refused says so here, once for all documents of the graph. The invariant: while a graph is
-paused none of its documents holds a slot, and when a pause is over it is a few that ask again, not all.
+The budget itself is kept elsewhere: a worker that it refused registers the pause here, once for all documents of the
+graph. Invariant: while a graph is paused, none of its documents holds a slot, and after the pause only a few of them
+retry at once.
 """
 
 from __future__ import annotations
@@ -11,19 +12,19 @@ import asyncio
 from graphtide.streams.errors import BudgetExceeded
 
 LONGEST_S = 60.0
-"""After so long somebody looks again: the clock of a machine may be set, and a day may end otherwise than was said."""
+"""Maximum pause before a retry: the system clock may be set, and a budget day may end at another time than stated."""
 SHORTEST_S = 0.2
 
 
 class BudgetPauses:
-    """Belongs to the event loop it is used in."""
+    """The pauses by graph. Bound to the event loop in which it is used."""
 
     def __init__(self) -> None:
         self._until: dict[str, tuple[float, str]] = {}
         self._refused: dict[str, tuple[float, BudgetExceeded]] = {}
 
     def pause(self, graph: str, refusal: BudgetExceeded) -> None:
-        """The graph's budget had not enough left."""
+        """Pause the graph after its budget refused a call."""
         asked_s = LONGEST_S if refusal.retry_after_s is None else refusal.retry_after_s
         wait_s = min(LONGEST_S, max(SHORTEST_S, asked_s))
         now = asyncio.get_running_loop().time()
@@ -31,12 +32,12 @@ class BudgetPauses:
         self._refused[graph] = now + asked_s, refusal
 
     def left_s(self, graph: str) -> float:
-        """Seconds that the graph is still paused; 0 when it is not."""
+        """Return the remaining seconds of the graph's pause; 0 without a pause."""
         until, _ = self._until.get(graph, (0.0, ""))
         return max(0.0, until - asyncio.get_running_loop().time())
 
     def refusal(self, graph: str) -> BudgetExceeded | None:
-        """Return the last refusal with the seconds that are left of it, None once they are over."""
+        """Return the last refusal with its remaining seconds, None once they are over."""
         if graph not in self._refused:
             return None
         until, refusal = self._refused[graph]
@@ -44,5 +45,5 @@ class BudgetPauses:
         return BudgetExceeded(str(refusal), left_s) if left_s > 0 else None
 
     def reason(self, graph: str) -> str:
-        """Why it was paused last."""
+        """Return the reason of the graph's last pause."""
         return self._until.get(graph, (0.0, ""))[1]

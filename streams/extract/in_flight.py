@@ -1,8 +1,8 @@
-"""What one run of the extract stage has under way: read and not begun, begun and not ended, ended and not committed.
+"""In-flight records of one run of the extract stage: queued, started, and finished but not committed.
 
-It decides nothing: the stage does, and, whose turn it is, `streams/fair_queue.py`. Invariant: a record is in `queue`,
-in
-`running`, on the shelf (`shelved`: begun, it waits for its graph's budget), or behind one of them in `window`.
+The stage decides what to start, and `streams/fair_queue.py` which graph is next. Invariant: an uncommitted record is
+in `queue`, in `running`, parked in `shelved` (started, and waiting for its graph's budget), or finished and held in
+`window` by an earlier one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Reading = asyncio.Task[Sequence[ConsumedRecord]]
 
 @dataclass(slots=True, eq=False)
 class InFlightRecord:
-    """A record that was begun. `calm` is done when it has ended, or waits for a model: it did not kill the process.
+    """A started record. `calm` is done once the record is safe: it has ended or waits, and did not crash the process.
 
     `revision` is its number; None for a record whose key names no document.
     """
@@ -33,29 +33,29 @@ class InFlightRecord:
     course: InFlight | None = None
 
     def numbered(self) -> int:
-        """The number of its revision, which every record has whose key names a document."""
-        assert self.revision is not None  # noqa: S101 - the stage numbers what it reads
+        """Return the revision number, which every record has whose key names a document."""
+        assert self.revision is not None  # noqa: S101 - the stage numbers every record that it reads
         return self.revision
 
     def park(self) -> None:
-        """It waits for its graph's budget, and takes no room from others meanwhile. To be called by its task."""
+        """Park the record: it waits for its graph's budget, and does not count as running. Call from its task."""
         if self.course is not None:
             self.course.park(asyncio.current_task())
 
     def unpark(self) -> None:
-        """It goes on."""
+        """Count the record as running again. Call from its task."""
         if self.course is not None:
             self.course.unpark(asyncio.current_task())
 
     def be_calm(self) -> None:
-        """See `calm`; to be called any number of times."""
+        """Mark the record as safe (see `calm`). Further calls have no effect."""
         if not self.calm.done():
             self.calm.set_result(None)
 
 
 @dataclass(slots=True)
 class InFlight:
-    """See the module. While `alone` is there and not done, nothing else may begin."""
+    """The in-flight records. While `alone` is set and not done, no other record may start."""
 
     slots: Slots
     queue: FairQueue[ConsumedRecord] = field(default_factory=FairQueue)
@@ -67,28 +67,31 @@ class InFlight:
     shelved_bytes: int = 0
     queued_bytes: int = 0
     revisions: dict[Position, int | None] = field(default_factory=dict)
-    """Of the records in `queue`."""
+    """The revision numbers of the records in `queue`."""
 
     def read(self, delivered: ConsumedRecord, revision: int | None) -> None:
-        """It was read and numbered, and waits for its graph's turn to begin."""
+        """Queue a record that was read and numbered, until its graph's turn."""
         self.window.open(delivered.position)
         self.revisions[delivered.position] = revision
         self.queue.put(graph_of(delivered), delivered)
         self.queued_bytes += _size(delivered)
 
     def next(self, beginning: Sequence[ConsumedRecord]) -> ConsumedRecord:
-        """Which is to begin after those: of the graph that has the fewest running. IndexError when none was read."""
-        begun = [*(work.delivered for work in self.running.values()), *beginning]
-        _, delivered = self.queue.take(Counter(map(graph_of, begun)))
+        """Take the next record to start after `beginning`, of the graph with the fewest running.
+
+        Raises IndexError when none is queued.
+        """
+        started = [*(work.delivered for work in self.running.values()), *beginning]
+        _, delivered = self.queue.take(Counter(map(graph_of, started)))
         self.queued_bytes -= _size(delivered)
         return delivered
 
     def held_bytes(self) -> int:
-        """Size of the records that are in memory, and not on the shelf."""
+        """Return the size of the records in memory, parked ones excluded."""
         return self.queued_bytes + sum(_size(work.delivered) for work in self.running.values())
 
     def park(self, task: asyncio.Task[None] | None) -> None:
-        """See `Work.shelve`."""
+        """Park a task's record. See InFlightRecord.park."""
         work = self.running.pop(task, None) if task is not None else None
         if task is not None and work is not None:
             self.shelved[task] = work
@@ -96,7 +99,7 @@ class InFlight:
             self.stirred.set()
 
     def unpark(self, task: asyncio.Task[None] | None) -> None:
-        """See `Work.take_up`."""
+        """Count a task's record as running again. See InFlightRecord.unpark."""
         work = self.shelved.pop(task, None) if task is not None else None
         if task is not None and work is not None:
             self.running[task] = work
@@ -104,7 +107,7 @@ class InFlight:
             self.stirred.set()
 
     async def moves(self, reading: Reading | None) -> None:
-        """Return when a record ended, the one that must be alone is calm, the shelf changed, or something was read."""
+        """Return when a record ended, was parked or unparked, the one that runs alone is safe, or a poll ended."""
         stirred = asyncio.ensure_future(self.stirred.wait())
         awaited: set[asyncio.Future[Any]] = {*self.running, stirred}
         if reading is not None:
@@ -118,7 +121,7 @@ class InFlight:
             self.stirred.clear()
 
     async def revoke(self, partitions: frozenset[int]) -> None:
-        """Forget what is of these partitions: others do it now."""
+        """Cancel and drop the records of these partitions, which were reassigned."""
         every = [*self.running.items(), *self.shelved.items()]
         tasks = [task for task, work in every if work.delivered.position.partition in partitions]
         for task in tasks:
@@ -127,14 +130,14 @@ class InFlight:
         for task in tasks:
             self.unpark(task)
             del self.running[task]
-        dropped = self.queue.drop(lambda one: one.position.partition in partitions)
+        dropped = self.queue.drop(lambda delivered: delivered.position.partition in partitions)
         self.queued_bytes -= sum(map(_size, dropped))
-        for one in dropped:
-            self.revisions.pop(one.position, None)
+        for delivered in dropped:
+            self.revisions.pop(delivered.position, None)
         self.window.forget(partitions)
 
     async def end(self, reading: Reading | None) -> None:
-        """Cancel everything, and wait until it has ended."""
+        """Cancel all tasks, and wait until they have ended."""
         tasks: list[asyncio.Task[Any]] = [*self.running, *self.shelved]
         if reading is not None:
             tasks.append(reading)
@@ -144,7 +147,7 @@ class InFlight:
 
 
 def graph_of(delivered: ConsumedRecord) -> str:
-    """The graph that a record says it is of; whether there can be such a graph is not looked at."""
+    """Return the graph that the key of a record names, without checking that the name is valid."""
     return delivered.record.key.partition("|")[0]
 
 

@@ -1,9 +1,9 @@
 """Search of many names in many texts at once: the places (indices of texts) that contain each name.
 
-The names are sorted, so the names that begin at a position of a text are the sorted predecessor of what is written
-there and its prefixes among the names. Every name links to its longest proper prefix that is a name too, and to a
-farther one (skew-binary jump pointers, Myers 1983), so the longest name at a position takes logarithmic time. The
-prefixes of a name that a text is known to contain are known, too, and are not visited again.
+The names are sorted, so the names that begin at a position of a text are the sorted predecessor of the text there and
+its prefixes among the names. Every name links to its longest proper prefix that is also a name, and to a more distant
+one (skew-binary jump pointers, Myers 1983), so finding the longest name at a position takes logarithmic time. When a
+text is known to contain a name, it is known to contain the prefixes of the name, which are not visited again.
 
 Cost: O((n + t) log n) for n characters of names and t of texts, however the names repeat and overlap.
 """
@@ -15,15 +15,15 @@ from collections.abc import Iterable, Sequence
 
 HEAD_CHARS = 4
 DIRECT_STEPS = 2_000_000
-"""Names times characters up to which searching name by name is faster."""
+"""Number of names times characters up to which searching name by name is faster."""
 
 
 MAX_PLACES = 2_000_000
-"""Occurrences in distinct texts, of all names together, that are held in memory."""
+"""Maximum number of (name, text) pairs that are held in memory."""
 
 
 class TooManyPlacesError(ValueError):
-    """The names occur in more than MAX_PLACES texts, counted for each name."""
+    """More than MAX_PLACES pairs of a name and a text that contains it."""
 
 
 def places_of(names: Iterable[str], texts: Sequence[str]) -> dict[str, list[int]]:
@@ -95,7 +95,7 @@ class _NameIndex:
         return noted
 
     def _longest_at(self, text: str, at: int) -> int:
-        """The longest name that begins at `at`; -1 for none."""
+        """Return the longest name that begins at `at`; -1 for none."""
         names, number = self._names, bisect_right(self._names, text[at : at + self._longest]) - 1
         while number >= 0 and not text.startswith(names[number], at):
             jump = self._jump[number]

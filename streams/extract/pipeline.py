@@ -1,7 +1,7 @@
-"""From a document to its `Extraction`: passages, mentions, facts and their embeddings.
+"""The extraction pipeline: turns a document into its `Extraction` of passages, mentions, facts and embeddings.
 
-It decides what is embedded and where brought-along facts belong; it does not know where documents come from, nor
-where extractions go. The same document, models and chunker give the same extraction, unit keys included.
+It decides which texts are embedded, and which passages the facts of the publisher belong to. It performs no I/O on
+topics. The same document, models and chunker give the same extraction, unit keys included.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ from graphtide.streams.work_pool import WorkPool
 T = TypeVar("T")
 
 LARGE_CHARS = 20_000
-"""Characters of a document from which it is read in a thread, so that the event loop stays free."""
-EMBEDDED_AT_ONCE = 2_000
-"""Texts in one call of the embedder."""
+"""Size from which a document is processed in a thread, so that the event loop stays responsive."""
+EMBED_BATCH_SIZE = 2_000
+"""Maximum number of texts per call of the embedder."""
 STATEMENT_CHARS = 200
-"""What an entity or a relation counts for, in characters of text."""
+"""Processing cost of an entity or a relation, in equivalent characters of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionModels:
-    """What the extract stage works with."""
+    """The models of the extract stage."""
 
     chunker: Chunker
     extractor: Extractor
     embedder: Embedder
     extractors: Mapping[str, Extractor] = field(default_factory=dict)
-    """Of the graphs that are read otherwise than the rest."""
+    """The extractors of graphs that do not use the default one."""
     pool: WorkPool = field(default_factory=WorkPool)
-    """Where large documents are read."""
+    """The threads that process large documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionLimits:
-    """At most so much is taken from one document; more is Rejected, not cut, so that nothing is lost unseen.
+    """Limits of one document. A larger one is Rejected, not truncated, so that no content is lost silently.
 
     `found` bounds the entities and relations of all passages together: the writer applies a document in one step, and
-    the documents behind it wait that long.
+    later documents wait for it.
     """
 
     chunks: int = 5_000
@@ -71,44 +71,45 @@ class ExtractionLimits:
         limit = min(self.found, self.found_per_chunk * passages)
         if found > limit:
             raise Rejected(
-                f"the document states {found} entities and relations; {limit} are taken at most"
-                f" ({self.found_per_chunk} per passage, {self.found} per document): split it up"
+                f"the document states {found} entities and relations; the limit is {limit}"
+                f" ({self.found_per_chunk} per passage, {self.found} per document): split the document"
             )
 
 
 async def extract(
     document: DocumentMessage, revision: int, models: ExtractionModels, caps: ExtractionLimits
 ) -> Extraction:
-    """What the document contributes as this revision.
+    """Return the extraction of the document as this revision.
 
-    Raises Retryable when a model is away, Rejected when the document can never be taken. Cost: one extraction a
-    passage (none when facts or entities are brought along) and one embedding call over all distinct texts.
+    Raises Retryable when a model is unavailable, Rejected when the document can never be processed. Cost: one
+    extraction call per passage (none when the publisher supplies facts or entities), and one embedding of each
+    distinct text.
     """
     given = len(document.facts or ()) + len(document.entities or ())
     size = len(document.text) + STATEMENT_CHARS * given
-    passages = await _aside(models.pool, size, partial(models.chunker.split, document.text))
+    passages = await _run(models.pool, size, partial(models.chunker.split, document.text))
     if len(passages) > caps.chunks:
-        raise Rejected(f"the document has {len(passages)} passages, and {caps.chunks} are taken at most: split it up")
+        raise Rejected(f"the document has {len(passages)} passages; the limit is {caps.chunks}: split the document")
     caps.check(len(passages), given)
     if document.entities is not None or document.facts is not None:
-        found: Sequence[ExtractionResult] = await _aside(models.pool, size, partial(_given, document, passages, caps))
+        found: Sequence[ExtractionResult] = await _run(models.pool, size, partial(_given, document, passages, caps))
     else:
         found = await _found(document, passages, models.extractors.get(document.graph, models.extractor))
         size += STATEMENT_CHARS * _check_found(found, caps)
-    drafts, texts = await _aside(models.pool, size, partial(_drafted, document, passages, found))
+    drafts, texts = await _run(models.pool, size, partial(_drafted, document, passages, found))
     vectors = await _vectors(texts, models.embedder)
-    units = await _aside(models.pool, size, partial(_units, document.info.title, passages, drafts, vectors))
+    units = await _run(models.pool, size, partial(_units, document.info.title, passages, drafts, vectors))
     return Extraction(document.doc_id, revision, document.info, units, _gaps(document.text, passages))
 
 
-async def _aside(pool: WorkPool, size: int, work: Callable[[], T]) -> T:
-    """Run the work here when it is about as much as a short document, else in a thread."""
+async def _run(pool: WorkPool, size: int, work: Callable[[], T]) -> T:
+    """Run the work on the event loop when it is as small as a short document, otherwise in a thread."""
     return work() if size < LARGE_CHARS else await pool.run(work)
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A passage's mentions and relations before they have vectors; relations refer to mentions by place."""
+    """The mentions and relations of a passage, without vectors; relations refer to mentions by index."""
 
     mentions: tuple[ExtractedEntity, ...]
     relations: tuple[tuple[int, int, ExtractedRelation], ...]
@@ -130,7 +131,7 @@ async def _found(
 
 def _check_found(found: Sequence[ExtractionResult], caps: ExtractionLimits) -> int:
     """Return how many entities and relations were found. Raises Rejected for more than `caps`."""
-    sizes = [len(one.entities) + len(one.relations) for one in found]
+    sizes = [len(result.entities) + len(result.relations) for result in found]
     for place, size in enumerate(sizes):
         _check_passage(place, size, caps)
     caps.check(len(sizes), sum(sizes))
@@ -139,15 +140,17 @@ def _check_found(found: Sequence[ExtractionResult], caps: ExtractionLimits) -> i
 
 def _check_passage(place: int, size: int, caps: ExtractionLimits) -> None:
     if size > caps.found_per_chunk:
-        raise Rejected(f"passage {place} states more than {caps.found_per_chunk} entities and relations")
+        raise Rejected(
+            f"passage {place} states more than {caps.found_per_chunk} entities and relations: split the document"
+        )
 
 
 def _given(
     document: DocumentMessage, passages: Sequence[SplitPassage], caps: ExtractionLimits
 ) -> list[ExtractionResult]:
-    """Put what a publisher brought along where the text speaks of it: passages that name it, else the first.
+    """Assign the publisher's entities and facts to the passages that name them, otherwise to the first passage.
 
-    Raises Rejected as soon as a passage, or all together, state more than `caps`. Cost: linear in text and names.
+    Raises Rejected as soon as a passage, or all together, exceed `caps`. Cost: linear in text and names.
     """
     entities: list[list[ExtractedEntity]] = [[] for _ in passages]
     relations: list[list[ExtractedRelation]] = [[] for _ in passages]
@@ -166,23 +169,23 @@ def _given(
         relation = replace(relation, valid_from=fact.valid_from or None, valid_to=fact.valid_to or None)
         relations[place].append(relation)
         _check_passage(place, len(entities[place]) + len(relations[place]), caps)
-    return [ExtractionResult(tuple(seen), tuple(said)) for seen, said in zip(entities, relations, strict=True)]
+    return [ExtractionResult(tuple(named), tuple(stated)) for named, stated in zip(entities, relations, strict=True)]
 
 
 def _places(document: DocumentMessage, passages: Sequence[SplitPassage]) -> dict[str, list[int]]:
-    """Find the passages that contain each name that was brought along, without regard to case."""
+    """Find the passages that contain each name the publisher supplied, case-insensitively."""
     names = [given.name for given in document.entities or ()]
     names += [name for fact in document.facts or () for name in (fact.subject, fact.object)]
     try:
         return places_of(map(str.casefold, names), [passage.text.casefold() for passage in passages])
     except TooManyPlacesError as error:
         raise Rejected(
-            f"{error} of the text: split the document up, or bring fewer entities and facts along"
+            f"{error} of the text: split the document, or publish it with fewer entities and facts"
         ) from error
 
 
 def _place_of(fact: GivenFact, places: Mapping[str, Sequence[int]]) -> int:
-    """Return the first passage that names both ends of the fact, else its subject, else its object, else the first."""
+    """Return the first passage that names both ends of the fact, or its subject, or its object; otherwise 0."""
     subject, object_ = places[fact.subject.casefold()], places[fact.object.casefold()]
     few, many = sorted((subject, object_), key=len)
     both = next((place for place in few if _holds(many, place)), None)
@@ -190,7 +193,7 @@ def _place_of(fact: GivenFact, places: Mapping[str, Sequence[int]]) -> int:
 
 
 def _holds(places: Sequence[int], place: int) -> bool:
-    """Whether the ascending places hold the place."""
+    """Return True if the ascending places contain the place."""
     at = bisect_left(places, place)
     return at < len(places) and places[at] == place
 
@@ -199,12 +202,12 @@ def _drafted(
     document: DocumentMessage, passages: Sequence[SplitPassage], found: Sequence[ExtractionResult]
 ) -> tuple[list[_Draft], list[str]]:
     """Return the drafts of the passages, and the texts to embed for them."""
-    drafts = [_draft(one) for one in found]
+    drafts = [_draft(result) for result in found]
     return drafts, _texts(document, passages, drafts)
 
 
 def _draft(found: ExtractionResult) -> _Draft:
-    """Mentions without repetition. An end of a relation is the entity of that name, or a mention of its own."""
+    """Return distinct mentions. An end of a relation is the entity of that name, or an additional mention."""
     mentions = dict.fromkeys(found.entities)
     by_name = {entity.name: entity for entity in reversed(found.entities)}
     for relation in found.relations:
@@ -226,23 +229,23 @@ def _texts(document: DocumentMessage, passages: Sequence[SplitPassage], drafts: 
 
 
 def passage_text(title: str, text: str) -> str:
-    """What is embedded for a passage."""
+    """Return the text to embed for a passage."""
     return f"{title}\n{text}" if title else text
 
 
 def mention_text(entity: ExtractedEntity) -> str:
-    """What is embedded for a mention."""
+    """Return the text to embed for a mention."""
     return f"{entity.name}: {entity.description}" if entity.description else entity.name
 
 
 def relation_text(relation: ExtractedRelation) -> str:
-    """What is embedded for a relation."""
+    """Return the text to embed for a relation."""
     triple = f"{relation.subject} {relation.predicate} {relation.object}"
     return f"{triple}: {relation.description}" if relation.description else triple
 
 
 def statement_texts(unit: ChunkContribution) -> Iterator[str]:
-    """Give the texts that were embedded for the mentions and facts of a unit."""
+    """Yield the texts that were embedded for the mentions and facts of a unit."""
     for mention in unit.mentions:
         yield mention_text(ExtractedEntity(mention.name, mention.type, mention.description))
     for fact in unit.facts:
@@ -252,7 +255,7 @@ def statement_texts(unit: ChunkContribution) -> Iterator[str]:
 
 async def _vectors(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Vector]:
     with span("embed", texts=len(texts)):
-        parts = [texts[start : start + EMBEDDED_AT_ONCE] for start in range(0, len(texts), EMBEDDED_AT_ONCE)]
+        parts = [texts[start : start + EMBED_BATCH_SIZE] for start in range(0, len(texts), EMBED_BATCH_SIZE)]
         rows = [(await embedder.embed(part)).astype(np.float16) for part in parts]
     return {text: row for part, block in zip(parts, rows, strict=True) for text, row in zip(part, block, strict=True)}
 
@@ -260,7 +263,7 @@ async def _vectors(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Vec
 def _units(
     title: str, passages: Sequence[SplitPassage], drafts: Sequence[_Draft], vectors: Mapping[str, Vector]
 ) -> tuple[ChunkContribution, ...]:
-    return tuple(_unit(title, *one, vectors) for one in zip(passages, drafts, strict=True))
+    return tuple(_unit(title, passage, draft, vectors) for passage, draft in zip(passages, drafts, strict=True))
 
 
 def _unit(title: str, passage: SplitPassage, draft: _Draft, vectors: Mapping[str, Vector]) -> ChunkContribution:
@@ -268,21 +271,21 @@ def _unit(title: str, passage: SplitPassage, draft: _Draft, vectors: Mapping[str
         Mention(entity.name, entity.type, entity.description, vectors[mention_text(entity)])
         for entity in draft.mentions
     )
-    facts = tuple(_fact(subject, object_, said, vectors) for subject, object_, said in draft.relations)
+    facts = tuple(_fact(subject, object_, relation, vectors) for subject, object_, relation in draft.relations)
     vector = vectors[passage_text(title, passage.text)]
     unit = ChunkContribution(b"", passage.text, passage.start, passage.end, vector, mentions, facts, *draft.heading)
     return replace(unit, key=unit_key(passage.text, vector, mentions, facts, draft.heading))
 
 
-def _fact(subject: int, object_: int, said: ExtractedRelation, vectors: Mapping[str, Vector]) -> Fact:
+def _fact(subject: int, object_: int, relation: ExtractedRelation, vectors: Mapping[str, Vector]) -> Fact:
     return Fact(
         subject,
-        said.predicate,
+        relation.predicate,
         object_,
-        said.description,
-        said.evidence,
-        round(said.weight * 1000),
-        vectors[relation_text(said)],
-        said.valid_from or "",
-        said.valid_to or "",
+        relation.description,
+        relation.evidence,
+        round(relation.weight * 1000),
+        vectors[relation_text(relation)],
+        relation.valid_from or "",
+        relation.valid_to or "",
     )

@@ -1,24 +1,23 @@
-"""The extract stage: reads `documents`, writes `extractions`, and dead-letters what can never be taken.
+"""The extract stage: reads `documents`, writes `extractions`, and dead-letters records that can never be processed.
 
 For each record, in this order:
-1. enter what was read in the ledger at once, which numbers it in the order of its partition; then count the attempt,
-   durably, before any work: a record that kills the process is counted
-2. decode it; then, in one of a few slots, extract and embed; wait and try again as long as a model is away
-3. append the outcome to the partition of `extractions` that the graph is bound to (by its key, as long as it is bound
-   to none), or the dead letter to `documents.dlq` and the failure to the ledger
-4. commit the position, once everything in front of it is done too
+1. enter the record in the ledger at once, which numbers it in the order of its partition; then count the attempt,
+   durably, before any work, so that a record that crashes the process is counted
+2. decode it; then extract and embed in one of a few slots; while a model is unavailable, wait and try again
+3. append the outcome to the partition of `extractions` that the graph is bound to (without a binding, by its key), or
+   the dead letter to `documents.dlq` and the failure to the ledger
+4. commit the position, once every earlier record is finished too
 
-Graphs take turns (`streams/fair_queue.py`), at being begun and at the slots: records are read ahead, as far as memory
-is
-bounded, so that those of a graph with few are found among those of a graph with many. In a graph they begin in the
-log's order. Extractions may overtake each other, also those of one document: the revision decides downstream. A crash
-between 3 and 4 repeats 2 and 3, which the consolidate stage notices by the revision.
+Graphs take turns (`streams/fair_queue.py`) at starting records and at the slots. Records are read ahead, within a
+memory limit, so that the records of a small graph are found among those of a large one. Within a graph, records start
+in log order. Extractions may overtake each other, also those of one document: downstream, the revision decides. A crash
+between 3 and 4 repeats 2 and 3, which the consolidate stage detects by the revision.
 
-After a crash the records that were under way are done again one by one, each alone until it is through or waits for
-a model: so that only the one that killed the process is counted again when it does so again.
+After a crash, the records that were in flight run one at a time, each alone until it has ended or waits for a model,
+so that only the record that crashed the process is counted again when it does so again.
 
-A partition that goes to another process takes its records along: what is under way of it is given up here, and the
-attempt is not counted. The same is done with everything by `hand_back`, when a process leaves in order.
+When a partition is reassigned to another process, its records in flight are cancelled here, and their attempts are not
+counted. `release_attempts` does the same for all partitions when a process shuts down cleanly.
 """
 
 from __future__ import annotations
@@ -68,20 +67,22 @@ log = logging.getLogger("graphtide.streams")
 
 STAGE = "extract"
 RECORDS_PER_SLOT = 8
-"""Records that may be decoded and wait, for each slot: behind slots that wait for a model, bad records still end."""
+"""Started records per slot: while every slot waits for a model, malformed records can still be dead-lettered."""
 EVER = 1 << 62
 LARGE_BYTES = 100_000
 LARGE_UNITS = 16
-"""Size of a document, and of what was read of it, from which it is decoded and encoded in a thread."""
+"""Size of a document, and of its extraction, from which they are decoded and encoded in a thread."""
 MAX_PARKED = 20_000
 PARKED_BYTES = 256 << 20
-"""Records of graphs whose budget is used up that are kept waiting; beyond them nothing more is read, of any graph."""
+"""Maximum records in memory that wait for their graph's budget; at the limit, no record of any graph is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractSettings:
-    """`concurrency` is the number of slots; `read_ahead` bounds the records that are read and not committed,
-    `held_bytes` the records in memory; `crashes_allowed` the starts of an extraction that came to no end.
+    """Settings of the stage. `concurrency` is the number of slots.
+
+    `read_ahead` is the maximum number of uncommitted records, `held_bytes` the maximum size of the records in memory,
+    `crashes_allowed` the maximum number of starts of an extraction that never finished.
     """
 
     concurrency: int = 8
@@ -93,7 +94,7 @@ class ExtractSettings:
 
 
 class ExtractStage:
-    """See the module. `waiting` says, by document, what an accepted revision is waiting for."""
+    """The stage. `waiting` holds, by document, the reason why an accepted revision waits."""
 
     def __init__(
         self,
@@ -113,14 +114,14 @@ class ExtractStage:
         self._suspects: set[Position] | None = None
         self._spared: dict[Position, int] = {}
         self._held: frozenset[int] = frozenset()
-        self._given_up: set[tuple[str, str, Position, int]] = set()
+        self._cancelled: set[tuple[str, str, Position, int]] = set()
         self._faults: dict[Position, tuple[int, str]] = {}
         self._pauses = BudgetPauses()
         self._paused: dict[str, set[Position]] = {}
         self.waiting: dict[tuple[str, str], str] = {}
 
     async def run(self, consumer: Consumer | None = None) -> None:
-        """Work until cancelled. Unfinished records are read again by the next run. The consumer is closed."""
+        """Extract until cancelled. The next run reads unfinished records again. The consumer is closed."""
         self.waiting.clear()
         self._paused.clear()
         consumer = consumer or self._log.consumer(DOCUMENTS, STAGE)
@@ -129,7 +130,7 @@ class ExtractStage:
         reading: Reading | None = None
         try:
             if self._suspects is None:
-                self._suspects = await self._under_way_at_a_crash()
+                self._suspects = await self._in_flight_at_a_crash()
             while True:
                 await self._start_queued(course)
                 if reading is None and (room := self._room(course)) > 0:
@@ -142,12 +143,12 @@ class ExtractStage:
                         await self._reassign(consumer.assigned(), course)
                     await self._read_batch(batch, course)
         finally:
-            self._note_given_up(course, self._held)
+            self._note_cancelled(course, self._held)
             await course.end(reading)
             await consumer.close()
 
     async def reprocess(self, delivered: ConsumedRecord) -> None:
-        """Do one record that was read and lost sight of, beside those of `run`. It is not counted if it ends."""
+        """Process a record that was read and lost, beside those of `run`. The attempt is not counted if it ends."""
         [revision] = await self._ledger.enter([delivered]) if _is_named(delivered) else [None]
         work = InFlightRecord(delivered, revision, asyncio.get_running_loop().create_future())
         await self._record(work, Slots(1), 0.0)
@@ -155,47 +156,47 @@ class ExtractStage:
             await self._ledger.uncount_attempt(*split_document_key(delivered.record.key), revision)
 
     async def release_attempts(self) -> None:
-        """Take back the attempts that were given up, not failed: to be called when the process leaves in order."""
-        while self._given_up:
-            graph, doc_id, position, revision = self._given_up.pop()
+        """Uncount the attempts that were cancelled without failing. Call it when the process shuts down cleanly."""
+        while self._cancelled:
+            graph, doc_id, position, revision = self._cancelled.pop()
             if self._spared.pop(position, 0):
                 await self._ledger.uncount_attempt(graph, doc_id, revision)
 
     def refusal(self, graph: str, until: Sequence[Position] | None = None) -> BudgetExceeded | None:
-        """Return the budget's refusal that holds up a document of the graph, None when there is no such document.
+        """Return the budget's refusal for which a document of the graph waits, None without such a document.
 
-        With `until`, a revision counts if it is not after the position of its partition. Cost: the paused documents.
+        With `until`, only revisions up to the position of their partition count. Cost: the paused documents.
         """
         refusal, paused = self._pauses.refusal(graph), self._paused.get(graph, ())
         if until is not None:
             last = {position.partition: position.offset for position in until}
-            paused = {one for one in paused if one.offset <= last.get(one.partition, -1)} if refusal else ()
+            paused = {place for place in paused if place.offset <= last.get(place.partition, -1)} if refusal else ()
         return refusal if paused else None
 
     async def _reassign(self, held: frozenset[int], course: InFlight) -> None:
-        """Give up what other processes do now, and suspect what others may have died of."""
+        """Cancel the records of revoked partitions; suspect the in-flight records of newly assigned ones."""
         lost, gained = self._held - held, held - self._held
         self._held = held
         if lost:
-            self._note_given_up(course, lost)
+            self._note_cancelled(course, lost)
             await course.revoke(lost)
             await self.release_attempts()
         if gained:
-            self._suspects = (self._suspects or set()) | await self._under_way_at_a_crash()
+            self._suspects = (self._suspects or set()) | await self._in_flight_at_a_crash()
 
-    def _note_given_up(self, course: InFlight, partitions: frozenset[int]) -> None:
+    def _note_cancelled(self, course: InFlight, partitions: frozenset[int]) -> None:
         every = [*course.running.items(), *course.shelved.items()]
         for work in [work for task, work in every if not task.done()]:
-            one = work.delivered
-            if one.position.partition in partitions and work.revision is not None:
-                self._given_up.add((*split_document_key(one.record.key), one.position, work.revision))
+            delivered = work.delivered
+            if delivered.position.partition in partitions and work.revision is not None:
+                self._cancelled.add((*split_document_key(delivered.record.key), delivered.position, work.revision))
 
-    async def _under_way_at_a_crash(self) -> set[Position]:
+    async def _in_flight_at_a_crash(self) -> set[Position]:
         entries = await self._ledger.unfinished(EVER, self._settings.read_ahead)
         return {entry.position for entry in entries if entry.attempts}
 
     def _room(self, course: InFlight) -> int:
-        """How many records may be read now."""
+        """Return how many records may be read now."""
         settings = self._settings
         if (
             len(course.shelved) >= MAX_PARKED
@@ -207,12 +208,12 @@ class ExtractStage:
         return min(left, RECORDS_PER_SLOT * settings.concurrency)
 
     async def _read_batch(self, batch: Sequence[ConsumedRecord], course: InFlight) -> None:
-        """Number what was read, before anything else: numbers follow the log's order, the graphs' turns do not."""
-        named = [one for one in batch if _is_named(one)]
+        """Number the records before any other step: numbers follow the log's order, the graphs' turns do not."""
+        named = [delivered for delivered in batch if _is_named(delivered)]
         numbers = await self._ledger.enter(named) if named else ()
-        revisions = {one.position: revision for one, revision in zip(named, numbers, strict=True)}
-        for one in batch:
-            course.read(one, revisions.get(one.position))
+        revisions = {delivered.position: revision for delivered, revision in zip(named, numbers, strict=True)}
+        for delivered in batch:
+            course.read(delivered, revisions.get(delivered.position))
 
     async def _start_queued(self, course: InFlight) -> None:
         for delivered in self._next_to_begin(course):
@@ -220,7 +221,7 @@ class ExtractStage:
             course.alone = work.calm if self._is_suspected(delivered) else None
 
     def _next_to_begin(self, course: InFlight) -> list[ConsumedRecord]:
-        """As many as wait in front of the slots, up to the first that a crash may be laid to: that one is alone."""
+        """Return the next batch to start. A record suspected of crashing the worker runs alone, and ends the batch."""
         batch: list[ConsumedRecord] = []
         if course.alone is not None and not course.alone.done():
             return batch
@@ -243,12 +244,12 @@ class ExtractStage:
         return work
 
     async def _settle(self, consumer: Consumer, course: InFlight) -> None:
-        """Commit what is done. Storage that fails ends the run; an unforeseen error is its record's own affair."""
+        """Commit finished records. A storage failure ends the run; after an unexpected error the record is retried."""
         commits: dict[int, Position] = {}
         for task in [task for task in course.running if task.done()]:
             work = course.running.pop(task)
             delivered = work.delivered
-            error = asyncio.CancelledError("given up") if task.cancelled() else task.exception()
+            error = asyncio.CancelledError("cancelled") if task.cancelled() else task.exception()
             if error is None:
                 position = course.window.ended(delivered.position)
                 if position is not None:
@@ -258,13 +259,18 @@ class ExtractStage:
             else:
                 self._start(delivered, work.revision, course, self._note_fault(delivered.position, error))
         for position in commits.values():
-            # What is done is not read again: its text is in the extraction, or in the dead letter.
+            # A finished record is not read again: its text is in the extraction or in the dead letter.
             done = Position(position.partition, position.offset + 1)
             await asyncio.gather(consumer.commit(position), self._log.trim(DOCUMENTS, done))
 
     def _note_fault(self, position: Position, error: BaseException) -> float:
-        """Log what nobody foresaw, and say how long to wait before the record is tried again."""
-        log.error("extracting the document at offset %d failed", position.offset, exc_info=error)
+        """Log an unexpected error. Returns the seconds to wait before the record is retried."""
+        log.error(
+            "extracting the document at offset %d of partition %d failed; it will be retried",
+            position.offset,
+            position.partition,
+            exc_info=error,
+        )
         times = self._faults.get(position, (0, ""))[0] + 1
         self._faults[position] = times, f"{type(error).__name__}: {error}"[:500]
         self._observer.retried(STAGE)
@@ -277,7 +283,7 @@ class ExtractStage:
         try:
             graph, doc_id = split_document_key(record.key)
         except Rejected as error:
-            revision = number(position.offset, position.partition)  # it has none: this tells letters apart
+            revision = number(position.offset, position.partition)  # it has none: this one identifies the dead letter
             await write_dead_letter(
                 self._log, DeadLetter("", record.key, revision, STAGE, str(error), 1, record.value or b"")
             )
@@ -286,11 +292,11 @@ class ExtractStage:
         attempts = self._spared.pop(position, 0) or await self._ledger.begin(graph, doc_id, revision)
         try:
             if attempts == 1 or not await self._has_ended(graph, doc_id, position):
-                behind = [record.headers]
-                with continue_trace(STAGE, behind, graph=graph, doc_id=doc_id, revision=revision) as span:
+                headers = [record.headers]
+                with continue_trace(STAGE, headers, graph=graph, doc_id=doc_id, revision=revision) as span:
                     await self._attempt(work, slots, attempts, span)
         except (GraphtideError, asyncio.CancelledError):
-            # Not the record's doing: in this process the same attempt goes on, and is not counted again.
+            # The record did not cause it: in this process the same attempt continues, and is not counted again.
             self._spared[position] = attempts
             raise
         finally:
@@ -300,14 +306,14 @@ class ExtractStage:
         self._observer.worked(STAGE, time.monotonic() - started)
 
     def _resume(self, graph: str, position: Position) -> None:
-        """Forget that a revision was paused."""
+        """Remove a revision from the paused ones."""
         if paused := self._paused.get(graph):
             paused.discard(position)
             if not paused:
                 del self._paused[graph]
 
     async def _has_ended(self, graph: str, doc_id: str, position: Position) -> bool:
-        """Whether a revision that was begun before is known to have its end: its position was lost, not its work."""
+        """Return True if a revision that was started before has a final state: only its commit was lost."""
         latest = await self._ledger.latest(graph, doc_id)
         return latest is not None and latest.position == position and latest.state is not RevisionState.ACCEPTED
 
@@ -317,15 +323,15 @@ class ExtractStage:
         try:
             if attempts > self._settings.crashes_allowed:
                 _, last = self._faults.get(work.delivered.position, (0, "the process died each time"))
-                raise Rejected(f"its extraction was started {attempts - 1} times and never came to an end ({last})")
+                raise Rejected(f"the extraction was started {attempts - 1} times and never finished ({last})")
             value = await self._outcome(graph, doc_id, work, slots)
             headers = carried_on(without_requests(record.headers))
             await self._log.append(EXTRACTIONS, [Record(graph, value, headers, await self._routes.of(graph))])
             log.debug("extracted", extra={"graph": graph, "doc_id": doc_id, "revision": revision})
         except Rejected as error:
             reason = str(error).encode(errors="backslashreplace").decode()
-            about = {"graph": graph, "doc_id": doc_id, "revision": revision}
-            log.warning("a document cannot be taken; its state says why", extra=about)
+            attributes = {"graph": graph, "doc_id": doc_id, "revision": revision}
+            log.warning("document rejected; its status gives the reason", extra=attributes)
             await write_dead_letter(
                 self._log, DeadLetter(graph, doc_id, revision, STAGE, reason, attempts, record.value or b"")
             )
@@ -350,7 +356,7 @@ class ExtractStage:
                 work.park()
                 await self._pause(graph, doc_id)
             async with slots.one(graph):
-                if self._pauses.left_s(graph):  # who had the slot before found the budget used up
+                if self._pauses.left_s(graph):  # the previous holder of the slot found the budget used up
                     continue
                 work.unpark()
                 if spared:
@@ -373,7 +379,7 @@ class ExtractStage:
             await asyncio.sleep(left_s)
 
     async def _read(self, document: DocumentMessage, work: InFlightRecord) -> Extraction | None:
-        """What the document says; None when its graph's budget is used up. While a model is away, it waits."""
+        """Return the extraction; None when the graph's budget is used up. Waits while a model is unavailable."""
         graph, doc_id, revision = document.graph, document.doc_id, work.numbered()
         backoff, attempt = Backoff(), 0
         while True:
@@ -389,7 +395,7 @@ class ExtractStage:
                 wait_s = backoff.wait_s(attempt, error)
             work.be_calm()
             attempt += 1
-            # Waiting is no fault of the record's, whatever becomes of the process meanwhile.
+            # Waiting is not a failed attempt, even if the process dies meanwhile.
             await self._ledger.uncount_attempt(graph, doc_id, revision)
             await asyncio.sleep(wait_s)
             await self._ledger.begin(graph, doc_id, revision)

@@ -1,14 +1,14 @@
-"""The sweeper: does again what was accepted, taken as done, and never came to an end.
+"""The sweeper: reprocesses records that were accepted and committed, but never reached a final state.
 
-A consumer may lose sight of a record: its position is committed, and nothing of it is in `extractions`. The ledger has
-it as accepted still. It is not enough that it is old, for consolidation may be behind; so a record is lost only if
+A consumer may lose a record: its position is committed, but `extractions` has no record of it, and the ledger still has
+it as ACCEPTED. Age is no proof, because consolidation may lag. A record is lost only if
 
-1. it is unfinished, and its position lies in front of what the extract stage has committed: nobody will read it again
-2. everything that was in `extractions` when 1 was seen has been consolidated since, and it is unfinished still
+1. it is unfinished, and the extract stage has committed a later position: no consumer will read it again
+2. everything that was in `extractions` when 1 was observed has been consolidated, and the record is still unfinished
 
-What is lost is read from `documents` again, at its own position, and goes through the stage as the same revision: if
-it was not lost after all, consolidation knows the revision. Where the record is gone from `documents`, it has failed.
-Several processes sweep side by side, each the partitions that it holds.
+The sweeper reads a lost record from `documents` again, at its position, and passes it through the stage as the same
+revision: if it was not lost after all, consolidation recognises the revision. If the record was deleted from
+`documents`, it fails. Several processes sweep in parallel, each the partitions assigned to it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from graphtide.streams.ports import ConsumedRecord, Ledger, LedgerEntry, Log, Po
 
 log = logging.getLogger("graphtide.streams")
 
-LOST = "its record is no longer in the topic documents, and its extraction never arrived: publish it again"
+LOST = "the record is no longer in the topic documents, and its extraction never arrived: publish the document again"
 
 
 @dataclass(frozen=True, slots=True)
 class SweepSettings:
-    """`age_s` is how old a revision must be to be looked at; `every_s` how often that is done."""
+    """`age_s`: minimum age of the revisions to check. `every_s`: interval. `at_once`: maximum number per sweep."""
 
     age_s: float = 60.0
     every_s: float = 30.0
@@ -42,7 +42,7 @@ class SweepSettings:
 
 
 class Sweeper:
-    """See the module. `held` says which partitions of `documents` this process has now."""
+    """The sweeper of one process. `held` returns the partitions of `documents` assigned to it now."""
 
     def __init__(
         self,
@@ -60,13 +60,13 @@ class Sweeper:
         self._watched: dict[Position, Mapping[int, int]] = {}
 
     async def run(self) -> None:
-        """Sweep now and then, until cancelled."""
+        """Sweep at intervals until cancelled."""
         while True:
             await asyncio.sleep(self._settings.every_s)
             await self.sweep()
 
     async def sweep(self) -> int:
-        """One look; returns how many records were done again. Cost: the unfinished revisions, not all there are."""
+        """Sweep once. Returns the number of reprocessed records. Cost: the unfinished revisions, not all of them."""
         before = now_ms() - int(self._settings.age_s * 1000)
         unfinished = await self._ledger.unfinished(before, self._settings.at_once)
         read = await self._log.committed(DOCUMENTS, STAGE)
@@ -94,7 +94,10 @@ class Sweeper:
     async def _again(self, entry: LedgerEntry) -> None:
         delivered = await self._read(entry.position)
         log.warning(
-            "document %r of graph %r, revision %d, was lost sight of", entry.doc_id, entry.graph, entry.revision
+            "revision %d of document %r of graph %r was lost after it was read: processing it again",
+            entry.revision,
+            entry.doc_id,
+            entry.graph,
         )
         if delivered is not None:
             await self._stage.reprocess(delivered)
@@ -110,6 +113,6 @@ class Sweeper:
         ends = await self._log.end(DOCUMENTS)
         offsets = {**ends, position.partition: position.offset}
         async with aclosing(read_up_to_end(self._log, DOCUMENTS, offsets)) as found:
-            async for one in found:
-                return one if one.position == position else None
+            async for delivered in found:
+                return delivered if delivered.position == position else None
         return None

@@ -82,7 +82,7 @@ class ViewRegistry:
             opened = await outcome_of(asyncio.to_thread(self._open, await store.snapshot(graph)))
             if isinstance(opened, Exception):
                 raise Broken(
-                    f"the rows of graph {graph!r} do not fit together ({type(opened).__name__}: {opened}):"
+                    f"the rows of graph {graph!r} are inconsistent ({type(opened).__name__}: {opened}):"
                     " restore the data folder from a backup"
                 ) from opened
             self._views[graph] = opened

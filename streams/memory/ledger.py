@@ -145,7 +145,7 @@ def other_history(position: Position, key: str, known: str) -> Broken:
     """The error of a position that the ledger knows as another document's."""
     return Broken(
         f"documents holds {key[:80]!r} at offset {position.offset} of partition {position.partition}, and the ledger"
-        f" has {known[:80]!r} there: the log and the ledger are not of one history; restore both from one backup"
+        f" has {known[:80]!r} there: the log and the ledger have different histories; restore both from one backup"
     )
 
 

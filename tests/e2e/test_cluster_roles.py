@@ -236,7 +236,7 @@ async def test_rebuild_and_verify_are_done_by_the_writer_and_seen_by_every_repli
 async def test_writer_says_how_far_a_rebuild_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At its health, while it reads and before it writes; it stays ready, and says nothing of it afterwards."""
     said: list[Health] = []
-    monkeypatch.setattr(recounting, "TELL_EVERY", 2)
+    monkeypatch.setattr(recounting, "PROGRESS_EVERY", 2)
     async with opened(tmp_path, ("extract",)) as cluster:
         writer, replica = await cluster.start("consolidate", "writer"), await cluster.replica("one")
         read = cluster.backing.store.extractions
@@ -258,13 +258,13 @@ async def test_writer_says_how_far_a_rebuild_is(tmp_path: Path, monkeypatch: pyt
 
 
 async def test_replica_names_what_its_view_differs_in(cluster: Cluster) -> None:
-    """A view that was damaged in memory: verify, asked there, says that what questions see is not what is stored."""
+    """A view is damaged in memory: verify in that process reports that the queryable rows differ from the stored."""
     replica = await cluster.replica("one")
     receipt = await replica.publish([document(*one) for one in TEXTS.items()])
     await replica.query("g", after(receipt.token))
     view = replica._runtime.views.get("g")  # type: ignore[attr-defined]
     view.documents.pop("lab")
-    assert (await replica.verify("g")).differences == ("queryable what questions see is not what is stored",)
+    assert (await replica.verify("g")).differences == ("queryable rows differ from the stored rows",)
 
 
 async def test_replica_that_restarts_starts_from_its_saved_indexes_and_the_store(cluster: Cluster) -> None:

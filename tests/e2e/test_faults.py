@@ -138,7 +138,7 @@ def test_record_that_kills_the_process_is_buried_alone_after_the_allowed_starts(
     one.settle()
     assert one.deaths == 8
     found = document(one, "culprit")
-    assert found["state"] == "failed" and "never came to an end" in found["reason"]
+    assert found["state"] == "failed" and "never finished" in found["reason"]
     assert [document(one, doc_id)["state"] for doc_id in "abc"] == ["applied"] * 3
     one.stop()
     [letter] = asyncio.run(buried(one.data))

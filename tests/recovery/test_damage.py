@@ -128,7 +128,7 @@ async def test_verify_names_an_index_that_lacks_an_entry_and_rebuild_mends_it(da
         assert [line for line in found.differences if "1 are missing" in line] == list(found.differences)
         index.add(ids[:1], -vectors[:1])
         [line] = (await application.verify("g")).differences
-        assert "1 vectors that are not the stored ones" in line
+        assert "1 vectors that differ from the stored ones" in line
         await application.rebuild("g")
         assert (await application.verify("g")).differences == ()
 
@@ -137,7 +137,7 @@ async def test_service_refuses_to_start_on_rows_that_do_not_fit_together(data: P
     """A label that mentions refer to is gone: Broken with the graph's name, not a traceback, and nothing is reset."""
     with behind(data) as database:
         database.execute(ROWS["a label too few"])
-    with pytest.raises(Broken, match="graph 'g' do not fit together"):
+    with pytest.raises(Broken, match="graph 'g' are inconsistent"):
         async with opened(data):
             pass
 

@@ -317,7 +317,7 @@ async def test_extract_buries_a_record_that_killed_the_process_too_often(backend
     async with running(extract_stage(backend, settings=QUICK).run):
         await eventually(lambda: all_committed(backend))
     [letter] = await dead_letters(backend)
-    assert letter.doc_id == "culprit" and letter.attempts == 3 and "never came to an end" in letter.reason
+    assert letter.doc_id == "culprit" and letter.attempts == 3 and "never finished" in letter.reason
     assert [one.doc_id for one in await extractions(backend)] == ["innocent"]
 
 

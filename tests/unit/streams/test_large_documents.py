@@ -26,7 +26,7 @@ async def test_more_facts_than_the_passages_may_state_are_rejected_before_the_te
     """Three facts where two may be stated: the limits are named, and no name was searched for."""
     monkeypatch.setattr(extraction, "places_of", None)
     facts = tuple(GivenFact(f"a{n}", "knows", f"b{n}") for n in range(3))
-    with pytest.raises(Rejected, match=r"states 3 .* 2 are taken at most \(2 per passage, 9 per document\)"):
+    with pytest.raises(Rejected, match=r"states 3 .* the limit is 2 \(2 per passage, 9 per document\)"):
         await extract(DocumentMessage("g", "d", "Nobody.", facts=facts), 1, models(), ExtractionLimits(5, 2, 9))
 
 
