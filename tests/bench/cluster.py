@@ -81,8 +81,8 @@ class Bench:
 
     @asynccontextmanager
     async def stage(self, figure: str, documents: int, *processes: str) -> AsyncIterator[None]:
-        """Measure the block, which handles that many documents: documents per second, and the cost of one on
-        each process.
+        """Measure the block, which handles that many documents: documents per second, and the cost of one by
+        process.
         """
         pids = {one: self.cluster.processes[one].process.pid for one in processes}
         pids["Neo4j"] = self.cluster.graph_server._process.pid  # type: ignore[attr-defined]

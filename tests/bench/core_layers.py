@@ -148,9 +148,7 @@ def _recall(view: LiveView, layer: SimilarityLayer, nodes: list[int]) -> Iterato
 
 
 def true_nearest(ids: Ids, vectors: Vectors, nodes: Sequence[int]) -> dict[int, set[int]]:
-    """Return the nearest of all to each of the nodes, by matrix products in blocks. Cost: the product of
-    their numbers.
-    """
+    """Return the nearest of all to each of the nodes, by matrix products in blocks. Cost: their product."""
     found: dict[int, set[int]] = {}
     rows = np.searchsorted(ids, np.array(nodes))
     for start in range(0, len(rows), 500):
@@ -204,9 +202,7 @@ class _Numbers:
 
 
 def multiplied(view: LiveView, copies: int) -> LiveView:
-    """Return a view with that many copies of the passages, with an exact passage index and an approximate
-    entity index.
-    """
+    """Return a view with that many copies of the passages: an exact passage index, an approximate entity index."""
     delta = GraphDelta(view.graph, 1, snapshot=True)
     edges: dict[tuple[int, int], EdgeRow] = {}
     rng = np.random.default_rng(1)

@@ -272,9 +272,7 @@ def measure_pure(name: str, probes: int) -> Iterator[Row]:
 
 
 def measure(*, quick: bool = False) -> list[Row]:
-    """Return all rows; `quick` leaves out measurements that take more than a few seconds (the largest graphs
-    and streams).
-    """
+    """Return all rows; `quick` leaves out what takes more than a few seconds (the largest graphs and streams)."""
     graphs = dict(list(REAL_GRAPHS.items())[: 3 if quick else None])
     rows: list[Row] = []
     if graph_folder().is_dir():

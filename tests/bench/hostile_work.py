@@ -171,9 +171,7 @@ def digests(client: Client, rng: random.Random) -> dict[str, object]:
 
 
 def clique(size: int) -> dict[str, object]:
-    """Return facts that connect each of `size` entities to all others, over passages that name two thirds of
-    them each.
-    """
+    """Return facts that connect each of `size` entities to all others; each passage names two thirds of them."""
     names = [f"Node {number}x" for number in range(size)]
     cut = size * 62 // 100
     parts = (names[:cut], names[size - cut :], names[cut:] + names[: size - cut])

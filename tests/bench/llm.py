@@ -102,9 +102,7 @@ def _pass(running: Service, server: LlmServer, passages: Sequence[Passage], *, b
 
 
 def _body(one: Passage, brought: bool) -> dict[str, Any]:
-    """Return the document alone, or with its recorded extraction: each fact once, names on one line, as
-    answers are read.
-    """
+    """Return the document alone, or with its recorded extraction: each fact once, names on one line."""
     whole = {"id": one.doc_id, **one.body()}
     stated = [{name: " ".join(said.split()) for name, said in fact.items()} for fact in whole["facts"]]
     facts = [dict(each) for each in {json.dumps(fact): fact for fact in stated}.values()]

@@ -47,9 +47,7 @@ def by_pairs(weighting: Weighting, extra: Extra | None = None, weight: float = 1
 
 
 def trussness(view: LiveView, _: Seeds, pool: CandidatePool) -> Scores:
-    """Return the strength of the strongest relation between two passages' entities: log2(trussness - 1), 0 outside
-    triangles.
-    """
+    """Return the strongest relation between two passages' entities: log2(trussness - 1), 0 outside triangles."""
     holders = _holders(view, pool)
     found = np.zeros(pool.bridges.shape)
     for row, first in enumerate(pool.firsts.tolist()):
@@ -62,9 +60,7 @@ def trussness(view: LiveView, _: Seeds, pool: CandidatePool) -> Scores:
 
 
 def path_from_seed(view: LiveView, seeds: Seeds, pool: CandidatePool) -> Scores:
-    """Return the strength of the best shared entity that the question names, or that is one relation from
-    such an entity.
-    """
+    """Return the strength of the best shared entity that is at most one relation from a named entity."""
     named = {hit.number for hit in seeds.entities} | {end for hit in seeds.statements for end in view.ends(hit.number)}
     near = named.union(*(view.neighbours.get(node, {}) for node in named))
     holders = _holders(view, pool)

@@ -1,6 +1,4 @@
-"""Questions with their vectors, the ranking of each method, and the confidence interval of a difference of
-two rankings.
-"""
+"""Questions with their vectors, the ranking of each method, and the confidence interval of a difference."""
 
 from __future__ import annotations
 

@@ -152,9 +152,7 @@ def fitted(found: Sequence[Measured], sizes: Sequence[float]) -> Fit:
 
 
 def exponent(found: Sequence[Measured], costs: Sequence[float]) -> float:
-    """Return the slope of log cost over log size, of the sizes with the first shape: 0 is flat, 1 grows with
-    the graph.
-    """
+    """Return the slope of log cost over log size, of the sizes with the first shape: 0 is flat, 1 is linear."""
     first = round(found[0].relations / found[0].documents)
     same = [
         (one.documents, cost)

@@ -189,9 +189,7 @@ def seconds(costs: Sequence[float]) -> str:
 
 
 def flatness(costs: Sequence[float], window: int = 200) -> str:
-    """Return mean cost around document 1,800 over that around document 200 (or the last and first windows of
-    a short run).
-    """
+    """Return mean cost around document 1,800 over that around 200 (or last over first window of a short run)."""
     mean: Callable[[Sequence[float]], float] = statistics.mean
     late, early = min(1800, len(costs) - window // 2), min(200, len(costs) // 2)
     around = [costs[max(0, at - window // 2) : at + window // 2] for at in (late, early)]

@@ -1,4 +1,4 @@
-"""Graphs made of real documents in the graph database: the same as in SQLite, explorable, and exported whole."""
+"""Graphs of real documents in the graph database: the same as in SQLite, explorable, and exported completely."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def run(backend: BoltBackend, statement: str, **values: Any) -> list[Row]:
 async def test_graph_is_the_same_to_the_bit_in_neo4j_and_in_sqlite(
     backend: BoltBackend, embedded: SqliteBackend
 ) -> None:
-    """One stream of real and of hostile documents, edits and deletions: the same rows and the same digest."""
+    """One stream of real and of hostile documents, edits and deletions gives the same rows and the same digest."""
     documents = [*sample(), *hostile()]
     edited = [replace(one, text=f"{one.text} Ida Moreau visited Port Amsel.") for one in documents[:6]]
     gone = sorted({one.doc_id for one in documents[3:50:7]})
@@ -95,7 +95,7 @@ DERIVED = {
 
 
 def derived(rows: GraphDelta) -> dict[str, list[tuple[Any, int]]]:
-    """What the rows say must be tied to what."""
+    """Return the relationships that must be derived from the rows."""
     tree = rows.communities
     assert isinstance(tree, Hierarchy)
     return {
@@ -110,8 +110,8 @@ def derived(rows: GraphDelta) -> dict[str, list[tuple[Any, int]]]:
 
 @pytest.mark.parametrize("seed", range(2))
 async def test_derived_relationships_are_what_the_rows_say_after_every_commit(backend: BoltBackend, seed: int) -> None:
-    """Documents come, change and go, labels merge and part, numbers are used again: each is tied once, to the right
-    node; and so it is in the graph that is built anew.
+    """Documents are added, edited and deleted, labels merge and split, numbers are reused: each relationship exists
+    once, at the right node, in the graph and in its rebuild.
     """
     print(f"seed {seed}")
     world = RandomWorld(Random(seed))
@@ -133,7 +133,7 @@ async def test_derived_relationships_are_what_the_rows_say_after_every_commit(ba
 
 
 async def test_hostile_documents_change_nothing_but_their_own_rows(backend: BoltBackend) -> None:
-    """Every name comes back as it was; no label, type or property appears that the layout does not have."""
+    """Every name is read back unchanged; no label, type or property appears outside the layout."""
     await write_to([backend.store], sample())
     layout = "MATCH (n) UNWIND labels(n) AS label UNWIND keys(n) AS name RETURN DISTINCT label, name"
     types = "MATCH ()-[r]->() UNWIND keys(r) AS name RETURN DISTINCT type(r) AS type, name"
@@ -150,7 +150,7 @@ async def test_hostile_documents_change_nothing_but_their_own_rows(backend: Bolt
 
 
 class _Renamed:
-    """The store, for a writer of another graph on another partition."""
+    """The store for a writer of another graph on another partition."""
 
     def __init__(self, backend: BoltBackend) -> None:
         self._store = backend.store
@@ -167,9 +167,9 @@ class _Renamed:
 
 
 async def test_queries_of_the_docs_show_what_they_say(backend: BoltBackend) -> None:
-    """Each of the ten, on a real graph, beside what the rows themselves say."""
+    """Each of the ten queries, on a real graph, returns what the rows contain."""
     await write_to([backend.store], sample())
-    await backend.store.replace(replace(await backend.store.snapshot(GRAPH), version=99))  # a second generation, too
+    await backend.store.replace(replace(await backend.store.snapshot(GRAPH), version=99))  # two generations
     rows = await backend.store.snapshot(GRAPH)
     found = {number: await run(backend, text, graph=GRAPH, name=NAME) for number, text in QUERIES}
     assert sorted(found, key=int) == [str(number) for number in range(1, 11)]
@@ -367,7 +367,7 @@ def write_export(settings: Settings, form: str, file: Path, graph: str = GRAPH) 
 async def test_export_is_the_same_from_the_graph_database_and_from_the_data_folder(
     form: str, backend: BoltBackend, embedded: SqliteBackend, graph_server: GraphServer, tmp_path: Path
 ) -> None:
-    """Line for line but for their order, hostile texts included, while both are in use."""
+    """The exports are equal except for the order of lines, hostile texts included, while both stores are in use."""
     await write_to([backend.store, embedded.store], [*sample(), *hostile()])
     ours, theirs = tmp_path / "bolt", tmp_path / "sqlite"
     said = write_export(settings_for(graph_server), form, ours)
@@ -395,7 +395,7 @@ def _bag(graph: Any) -> Counter[str]:
 async def test_exported_cypher_makes_the_graph_again(
     embedded: SqliteBackend, graph_server: GraphServer, tmp_path: Path
 ) -> None:
-    """Run on the real server, statement by statement, it gives every node and relationship, texts to the character."""
+    """Run on the real server, statement by statement, it creates every node, relationship and text exactly."""
     await write_to([embedded.store], [*sample()[:5], *hostile()])
     for form in ("cypher", "jsonl"):
         write_export(Settings(data=tmp_path / "data"), form, tmp_path / form)
@@ -423,7 +423,7 @@ async def test_exported_cypher_makes_the_graph_again(
 async def test_export_refuses_what_is_not_there_and_a_graph_that_moves(
     backend: BoltBackend, graph_server: GraphServer, tmp_path: Path
 ) -> None:
-    """Unknown graphs, folders that are none, files that cannot be; nothing half-written stands under the name."""
+    """The export refuses unknown graphs, missing folders and impossible files; it leaves no partial file."""
     await write_to([backend.store], sample()[:3])
     bolt, nothing = settings_for(graph_server), Settings(data=tmp_path / "none")
     for settings, file, graph, code in (
@@ -446,7 +446,7 @@ async def test_export_refuses_what_is_not_there_and_a_graph_that_moves(
 
 
 def test_graphml_is_well_formed_when_texts_are_hostile() -> None:
-    """A parser reads back every text, with U+FFFD in the place of what XML cannot hold."""
+    """A parser reads back every text, with U+FFFD for the characters that XML cannot hold."""
     from graphtide.infra.export import FORMATS, ExportNode
 
     texts = [*HOSTILE_NAMES, "\ud800", "]]>", "\r", "&#0;"]
@@ -465,7 +465,7 @@ def test_graphml_is_well_formed_when_texts_are_hostile() -> None:
 
 
 def test_data_folder_stays_readable_while_it_is_exported(tmp_path: Path) -> None:
-    """What an export opens cannot write: the service's file is safe from it."""
+    """An export opens the data folder read-only, so it cannot change the service's file."""
     from graphtide.infra.sqlite.connection import open_reader
 
     sqlite3.connect(tmp_path / "x").execute("CREATE TABLE t (a)").connection.close()

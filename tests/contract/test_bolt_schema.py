@@ -1,4 +1,4 @@
-"""The schema of a graph database, when the processes of a new cluster all start at once."""
+"""The schema of a graph database when the processes of a new cluster start at the same time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _forget_schema(server: GraphServer) -> None:
 
 
 def test_schema_is_made_when_many_processes_make_it_at_once(graph_server: GraphServer) -> None:
-    """On an empty database: each of them is through in the end, and none is told that the database is unusable."""
+    """On an empty database each process succeeds in the end, and none reports that the database is unusable."""
     if is_memgraph(graph_server.address):
         pytest.skip("dropping a schema is said otherwise on Memgraph, where the statements are the same but for names")
     for _ in range(3):
@@ -37,7 +37,7 @@ def test_schema_is_made_when_many_processes_make_it_at_once(graph_server: GraphS
 
 
 def _prepared(server: GraphServer) -> None:
-    """As a process does: what is Retryable (they may lock each other out) is tried again."""
+    """Prepare the schema as a process does: retry on Retryable, since processes may lock each other out."""
     while True:
         try:
             prepare(server.address, Dialect.NEO4J)

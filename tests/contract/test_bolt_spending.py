@@ -1,4 +1,4 @@
-"""The books of a cluster: one budget over all its workers, and what becomes of the calls of one that is killed."""
+"""The usage ledger of a cluster: one budget over all its workers, and the open calls of a killed worker."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def backend(graph_server: GraphServer, clock: Clock) -> AsyncIterator[Bolt
 
 
 async def test_bolt_spending_bounds_a_graphs_day_over_all_workers(backend: BoltBackend, clock: Clock) -> None:
-    """Four workers ask at once, twelve times each, for what is left for ten calls: ten are granted, in all."""
+    """Four workers request twelve calls each from a budget of ten: ten calls are granted in total."""
     workers = [await BoltUsageLedger.open(backend.database, clock) for _ in range(4)]
     budget, granted = Budget(tokens=10 * ONE.tokens), []
 
@@ -64,7 +64,7 @@ async def test_bolt_spending_bounds_a_graphs_day_over_all_workers(backend: BoltB
 async def test_bolt_spending_settles_what_a_dead_worker_had_open_and_leaves_the_living_alone(
     backend: BoltBackend, clock: Clock
 ) -> None:
-    """One of two is silent for too long: its call counts as expected, once, also when it comes back and settles."""
+    """One of two workers is silent for too long: its call counts as expected, once, even if it settles later."""
     silent, alive = [await BoltUsageLedger.open(backend.database, clock) for _ in range(2)]
     lost = await silent.reserve(EXTRACT, ModelUsage(1, 500, 400, 90), Budget())
     kept = await alive.reserve(EXTRACT, ONE, Budget())
@@ -86,7 +86,7 @@ async def test_bolt_spending_settles_what_a_dead_worker_had_open_and_leaves_the_
 
 
 async def test_bolt_spending_holds_the_budget_when_a_worker_is_killed(backend: BoltBackend, clock: Clock) -> None:
-    """kill -9 in the middle of two calls: they are held against the budget, then settled as they were expected."""
+    """After kill -9 during two calls they count against the budget, and are then settled at their expected cost."""
     address = backend.database.address
     command = [sys.executable, "-m", "tests.support.books_child", address.uri, address.user, address.password]
 
@@ -113,14 +113,14 @@ async def test_bolt_spending_holds_the_budget_when_a_worker_is_killed(backend: B
 
 
 async def test_bolt_schema_of_the_version_before_gets_what_it_lacks(backend: BoltBackend) -> None:
-    """A database that an earlier version made is brought to this one's schema, without a look at its data."""
+    """A database that an earlier version created is migrated to this version's schema without reading its data."""
     await backend.database.write(lambda tx: tx.run(PUT_SCHEMA, version=1))
     await asyncio.to_thread(prepare, backend.database.address, backend.database.dialect)
     assert await backend.database.read(lambda tx: tx.run(READ_SCHEMA)) == [{"version": SCHEMA_VERSION}]
 
 
 async def test_bolt_fellows_see_each_others_calls_until_they_leave(backend: BoltBackend, clock: Clock) -> None:
-    """Counts by endpoint, of all others; one that closes its books is gone at once, one that died with its books."""
+    """Counts by endpoint include all other workers; a worker is removed when it closes its ledger or dies."""
     books = [await BoltUsageLedger.open(backend.database, clock) for _ in range(3)]
     one, two, three = (each.fellows() for each in books)
     assert set((await one.count({"language": 2}))["language"].values()) == {0}

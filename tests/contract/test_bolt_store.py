@@ -1,4 +1,4 @@
-"""What the graph database's adapters promise beyond the ports: one step, one version, one writer, and a way back."""
+"""Guarantees of the graph database's adapters beyond the ports: atomic commits, one version, one writer, recovery."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tests.support.proxy import Proxy, proxy
 from tests.support.records import Walk, plain
 
 COMMIT = b"\x00\x02\xb0\x12\x00\x00"
-"""Bolt's COMMIT, as it goes over the wire."""
+"""Bolt's COMMIT in its wire format."""
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def through(wire: Proxy, server: GraphServer) -> BoltAddress:
 
 
 async def filled(backend: BoltBackend, walk: Walk, steps: int) -> tuple[Watermark, Rows]:
-    """A graph with a few random commits, and what it must hold."""
+    """Commit a few random deltas to a graph; return the expected content."""
     fold = Rows(walk.graph)
     held = await backend.store.claim(0)
     for _ in range(steps):
@@ -82,7 +82,7 @@ async def filled(backend: BoltBackend, walk: Walk, steps: int) -> tuple[Watermar
 
 
 async def nodes(backend: BoltBackend) -> dict[str, int]:
-    """How many nodes of each kind of row there are, of any scope."""
+    """Return the number of nodes of each kind of row, in any scope."""
 
     async def work(tx: Transaction) -> dict[str, int]:
         found = {}
@@ -94,13 +94,13 @@ async def nodes(backend: BoltBackend) -> dict[str, int]:
     return await backend.database.read(work)
 
 
-# -- who may come in ---------------------------------------------------------------------------------------------------
+# -- authentication ----------------------------------------------------------------------------------------------------
 
 
 async def test_open_refuses_wrong_credentials_and_says_where_they_are_set(
     graph_server: GraphServer, log: MemoryLog
 ) -> None:
-    """Broken, so that nothing hammers the server; the password is not in the message."""
+    """The error is Broken, so that no client retries in a loop; the password is not in the message."""
     if not graph_server.address.user:
         pytest.skip("this server asks for no credentials")
     with pytest.raises(Broken, match="bolt_user and bolt_password") as refused:
@@ -119,7 +119,7 @@ async def test_open_gives_up_in_time_when_nobody_answers(
 
 
 async def test_open_refuses_a_schema_of_a_newer_version(backend: BoltBackend, graph_server: GraphServer) -> None:
-    """Nothing is changed; the message says what to do."""
+    """Nothing is changed; the message names the remedy."""
 
     async def set_version(tx: Transaction, version: int) -> None:
         await tx.run("MATCH (s:Schema) SET s.version = $version", version=version)
@@ -171,7 +171,7 @@ async def test_commit_of_unknown_outcome_is_settled_by_the_watermark(
 async def test_commit_is_retryable_when_the_database_stays_away(
     wire: Proxy, graph_server: GraphServer, backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a bounded number of attempts; nothing has changed, and the same commit goes through when it is back."""
+    """The error comes after bounded attempts; nothing has changed, and the commit succeeds after recovery."""
     monkeypatch.setattr("graphtide.infra.bolt.database.FIRST_WAIT_S", 0.001)
     remote = await BoltBackend.open(through(wire, graph_server), backend.log, backend.clock_ms)
     held = await remote.store.claim(0)
@@ -187,14 +187,14 @@ async def test_commit_is_retryable_when_the_database_stays_away(
 
 
 async def _numbered(backend: BoltBackend, document: str) -> int:
-    """The number of a revision that was accepted and seen by extraction."""
+    """Return the number of a revision that was accepted and seen by extraction."""
     [position] = await backend.ledger.accept([Record(document, b"")])
     [number] = await backend.ledger.enter([ConsumedRecord(position, 1, Record(document, b""))])
     return number
 
 
 async def test_rivals_for_one_offset_commit_once(backend: BoltBackend) -> None:
-    """Several commits that hold the same watermark, at the same time: one goes through, the others are fenced."""
+    """Several commits with the same watermark run at the same time: one succeeds, the others are fenced."""
     held = await backend.store.claim(0)
     commits = [Commit(0, held, 1, (GraphCommit(Walk(Random(seed)).delta(), {}),), ()) for seed in range(5)]
     ended = await asyncio.gather(*(backend.store.commit(one) for one in commits), return_exceptions=True)
@@ -203,7 +203,7 @@ async def test_rivals_for_one_offset_commit_once(backend: BoltBackend) -> None:
 
 
 async def test_partitions_commit_beside_each_other(backend: BoltBackend, log: MemoryLog) -> None:
-    """Writers of several partitions, graphs of their own, outcomes in one ledger: nobody waits in vain or is lost."""
+    """Writers of several partitions, with graphs of their own, share one ledger: no commit blocks or is lost."""
     walks = {partition: Walk(Random(partition), f"g{partition}") for partition in range(3)}
     folds = {partition: Rows(f"g{partition}") for partition in walks}
     positions = await backend.ledger.accept([Record(f"g{i % 3}|d{i}", b"") for i in range(30)])
@@ -232,7 +232,7 @@ async def test_partitions_commit_beside_each_other(backend: BoltBackend, log: Me
 
 
 async def test_outbox_hands_out_in_order_until_sent(backend: BoltBackend) -> None:
-    """Numbered over commits, headers and tombstones kept, partitions apart; a restart finds what was not sent."""
+    """Numbers span commits, headers and tombstones are kept, partitions are separate; a restart loses nothing."""
     notices = [Record("g", b"%d" % i if i % 3 else None, (("h", b"\0\xff"), ("h", b""))) for i in range(25)]
     for partition in (0, 1):
         held = await backend.store.claim(partition)
@@ -285,7 +285,7 @@ async def test_snapshot_is_of_one_version_while_a_rival_writes(backend: BoltBack
 async def test_snapshot_makes_the_writer_wait_when_it_never_gets_through(
     backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With no hopeful read allowed it reads under the lock: the commit under way comes before it or after it."""
+    """With no optimistic read allowed it reads under the lock: the concurrent commit comes before it or after it."""
     monkeypatch.setattr(store_module, "HOPEFUL_READS", 0)
     walk = Walk(Random(2))
     held, fold = await filled(backend, walk, 3)
@@ -299,7 +299,7 @@ async def test_snapshot_makes_the_writer_wait_when_it_never_gets_through(
 async def test_rebuild_in_many_transactions_becomes_visible_in_one_step(
     backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever reads meanwhile sees the old graph or the new one; afterwards nothing of the old one is left."""
+    """Concurrent readers see the old graph or the new one; afterwards nothing of the old one is left."""
     monkeypatch.setattr("graphtide.infra.bolt.generations.BUILD_ROWS", 3)
     monkeypatch.setattr("graphtide.infra.bolt.generations.SWEEP_NODES", 4)
     walk = Walk(Random(12))
@@ -320,11 +320,11 @@ async def test_rebuild_in_many_transactions_becomes_visible_in_one_step(
 async def test_rebuild_that_dies_leaves_the_graph_whole_and_is_swept_at_the_next_start(
     backend: BoltBackend, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not at once, since another process may be building; but when nobody has touched it for long enough."""
+    """The remains are kept at first, since another process may be building, and deleted after some time."""
     walk = Walk(Random(21))
     _, fold = await filled(backend, walk, 5)
     whole = await nodes(backend)
-    await backend.store._builds.write(replace(_other(5, 20), version=9))  # and here the process is killed
+    await backend.store._builds.write(replace(_other(5, 20), version=9))  # here the process is killed
     built = await nodes(backend)
     assert built != whole and plain(await backend.store.snapshot("g")) == plain(fold.snapshot())
     for waited_ms, expected in ((0, built), (DEAD_AFTER_MS, whole)):
@@ -336,7 +336,7 @@ async def test_rebuild_that_dies_leaves_the_graph_whole_and_is_swept_at_the_next
 
 
 async def test_rebuild_that_was_taken_for_dead_is_not_switched_in(backend: BoltBackend, clock: Clock) -> None:
-    """A sweeper that was faster wins: the builder is told to try again, and the graph stays as it was."""
+    """When the sweeper was faster, the builder gets a Retryable error, and the graph stays as it was."""
     _, fold = await filled(backend, Walk(Random(2)), 4)
     builds = backend.store._builds
     fresh = await builds.write(replace(_other(5, 9), version=9))
@@ -356,7 +356,7 @@ async def test_rebuild_that_was_taken_for_dead_is_not_switched_in(backend: BoltB
 async def test_rebuilt_graph_that_is_fenced_leaves_nothing_behind(
     built: bool, backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether another writer came before it was written beside or after; the graph that stands is untouched."""
+    """The other writer commits before the new rows are written or after; the current graph is unchanged."""
     held, fold = await filled(backend, Walk(Random(6)), 4)
     before = await nodes(backend)
     write, builds = backend.store._builds.write, []
@@ -378,7 +378,7 @@ async def test_rebuilt_graph_that_is_fenced_leaves_nothing_behind(
 
 
 def _other(seed: int, steps: int) -> GraphDelta:
-    """A snapshot of quite another graph of the same name."""
+    """Return a snapshot of a different graph of the same name."""
     walk, fold = Walk(Random(seed)), Rows("g")
     for _ in range(steps):
         fold.apply(walk.delta())
@@ -391,7 +391,7 @@ def _other(seed: int, steps: int) -> GraphDelta:
 async def test_ledger_is_healed_by_enter_when_accept_died_between_its_steps(
     backend: BoltBackend, log: MemoryLog
 ) -> None:
-    """The record is in `documents` and unknown to the ledger; extraction sees it and enters it, once."""
+    """The record is in `documents` and unknown to the ledger; extraction reads it and enters it, once."""
     await log.append(DOCUMENTS, [Record("g|a", b"text")])
     assert await backend.ledger.latest("g", "a") is None
     [delivered] = await log.consumer(DOCUMENTS, "x").poll(5, 0)
@@ -402,7 +402,7 @@ async def test_ledger_is_healed_by_enter_when_accept_died_between_its_steps(
 
 
 async def test_ledger_counts_one_end_when_rivals_conclude(backend: BoltBackend) -> None:
-    """Several processes end the same revisions differently at once: each has one end, and the totals say so."""
+    """Several processes end the same revisions differently at once: each has one end, and the totals agree."""
     entered = [ConsumedRecord(Position(0, i), 1, Record(f"g|d{i}", b"")) for i in range(20)]
     numbers = list(enumerate(await backend.ledger.enter(entered)))
     ends = [RevisionState.APPLIED, RevisionState.FAILED, RevisionState.SUPERSEDED, RevisionState.DELETED]
@@ -416,7 +416,7 @@ async def test_ledger_counts_one_end_when_rivals_conclude(backend: BoltBackend) 
 
 
 async def test_ledger_keeps_revisions_of_one_number_apart(backend: BoltBackend) -> None:
-    """Offsets repeat over partitions: documents that share one, and ids that hold the key's own mark, do not mix."""
+    """Offsets repeat over partitions: documents that share one, and ids with the key's separator, do not mix."""
     keys = ["g|a", "g|1/a", "g|a/1", "g|é|x"]
     entered = [ConsumedRecord(Position(i, 1), 1, Record(key, b"")) for i, key in enumerate(keys)]
     numbers = await backend.ledger.enter(entered)
@@ -431,7 +431,7 @@ async def test_ledger_keeps_revisions_of_one_number_apart(backend: BoltBackend) 
 
 
 async def test_memo_is_shared_and_gives_back_the_bytes_it_took(backend: BoltBackend) -> None:
-    """Another process sees what one put; tables do not mix; unknown keys are left out."""
+    """Another process sees the entries of the first; tables do not mix; unknown keys are left out."""
     rng = Random(9)
     items = {rng.randbytes(32): rng.randbytes(rng.choice((0, 1, 1536))) for _ in range(40)}
     ours, theirs, other = (backend.vectors("memo"), BoltVectorStore(backend.database, "memo"), backend.vectors("other"))
@@ -442,7 +442,7 @@ async def test_memo_is_shared_and_gives_back_the_bytes_it_took(backend: BoltBack
 
 
 async def test_memo_keeps_what_is_used_and_forgets_the_rest_when_it_is_full(backend: BoltBackend) -> None:
-    """One key that is asked for between puts stays for ever; of the others at most `capacity` are left."""
+    """A key that is read between puts is never evicted; of the others at most `capacity` are left."""
     memo = backend.vectors("memo", capacity=20)
     keys = [b"%032d" % i for i in range(100)]
     await memo.put_many({b"used": b"value"})
@@ -459,7 +459,7 @@ async def test_memo_keeps_what_is_used_and_forgets_the_rest_when_it_is_full(back
 async def test_store_holds_what_it_committed_when_the_server_is_killed(
     backend: BoltBackend, graph_server: GraphServer
 ) -> None:
-    """kill -9 and a restart: same rows, same watermark, same ledger, same outbox; the client finds its way back."""
+    """After kill -9 and a restart: same rows, same watermark, same ledger, same outbox; the client reconnects."""
     walk = Walk(Random(31))
     held, fold = await filled(backend, walk, 4)
     await backend.ledger.accept([Record("g|a", b"")])

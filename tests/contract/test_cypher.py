@@ -1,4 +1,4 @@
-"""Every Cypher statement of the project: parametrised, understood by the real server, and at home in its indexes."""
+"""Every Cypher statement of the project: parametrised, accepted by the real server, and planned with indexes."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ FUNCTIONS = {
     "range",
     "toString",
 }
-"""What both servers have, and means the same on both."""
+"""Functions that both servers have with the same meaning."""
 
 
 @pytest.fixture(scope="module")
 def driver(graph_server: GraphServer) -> Iterator[Driver]:
-    """On an empty database: what other tests left in it, all of one graph, would make a scan as cheap as an index."""
+    """Yield a driver on an empty database: with other tests' data a scan would be as cheap as an index."""
     clear(graph_server.address)
     dialect = Dialect.MEMGRAPH if is_memgraph(graph_server.address) else Dialect.NEO4J
     prepare(graph_server.address, dialect)
@@ -63,7 +63,7 @@ def driver(graph_server: GraphServer) -> Iterator[Driver]:
 
 
 def test_statements_are_all_listed() -> None:
-    """Printed here, to be read against a grammar: run with -s. Each text of the module is among them once."""
+    """The statements are printed for a comparison with a grammar (run with -s); each is listed once."""
     listed = statements()
     for name, text in sorted(listed.items()):
         print(f"// {name}\n{text};\n")
@@ -74,7 +74,7 @@ def test_statements_are_all_listed() -> None:
 
 @pytest.mark.parametrize("name", sorted(statements()))
 def test_statement_carries_values_in_parameters_only(name: str) -> None:
-    """No number and no text stands in it but the constants 0, 1, true, false, 'SUBJECT' and the states; no template."""
+    """A statement is no template, and contains only the constants 0, 1, true, false, 'SUBJECT' and the states."""
     text = statements()[name]
     constants = set(re.findall(r"'[^']*'|(?<![\w$])\d+(?:\.\d+)?", text))
     assert constants <= {"0", "1", "''", "'SUBJECT'", "'accepted'", "'graphtide'"}, constants
@@ -85,7 +85,7 @@ def test_statement_carries_values_in_parameters_only(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(statements()))
 def test_statement_has_its_clauses_in_an_order_that_memgraph_takes(name: str) -> None:
-    """A WITH stands between a write and what reads next, and between OPTIONAL MATCH and MATCH; functions are shared."""
+    """A WITH separates a write from the next read, and OPTIONAL MATCH from MATCH; only shared functions are used."""
     text = re.sub(r"\bON (CREATE|MATCH) SET|(STARTS|ENDS) WITH", "", statements()[name])
     assert set(re.findall(r"\b([a-zA-Z.]+)\(", text)) <= FUNCTIONS
     before: set[str] = set()
@@ -98,7 +98,7 @@ def test_statement_has_its_clauses_in_an_order_that_memgraph_takes(name: str) ->
 
 
 def test_cypher_stands_in_one_module_only() -> None:
-    """No other module of the project holds a statement that is sent; one writes a file for other databases."""
+    """No other module of the project sends a statement; one writes a file for other databases."""
     pattern = re.compile(r"\b(MATCH \(|MERGE \(|UNWIND \$|DETACH DELETE|CREATE (CONSTRAINT|INDEX) )")
     files = (file for layer in ("graph", "streams", "infra", "services") for file in (ROOT / layer).rglob("*.py"))
     found = [str(file.relative_to(ROOT)) for file in files if pattern.search(file.read_text())]
@@ -107,7 +107,7 @@ def test_cypher_stands_in_one_module_only() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(statements()) - {"storage_info"}))
 def test_statement_begins_at_an_index(name: str, driver: Driver) -> None:
-    """The server plans it without looking at all nodes, all nodes of a label, or all relationships of a type."""
+    """The server's plan scans neither all nodes, nor all nodes of a label, nor all relationships of a type."""
     with driver.session() as session:
         operators = set(_plan(session.run(f"EXPLAIN {statements()[name]}", _values(statements()[name]))))
     print(name, sorted(operators))
@@ -116,14 +116,14 @@ def test_statement_begins_at_an_index(name: str, driver: Driver) -> None:
 
 
 def test_plan_scan_is_seen_when_a_statement_has_no_index(driver: Driver) -> None:
-    """The check above can fail: a property without an index is looked for in every node of the label."""
+    """The check above can fail: a property without an index is searched in every node of the label."""
     with driver.session() as session:
         operators = set(_plan(session.run("EXPLAIN MATCH (n:Chunk {ordinal: $rows}) RETURN n", rows=1)))
     assert any(scan in operator for operator in operators for scan in SCANS)
 
 
 def _values(text: str) -> dict[str, Any]:
-    """Something for each parameter: Memgraph wants them when it plans."""
+    """Return a value for each parameter: Memgraph requires them for planning."""
     lists: dict[str, Any] = {"rows": [], "keys": []}
     return {name: lists.get(name, 1) for name in re.findall(r"\$(\w+)", text)}
 
@@ -132,7 +132,7 @@ def _plan(result: Any) -> Iterator[str]:
     rows = [record.values() for record in result]
     if plan := result.consume().plan:
         yield from _operators(plan)
-    for row in rows:  # Memgraph gives the plan as rows of text
+    for row in rows:  # Memgraph returns the plan as rows of text
         yield str(row[0])
 
 

@@ -1,7 +1,7 @@
-"""What faust-streaming 0.15 does, where the extraction worker relies on it or keeps away from it.
+"""Behaviour of faust-streaming 0.15 that the extraction worker relies on or avoids.
 
-A failure here after an upgrade says that a guard is no longer needed, or that one more is. What becomes of a start that
-is cancelled, and of a rebalance that is stuck, is shown by the worker itself: tests/recovery/test_worker_rebalances.py.
+A failure here after an upgrade shows that a workaround has become unnecessary, or that another one is needed. The
+worker's own tests show cancelled starts and stuck rebalances: tests/recovery/test_worker_rebalances.py.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.support.extraction_cluster import Cluster, cluster
 from tests.support.kafka_server import KafkaServer
 from tests.support.logs import PATIENCE_S
 
-# Faust's own services end like that, now and then, when they are stopped while they begin to wait.
+# Faust's own services sometimes end like that when they are stopped while they begin to wait.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:coroutine 'sleep' was never awaited",
     "ignore:Exception ignored in. <coroutine object sleep:pytest.PytestUnraisableExceptionWarning",
@@ -37,7 +37,7 @@ PLACE = TP("t", 0)
 
 
 class AgentError(Exception):
-    """What the agents of these tests raise."""
+    """The error that the agents of these tests raise."""
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def one(kafka: KafkaServer) -> AsyncIterator[Cluster]:
 
 
 class Seen:
-    """The values that came to an agent, in their order, and a wait for some number of them."""
+    """The values that reached an agent, in their order, and a wait for a number of them."""
 
     def __init__(self) -> None:
         self.values: list[bytes] = []
@@ -91,7 +91,7 @@ async def until_committed(one: Cluster, count: int) -> None:
 
 
 async def test_event_of_an_agent_that_raises_is_taken_as_done_and_not_delivered_again(one: Cluster) -> None:
-    """The reason for acks=False: with Faust's acks the position passes a record that failed, and it is lost."""
+    """This is the reason for acks=False: with Faust's acks the position passes a record that failed, and it is lost."""
     app, seen = app_on(one), Seen()
     topic = app.topic(one.address.topic(DOCUMENTS), key_serializer="raw", value_serializer="raw")
 
@@ -109,7 +109,7 @@ async def test_event_of_an_agent_that_raises_is_taken_as_done_and_not_delivered_
 
 
 async def test_batch_whose_handler_raises_is_taken_as_done_as_a_whole(one: Cluster) -> None:
-    """`take` and gather, the usual way to work on several at once: one that fails takes all of the batch along."""
+    """With `take` and gather, the usual way to process several at once, one failure marks the whole batch as done."""
     app, seen = app_on(one), Seen()
     topic = app.topic(one.address.topic(DOCUMENTS), key_serializer="raw", value_serializer="raw")
 
@@ -129,7 +129,7 @@ async def test_batch_whose_handler_raises_is_taken_as_done_as_a_whole(one: Clust
 
 
 async def test_topic_without_acks_commits_nothing_by_itself(one: Cluster) -> None:
-    """What the worker relies on: only its own commits move the position, and another worker reads all of it again."""
+    """The worker relies on this: only its own commits move the position, and another worker reads all records again."""
     for _ in range(2):
         app, seen = app_on(one), Seen()
         topic = app.topic(one.address.topic(DOCUMENTS), key_serializer="raw", value_serializer="raw", acks=False)
@@ -147,7 +147,7 @@ async def test_topic_without_acks_commits_nothing_by_itself(one: Cluster) -> Non
 
 
 def new_offset(acked: list[int], position: int | None) -> int | None:
-    """What Faust would commit, with these acknowledged behind the committed position."""
+    """Return the offset that Faust would commit, with these acknowledged after the committed position."""
     held = SimpleNamespace(
         _acked={PLACE: list(acked)},
         _acked_index={PLACE: set(acked)},
@@ -159,7 +159,7 @@ def new_offset(acked: list[int], position: int | None) -> int | None:
 
 
 def test_faust_commits_past_a_record_that_is_under_way() -> None:
-    """Why its counting is not used: of 5, 6 and 7 the first is under way, and the position goes behind the last."""
+    """Faust's counting is therefore not used: of 5, 6 and 7 the first is in flight, and the last is committed."""
     assert new_offset([5, 6, 7], 5) == 8
     assert new_offset([5, 7], 5) == 6, "a gap in the middle is seen"
     assert new_offset([7], 5) is None
@@ -168,7 +168,7 @@ def test_faust_commits_past_a_record_that_is_under_way() -> None:
 
 
 async def test_application_listens_to_nobody_and_makes_no_topic(kafka: KafkaServer, one: Cluster) -> None:
-    """By default it serves HTTP on every address, and makes topics: a leader's, and those of its agents."""
+    """By default Faust serves HTTP on every address, and creates topics: a leader's, and those of its agents."""
     app = app_on(one)
     conf = app.conf
     assert (conf.web_enabled, conf.topic_allow_declare, conf.topic_disable_leader) == (False, False, True)

@@ -1,4 +1,4 @@
-"""The GraphStore port, on every adapter: a commit whole or not at all, one writer, a snapshot the fold of deltas."""
+"""The GraphStore port, on every adapter: atomic commits, one writer, and snapshots equal to the fold of deltas."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def extractions(backend: Backend, graph: str) -> list[tuple[str, bytes]]:
 
 
 async def test_store_raises_the_epoch_when_claimed(backend: Backend) -> None:
-    """Each claim gets a higher epoch and the offset where the last writer left off; partitions do not mix."""
+    """Each claim gets a higher epoch and the offset at which the last writer ended; partitions do not mix."""
     held = await backend.store.claim(0)
     await backend.store.commit(Commit(0, held, 5, (), ()))
     again = await backend.store.claim(0)
@@ -79,7 +79,7 @@ async def test_store_fences_a_writer_that_does_not_hold_the_watermark(backend: B
 
 
 async def test_store_commits_rows_standings_outcomes_and_notices_together(backend: Backend) -> None:
-    """After a commit all four are there, and the next writer starts behind it."""
+    """After a commit all four are stored, and the next writer starts after it."""
     first, second = await accepted(backend, [Record("g|a", b""), Record("h|b", b"")])
     held = await backend.store.claim(0)
     parts = (
@@ -104,7 +104,7 @@ async def test_store_commits_rows_standings_outcomes_and_notices_together(backen
 
 
 async def test_store_changes_nothing_when_a_part_of_the_commit_is_wrong(backend: Backend) -> None:
-    """A gap in the versions, a rebuilt graph at another version, an end that is none, and more: all or none."""
+    """A gap in the versions, a rebuilt graph at another version, an invalid end, and more leave no change at all."""
     [revision] = await accepted(backend, [Record("g|a", b"")])
     held = await backend.store.claim(0)
     await backend.store.commit(Commit(0, held, 3, (empty("g", 1),), ()))
@@ -135,7 +135,7 @@ async def test_store_changes_nothing_when_a_part_of_the_commit_is_wrong(backend:
 
 
 async def test_store_binds_a_graph_to_the_partition_of_its_first_commit(backend: Backend) -> None:
-    """The writer of another partition is refused, whatever it commits; the graph's own goes on."""
+    """The writer of another partition is refused, whatever it commits; the graph's own writer continues."""
     if not isinstance(backend, SqliteBackend):
         assert await backend.store.bindings(["g"]) == {}
         held, other = await backend.store.claim(2), await backend.store.claim(1)
@@ -152,7 +152,7 @@ async def test_store_binds_a_graph_to_the_partition_of_its_first_commit(backend:
 
 
 async def test_store_takes_back_standings_that_a_later_document_left(backend: Backend) -> None:
-    """Only live documents are extractions, by id and over many pages; a deleted one keeps its standing."""
+    """Only live documents are extractions, by id and over many pages; a deleted one keeps its status."""
     held = await backend.store.claim(0)
     standings = {f"d{i:03d}": StoredDocument(i, None if i % 5 == 0 else b"%d" % i) for i in range(200)}
     await backend.store.commit(Commit(0, held, 1, (GraphCommit(GraphDelta("g", 1), standings),), ()))
@@ -167,7 +167,7 @@ async def test_store_takes_back_standings_that_a_later_document_left(backend: Ba
 
 
 async def test_snapshot_of_an_unknown_graph_is_empty(backend: Backend) -> None:
-    """Version 0 and no rows, also when only the ledger knows the graph."""
+    """It has version 0 and no rows, even when the ledger alone knows the graph."""
     await backend.ledger.accept([Record("g|a", b"")])
     for graph in ("g", "h"):
         assert plain(await backend.store.snapshot(graph)) == plain(GraphDelta(graph, 0, snapshot=True))
@@ -176,7 +176,7 @@ async def test_snapshot_of_an_unknown_graph_is_empty(backend: Backend) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 async def test_snapshot_is_the_fold_of_the_deltas(backend: Backend, seed: int) -> None:
-    """For random commits to two graphs, rows reused, replaced and gone: bit by bit, versions and communities too."""
+    """Random commits to two graphs, with rows reused, replaced and removed, fold to the snapshot bit by bit."""
     print(f"seed {seed}")
     rng = Random(seed)
     walks, folds = {g: Walk(rng, g) for g in "gh"}, {g: Rows(g) for g in "gh"}
@@ -197,7 +197,7 @@ async def test_snapshot_is_the_fold_of_the_deltas(backend: Backend, seed: int) -
 
 @pytest.mark.parametrize("name", [name for name in WITH_SERVERS if name != "memory"])
 async def test_stores_agree_when_commits_are_random(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """The adapter and the reference, fed the same commits, hold the same in every respect."""
+    """The adapter and the reference, given the same commits, hold equal content."""
     seed = 77
     print(f"seed {seed}")
     rng = Random(seed)
@@ -226,7 +226,7 @@ async def test_stores_agree_when_commits_are_random(name: str, request: pytest.F
 
 
 async def test_replace_swaps_the_rows_and_keeps_the_standings(backend: Backend) -> None:
-    """The rebuilt rows stand at the version named, stamped with it; the other graph and the standings stay."""
+    """The rebuilt rows have the version of the commit; the other graph and the document statuses stay."""
     rng = Random(5)
     walks = {graph: Walk(rng, graph) for graph in "gh"}
     held = await backend.store.claim(0)
@@ -254,7 +254,7 @@ async def test_replace_swaps_the_rows_and_keeps_the_standings(backend: Backend) 
 
 
 async def test_commit_of_a_snapshot_puts_a_rebuilt_graph_in_the_place_of_the_one_that_stands(backend: Backend) -> None:
-    """It is the next version, and fenced as any commit is; standings and other graphs stay, the reports go."""
+    """It is the next version, and fenced as any commit is; statuses and other graphs stay, reports are deleted."""
     rng = Random(6)
     walks = {graph: Walk(rng, graph) for graph in "gh"}
     held = await backend.store.claim(0)
@@ -283,7 +283,7 @@ async def test_commit_of_a_snapshot_puts_a_rebuilt_graph_in_the_place_of_the_one
 
 
 async def test_communities_go_on_from_a_snapshot(backend: Backend) -> None:
-    """A hierarchy stored change by change is one that `build` accepts and that behaves as the writer's."""
+    """A hierarchy stored change by change is accepted by `build` and behaves as the writer's."""
     seed = 3
     print(f"seed {seed}")
     rng = np.random.default_rng(seed)
@@ -314,7 +314,7 @@ async def test_communities_go_on_from_a_snapshot(backend: Backend) -> None:
 
 
 async def test_reports_are_kept_by_community(backend: Backend) -> None:
-    """Saving again replaces, `gone` drops, graphs do not mix; the number of an entity is as good, however low."""
+    """Saving again replaces, `gone` deletes, graphs do not mix; the number of an entity is a valid key, however low."""
     said = (ReportFinding("Found \0", ("d#1",), ("r-1", "r-2")), ReportFinding("é", ("d#2",)))
     rows = [ReportRow(i, i % 2, f"f{i}", 3, "Title \0", "Summary é", ("d#1", "d#2"), said, i / 4) for i in (2, 1, 7)]
     await backend.store.save_reports("g", rows, [])

@@ -1,6 +1,6 @@
-"""What hnswlib 0.8 does, where the HNSW adapter relies on it or guards against it.
+"""Behaviour of hnswlib 0.8 that the HNSW adapter relies on or guards against.
 
-A failure here after an upgrade says that a guard is no longer needed, or that one more is.
+A failure here after an upgrade shows that a workaround has become unnecessary, or that another one is needed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ DIMENSIONS = 16
 
 
 def rows_of(seed: int, count: int) -> Vectors:
-    """Random unit vectors."""
+    """Return random unit vectors."""
     return unit_rows(np.random.default_rng(seed).normal(size=(count, DIMENSIONS)).astype(np.float32), DIMENSIONS)
 
 
 def index_of(rows: Vectors, space: str = "ip", capacity: int = 500) -> Any:
-    """A graph over the rows, labelled from 0 up."""
+    """Return a graph over the rows, labelled from 0 up."""
     index = hnswlib.Index(space=space, dim=rows.shape[1])
     index.init_index(max_elements=capacity, M=8, ef_construction=40, random_seed=7)
     index.set_num_threads(1)
@@ -33,7 +33,7 @@ def index_of(rows: Vectors, space: str = "ip", capacity: int = 500) -> Any:
 
 
 def test_query_raises_when_k_exceeds_the_live_count() -> None:
-    """More neighbours than are live is a RuntimeError with the words that the adapter looks for."""
+    """Requesting more neighbours than are live is a RuntimeError with the words that the adapter looks for."""
     index = index_of(rows_of(1, 20))
     for label in range(15):
         index.mark_deleted(label)
@@ -51,7 +51,7 @@ def test_query_with_k_above_ef_searches_as_wide_as_k() -> None:
 
 
 def test_add_accepts_vectors_that_are_not_numbers() -> None:
-    """NaN goes in without a word, so the port refuses it before."""
+    """hnswlib accepts NaN silently, so the port refuses it before."""
     index = index_of(rows_of(5, 5))
     index.add_items(np.full((1, DIMENSIONS), np.nan, dtype=np.float32), np.array([9]))
     assert index.get_current_count() == 6
@@ -73,7 +73,7 @@ def test_distance_does_not_depend_on_the_slot() -> None:
 
 
 def test_deleted_label_cannot_be_read_nor_deleted_again() -> None:
-    """A tombstone's vector is out of reach: a rebuild must keep what it still needs beforehand."""
+    """A tombstone's vector cannot be read: a rebuild must keep the vectors it still needs beforehand."""
     index = index_of(rows_of(9, 10))
     index.mark_deleted(3)
     with pytest.raises(RuntimeError, match="Label not found"):
@@ -83,7 +83,7 @@ def test_deleted_label_cannot_be_read_nor_deleted_again() -> None:
 
 
 def test_full_index_refuses_to_add_and_grows_without_readers() -> None:
-    """The capacity is firm; with no query running, a resize keeps everything and makes room."""
+    """The capacity is fixed; with no query running, a resize keeps everything and adds capacity."""
     rows = rows_of(10, 60)
     index = index_of(rows[:30], capacity=30)
     with pytest.raises(RuntimeError, match="exceeds the specified limit"):
@@ -119,7 +119,7 @@ def test_load_forgets_ef_and_threads_and_keeps_tombstones(tmp_path: Path) -> Non
 
 
 def test_file_size_is_known_before_saving(tmp_path: Path) -> None:
-    """The size that an undamaged file must have can be asked of the index."""
+    """The index returns the size that an undamaged file must have."""
     index = index_of(rows_of(13, 100))
     index.save_index(str(tmp_path / "index"))
     assert (tmp_path / "index").stat().st_size == index.index_file_size()
@@ -127,7 +127,7 @@ def test_file_size_is_known_before_saving(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["/dev/full", "missing-folder/index"])
 def test_save_reports_success_where_nothing_was_saved(tmp_path: Path, target: str) -> None:
-    """A full disk and a missing folder pass in silence, so the adapter compares sizes."""
+    """A full disk and a missing folder raise no error, so the adapter compares sizes."""
     path = tmp_path / target  # an absolute target replaces the folder
     if target.startswith("/") and not path.exists():
         pytest.skip("no /dev/full on this system")
@@ -136,7 +136,7 @@ def test_save_reports_success_where_nothing_was_saved(tmp_path: Path, target: st
 
 
 def test_load_accepts_flipped_bits_and_another_dimension(tmp_path: Path) -> None:
-    """Neither is noticed, so the manifest carries the dimension and a SHA-256."""
+    """hnswlib detects neither, so the manifest carries the dimension and a SHA-256."""
     rows = rows_of(15, 100)
     file = tmp_path / "index"
     index_of(rows).save_index(str(file))

@@ -1,4 +1,4 @@
-"""What a cluster adds to the Log port: members that come and go, brokers that are away, topics that must be made."""
+"""Behaviour of the Log port in a cluster: changing group members, unreachable brokers, topics that must be created."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def settled(*consumers: Consumer) -> None:
 async def test_consumer_delivers_nothing_of_a_partition_it_lost(
     kafka: KafkaServer, address: KafkaAddress, log: KafkaLog
 ) -> None:
-    """A second member takes over; the first delivers and commits what it kept only, and goes on where it was there."""
+    """A second member joins; the first delivers and commits its remaining partitions only, from its position there."""
     make_topic(kafka, address.topic("t"), 3)
     await log.append("t", [Record(f"k{i}", b"%d" % i) for i in range(30)])
     first = log.consumer("t", "g")
@@ -55,7 +55,7 @@ async def test_consumer_delivers_nothing_of_a_partition_it_lost(
     assert kept
     assert lost.isdisjoint(kept)
     for position in {one.position.partition: one.position for one in seen}.values():
-        await first.commit(position)  # the last of each partition, also of those that are lost
+        await first.commit(position)  # the last record of each partition, including the lost ones
     stands = await log.committed("t", "g")
     assert {number for number, offset in stands.items() if offset} == kept
     await first.seek(Position(min(lost), 0))
@@ -70,7 +70,7 @@ async def test_consumer_delivers_nothing_of_a_partition_it_lost(
 async def test_consumer_gets_the_partitions_of_one_that_left(
     kafka: KafkaServer, address: KafkaAddress, log: KafkaLog
 ) -> None:
-    """What the other had not committed comes again, and only that."""
+    """Only the records that the other member had not committed are delivered again."""
     make_topic(kafka, address.topic("t"), 3)
     first, second = log.consumer("t", "g"), log.consumer("t", "g")
     await settled(first, second)
@@ -93,7 +93,7 @@ async def test_consumer_gets_the_partitions_of_one_that_left(
 async def test_consumer_gets_partitions_that_its_group_was_not_told_of(
     kafka: KafkaServer, address: KafkaAddress, log: KafkaLog
 ) -> None:
-    """A group assigns what its leader knows of; what comes to be, or to be known, later is assigned soon."""
+    """A group assigns the partitions that its leader knows; those it discovers later are assigned soon."""
     make_topic(kafka, address.topic("t"), 1)
     consumer = log.consumer("t", "g")
     await log.append("t", [Record("k", b"1")])
@@ -108,7 +108,7 @@ async def test_consumer_gets_partitions_that_its_group_was_not_told_of(
 
 
 async def test_log_says_which_command_makes_a_missing_topic(log: KafkaLog, address: KafkaAddress) -> None:
-    """Nothing makes it by the way: neither producing, nor reading, nor asking."""
+    """Neither producing, nor reading, nor asking for offsets creates the topic."""
     with pytest.raises(Broken, match="graphtide topics apply"):
         await log.append("missing", [Record("k", b"v")])
     with pytest.raises(Broken, match="graphtide topics apply"):
@@ -124,7 +124,7 @@ async def test_log_says_which_command_makes_a_missing_topic(log: KafkaLog, addre
 async def test_log_rejects_what_the_topic_does_not_take(
     kafka: KafkaServer, address: KafkaAddress, log: KafkaLog
 ) -> None:
-    """A large record goes through where there is room; where there is none it is Rejected, and the next one goes."""
+    """A large record is accepted where the limit allows it; otherwise it is Rejected, and the next one is appended."""
     make_topic(kafka, address.topic("documents"), 1, {"max.message.bytes": str(16 << 20)})
     make_topic(kafka, address.topic("t"), 1, {"max.message.bytes": "2000"})
     large = bytes(range(256)) * (5 << 12)
@@ -136,14 +136,14 @@ async def test_log_rejects_what_the_topic_does_not_take(
     with pytest.raises(Rejected, match="at most"):
         await log.append("documents", [Record("k", bytes(17 << 20))])
     incompressible = b"".join(i.to_bytes(4, "big") for i in range(0, 1 << 24, 1 << 13))
-    for offset in range(2):  # the second time the broker knows the producer, and how far it has counted
+    for offset in range(2):  # by the second attempt the broker knows the producer and its sequence number
         with pytest.raises(Rejected):
             await log.append("t", [Record("k", incompressible)])
         assert await log.append("t", [Record("k", b"fits")]) == [Position(0, offset)]
 
 
 async def test_log_waits_a_bounded_time_for_a_broker_that_is_away(address: KafkaAddress) -> None:
-    """Where nobody answers, appending and asking are Retryable; an address is not proven by waiting for ever."""
+    """Appending and asking for offsets are Retryable without a broker; checking an address takes a bounded time."""
     log = KafkaLog(KafkaAddress("127.0.0.1:1", prefix=address.prefix), KafkaTuning(patience_s=0.5))
     with pytest.raises(Retryable):
         await log.append("t", [Record("k", b"1")])
@@ -153,7 +153,7 @@ async def test_log_waits_a_bounded_time_for_a_broker_that_is_away(address: Kafka
 
 
 async def test_log_goes_on_when_the_broker_is_back(kafka: KafkaServer, address: KafkaAddress) -> None:
-    """Killed under a producer and a consumer: appends are Retryable, nothing acknowledged is lost, both go on."""
+    """The broker is killed under a producer and a consumer: appends are Retryable, no acknowledged record is lost."""
     make_topic(kafka, address.topic("t"))
     log = KafkaLog(address, KafkaTuning(patience_s=0.5, session_timeout_s=6.0))
     consumer = log.consumer("t", "g")
@@ -186,7 +186,7 @@ async def test_log_goes_on_when_the_broker_is_back(kafka: KafkaServer, address: 
 async def test_keys_have_the_partitions_that_javas_clients_give_them(
     kafka: KafkaServer, address: KafkaAddress, log: KafkaLog
 ) -> None:
-    """murmur2 of the key's UTF-8, as in org.apache.kafka.common.utils.Utils: users' own producers agree."""
+    """The partition is murmur2 of the key's UTF-8, as in org.apache.kafka.common.utils.Utils."""
     make_topic(kafka, address.topic("t"), 60)
     # Utils.murmur2 of these keys, as Kafka's own UtilsTest states them.
     stated = {"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536}
@@ -195,7 +195,7 @@ async def test_keys_have_the_partitions_that_javas_clients_give_them(
 
 
 async def test_topics_are_made_once_and_adjusted(kafka: KafkaServer, address: KafkaAddress) -> None:
-    """A dry run changes nothing; applied twice, the second time has nothing to do; partitions grow and never shrink."""
+    """A dry run changes nothing; a second application has nothing to do; the number of partitions never shrinks."""
     planned = await kafka_topics.compare(address)
     assert [one.changes[0].startswith("make it") for one in planned] == [True] * len(TOPICS)
     await kafka_topics.apply(address, partitions=3)
@@ -212,7 +212,7 @@ async def test_topics_are_made_once_and_adjusted(kafka: KafkaServer, address: Ka
 
 
 async def test_topics_keep_what_somebody_else_has_set(kafka: KafkaServer, address: KafkaAddress) -> None:
-    """A setting that differs is set right; one that is not ours stays."""
+    """A managed setting with another value is corrected; other settings stay."""
     make_topic(kafka, address.topic("deltas"), 12, {"retention.ms": "1000", "segment.ms": "123456"})
     [planned] = [one for one in await kafka_topics.compare(address) if one.name == address.topic("deltas")]
     assert any("retention.ms" in change for change in planned.changes)

@@ -1,4 +1,4 @@
-"""The Ledger port, on every adapter: every accepted revision has one end, and it is counted right."""
+"""The Ledger port, on every adapter: every accepted revision has one end, and the counts are right."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_ledger_accepts_into_the_topic_and_itself(backend: Backend, clock:
 
 
 async def test_ledger_accepts_nothing_when_one_key_is_malformed(backend: Backend) -> None:
-    """All or none, in the topic and in the ledger."""
+    """The append is atomic, in the topic and in the ledger."""
     for bad in ("no bar", "|doc", "graph|", "g|\ud800"):
         with pytest.raises(Rejected):
             await backend.ledger.accept([Record("g|a", b""), Record(bad, b"")])
@@ -49,7 +49,7 @@ async def test_ledger_accepts_nothing_when_one_key_is_malformed(backend: Backend
 
 
 async def test_ledger_leaves_known_revisions_when_they_are_entered_again(backend: Backend) -> None:
-    """What came past `accept` is entered with its own time; what is known keeps its end."""
+    """Records that bypassed `accept` are entered with their own time; known revisions keep their end."""
     [revision] = await accepted(backend, [Record("g|a", b"1")])
     await backend.ledger.finish([RevisionOutcome("g", "a", revision, RevisionState.APPLIED)])
     await backend.log.append(DOCUMENTS, [Record("g|b", b"2")])
@@ -97,7 +97,7 @@ async def test_ledger_keeps_the_first_end(backend: Backend, clock: Clock) -> Non
 
 
 async def test_ledger_ignores_outcomes_of_unknown_revisions(backend: Backend) -> None:
-    """Nothing appears; ACCEPTED is no end at all."""
+    """Nothing is created; ACCEPTED is not an end."""
     await backend.ledger.finish([RevisionOutcome("g", "a", 3, RevisionState.APPLIED)])
     await backend.ledger.finish([])
     assert not any((await backend.ledger.counts("g")).values())
@@ -106,7 +106,7 @@ async def test_ledger_ignores_outcomes_of_unknown_revisions(backend: Backend) ->
 
 
 async def test_ledger_names_the_newest_revision(backend: Backend) -> None:
-    """Whatever its state, and only of that document in that graph."""
+    """The newest revision is returned whatever its state, and only of that document in that graph."""
     _, second, *_ = await accepted(backend, [Record(key, b"") for key in ("g|a", "g|a", "g|b", "h|a")])
     await backend.ledger.finish([RevisionOutcome("g", "a", second, RevisionState.SUPERSEDED)])
     entries = [await backend.ledger.latest(*key) for key in (("g", "a"), ("g", "b"), ("h", "a"), ("h", "b"))]
@@ -114,7 +114,7 @@ async def test_ledger_names_the_newest_revision(backend: Backend) -> None:
 
 
 async def test_ledger_finds_the_unfinished_oldest_first(backend: Backend, clock: Clock) -> None:
-    """By the time of acceptance, then by position; ended ones and younger ones are left out."""
+    """Order is by the time of acceptance, then by position; ended revisions and younger ones are left out."""
     numbers = {}
     for at, key in ((3_000, "g|a"), (1_000, "g|b"), (2_000, "h|c"), (1_000, "g|d"), (9_000, "g|e")):
         clock.now_ms = at

@@ -28,7 +28,7 @@ async def backend(request: pytest.FixtureRequest, clock: Clock) -> AsyncIterator
 
 @pytest.fixture(params=("memory", "kafka"))
 async def spread(request: pytest.FixtureRequest, clock: Clock) -> AsyncIterator[OpenLog]:
-    """A log of three partitions."""
+    """Yield a log of three partitions."""
     async with opened_log(request.param, request, clock, partitions=3) as one:
         yield one
 
@@ -38,7 +38,7 @@ async def offsets(consumer: Consumer, count: int) -> list[int]:
 
 
 async def test_log_delivers_what_was_appended_in_order(backend: OpenLog, clock: Clock) -> None:
-    """Keys, values, tombstones, headers, offsets and times come back as they went in."""
+    """Keys, values, tombstones, headers, offsets and times are read back unchanged."""
     positions = await backend.log.append("t", RECORDS)
     clock.now_ms = 2_000
     later = await backend.log.append("t", [Record("c", b"4")])
@@ -53,7 +53,7 @@ async def test_log_delivers_what_was_appended_in_order(backend: OpenLog, clock: 
 
 
 async def test_log_appends_nothing_when_one_record_cannot_be_stored(backend: OpenLog) -> None:
-    """All or none: a key without a UTF-8 form rejects the whole append, and costs no offset."""
+    """The append is atomic: a key without a UTF-8 form rejects the whole append, and uses no offset."""
     with pytest.raises(Rejected):
         await backend.log.append("t", [Record("a", b"1"), Record("\ud800", b"2")])
     consumer = backend.log.consumer("t", "g")
@@ -76,7 +76,7 @@ async def test_log_knows_the_end_of_each_topic(backend: OpenLog) -> None:
 
 
 async def test_consumer_delivers_each_record_once_up_to_the_limit(backend: OpenLog) -> None:
-    """Polls go on where the last one ended."""
+    """Each poll starts where the last one ended."""
     await backend.log.append("t", [Record("k", b"%d" % i) for i in range(5)])
     consumer = backend.log.consumer("t", "g")
     seen: list[bytes | None] = []
@@ -105,7 +105,7 @@ async def test_consumer_resumes_after_what_its_group_committed(backend: OpenLog)
 
 
 async def test_consumer_goes_where_it_is_sent(backend: OpenLog) -> None:
-    """The next poll starts at the offset of the seek, back or forth, also where nothing is yet."""
+    """The next poll starts at the offset of the seek, backwards or forwards, even beyond the end."""
     await backend.log.append("t", [Record("k", b"%d" % i) for i in range(4)])
     consumer = backend.log.consumer("t", "g")
     await taken(consumer, 4)
@@ -119,7 +119,7 @@ async def test_consumer_goes_where_it_is_sent(backend: OpenLog) -> None:
 
 
 async def test_consumers_wake_when_the_topic_grows(backend: OpenLog) -> None:
-    """Several wait at once; each gets the record as soon as it is there, long before its timeout."""
+    """Several consumers wait at once; each gets the record as soon as it exists, long before its timeout."""
     consumers = [backend.log.consumer("t", f"g{i}") for i in range(3)]
     waiting = [asyncio.create_task(taken(one, 1)) for one in consumers]
     other = backend.log.consumer("other", "g")
@@ -133,7 +133,7 @@ async def test_consumers_wake_when_the_topic_grows(backend: OpenLog) -> None:
 
 
 async def test_consumer_returns_nothing_when_its_time_is_up(backend: OpenLog) -> None:
-    """An empty sequence, and the consumer goes on afterwards."""
+    """The poll returns an empty sequence, and the consumer continues to work."""
     consumer = backend.log.consumer("t", "g")
     assert not await consumer.poll(5, 0.01)
     await backend.log.append("t", RECORDS[:1])
@@ -160,8 +160,8 @@ async def test_log_misses_no_record_when_appends_race_with_polls(backend: OpenLo
 
 
 async def test_log_uses_no_offset_twice_when_trimmed(backend: OpenLog) -> None:
-    """Offsets stay, even when everything is trimmed. What is trimmed is gone from the backends of one process at once;
-    Kafka leaves it to the topic's retention.
+    """Offsets are not reused, even when everything is trimmed. The backends of one process delete trimmed records at
+    once; Kafka leaves them to the topic's retention.
     """
     await backend.log.append("t", [Record("k", b"%d" % i) for i in range(4)])
     await backend.log.append("u", RECORDS)
@@ -183,7 +183,7 @@ async def test_log_uses_no_offset_twice_when_trimmed(backend: OpenLog) -> None:
 
 
 async def test_reader_starts_where_it_is_told_and_shares_nothing(backend: OpenLog) -> None:
-    """From the given offset, or from the start; its commits reach no group, and nobody's commits reach it."""
+    """It starts at the given offset, or at the first record; its commits and those of groups are independent."""
     await backend.log.append("t", [Record("k", b"%d" % i) for i in range(4)])
     first = backend.log.consumer("t", "g")
     await first.commit((await taken(first, 4))[2].position)
@@ -202,7 +202,7 @@ async def test_reader_starts_where_it_is_told_and_shares_nothing(backend: OpenLo
 
 
 async def test_log_knows_the_first_record_that_is_left(backend: OpenLog) -> None:
-    """0 for a topic that nothing was written to, and as long as nothing is forgotten."""
+    """The offset is 0 for a topic without writes, and until records are deleted."""
     assert await backend.log.start("t") == {0: 0}
     await backend.log.append("t", [Record("k", b"%d" % i) for i in range(4)])
     assert await backend.log.start("t") == {0: 0}
@@ -211,7 +211,7 @@ async def test_log_knows_the_first_record_that_is_left(backend: OpenLog) -> None
 
 
 async def test_consumer_holds_every_partition_when_it_is_alone(spread: OpenLog) -> None:
-    """What it holds is what the topic has; a partition that is not held is passed over."""
+    """The assignment is all partitions of the topic; a seek to a partition that is not assigned is ignored."""
     consumer, reader = spread.log.consumer("t", "g"), spread.log.reader("t", {})
     assert await nothing(consumer, spread.quiet_s)
     assert await nothing(reader, spread.quiet_s)
@@ -221,7 +221,7 @@ async def test_consumer_holds_every_partition_when_it_is_alone(spread: OpenLog) 
 
 
 async def test_log_keeps_the_records_of_a_key_in_order_when_there_are_several_partitions(spread: OpenLog) -> None:
-    """A key has one partition; the positions that append returns are those that are read, in order in each."""
+    """A key has one partition; append returns the positions at which records are read, in order in each partition."""
     records = [Record(f"k{i % 7}", b"%d" % i) for i in range(60)]
     positions = await spread.log.append("t", records)
     assert {position.partition for position in positions} == {0, 1, 2}
@@ -239,7 +239,7 @@ async def test_log_keeps_the_records_of_a_key_in_order_when_there_are_several_pa
 
 
 async def test_consumer_resumes_each_partition_by_itself(spread: OpenLog) -> None:
-    """What is committed of one partition says nothing of the others; a seek moves one."""
+    """A commit of one partition does not affect the others; a seek moves one."""
     await spread.log.append("t", [Record(f"k{i}", b"%d" % i) for i in range(30)])
     first = spread.log.consumer("t", "g")
     delivered = await taken(first, 30)
@@ -257,7 +257,7 @@ async def test_consumer_resumes_each_partition_by_itself(spread: OpenLog) -> Non
 
 
 async def test_log_counts_the_members_of_a_group(backend: OpenLog) -> None:
-    """None before the first consumer, one while it reads, none once it is closed; readers of no group do not count."""
+    """The count is 0 before the first consumer and after the last; readers without a group do not count."""
     await backend.log.append("t", RECORDS)
     assert await backend.log.members("t", "g") == 0
     reader, consumer = backend.log.reader("t", {}), backend.log.consumer("t", "g")

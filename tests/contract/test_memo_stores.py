@@ -1,4 +1,4 @@
-"""One suite for every VectorStore: what it deletes when the memo of a graph is purged."""
+"""One suite for every VectorStore: the deletions of a purge of one graph."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _keys(graph: str, count: int) -> list[bytes]:
 
 
 async def test_store_purges_one_graph_except_what_is_kept(store: VectorStore) -> None:
-    """The other graph's entries are untouched; a second purge finds nothing; the memo works on."""
+    """The other graph's entries are unchanged; a second purge finds nothing; the cache continues to work."""
     ours, theirs = _keys("a", 700), _keys("b", 5)
     items = dict.fromkeys([*ours, *theirs], b"value")
     await store.put_many(items)
@@ -53,7 +53,7 @@ async def test_store_purges_one_graph_except_what_is_kept(store: VectorStore) ->
 
 
 async def test_store_purges_entries_whose_keys_name_no_graph(store: VectorStore) -> None:
-    """They were written before keys named one: no purge could tell whose they are, and no call finds them."""
+    """They were written before keys named a graph: no purge can assign them to one, and no call finds them."""
     old, new = b"o" * 32, _keys("b", 1)[0]
     assert len(new) == KEY_BYTES
     await store.put_many({old: b"value", new: b"value"})
@@ -62,5 +62,5 @@ async def test_store_purges_entries_whose_keys_name_no_graph(store: VectorStore)
 
 
 async def test_store_purges_nothing_when_it_is_empty(store: VectorStore) -> None:
-    """An empty memo has nothing to delete."""
+    """An empty cache has nothing to delete."""
     assert await store.purge(scope_of("a")) == 0

@@ -1,4 +1,4 @@
-"""What every model adapter must do, whichever stands behind the port: one suite, all implementations."""
+"""Contract of every model adapter, whatever the implementation: one suite for all of them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ODD = {
 
 @pytest.fixture(params=["hashing", "openai", "openai-float", "memoised"])
 async def embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedder]:
-    """Each Embedder in turn, the ones that need an endpoint with a real one on loopback."""
+    """Yield each Embedder in turn, the ones that need an endpoint with a real one on loopback."""
     if request.param == "hashing":
         yield HashingEmbedder()
         return
@@ -70,7 +70,7 @@ async def embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedder]:
 
 @asynccontextmanager
 async def language_model(*refuses: str) -> AsyncIterator[OpenAIChat]:
-    """A language model behind a real endpoint on loopback, which does not know the parameters ``refuses``."""
+    """Yield a language model behind a real endpoint on loopback, which does not know the parameters ``refuses``."""
     with LlmServer(refuses=refuses) as server:
         chat = OpenAIChat(ChatEndpoint(server.base_url, "test-model", "sk-test"))
         try:
@@ -81,7 +81,7 @@ async def language_model(*refuses: str) -> AsyncIterator[OpenAIChat]:
 
 @pytest.fixture(params=["offline", "openai", "openai-json-mode", "openai-plain", "openai-memoised"])
 async def extractor(request: pytest.FixtureRequest) -> AsyncIterator[Extractor]:
-    """Each Extractor in turn, the ones that need an endpoint with a real one on loopback."""
+    """Yield each Extractor in turn, the ones that need an endpoint with a real one on loopback."""
     if request.param == "offline":
         yield OfflineExtractor()
         return
@@ -93,7 +93,7 @@ async def extractor(request: pytest.FixtureRequest) -> AsyncIterator[Extractor]:
 
 @pytest.fixture(params=["extractive", "extractive+embedder", "openai"])
 async def generator(request: pytest.FixtureRequest) -> AsyncIterator[Generator]:
-    """Each Generator in turn."""
+    """Yield each Generator in turn."""
     if request.param != "openai":
         yield ExtractiveGenerator(HashingEmbedder() if request.param == "extractive+embedder" else None)
         return
@@ -103,7 +103,7 @@ async def generator(request: pytest.FixtureRequest) -> AsyncIterator[Generator]:
 
 @pytest.fixture(params=[8, 40, 300])
 def chunker(request: pytest.FixtureRequest) -> Chunker:
-    """The Chunker at several sizes."""
+    """Yield the Chunker at several sizes."""
     return SemanticChunker(request.param)
 
 
@@ -136,7 +136,7 @@ async def test_embedder_gives_finite_rows_for_odd_texts(embedder: Embedder) -> N
 
 
 async def test_embedder_has_a_name_and_satisfies_the_port(embedder: Embedder) -> None:
-    """The name may key a memo, so it is not blank, and holds no secret."""
+    """The name may key a cache, so it is not blank, and contains no secret."""
     assert isinstance(embedder, Embedder)
     assert embedder.name.strip() and "sk-test" not in embedder.name + repr(embedder)
 
@@ -160,14 +160,14 @@ async def test_extractor_says_only_what_is_written(extractor: Extractor, case: s
 
 
 async def test_extractor_finds_what_plain_sentences_state(extractor: Extractor) -> None:
-    """Three facts that no extractor may miss."""
+    """There are three facts that every extractor must find."""
     found = await extractor.extract(PROSE, title="Halden Station")
     pairs = {(relation.subject, relation.object) for relation in found.relations}
     assert {("Halden Station", "Ida Moreau"), ("Halden Station", "Skarv Island"), ("Aurora", "Tor Ruud")} <= pairs
 
 
 async def test_extractor_gives_the_same_for_the_same_text(extractor: Extractor) -> None:
-    """A replayed document contributes what it contributed before."""
+    """A replayed document contributes the same again."""
     first = await extractor.extract(PROSE, title="Halden Station")
     assert first == await extractor.extract(PROSE, title="Halden Station")
     assert first.entities and isinstance(extractor, Extractor) and extractor.name.strip()
@@ -188,7 +188,7 @@ async def test_generator_answers_from_the_passage_that_knows(generator: Generato
 
 @pytest.mark.parametrize("question", ["What is the boiling point of tungsten?", "", "???", "the of and"])
 async def test_generator_says_so_when_nothing_fits(generator: Generator, question: str) -> None:
-    """No passage, or none that fits: an answer that cites nothing and claims nothing."""
+    """Without a matching passage the answer cites nothing and claims nothing."""
     for context in ((), CONTEXT):
         answer = await generator.answer(question, context)
         assert answer.text and answer.cited == ()
@@ -196,7 +196,7 @@ async def test_generator_says_so_when_nothing_fits(generator: Generator, questio
 
 
 async def test_generator_streams_the_same_answer_in_pieces(generator: Generator) -> None:
-    """The pieces joined are the text of the last item, which equals the answer asked for at once."""
+    """The joined pieces are the text of the last item, which equals the answer without streaming."""
     items = [item async for item in generator.stream("Who founded Halden Station?", CONTEXT)]
     whole = items[-1]
     assert isinstance(whole, Generated)
@@ -247,7 +247,7 @@ PARTS = (
 
 
 async def test_generator_cites_what_a_text_rests_on(generator: Generator) -> None:
-    """The number that the text gives names a source of it, under the numbers of the whole."""
+    """The number in the text identifies one of its sources, in the numbering of the whole context."""
     answer = await generator.answer("Who founded Halden Station?", (), PARTS)
     sources = citable((), PARTS)
     assert "Ida Moreau" in answer.text
@@ -255,7 +255,7 @@ async def test_generator_cites_what_a_text_rests_on(generator: Generator) -> Non
 
 
 async def test_generator_rates_a_part_by_what_it_says_to_the_question(generator: Generator) -> None:
-    """The part that knows is rated above 0 and cites its own source; the other is of no help."""
+    """The part with the answer is rated above 0 and cites its own source; the other is rated 0."""
     knows = await generator.answer_part("Who founded Halden Station?", PARTS[0])
     assert 0 < knows.rating <= 100 and "Ida Moreau" in knows.text and knows.cited == (1,)
     other = await generator.answer_part("Who founded Halden Station?", PARTS[1])

@@ -1,4 +1,4 @@
-"""Data that earlier versions wrote: this version opens it with the same digests and answers, or refuses it clearly."""
+"""Data written by earlier versions: this version opens it with the same digests and answers, or refuses it clearly."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def _check(application: Application, old: OldData) -> None:
 async def test_old_data_folder_opens_with_its_digests_and_answers(
     tmp_path: Path, old: OldData, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A migrated folder is equal to the last bit, its saved indexes are used, and it goes on taking documents."""
+    """A migrated folder is equal to the last bit, its saved indexes are used, and it accepts further documents."""
     folder = old.unpack(tmp_path / "data")
     with caplog.at_level(logging.WARNING, "graphtide.index"):
         async with open_application(Settings(data=folder)) as application:
@@ -75,7 +75,7 @@ async def test_old_data_folder_opens_with_its_digests_and_answers(
 
 @every_recording
 async def test_data_folder_of_a_newer_schema_is_refused_and_left_alone(tmp_path: Path, old: OldData) -> None:
-    """As an older version meets a newer folder: the message has both numbers and two ways out."""
+    """An older version refuses a newer folder: the message has both numbers and two remedies."""
     folder = old.unpack(tmp_path / "data")
     with closing(sqlite3.connect(folder / DATABASE)) as connection:
         connection.execute("UPDATE schema_version SET version = ?", (SCHEMA_VERSION + 1,))
@@ -89,7 +89,7 @@ async def test_data_folder_of_a_newer_schema_is_refused_and_left_alone(tmp_path:
 
 @every_recording
 async def test_old_graph_database_opens_with_its_digests(graph_server: GraphServer, old: OldData) -> None:
-    """Migrated, its graphs and their extractions are those that were recorded, and it can be committed to."""
+    """After the migration its graphs and their extractions are the recorded ones, and it accepts commits."""
     if is_memgraph(graph_server.address):
         pytest.skip("the loader drops an index as Neo4j does")
     old.load(graph_server.address)
@@ -136,7 +136,7 @@ async def test_edit_after_the_migration_is_newer_than_what_was_numbered_by_offse
 
 
 async def test_graph_database_of_a_newer_schema_is_refused(graph_server: GraphServer) -> None:
-    """As an older version meets a newer one: nothing is changed, the message has both numbers and the ways out."""
+    """An older version refuses a newer schema: nothing is changed, the message has both numbers and the remedies."""
     address = graph_server.address
     await (await BoltBackend.open(address, MemoryLog(1, now_ms))).close()
     with (
@@ -153,7 +153,7 @@ async def test_graph_database_of_a_newer_schema_is_refused(graph_server: GraphSe
 
 @every_recording
 def test_old_records_of_every_topic_are_read(old: OldData) -> None:
-    """Documents, extractions, dead letters, notices with whole deltas behind them: all but the one that was no JSON."""
+    """Documents, extractions, dead letters, notices followed by whole deltas: all but the record that is not JSON."""
     unread = 0
     for record in old.records(DOCUMENTS):
         try:
@@ -170,7 +170,7 @@ def test_old_records_of_every_topic_are_read(old: OldData) -> None:
 
 @every_recording
 def test_records_with_fields_of_a_later_version_are_read_as_without(old: OldData) -> None:
-    """In a cluster of mixed versions an older reader passes over optional fields that it does not know."""
+    """In a cluster of mixed versions an older reader ignores optional fields that it does not know."""
     for record in old.records(EXTRACTIONS):
         later = json.dumps({**json.loads(record.value or b""), "later": {"deep": [1]}}).encode()
         assert plain(decode_extraction(later)) == plain(decode_extraction(record.value or b""))

@@ -1,4 +1,4 @@
-"""The proxy that faults are made with: it is a wire until it is told to be something else."""
+"""The proxy that injects faults: it forwards bytes until a test requests a fault."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.support.proxy import Proxy, proxy
 
 PATIENCE_S = 10.0
 MOMENT_S = 0.2
-"""Within which nothing may come through a wire that is stalled."""
+"""The time within which a stalled proxy must forward nothing."""
 
 
 @asynccontextmanager
 async def echo() -> AsyncIterator[str]:
-    """The address of a server that sends back what it gets."""
+    """Yield the address of a server that echoes the bytes it receives."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -26,7 +26,7 @@ async def echo() -> AsyncIterator[str]:
                 writer.write(data)
                 await writer.drain()
         except OSError:
-            pass  # reset
+            pass  # connection reset
         finally:
             writer.close()
 
@@ -45,7 +45,7 @@ class Client:
         self.reader, self.writer = reader, writer
 
     async def says(self, data: bytes) -> bytes:
-        """What comes back for this; b"" at the end of the connection."""
+        """Send the bytes and return the reply; b"" at the end of the connection."""
         self.writer.write(data)
         async with asyncio.timeout(PATIENCE_S):
             return await self.reader.read(100)
@@ -62,7 +62,7 @@ async def wire() -> AsyncIterator[Proxy]:
 
 @pytest.fixture
 async def connect() -> AsyncIterator[Connect]:
-    """Makes connections, and closes them."""
+    """Yield a function that opens connections; close them at the end."""
     made: list[Client] = []
 
     async def one(wire: Proxy) -> Client:
@@ -78,14 +78,14 @@ async def connect() -> AsyncIterator[Connect]:
 
 
 async def test_proxy_hands_bytes_on_both_ways_and_counts_connections(wire: Proxy, connect: Connect) -> None:
-    """Two clients at once, each its own bytes."""
+    """Two clients at once each get their own bytes."""
     one, two = await connect(wire), await connect(wire)
     assert [await one.says(b"a"), await two.says(b"b"), await one.says(b"c")] == [b"a", b"b", b"c"]
     assert wire.connections == 2
 
 
 async def test_proxy_resets_what_is_open_when_it_is_cut_and_takes_who_comes(wire: Proxy, connect: Connect) -> None:
-    """A reset, not an orderly end; a new connection works."""
+    """The connection is reset instead of closed; a new connection works."""
     one = await connect(wire)
     assert await one.says(b"a") == b"a"
     wire.cut()
@@ -95,7 +95,7 @@ async def test_proxy_resets_what_is_open_when_it_is_cut_and_takes_who_comes(wire
 
 
 async def test_proxy_refuses_everybody_until_it_is_a_wire_again(wire: Proxy, connect: Connect) -> None:
-    """Those who are connected, and those who come."""
+    """Open connections and new ones are reset."""
     one = await connect(wire)
     assert await one.says(b"a") == b"a"
     wire.refuse()
@@ -107,7 +107,7 @@ async def test_proxy_refuses_everybody_until_it_is_a_wire_again(wire: Proxy, con
 
 
 async def test_proxy_that_stalls_lets_nothing_through_and_loses_nothing(wire: Proxy, connect: Connect) -> None:
-    """The connection stays open; what was sent meanwhile comes afterwards."""
+    """The connection stays open; the bytes sent meanwhile arrive afterwards."""
     one = await connect(wire)
     assert await one.says(b"a") == b"a"
     wire.stall()
@@ -121,7 +121,7 @@ async def test_proxy_that_stalls_lets_nothing_through_and_loses_nothing(wire: Pr
 
 
 async def test_proxy_cuts_exactly_at_the_bytes_that_a_test_names(wire: Proxy, connect: Connect) -> None:
-    """They never arrive, so nothing comes back for them."""
+    """The bytes never arrive, so no reply comes."""
     seen: list[bytes] = []
 
     def cuts(data: bytes) -> bool:
@@ -137,7 +137,7 @@ async def test_proxy_cuts_exactly_at_the_bytes_that_a_test_names(wire: Proxy, co
 
 
 async def test_proxy_drops_one_answer_after_the_request_has_arrived(connect: Connect) -> None:
-    """The server has done it, and the client does not learn so: once."""
+    """The server has executed the request, and the client does not see the answer: once."""
     arrived: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -147,7 +147,7 @@ async def test_proxy_drops_one_answer_after_the_request_has_arrived(connect: Con
                 writer.write(b"done")
                 await writer.drain()
         except OSError:
-            pass  # reset
+            pass  # connection reset
         finally:
             writer.close()
 

@@ -1,7 +1,7 @@
-"""Records of schema 1 as they lie on topics and in data folders, byte for byte: every version must read them.
+"""Records of schema 1 as stored on topics and in data folders, byte for byte: every version must read them.
 
-When one of these fails, records that exist cannot be read any more: give the new shape a schema of its own, and go on
-reading this one. What the code writes today may have more in it; it is not compared.
+When one of these tests fails, existing records cannot be read any more: give the new shape a schema of its own, and
+continue to read this one. Records that the code writes today may have more fields; they are not compared.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ REPLIED = (
 
 
 def extraction(*times: str) -> Extraction:
-    """What EXTRACTION says."""
+    """Return the content of EXTRACTION."""
     ada, babbage, about, whole = (np.array(row, np.float16) for row in ((1, 0), (0, 1), (-0.5, 0.5), (0.5, 0.5)))
     mentions = (Mention("Ada", "person", "a mathematician", ada), Mention("Babbage", "person", "", babbage))
     fact = Fact(0, "knew", 1, "since 1833", "Ada knew Babbage.", 500, about, *times)
@@ -128,7 +128,7 @@ def extraction(*times: str) -> Extraction:
 
 
 def delta() -> GraphDelta:
-    """What DELTA says. Vector sums are not sent."""
+    """Return the content of DELTA. Vector sums are not sent."""
     ada, babbage, about, whole = (np.array(row, np.float16) for row in ((1, 0), (0, 1), (-0.5, 0.5), (0.5, 0.5)))
     nothing = np.array([], np.float16)
     nodes, levels = np.array([5, 7], np.int32), np.array([0], np.int32)
@@ -158,7 +158,7 @@ def said(value: bytes, *headers: tuple[str, bytes]) -> ConsumedRecord:
 
 
 def test_recorded_documents_are_read() -> None:
-    """With everything; and the least there is, which an early or a foreign publisher writes without a schema."""
+    """One has every field; one has the required fields alone, as an early or a foreign publisher writes it."""
     info = DocumentInfo("Title", "wire", "2024-05", metadata_pairs({"year": 1911, "tags": ["a", None]}))
     entities = (GivenEntity("Ada", "person", "a mathematician"),)
     facts = (GivenFact("Ada", "knew", "Babbage", "since 1833", 0.5, "1833", "1852"),)
@@ -170,7 +170,7 @@ def test_recorded_documents_are_read() -> None:
 
 
 def test_recorded_extractions_are_read() -> None:
-    """With times, without (older ones have none), without `accepted_ms`, with what a model calls it; and a deletion."""
+    """They have times or none (older ones), no `accepted_ms`, a heading of the model; one is a deletion."""
     assert plain(decode_extraction(EXTRACTION)) == plain(ExtractionMessage("g", "d", 7, extraction("1833", "1852"), 99))
     older = EXTRACTION.replace(b',"1833","1852"', b"").replace(b'"accepted_ms":99,', b"")
     assert plain(decode_extraction(older)) == plain(ExtractionMessage("g", "d", 7, extraction()))
@@ -183,7 +183,7 @@ def test_recorded_extractions_are_read() -> None:
 
 
 def test_recorded_letters_notices_and_requests_are_read() -> None:
-    """A notice of an early version has neither parts nor a rebuild in it."""
+    """A notice of an early version has neither parts nor a rebuild."""
     assert decode_dead_letter(LETTER) == DeadLetter("g", "d", 7, "extract", "no JSON", 3, b"\xff{")
     assert decode_notice(NOTICE) == DeltaNotice("g", 4, (1, 5), 2, True)
     assert decode_notice(NOTICE[: NOTICE.index(b',"parts"')] + b"}") == DeltaNotice("g", 4, (1, 5))
@@ -194,7 +194,7 @@ def test_recorded_letters_notices_and_requests_are_read() -> None:
 
 
 def test_recorded_deltas_are_read() -> None:
-    """A whole record, one in two parts, and those of early versions: no headings, no times, no communities."""
+    """They are a whole record, one in two parts, and early ones: no headings, no times, no communities."""
     packed = base64.b64decode(PACKED)
     whole = parse_record(said(packed, ("part", b"4:1/1")))
     halves = [
@@ -212,7 +212,7 @@ def test_recorded_deltas_are_read() -> None:
 
 
 def test_recorded_headers_of_a_notice_are_read() -> None:
-    """When its revisions were accepted; a notice of an early version does not say, and is one all the same."""
+    """They hold the times of acceptance; a notice of an early version lacks them and is valid."""
     one = said(NOTICE, ACCEPTED_MS)
     assert isinstance(parse_record(one), DeltaNotice) and isinstance(parse_record(said(NOTICE)), DeltaNotice)
     assert accepted_in(one.record.headers) == (1_700_000_000_000, 1_700_000_000_123) and accepted_in(()) == ()
@@ -223,14 +223,14 @@ def test_recorded_headers_of_a_notice_are_read() -> None:
     "headings", [b'[["a","b"],["c","d"]]', b'[["a"]]', b'[["a",7]]', b'[["a\\u0000","b"]]', b"[7]"]
 )
 def test_extraction_with_headings_that_fit_no_unit_is_rejected(headings: bytes) -> None:
-    """Two for one unit, half of one, a number, a NUL: nothing of that can be stored."""
+    """Two headings for one unit, half of one, a number, a NUL: none of these can be stored."""
     with pytest.raises(Rejected):
         decode_extraction(EXTRACTION.replace(b'"gaps"', b'"headings":' + headings + b',"gaps"'))
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_extraction_with_another_number_of_times_is_rejected(count: int) -> None:
-    """What no version wrote is not guessed at."""
+    """A shape that no version wrote is rejected."""
     odd = EXTRACTION.replace(b',"1833","1852"', b',"1833"' * count)
     with pytest.raises(Rejected):
         decode_extraction(odd)

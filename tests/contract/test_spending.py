@@ -26,7 +26,7 @@ FREE = Budget()
 
 @pytest.fixture(params=["memory", "sqlite", "bolt"])
 async def books(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[UsageLedger]:
-    """Each adapter in turn, empty."""
+    """Yield each adapter in turn, empty."""
     if request.param == "memory":
         yield MemoryUsageLedger()
         return
@@ -45,7 +45,7 @@ async def books(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 
 async def test_spending_counts_an_entry_once_it_is_settled_by_what_it_did_cost(books: UsageLedger) -> None:
-    """Open: as expected, in the day alone. Settled: as it was, everywhere. Settled again: nothing changes."""
+    """An open entry counts as expected, in the day alone; a settled one at its cost, everywhere, once."""
     number = await books.reserve(EXTRACT, ModelUsage(1, 500, 400, 90), FREE)
     assert await books.day("g", DAY) == {Stage.EXTRACT: ModelUsage(1, 500, 400, 90)}
     assert await books.stages("g") == {} and await books.document("g", "d") == ModelUsage()
@@ -56,7 +56,7 @@ async def test_spending_counts_an_entry_once_it_is_settled_by_what_it_did_cost(b
 
 
 async def test_spending_keeps_graphs_days_stages_and_documents_apart(books: UsageLedger) -> None:
-    """What one entry adds is seen where it belongs, and nowhere else; a document's calls are the language model's."""
+    """An entry counts only where it belongs; a document's calls are those of the language model."""
     for charge in (EXTRACT, EMBED, Charge("h", DAY, Stage.ANSWER), Charge("g", "2026-11-22", Stage.EXTRACT, "e")):
         await books.settle(await books.reserve(charge, ONE, FREE), ONE)
     assert await books.day("g", DAY) == {Stage.EXTRACT: ONE, Stage.EMBED: ONE}
@@ -73,7 +73,7 @@ async def test_spending_forgets_an_entry_that_cost_nothing(books: UsageLedger) -
 
 
 async def test_spending_refuses_what_the_days_budget_has_not(books: UsageLedger) -> None:
-    """Tokens of the language model and money are bounded, open entries count, another day or graph has its own."""
+    """Tokens of the language model and money are limited, open entries count, days and graphs are separate."""
     tokens, money = Budget(tokens=240), Budget(cost_nano=20)
     first = await books.reserve(EXTRACT, ONE, tokens)
     await books.reserve(EXTRACT, ONE, tokens)
@@ -92,7 +92,7 @@ async def test_spending_refuses_what_the_days_budget_has_not(books: UsageLedger)
 
 
 async def test_spending_never_lets_more_through_than_the_budget_when_many_ask_at_once(books: UsageLedger) -> None:
-    """Random entries reserved and settled by many tasks: settled and open together stay within the budget."""
+    """Many tasks reserve and settle random entries: settled and open together stay within the budget."""
     seed = 3
     print(f"seed {seed}")
     rng, budget, held = random.Random(seed), Budget(tokens=5_000), []
@@ -112,7 +112,7 @@ async def test_spending_never_lets_more_through_than_the_budget_when_many_ask_at
 
 
 async def test_sqlite_spending_settles_what_a_dead_process_had_open_as_expected(tmp_path: Path) -> None:
-    """Opened again, everything stands, and a call that nobody knows the end of counts as it was expected."""
+    """After a restart every entry is stored, and a call whose end is unknown counts at its expected cost."""
     database = await Database.open(tmp_path)
     books = await SqliteUsageLedger.open(database)
     await books.settle(await books.reserve(EXTRACT, ONE, FREE), ONE)

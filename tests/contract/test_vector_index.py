@@ -1,4 +1,4 @@
-"""The contract of VectorIndex, held by ExactIndex, by HnswIndex while small, and by HnswIndex as a graph."""
+"""The contract of VectorIndex, tested on ExactIndex, on HnswIndex while small, and on HnswIndex as a graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALWAYS_A_GRAPH = HnswParameters(exact_below=0)
 
 @pytest.fixture(params=["exact", "small", "graph"])
 def index(request: pytest.FixtureRequest) -> Iterator[VectorIndex]:
-    """An empty index of each kind."""
+    """Yield an empty index of each kind."""
     if request.param == "exact":
         yield ExactIndex(DIMENSIONS)
         return
@@ -26,25 +26,25 @@ def index(request: pytest.FixtureRequest) -> Iterator[VectorIndex]:
 
 
 def settle(index: VectorIndex) -> None:
-    """Let a rebuild finish, so that a graph is a graph when it is asked."""
+    """Let a rebuild finish, so that the following search uses the graph."""
     if isinstance(index, HnswIndex):
         index.settle()
 
 
 def rows_of(seed: int, count: int) -> Vectors:
-    """Random vectors of very different lengths."""
+    """Return random vectors of very different lengths."""
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(count, DIMENSIONS)) * np.exp(rng.normal(size=(count, 1)))
     return rows.astype(np.float32)
 
 
 def ids_of(*ids: int) -> Ids:
-    """Ids as the index takes them."""
+    """Return ids as the index takes them."""
     return np.array(ids, dtype=np.int64)
 
 
 def cosine_of_best(held: dict[int, Vectors], query: Vectors, k: int) -> list[float]:
-    """The k highest cosines, the slow and obvious way."""
+    """Return the k highest cosines by brute force."""
     norm = np.linalg.norm
     cosines = [float(np.dot(query, row) / (norm(query) * norm(row))) for row in held.values()]
     return sorted(cosines, reverse=True)[:k]
@@ -52,7 +52,7 @@ def cosine_of_best(held: dict[int, Vectors], query: Vectors, k: int) -> list[flo
 
 @pytest.mark.parametrize("seed", range(3))
 def test_index_agrees_with_brute_force_after_every_change(index: VectorIndex, seed: int) -> None:
-    """A random walk of inserts, replacements and removals leaves what a plain dictionary holds, nearest first."""
+    """After a random walk of inserts, replacements and removals the index equals a dictionary, nearest first."""
     print(f"seed {seed}")
     rng, held, hits, asked = np.random.default_rng(seed), dict[int, Vectors](), 0, 0
     for step in range(60):
@@ -96,7 +96,7 @@ def test_search_gives_the_cosine_of_the_ids_it_names(index: VectorIndex) -> None
 
 @pytest.mark.parametrize("batch", [1, 5])
 def test_search_breaks_ties_by_id_whatever_the_slot(index: VectorIndex, batch: int) -> None:
-    """Twelve ids that hold one vector come back in order of id, though inserted in another order among others."""
+    """Twelve ids that hold one vector are returned in order of id, though inserted in another order among others."""
     same, others = rows_of(3, 1), rows_of(4, 200)
     index.add(np.arange(100, 300), others)
     for id_ in (50, 7, 93, 1, 64, 12, 88, 30, 41, 22, 75, 3):
@@ -107,7 +107,7 @@ def test_search_breaks_ties_by_id_whatever_the_slot(index: VectorIndex, batch: i
 
 
 def test_search_pads_when_k_exceeds_what_is_held(index: VectorIndex) -> None:
-    """Fewer live ids than k: all of them, then -1 with -inf."""
+    """With fewer live ids than k: all of them, then -1 with -inf."""
     index.add(ids_of(4, 9, 2), rows_of(5, 3))
     index.remove(ids_of(9))
     settle(index)
@@ -118,7 +118,7 @@ def test_search_pads_when_k_exceeds_what_is_held(index: VectorIndex) -> None:
 
 
 def test_search_of_an_empty_index_is_all_padding(index: VectorIndex) -> None:
-    """Nothing held, or everything removed, is an answer and not an error."""
+    """An empty index returns an answer, not an error."""
     assert index.search(rows_of(7, 1), 3).ids.tolist() == [[PADDING] * 3]
     index.add(ids_of(1, 2), rows_of(8, 2))
     settle(index)
@@ -160,7 +160,7 @@ def test_add_replaces_the_vector_of_an_id_it_holds(index: VectorIndex) -> None:
 
 
 def test_remove_may_be_repeated(index: VectorIndex) -> None:
-    """Removing what is not held changes nothing, and a removed id can return."""
+    """Removing an unknown id changes nothing, and a removed id can return."""
     rows = rows_of(12, 50)
     index.add(np.arange(50), rows)
     settle(index)
@@ -214,7 +214,7 @@ def test_search_refuses_bad_queries(index: VectorIndex, query: Vectors, k: int) 
 
 
 def test_vectors_are_unit_length_and_keep_their_bits(index: VectorIndex) -> None:
-    """What is held is the normalised input, extreme lengths included, with the same bits in every state."""
+    """The stored vector is the normalised input, extreme lengths included, with the same bits in every state."""
     rows = rows_of(14, 40)
     rows[0] *= np.float32(1e30)
     rows[1] *= np.float32(1e-35)
@@ -229,7 +229,7 @@ def test_vectors_are_unit_length_and_keep_their_bits(index: VectorIndex) -> None
 
 
 def test_add_of_the_vectors_already_held_is_no_work(index: VectorIndex) -> None:
-    """A redelivered batch leaves no tombstones and no growth behind."""
+    """A redelivered batch leaves no tombstones and no growth."""
     rows = rows_of(15, 60)
     index.add(np.arange(60), rows)
     settle(index)
@@ -252,7 +252,7 @@ def test_statistics_count_what_is_held(index: VectorIndex) -> None:
 
 @pytest.mark.parametrize("dimensions", [0, -1])
 def test_index_refuses_to_have_no_dimensions(dimensions: int) -> None:
-    """A length below 1 is refused when the index is made."""
+    """A length below 1 is refused when the index is created."""
     for make in (ExactIndex, HnswIndex):
         with pytest.raises(ValueError, match="at least 1"):
             make(dimensions)

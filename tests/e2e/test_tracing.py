@@ -225,9 +225,7 @@ async def test_trace_lies_in_the_headers_of_each_topic_of_a_broker(kafka: KafkaS
 
 
 async def test_batch_is_linked_to_the_trace_of_each_document(tmp_path: Path, collector: Collector) -> None:
-    """Documents of several traces in one batch: it is in the trace of one, linked to the others, and each trace tells
-    how its document ended.
-    """
+    """The batch is in the trace of one document and linked to the others; each trace has its document's end."""
     traces = [f"{number:032x}" for number in range(1, 9)]
     settings = Settings(data=tmp_path, otlp_endpoint=collector.endpoint)
     async with (

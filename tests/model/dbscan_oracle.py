@@ -8,9 +8,7 @@ NOISE = -1
 
 
 def slow_dbscan(distance: Sequence[Sequence[float]], eps: float, min_samples: int) -> list[int]:
-    """Return the cluster of each of n points from an n x n matrix of distances; -1 for noise. Ester et al. 1996,
-    section 3.
-    """
+    """Return the cluster of each of n points from (n, n) distances; -1 for noise. Ester et al. 1996, section 3."""
     points = range(len(distance))
     near = {a: [b for b in points if a == b or distance[a][b] <= eps] for a in points}
     cores = [a for a in points if len(near[a]) >= min_samples]

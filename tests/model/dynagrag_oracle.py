@@ -94,9 +94,7 @@ def slow_choice(view: LiveView, question: Question, told: Dynagrag) -> list[tupl
 
 
 def slow_ego(view: LiveView, centre: int, told: Dynagrag) -> SlowEgo:
-    """Return the ego-graph, breadth-first by hops: each entity's heaviest relations, and all statements among the
-    entities.
-    """
+    """Return the ego-graph, breadth-first by hops: each entity's heaviest relations, and all inner statements."""
     caps, hop, queue = told.caps, {centre: 0}, deque([centre])
     while queue:
         node = queue.popleft()

@@ -203,9 +203,7 @@ def slow_local(view: LiveView, question: Question) -> RetrievalResult:
 
 
 def exact_pagerank(view: LiveView, restart: dict[int, float], probability: float) -> dict[int, float]:
-    """Return the stationary mass of the walk that restarts with `probability`, by iteration over the whole
-    walk graph.
-    """
+    """Return the stationary mass of the walk that restarts with `probability`, by iteration over the walk graph."""
     weight: dict[int, dict[int, float]] = defaultdict(dict)
     for node, entity in view.entities.items():
         for chunk, times in entity.chunks.items():

@@ -2,7 +2,7 @@
 
 Publish, edit, delete, by HTTP and by other producers with partitioners of their own, added partitions, kill -9 of any
 process, death at a named point, SIGTERM, more workers and fewer, a frozen writer, question, rebuild, recount: in any
-order, on two graphs. `make walk MINUTES=30` walks for long and prints what it did.
+order, on two graphs. `make walk MINUTES=30` walks for long and prints the steps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.support.neo4j_server import GivenServer, LocalNeo4j
 from tests.support.other_producers import DEFAULT, MURMUR2, OtherProducer
 
 SESSION_S = 3.0
-"""How long a process of the tests' clusters may be silent (`kafka_session_timeout_s`)."""
+"""The permitted silence of a process of the tests' clusters (`kafka_session_timeout_s`)."""
 POINTS = {
     FRONT: ("appended-not-entered", "accepted"),
     "extract": ("attempt-counted", "before-model", "after-model", "extraction-appended", "before-extract-position"),
@@ -63,7 +63,7 @@ class Walk:
         self.producers += [OtherProducer(self.cluster.kafka, one) for one in (DEFAULT, MURMUR2)]
 
     def step(self) -> None:
-        """Something happens."""
+        """Take one random step."""
         kinds: tuple[tuple[Callable[[], None], int], ...] = (
             (self.publish, 60),
             (self.delete, 12),
@@ -96,7 +96,7 @@ class Walk:
             course.delete(self.rng.choice(sorted(course.live)))
 
     def publish_otherwise(self) -> None:
-        """Documents and deletions by librdkafka: its own partitioner, murmur2, or a partition of the test's choice."""
+        """Publish and delete documents by librdkafka: its own partitioner, murmur2, or a chosen partition."""
         course, producer = self.course, self.rng.choice(self.producers)
         for _ in range(self.rng.randint(1, 4)):
             doc_id = f"d{self.rng.randrange(DOCUMENTS)}"
@@ -105,7 +105,7 @@ class Walk:
             course.put_by(producer, doc_id, body, chosen)
 
     def add_partitions(self) -> None:
-        """One or two more of each topic, while everything goes on; producers from before keep what they know."""
+        """Add one or two partitions to each topic under load; existing producers keep their metadata."""
         if self.partitions < MOST_PARTITIONS:
             self.partitions += self.rng.randint(1, 2)
             added = self.cluster.run("topics", "apply", "--partitions", str(self.partitions))
@@ -113,7 +113,7 @@ class Walk:
             self.producers.append(OtherProducer(self.cluster.kafka, self.rng.choice((DEFAULT, MURMUR2))))
 
     def ask(self) -> None:
-        """A question after everything so far: passages are cut from live texts, and a document reads as published."""
+        """Query after everything so far: passages are cut from live texts, and a document reads as published."""
         course = self._settled()
         asked = {"question": f"{self.rng.choice(NAMES)}?", "mode": self.rng.choice(("local", "vector"))}
         found = course.request("POST", "/query", asked | {"generate": False}).json()
@@ -124,13 +124,13 @@ class Walk:
         assert (held["state"], held["text"]) == ("applied", course.live[doc_id]["text"])
 
     def kill(self) -> None:
-        """kill -9 from outside, and sometimes nobody is there for a while."""
+        """Send kill -9 from outside, and sometimes leave the role without a process for a while."""
         self._end(self.rng.choice(sorted(self.cluster.processes)))
         if self.rng.random() < 0.5:
             self.revive()
 
     def die_at_a_point(self) -> None:
-        """A process has a failpoint: it dies when it passes it, which may be long after or never."""
+        """Restart a process with a failpoint: it dies when it passes it, which may be long after or never."""
         role = self.rng.choice(sorted(POINTS))
         point = f"{self.rng.choice(POINTS[role])}:{self.rng.randint(1, 4)}"
         self._end(role)
@@ -141,13 +141,13 @@ class Walk:
             self.deaths += 1
 
     def stop(self) -> None:
-        """SIGTERM; a failpoint may still turn it into a death."""
+        """Send SIGTERM; a failpoint may still turn it into a death."""
         self._thaw(late_only=False)
         name = self.rng.choice(sorted(self.cluster.processes))
         assert self.cluster.stop(name) in (0, -9), name
 
     def one_more_or_less(self) -> None:
-        """A second worker of a role, or none again."""
+        """Add a second worker of a role, or remove it."""
         role = self.rng.choice(("extract", "consolidate"))
         name = role + SECOND
         if name in self.cluster.processes:
@@ -157,7 +157,7 @@ class Walk:
             self.cluster.start_all({name: ROLES[role]})
 
     def freeze(self) -> None:
-        """A worker stops where it is, for longer than its session, and goes on later."""
+        """Freeze a worker for longer than its session, then continue it."""
         awake = sorted(set(self.cluster.processes) - {FRONT} - {name for name, _ in self.frozen})
         if awake:
             name = self.rng.choice(awake)
@@ -170,7 +170,7 @@ class Walk:
         assert found["before"] == found["after"] == expected_digest(course.live)
 
     def check(self) -> None:
-        """All invariants of both graphs, against the model."""
+        """Check all invariants of both graphs against the model."""
         for course in self.courses:
             self._settled(course)
             course.check()
@@ -186,7 +186,7 @@ class Walk:
         return self.cluster.processes[name].process.poll() is not None
 
     def revive(self) -> None:
-        """Start what has died or is not there."""
+        """Start the processes that have died or are missing."""
         for name in [name for name in self.cluster.processes if self._has_died(name)]:
             self._end(name)
         for role in ROLES:
@@ -200,7 +200,7 @@ class Walk:
             self.deaths += 1
 
     def _thaw(self, late_only: bool) -> None:
-        """Let go on what was frozen for longer than a session (all of it, after having waited for that)."""
+        """Continue a process that was frozen for longer than a session, after the whole time."""
         for name, since in list(self.frozen):
             left_s = since + 2 * SESSION_S - time.monotonic()
             if left_s > 0 and late_only:
@@ -211,7 +211,7 @@ class Walk:
 
 
 def walk(seed: int, cluster: Cluster, enough: Callable[[int], bool]) -> Walk:
-    """Walk until `enough` (asked with the number of steps) says so, and check everything at the end."""
+    """Walk until `enough` (called with the number of steps) returns True, and check everything at the end."""
     courses = [Course(cluster, f"walk-{seed}-{number}") for number in range(2)]
     one = Walk(random.Random(seed), cluster, courses)
     for course in courses:

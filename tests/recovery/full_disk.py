@@ -1,7 +1,7 @@
-"""What a full disk does to the embedded service, on a small file system that is really full.
+"""Behaviour of the embedded service on a full disk, on a small file system that is really full.
 
-`python -m tests.recovery.full_disk NAME FOLDER` in a mount namespace of its own (`unshare --mount`): a tmpfs is
-mounted on FOLDER/disk, and is gone with the process. `test_full_disk.py` runs each course.
+`python -m tests.recovery.full_disk NAME FOLDER` in a mount namespace of its own (`unshare --mount`): a tmpfs is mounted
+on FOLDER/disk, and disappears with the process. `test_full_disk.py` runs each course.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from tests.support.processes import start_service
 
 SIZE_BYTES = 24 << 20
 LEFT_BYTES = 1 << 20
-"""What is left of the disk where documents shall be accepted before it is full."""
+"""Free space at the start of courses that accept documents before the disk is full."""
 SEED = 11
 SAID = "the disk (or the database's quota) is full"
 
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A disk, and a file on it that takes up what is free."""
+    """A disk, and a file on it that takes up the free space."""
 
     folder: Path
 
@@ -43,7 +43,7 @@ class Disk:
         return self.folder / "ballast"
 
     def fill(self, leave_bytes: int = 0) -> None:
-        """Take all of what is free but so much, whoever else takes from it at the same time."""
+        """Take up the free space except that many bytes, while other processes write at the same time."""
         with self._ballast.open("ab", buffering=0) as file:
             try:
                 while (free := self._free_bytes()) > leave_bytes:
@@ -53,7 +53,7 @@ class Disk:
                     raise
 
     def relieve(self) -> None:
-        """Give the space back."""
+        """Delete the file and free its space."""
         self._ballast.unlink()
 
     def _free_bytes(self) -> int:
@@ -62,9 +62,10 @@ class Disk:
 
 
 def accepting(one: Crashing, disk: Disk, log: Path) -> None:
-    """Full while documents come in and are deleted: refused whole, with the reason; reading goes on; then all of it.
+    """Fill the disk while documents are published and deleted: each is refused whole, with the reason; reads continue;
+    with space all are accepted.
 
-    Stopped while it is full: the indexes cannot be saved, which is told and costs nothing but a longer start.
+    Stopped while the disk is full: the indexes cannot be saved, which is reported and costs only a longer start.
     """
     rng = random.Random(SEED)
     _start(one, disk, log)
@@ -95,8 +96,10 @@ def accepting(one: Crashing, disk: Disk, log: Path) -> None:
 
 
 def consolidating(one: Crashing, disk: Disk, log: Path) -> None:
-    """Filled by what is accepted, so that its extractions and rows have no room: it waits, and says so; killed there,
-    it comes back, at the latest when there is room, with everything that got 202.
+    """Fill the disk by accepted documents, so that their extractions and rows do not fit.
+
+    The service waits and reports it; killed there, it restarts, at the latest when there is space, with everything that
+    got 202.
     """
     rng = random.Random(SEED)
     _start(one, disk, log)
@@ -128,7 +131,7 @@ def consolidating(one: Crashing, disk: Disk, log: Path) -> None:
 
 
 def starting(one: Crashing, disk: Disk, log: Path) -> None:
-    """Full before the first start: it ends, and says why in one sentence; with room it starts in the same folder."""
+    """Fill the disk before the first start: the process ends with one sentence; with space it starts there."""
     disk.fill()
     try:
         _start(one, disk, log)
@@ -155,7 +158,7 @@ def _start(one: Crashing, disk: Disk, log: Path) -> None:
 
 
 def _stats(one: Crashing) -> dict[str, object]:
-    """What is there: without what depends on the moment of asking."""
+    """Return the stats without the figures that depend on the moment."""
     found = one.request("GET", "/stats").json()
     return {name: found[name] for name in ("version", "lag", "counts", "revisions")}
 
@@ -175,7 +178,7 @@ def _check(one: Crashing) -> None:
 
 
 def main() -> None:
-    """Mount the disk, and do the course on it."""
+    """Mount the disk, and run the course on it."""
     name, folder = sys.argv[1], Path(sys.argv[2])
     disk = Disk(folder / "disk")
     disk.folder.mkdir()

@@ -1,4 +1,4 @@
-"""The law on real documents, once: the MuSiQue corpus shuffled, each thrice, a third edited, some deleted, and kills.
+"""The law on real documents: the MuSiQue corpus shuffled, each thrice, a third edited, some deleted, and kills.
 
 Too long for every run of the tests: `make law`. It ends with an error when the digest is not that of a clean build.
 """

@@ -1,6 +1,6 @@
-"""Broker and graph database away for a minute each, under load: too long for every run (`make faults`).
+"""Broker and graph database unreachable for a minute each, under load: too long for every run (`make faults`).
 
-`e2e/test_cluster.py` has them away for as long as they take to start again.
+In `e2e/test_cluster.py` they are unreachable only for the time of a restart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.support.neo4j_server import GraphServer
 
 AWAY_S = 60.0
 pytestmark = pytest.mark.timeout(1200)
-"""Two courses with a minute of nothing in each; a busy machine may take minutes to start the servers, too."""
+"""Each of two courses has a minute without a server; a busy machine may take minutes to start the servers, too."""
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def cluster(kafka: KafkaServer, graph_server: GraphServer) -> Iterator[Cluster]:
 
 
 class Load:
-    """Publications to a course, one after the other, for the length of a block; at least one after its end."""
+    """Publications to a course, one after the other, for the duration of a block; at least one after its end."""
 
     def __init__(self, course: Course, seed: int) -> None:
         self.course = course
@@ -67,7 +67,7 @@ class Load:
 
 
 def test_cluster_goes_on_when_the_broker_was_away(cluster: Cluster, kafka: KafkaServer) -> None:
-    """kill -9 to the broker under load, away for a while, back: no process is started anew, and nothing is lost."""
+    """The broker gets kill -9 under load and restarts after a while: no process restarts, and nothing is lost."""
     course = Course(cluster, "broker")
     publish(course, 4)
     with Load(course, 5):
@@ -80,7 +80,7 @@ def test_cluster_goes_on_when_the_broker_was_away(cluster: Cluster, kafka: Kafka
 
 
 def test_cluster_goes_on_when_the_graph_database_was_away(cluster: Cluster, graph_server: GraphServer) -> None:
-    """The same of the graph database: kill -9 in the middle of commits."""
+    """The graph database gets kill -9 in the middle of commits: no process restarts, and nothing is lost."""
     course = Course(cluster, "database")
     publish(course, 6)
     with Load(course, 7):
@@ -93,11 +93,11 @@ def test_cluster_goes_on_when_the_graph_database_was_away(cluster: Cluster, grap
 
 
 def _be_away() -> None:
-    time.sleep(AWAY_S)  # being away is the fault itself
+    time.sleep(AWAY_S)  # the time without a server is the fault itself
 
 
 def _entered(course: Course) -> bool:
-    """Whether a publication went through since it was last asked."""
+    """Return whether a publication succeeded since the last call."""
     before = course.accepted
     until(lambda: course.accepted > before)
     return True

@@ -1,9 +1,9 @@
-"""Hostile and ordinary clients together against one service, for as long as wanted, with the invariants checked.
+"""Hostile and ordinary clients together against one service, for a chosen time, with the invariants checked.
 
-Writers publish, edit and delete documents of graphs of their own and hold every graph against a model (I1 to I6);
-others ask; a prober measures /healthz; hostile clients (`tests/support/hostile_clients.py`) do their worst with a
-credential for a graph of their own. Every few minutes each writer stops, settles and checks its graph; at the end,
-without the hostile ones, all graphs are checked, the process is killed and started again, and checked once more.
+Writers publish, edit and delete documents of graphs of their own and compare every graph with a model (I1 to I6);
+others query; a prober measures /healthz; hostile clients (`tests/support/hostile_clients.py`) attack with a credential
+for a graph of their own. Every few minutes each writer stops, settles and checks its graph; at the end, without the
+hostile clients, all graphs are checked, the process is killed and restarted, and checked once more.
 
     make soak MINUTES=60 SEED=7
 """
@@ -36,20 +36,20 @@ from tests.support.processes import MOST_MORE, Held, Service, held, start_servic
 GRAPHS = ("g0", "g1", "g2")
 DOCUMENTS = 24
 PATIENCE_S = 240.0
-"""For one request of an ordinary client to be answered, and for the lag to go back to 0."""
+"""The time limit for one request of an ordinary client, and for the lag to return to 0."""
 STEPS_A_CHECK = 60
 HEALTH_S = 0.25
 PROBE_S = 120.0
 ATTACKERS = 3
 MOST_MORE_BYTES = 640 << 20
-"""What the process may hold beside what it began with while hostile clients send bodies up to the limits (I9)."""
+"""The growth of the process over its start that I9 allows while hostile clients send bodies up to the limits."""
 AGAIN = (429, 503, 504)
 Body = dict[str, Any]
 
 
 @dataclass
 class Figures:
-    """What was done and seen."""
+    """Counts and times of the soak."""
 
     attacks: Counter[str] = field(default_factory=Counter)
     refused_attacks: Counter[str] = field(default_factory=Counter)
@@ -62,7 +62,7 @@ class Figures:
     """Probes that got no answer within PROBE_S."""
 
     def health(self, share: float) -> float:
-        """A quantile of the time that /healthz took, in milliseconds."""
+        """Return a quantile of the time that /healthz took, in milliseconds."""
         ordered = sorted(self.health_ms)
         return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else 0.0
 
@@ -78,14 +78,14 @@ class Soak:
     figures: Figures = field(default_factory=Figures)
 
     def client(self, name: str) -> httpx.AsyncClient:
-        """A client with that credential; "" for none."""
+        """Return a client with that credential; "" for none."""
         headers = {"authorization": f"Bearer {self.keys[name]}"} if name else {}
         return httpx.AsyncClient(base_url=self.service.url, headers=headers, timeout=PROBE_S)
 
 
 @dataclass
 class Writer:
-    """One graph, and what is live in it according to the answers."""
+    """One graph, and its live documents according to the answers."""
 
     soak: Soak
     graph: str
@@ -97,7 +97,7 @@ class Writer:
     token: str = ""
 
     async def run(self, over: asyncio.Event) -> None:
-        """Steps until it is over, and a check after every STEPS_A_CHECK of them."""
+        """Take steps until the end, and check after every STEPS_A_CHECK of them."""
         async with self.soak.client("writer") as client:
             while not over.is_set():
                 for _ in range(STEPS_A_CHECK):
@@ -132,7 +132,7 @@ class Writer:
                 self.soak.figures.accepted += 1
 
     async def _ask(self, client: httpx.AsyncClient) -> None:
-        """Read its own writes: each passage is of a document as it is live now."""
+        """Read its own writes: each passage belongs to a document in its live version."""
         if self.live:
             asked = {"question": f"{self.rng.choice(NAMES)}?", "generate": False, "after": self.token}
             found = (await self._request(client, "POST", "/query", asked)).json()
@@ -140,7 +140,7 @@ class Writer:
                 assert passage["text"] in self.live[passage["doc_id"]]["text"], ("I4", passage)
 
     async def check(self, client: httpx.AsyncClient) -> None:
-        """Settle, and hold everything against the model."""
+        """Settle, and compare everything with the model."""
         body = {"text": "The last one.", "facts": []}
         self.live["last"] = body
         self.token = (await self._request(client, "PUT", "/documents/last", body)).json()["token"]
@@ -163,7 +163,7 @@ class Writer:
         self.soak.figures.checks += 1
 
     async def _request(self, client: httpx.AsyncClient, method: str, path: str, body: object = None) -> httpx.Response:
-        """One request, sent until the service takes it."""
+        """Send one request until the service accepts it."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             with suppress(httpx.TransportError):
@@ -172,12 +172,12 @@ class Writer:
                 if answer.status_code not in AGAIN:
                     assert answer.status_code < 400 or answer.status_code == 404, (method, path, answer.text)
                     return answer
-            assert time.monotonic() < deadline, ("I8", f"nobody answered {method} {path}")
+            assert time.monotonic() < deadline, ("I8", f"no answer to {method} {path}")
             await asyncio.sleep(0.2)
 
 
 async def probe(soak: Soak, over: asyncio.Event) -> None:
-    """Measure /healthz; the process lives; it knows nobody without a credential, and keeps graphs apart (I7)."""
+    """Measure /healthz; check that the process lives, requires a credential, and keeps graphs apart (I7)."""
     number = 0
     async with soak.client("") as stranger, soak.client("hostile") as hostile:
         while not over.is_set():
@@ -205,7 +205,7 @@ async def _check_isolated(stranger: httpx.AsyncClient, hostile: httpx.AsyncClien
 
 
 async def attack(soak: Soak, number: int, attacks: Sequence[Attack], over: asyncio.Event) -> None:
-    """One attack after the other."""
+    """Run one attack after the other."""
     rng = random.Random(f"{soak.seed} attacker {number}")
     target = Target(soak.service.url, soak.service.grpc, soak.keys["hostile"])
     while not over.is_set():
@@ -220,7 +220,7 @@ async def attack(soak: Soak, number: int, attacks: Sequence[Attack], over: async
 
 
 async def soak(one: Soak, minutes: float, attacks: Sequence[Attack]) -> None:
-    """Run all clients for so long, then check everything without the hostile ones."""
+    """Run all clients for that time, then check everything without the hostile ones."""
     over, writers = asyncio.Event(), [Writer(one, name, random.Random(f"{one.seed} {name}")) for name in GRAPHS]
     async with asyncio.TaskGroup() as group:
         group.create_task(_end(over, 60 * minutes))
@@ -265,7 +265,7 @@ async def _report(one: Soak, over: asyncio.Event) -> None:
 
 
 def _check_bounded(one: Soak) -> None:
-    """I9, with the hostile clients gone: files and threads as at the beginning, memory within its bound."""
+    """Check I9 without the hostile clients: files and threads as at the beginning, memory within its bound."""
     now, begun = held(one.service.process.pid), one.service.begun
     assert isinstance(now, Held) and isinstance(begun, Held)
     assert now.peak_bytes - begun.peak_bytes <= MOST_MORE_BYTES, ("I9", begun, now)
@@ -279,14 +279,14 @@ def _settings(folder: Path) -> dict[str, str]:
 
 
 def make_keys(file: Path) -> dict[str, str]:
-    """The credentials: of the ordinary clients, and of the hostile ones."""
+    """Create the credentials of the ordinary clients and of the hostile ones."""
     everything, few = ("read", "write", "admin", "metrics"), ("read", "write")
     wanted = {"writer": (("*",), everything), "hostile": ((GRAPH,), few)}
     return {name: str(keys.create(file, keys.Wanted(name, *given))["key"]) for name, given in wanted.items()}
 
 
 def run(minutes: float, seed: int, folder: Path, attacks: Sequence[Attack] = ATTACKS) -> Soak:
-    """The whole course in a folder. Raises what did not hold."""
+    """Run the whole course in a folder. Raises the violated invariant."""
     credentials = make_keys(folder / "keys.toml")
     service = start_service(folder / "data", _settings(folder), folder / "log")
     one = Soak(service, folder / "data", credentials, seed)
@@ -299,7 +299,7 @@ def run(minutes: float, seed: int, folder: Path, attacks: Sequence[Attack] = ATT
 
 
 def told(one: Soak) -> str:
-    """The figures, as docs/faults.md shows them."""
+    """Return the figures as docs/faults.md shows them."""
     figures = one.figures
 
     def listed(counted: Counter[Any]) -> str:

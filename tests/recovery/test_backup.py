@@ -1,4 +1,4 @@
-"""Backup and restore of a data folder: one state, whole or absent, whatever is written or killed meanwhile."""
+"""Backup and restore of a data folder: one state, whole or absent, under concurrent writes and kills."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_backup_beside_a_writing_service_is_one_state(tmp_path: Path) -> None:
 
 
 async def test_restored_folder_equals_the_one_that_was_backed_up(tmp_path: Path) -> None:
-    """All graphs, digest by digest; files are private; the folder goes on taking documents."""
+    """All graphs are equal, digest by digest; files are private; the folder accepts further documents."""
     folder = OLD.unpack(tmp_path / "data")
     wanted = await _digests(folder)
     manifest = backup(folder, tmp_path / "backup")
@@ -95,7 +95,7 @@ async def test_restored_folder_equals_the_one_that_was_backed_up(tmp_path: Path)
 
 
 def test_backup_and_restore_refuse_what_would_overwrite_data(tmp_path: Path) -> None:
-    """A target that holds something, a folder in use, a folder with a database in it unless it is forced."""
+    """Refused are a target that is not empty, a folder in use, and a folder with a database in it without --force."""
     folder = OLD.unpack(tmp_path / "data")
     backup(folder, tmp_path / "backup")
     with pytest.raises(Broken, match="not an empty folder"):
@@ -132,7 +132,7 @@ def _child(action: str, source: Path, target: Path, step: int) -> int:
 
 
 def test_killed_backup_leaves_nothing_under_its_name(tmp_path: Path) -> None:
-    """kill -9 before each step: the target is absent or whole, and the next backup to the same name succeeds."""
+    """After kill -9 before each step the target is absent or whole, and the next backup to the same name succeeds."""
     folder = OLD.unpack(tmp_path / "data")
     for step in itertools.count(1):
         target = tmp_path / f"backup-{step}"
@@ -147,7 +147,7 @@ def test_killed_backup_leaves_nothing_under_its_name(tmp_path: Path) -> None:
 
 
 async def test_killed_restore_leaves_the_old_data_or_the_new(tmp_path: Path) -> None:
-    """kill -9 before each step: the folder opens with the digests it had or with the backup's, and restores again."""
+    """After kill -9 before each step the folder opens with its old digests or with the backup's, and restores again."""
     folder = OLD.unpack(tmp_path / "old")
     before = _told(backup(folder, tmp_path / "backup-of-old"))
     async with open_application(Settings(data=folder)) as application:

@@ -1,4 +1,4 @@
-"""Backup and restore of a graph database: one cut beside a writer, the same digests, and consumption from it on."""
+"""Backup and restore of a graph database: one cut beside a writer, equal digests, consumption from its watermark."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _record(number: int) -> Record:
 
 
 async def _nobody(_: object) -> None:
-    """Nobody follows."""
+    """Return the followers: none."""
 
 
 @asynccontextmanager
@@ -68,21 +68,21 @@ async def _digests(address: BoltAddress) -> Mapping[str, tuple[int, str]]:
 
 
 class _Untrimmed(MemoryLog):
-    """A log that keeps what was consumed, as Kafka does until retention ends."""
+    """A log that keeps consumed records, as Kafka does until retention ends."""
 
     async def trim(self, topic: str, before: object) -> None:
-        """Nothing goes."""
+        """Trim nothing."""
 
 
 async def test_backup_beside_a_writer_is_one_cut_and_the_log_brings_it_up_to_date(
     graph_server: GraphServer, tmp_path: Path
 ) -> None:
-    """Restored, its digests are those of the manifest; from its watermark on the log leads to the same graph."""
+    """The restored digests are those of the manifest; from its watermark on the log leads to the same graph."""
     clear(graph_server.address)
     log = _Untrimmed(1, now_ms)
     async with _stages(graph_server.address, log) as parts:
         await parts.ledger.accept([_record(number) for number in range(15)])
-        while not await parts.store.graphs():  # noqa: ASYNC110 -- likewise
+        while not await parts.store.graphs():  # noqa: ASYNC110 -- no event to wait for
             await asyncio.sleep(0.02)
         more = asyncio.create_task(parts.ledger.accept([_record(number) for number in range(15, 40)]))
         manifest = await backup(graph_server.address, tmp_path / "backup")
@@ -97,7 +97,7 @@ async def test_backup_beside_a_writer_is_one_cut_and_the_log_brings_it_up_to_dat
     assert await _digests(graph_server.address) == wanted
     async with _stages(graph_server.address, log) as parts:
         async with asyncio.timeout(300):
-            while digest(await parts.store.snapshot(GRAPH)) != final:  # noqa: ASYNC110 -- likewise
+            while digest(await parts.store.snapshot(GRAPH)) != final:  # noqa: ASYNC110 -- no event to wait for
                 await asyncio.sleep(0.1)
     clear(graph_server.address)
 
@@ -105,7 +105,7 @@ async def test_backup_beside_a_writer_is_one_cut_and_the_log_brings_it_up_to_dat
 async def test_restored_graph_database_equals_the_one_that_was_backed_up(
     graph_server: GraphServer, tmp_path: Path
 ) -> None:
-    """Recorded data: digests, extractions, ledger and watermarks; a database with data in it needs force."""
+    """With recorded data: digests, extractions, ledger and watermarks; a database with data in it needs --force."""
     address, old = graph_server.address, RECORDINGS[-1]
     old.load(address)
     before = await _digests(address)

@@ -1,6 +1,6 @@
-"""Faults done to a cluster of real processes on a real broker and a real graph database; the invariants after each.
+"""Faults of a cluster of real processes on a real broker and a real graph database; the invariants after each.
 
-What `e2e/test_cluster.py` does (workers that come and go, a writer that was frozen) is not done again here.
+`e2e/test_cluster.py` has other faults: workers that start and stop, a frozen writer.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def cluster(kafka: KafkaServer, graph_server: GraphServer) -> Iterator[Cluster]:
 
 
 def publish(course: Course, seed: int, count: int = 8) -> None:
-    """Documents, of which two are edited and one is deleted."""
+    """Publish documents, of which two are edited and one is deleted."""
     print(f"seed {seed}")
     rng = random.Random(seed)
     for number in range(count):
@@ -70,7 +70,7 @@ def publish(course: Course, seed: int, count: int = 8) -> None:
 def test_cluster_loses_and_repeats_nothing_when_workers_die_at_points(
     cluster: Cluster, extractor: str, consolidator: str
 ) -> None:
-    """Both workers kill themselves while documents come in; the next ones make it good."""
+    """Both workers kill themselves while documents are published; their successors finish the work."""
     course = Course(cluster, f"die-{extractor.partition(':')[0]}-{consolidator.partition(':')[0]}")
     died = [arm(cluster, "extract", extractor), arm(cluster, "consolidate", consolidator)]
     publish(course, 1)
@@ -83,7 +83,7 @@ def test_cluster_loses_and_repeats_nothing_when_workers_die_at_points(
 
 @pytest.mark.parametrize("point", ["appended-not-entered:3", "accepted:4"])
 def test_publications_are_not_lost_when_the_front_dies_at_a_point(cluster: Cluster, point: str) -> None:
-    """The answer never comes: between the log and the ledger, and after both. What is sent again counts again."""
+    """The answer is lost: between the log and the ledger, and after both. A repeated request counts again."""
     course = Course(cluster, f"front-{point.partition(':')[0]}")
     died = arm(cluster, "front", point)
 
@@ -99,8 +99,8 @@ def test_publications_are_not_lost_when_the_front_dies_at_a_point(cluster: Clust
 
 
 def test_records_that_come_ten_times_late_and_in_any_order_change_nothing(cluster: Cluster) -> None:
-    """Documents produced to the broker directly, ten times each; then their extractions again, shuffled: the graph is
-    that of the last revisions, and a replay makes no version.
+    """Documents are produced to the broker directly, ten times each; then their extractions again, shuffled: the graph
+    is that of the last revisions, and a replay creates no version.
     """
     seed = 3
     print(f"seed {seed}")
@@ -126,7 +126,7 @@ def _record(course: Course, doc_id: str, body: dict[str, str]) -> Record:
 
 
 def test_poison_is_one_dead_letter_each_and_holds_nothing_up(cluster: Cluster) -> None:
-    """Bytes that are no document, and bytes that are no extraction, among documents that are."""
+    """Records that are neither documents nor extractions are mixed with valid ones."""
     course = Course(cluster, "poison")
     course.put("before", {"text": "Ada Lovelace knew Charles Babbage."})
     produce(cluster, DOCUMENTS, [Record("poison|bad", b"\xff\x00 no document"), Record("poison|worse", b'{"text": 7}')])
@@ -146,7 +146,7 @@ def _all_letters(cluster: Cluster) -> list[DeadLetter]:
 
 
 def test_position_does_not_advance_while_dead_letters_have_nowhere_to_go(cluster: Cluster) -> None:
-    """The topic is gone, then made again: the worker says that it is missing, waits, and buries each record once."""
+    """The topic is deleted, then created again: the worker reports it, waits, and writes each dead letter once."""
     course = Course(cluster, "nowhere")
     course.put("before", {"text": "Ada Lovelace knew Charles Babbage."})
     course.check()
@@ -163,7 +163,7 @@ def test_position_does_not_advance_while_dead_letters_have_nowhere_to_go(cluster
 
 
 def test_commits_whose_answers_are_lost_are_applied_once(cluster: Cluster, graph_server: GraphServer) -> None:
-    """Consolidator and extractor reach the database through a wire that loses the answer to every third COMMIT."""
+    """Consolidator and extractor reach the database through a proxy that loses the answer to every third COMMIT."""
     course = Course(cluster, "lost")
     place = graph_server.address.uri.rpartition("//")[2]
     with wire(place) as between:
@@ -183,7 +183,7 @@ def test_commits_whose_answers_are_lost_are_applied_once(cluster: Cluster, graph
 
 
 def test_worker_that_is_stopped_while_the_model_is_slow_leaves_its_documents_to_the_next(cluster: Cluster) -> None:
-    """SIGTERM with requests to the language model under way: exit code 0 at once, and the next worker does them."""
+    """SIGTERM comes with model requests in flight: exit code 0 at once, and the next worker extracts the documents."""
     course = Course(cluster, "slow")
     with LlmServer(hold=threading.Event()) as server:
         cluster.stop("extract")

@@ -1,4 +1,4 @@
-"""Purging a cluster: no property of the graph database holds a canary afterwards, and the topics' rest is counted."""
+"""Purging a cluster: no property of the graph database holds a canary afterwards, and remaining records are counted."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ GRAPH = "canaries"
 
 
 class _Untrimmed(MemoryLog):
-    """A log that keeps what was consumed, as Kafka does until retention ends."""
+    """A log that keeps consumed records, as Kafka does until retention ends."""
 
     async def trim(self, topic: str, before: object) -> None:
-        """Nothing goes."""
+        """Trim nothing."""
 
 
 def _record(doc_id: str, said: dict[str, Canary]) -> Record:
@@ -45,7 +45,7 @@ def _record(doc_id: str, said: dict[str, Canary]) -> Record:
 
 
 def _everything(address: BoltAddress) -> str:
-    """Every property of every node and relationship, as JSON."""
+    """Return every property of every node and relationship, as JSON."""
     with GraphDatabase.driver(address.uri, auth=(address.user, address.password)) as driver, driver.session() as one:
         nodes = [row["p"] for row in one.run("MATCH (n) RETURN properties(n) AS p")]
         ties = [row["p"] for row in one.run("MATCH ()-[r]->() RETURN properties(r) AS p")]
@@ -53,7 +53,7 @@ def _everything(address: BoltAddress) -> str:
 
 
 async def test_purge_of_a_cluster_leaves_no_property_of_deleted_documents(graph_server: GraphServer) -> None:
-    """Rows, memos, verdicts, reports, reasons; records of the topics are counted, with the end of their retention."""
+    """This covers rows, caches, verdicts, reports and reasons; records left to the topics' retention are counted."""
     address, rng = graph_server.address, Random(7)
     said = {kind: canary(rng, kind) for kind in ("name", "text", "title", "verdict", "report")}
     clear(address)
@@ -97,7 +97,7 @@ async def test_purge_of_a_cluster_leaves_no_property_of_deleted_documents(graph_
 
 
 async def _nobody(_: object) -> None:
-    """Nobody follows."""
+    """Return the followers: none."""
 
 
 async def _settled(parts: BoltParts) -> None:

@@ -15,7 +15,7 @@ from tests.support.neo4j_server import GraphServer
 SEED = 1
 STEPS = 40
 pytestmark = pytest.mark.timeout(900)
-"""A minute and a half; five where processes wait for a busy machine to start them."""
+"""The walk takes a minute and a half; five where processes wait for a busy machine to start them."""
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def cluster(kafka: KafkaServer, graph_server: GraphServer) -> Iterator[Cluster]:
 
 
 def test_cluster_agrees_with_the_model_after_a_random_walk(cluster: Cluster) -> None:
-    """Publish, edit, delete, kill, freeze, restart, ask, rebuild, recount: the graphs are the model's."""
+    """Publish, edit, delete, kill, freeze, restart, query, rebuild, recount: the graphs are the model's."""
     print(f"seed {SEED}")
     one = walk(SEED, cluster, lambda steps: steps >= STEPS)
     assert one.deaths >= 1 and len(one.taken) >= 6, one.taken

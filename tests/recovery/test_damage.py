@@ -1,4 +1,4 @@
-"""Damage behind the service's back: `verify` names it, `rebuild` mends it, damaged indexes come from the store."""
+"""Damage of stored data from outside: `verify` names it, `rebuild` repairs it, indexes are rebuilt from the store."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ROWS = {
     " WHERE key = (SELECT min(key) FROM labels)",
     "the mentions of a label": "UPDATE labels SET mentions = 99 WHERE key = (SELECT min(key) FROM labels)",
     "a label too few": "DELETE FROM labels WHERE key = (SELECT min(key) FROM labels)",
-    "the name of an entity": "UPDATE entities SET name = 'Nobody' WHERE key = (SELECT min(key) FROM entities)",
+    "the name of an entity": "UPDATE entities SET name = 'Wrong' WHERE key = (SELECT min(key) FROM entities)",
     "an entity too few": "DELETE FROM entities WHERE key = (SELECT min(key) FROM entities)",
     "a document too few": "DELETE FROM documents WHERE doc_id = 'd1'",
     "a link between labels too few": "DELETE FROM same_as WHERE (a, b) IN (SELECT a, b FROM same_as LIMIT 1)",
@@ -46,7 +46,7 @@ ROWS = {
 
 
 def documents(seed: int, count: int = 12) -> list[DocumentMessage]:
-    """Documents with facts about few names, so that labels merge and triangles close."""
+    """Return documents with facts about few names, so that labels merge and triangles close."""
     rng = random.Random(seed)
     made = []
     for number in range(count):
@@ -68,7 +68,7 @@ async def applied(application: Application, token: str) -> None:
 
 @asynccontextmanager
 async def opened(data: Path) -> AsyncIterator[LocalApplication]:
-    """The whole service without its protocols, in this event loop."""
+    """Yield the whole service without its protocols, in this event loop."""
     async with open_application(Settings(data=data)) as application:
         assert isinstance(application, LocalApplication)
         yield application
@@ -76,7 +76,7 @@ async def opened(data: Path) -> AsyncIterator[LocalApplication]:
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with a sound graph of twelve documents, and saved indexes."""
+    """Return a data folder with a sound graph of twelve documents, and saved indexes."""
     data = tmp_path_factory.mktemp("sound")
 
     async def fill() -> None:
@@ -92,13 +92,13 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(sound: Path, tmp_path: Path) -> Path:
-    """A copy of the sound folder, to be damaged."""
+    """Return a copy of the sound folder, to be damaged."""
     return Path(shutil.copytree(sound, tmp_path / "data"))
 
 
 @pytest.mark.parametrize("statement", ROWS.values(), ids=ROWS)
 async def test_verify_names_a_damaged_row_and_rebuild_mends_it(data: Path, statement: str) -> None:
-    """One row changed in the file while the service runs: named, gone after a rebuild, and after a restart."""
+    """One row is changed in the file while the service runs: verify names it, and a rebuild repairs it for good."""
     async with opened(data) as application:
         before = (await application.digest("g")).digest
         with behind(data) as database:
@@ -116,7 +116,7 @@ async def test_verify_names_a_damaged_row_and_rebuild_mends_it(data: Path, state
 
 @pytest.mark.parametrize("kind", ["chunks", "entities", "statements"])
 async def test_verify_names_an_index_that_lacks_an_entry_and_rebuild_mends_it(data: Path, kind: str) -> None:
-    """One id removed from an index in memory, then one under a wrong vector: named each time."""
+    """One id is removed from an index in memory, then one stored under a wrong vector: verify names each."""
     async with opened(data) as application:
         view = application._runtime.views.get("g")
         assert view is not None
@@ -134,7 +134,7 @@ async def test_verify_names_an_index_that_lacks_an_entry_and_rebuild_mends_it(da
 
 
 async def test_service_refuses_to_start_on_rows_that_do_not_fit_together(data: Path) -> None:
-    """A label that mentions refer to is gone: Broken with the graph's name, not a traceback, and nothing is reset."""
+    """A label that mentions refer to is deleted: Broken with the graph's name, no traceback, and no reset."""
     with behind(data) as database:
         database.execute(ROWS["a label too few"])
     with pytest.raises(Broken, match="graph 'g' are inconsistent"):
@@ -145,7 +145,7 @@ async def test_service_refuses_to_start_on_rows_that_do_not_fit_together(data: P
 async def test_an_unreadable_extraction_is_named_with_a_remedy_by_verify_and_health(
     data: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The stored extraction of one document is overwritten: verify is Broken, not a caller's mistake, and not ready."""
+    """The stored extraction of one document is overwritten: verify is Broken, and the process is not ready."""
     async with opened(data) as application:
         assert (await application.health()).ready
         with behind(data) as database:
@@ -160,7 +160,7 @@ async def test_an_unreadable_extraction_is_named_with_a_remedy_by_verify_and_hea
 
 
 async def test_rows_that_differ_are_told_by_health_until_a_rebuild(data: Path) -> None:
-    """One wrong weight: not ready after verify, with the command that repairs it; ready after the rebuild."""
+    """One weight is wrong: not ready after verify, with the command that repairs it; ready after the rebuild."""
     async with opened(data) as application:
         with behind(data) as database:
             assert database.execute(ROWS["the weight of an edge"]).rowcount == 1
@@ -174,7 +174,7 @@ async def test_rows_that_differ_are_told_by_health_until_a_rebuild(data: Path) -
 
 @pytest.mark.parametrize("lost", ["missing", "truncated"])
 async def test_service_refuses_to_start_on_an_empty_database_beside_saved_indexes(data: Path, lost: str) -> None:
-    """The database file is missing, or has no byte left: cause and remedy, at every start, until the indexes go."""
+    """The database file is missing or empty: cause and remedy at every start, until the indexes are deleted."""
     lose_database(data, lost)
     for _ in range(2):
         with pytest.raises(Broken, match=r"holds no graph.*indexes of g.*restore it from a backup, or remove"):
@@ -207,7 +207,7 @@ def empty(file: Path) -> None:
 
 
 def widen(file: Path) -> None:
-    """A manifest that claims another dimension."""
+    """Write a manifest that claims another dimension."""
     if file.name == "manifest.json":
         content = json.loads(file.read_text())
         content["manifest"] = content["manifest"].replace('"dim": ', '"dim": 1')
@@ -218,7 +218,7 @@ def widen(file: Path) -> None:
 async def test_start_works_and_indexes_are_complete_when_their_files_are_damaged(
     data: Path, spoil: Callable[[Path], None]
 ) -> None:
-    """Every file of every index spoilt the same way: the indexes come from the store, whole."""
+    """Every file of every index is damaged the same way: the indexes are rebuilt from the store, complete."""
     files = [file for file in (data / "indexes").rglob("*") if file.is_file()]
     assert len(files) == 9
     for file in files:
@@ -230,7 +230,7 @@ async def test_start_works_and_indexes_are_complete_when_their_files_are_damaged
 async def test_start_works_and_indexes_are_complete_when_their_files_are_stale_or_of_the_future(
     data: Path, tmp_path: Path
 ) -> None:
-    """Indexes saved many versions ago, and indexes newer than the graph: both end up as the store has it."""
+    """Indexes saved many versions ago, and indexes newer than the graph: both end up equal to the store."""
     old = Path(shutil.copytree(data / "indexes", tmp_path / "old"))
     store = Path(shutil.copytree(data, tmp_path / "earlier"))
     async with opened(data) as application:
@@ -245,7 +245,7 @@ async def test_start_works_and_indexes_are_complete_when_their_files_are_stale_o
 
 
 async def test_start_works_when_the_indexes_are_of_another_graph_of_the_same_name(data: Path, tmp_path: Path) -> None:
-    """Files of a rebuilt graph carry other numbers: whatever is older than its rows is replaced."""
+    """Files of a rebuilt graph carry other numbers: every entry older than its row is replaced."""
     saved = Path(shutil.copytree(data / "indexes", tmp_path / "before"))
     async with opened(data) as application:
         await application.delete("g", "d0")

@@ -1,4 +1,4 @@
-"""Extraction workers on a real broker: nothing is lost, whatever comes to one, and no attempt is counted wrongly."""
+"""Extraction workers on a real broker: no fault of a worker loses a record or counts an attempt wrongly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.kafka_server import KafkaServer
 from tests.support.logs import PATIENCE_S
 from tests.support.stages import Minded
 
-# Faust's own services end like that, now and then, when they are stopped while they begin to wait.
+# Faust's own services sometimes end like that when they are stopped while they begin to wait.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:coroutine 'sleep' was never awaited",
     "ignore:Exception ignored in. <coroutine object sleep:pytest.PytestUnraisableExceptionWarning",
@@ -37,7 +37,7 @@ def documents(count: int, graph: str = "g") -> list[Record]:
 
 
 async def test_worker_extracts_each_revision_once_and_hands_headers_on(one: Cluster) -> None:
-    """Documents, an edit and a deletion come out with their revisions and their trace; a poison record is buried."""
+    """Documents, an edit and a deletion are extracted with revision and trace; a poison record is dead-lettered."""
     positions = await one.log.append(DOCUMENTS, [*documents(20), documents(1)[0], Record("g|d1", None, TRACE)])
     await one.publish([Record("g|bad", b"\xff{"), Record("no-bar", b"x")])
     async with one.working(one.stage()):
@@ -56,12 +56,12 @@ async def test_worker_extracts_each_revision_once_and_hands_headers_on(one: Clus
 
 
 async def test_worker_takes_nothing_more_while_the_model_is_away(one: Cluster) -> None:
-    """What waits is bounded, though hundreds are there; nothing is committed, and all comes through afterwards."""
+    """A limited number of records waits, though hundreds exist; nothing is committed, and all are extracted later."""
     away = True
 
     async def mind(_: Sequence[str]) -> None:
         if away:
-            raise Retryable("the model is away", 0.2)
+            raise Retryable("the model is unreachable", 0.2)
 
     await one.publish(documents(300))
     stage = one.stage(Minded(mind))
@@ -78,11 +78,11 @@ async def test_worker_takes_nothing_more_while_the_model_is_away(one: Cluster) -
 
 
 async def test_worker_buries_a_record_that_kills_the_process_each_time(one: Cluster) -> None:
-    """Starts are counted in the ledger: after those allowed it is a dead letter, and its neighbours come through."""
+    """The ledger counts starts: after the allowed number the record is a dead letter, its neighbours are extracted."""
     await one.publish(documents(6))
     victims = [each for each in await one.read(DOCUMENTS, 6) if each.record.key == "g|d3"]
     await one.ledger.enter(victims)
-    for _ in range(3):  # as many processes died of it
+    for _ in range(3):  # as many processes died of the record
         await one.ledger.begin("g", "d3", victims[0].position.offset)
     async with one.working(one.stage()):
         found = await one.extractions(5)
@@ -95,7 +95,7 @@ async def test_worker_buries_a_record_that_kills_the_process_each_time(one: Clus
 
 
 async def test_sweeper_does_again_what_was_committed_and_never_done(one: Cluster) -> None:
-    """A position that is committed too far loses nothing: what the ledger has open is read again."""
+    """A position that is committed too far loses nothing: the ledger's open revisions are read again."""
     await one.publish(documents(5))
     lost = await one.read(DOCUMENTS, 5)
     await one.ledger.enter(lost)
@@ -116,7 +116,7 @@ async def test_sweeper_does_again_what_was_committed_and_never_done(one: Cluster
     assert sorted(each.doc_id for each in found) == sorted(
         each.record.key.partition("|")[2] for each in lost if each is not done
     )
-    assert [await sweeper.sweep() for _ in range(3)] == [0, 0, 0], "it is in extractions now, and nobody has read that"
+    assert [await sweeper.sweep() for _ in range(3)] == [0, 0, 0], "it is in extractions, which no consumer has read"
     for each in lost[1:]:
         entry = await one.ledger.latest("g", each.record.key.partition("|")[2])
         assert entry is not None
@@ -124,7 +124,7 @@ async def test_sweeper_does_again_what_was_committed_and_never_done(one: Cluster
 
 
 async def test_worker_says_which_command_makes_its_topics(kafka: KafkaServer, one: Cluster) -> None:
-    """A cluster without topics stops it at once."""
+    """A worker in a cluster without topics stops at once."""
     from graphtide.infra.faust.worker import run_extraction
     from graphtide.infra.kafka.log import KafkaLog
     from tests.support.kafka_server import fresh

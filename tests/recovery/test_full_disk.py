@@ -1,4 +1,4 @@
-"""The embedded service on a full disk: a file system of 24 MB, mounted where nobody else sees it."""
+"""The embedded service on a full disk: a file system of 24 MB in a private mount namespace."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.recovery.full_disk import COURSES
 
 ROOT = Path(__file__).parents[2]
 NAMESPACES = (("unshare", "--mount"), ("unshare", "--map-root-user", "--mount"))
-"""Ways to a place where one may mount: as root, and as anybody, where the kernel lets people have one of their own."""
+"""Ways to a namespace with the right to mount: as root, or with user namespaces where the kernel permits them."""
 
 
 @pytest.fixture(scope="module")
 def apart() -> Sequence[str]:
-    """What to put in front of a command, so that it may mount a file system that only it sees."""
+    """Return the prefix of a command that lets it mount a file system in a private namespace."""
     said = ""
     for way in NAMESPACES:
         try:
@@ -40,7 +40,7 @@ def apart() -> Sequence[str]:
 def test_service_keeps_or_refuses_documents_when_the_disk_is_full(
     course: str, apart: Sequence[str], tmp_path: Path
 ) -> None:
-    """Nothing half done, the reason is told, and with room again the graph is that of a clean build."""
+    """Every operation is atomic, the reason is reported, and with space again the graph is that of a clean build."""
     command = [*apart, sys.executable, "-m", "tests.recovery.full_disk", course, str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     log = tmp_path / "service.log"
@@ -49,7 +49,7 @@ def test_service_keeps_or_refuses_documents_when_the_disk_is_full(
 
 
 async def test_data_folder_keeps_no_half_of_a_models_name(tmp_path: Path) -> None:
-    """Where the name of the embedding model cannot be written whole, there is none: the next start writes it."""
+    """A name of the embedding model that cannot be written whole is not stored: the next start writes it."""
     in_the_way = tmp_path / "embedding-model.new"
     in_the_way.mkdir()
     with pytest.raises(Broken, match="cannot be written"):

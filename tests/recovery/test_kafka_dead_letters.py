@@ -1,4 +1,4 @@
-"""Dead letters on a real broker: poison written straight to the topic, buried by a worker, dealt with at the desk."""
+"""Dead letters on a real broker: poison written to the topic, dead-lettered by a worker, resolved in the queue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.extraction_cluster import Cluster, cluster
 from tests.support.kafka_server import KafkaServer
 from tests.support.logs import PATIENCE_S
 
-# Faust's own services end like that, now and then, when they are stopped while they begin to wait.
+# Faust's own services sometimes end like that when they are stopped while they begin to wait.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:coroutine 'sleep' was never awaited",
     "ignore:Exception ignored in. <coroutine object sleep:pytest.PytestUnraisableExceptionWarning",
@@ -28,7 +28,7 @@ POISON = {
     "g|schema": b'{"schema":99,"text":"Ada Lovelace."}',
     "no-bar": b'{"schema":1,"text":"Ada Lovelace."}',
 }
-"""By key: no JSON, a schema that nobody knows, a key that names no document."""
+"""The poison records by key: not JSON, an unknown schema, a key without a document."""
 RIGHT = DocumentMessage("g", "json", "Ada Lovelace knew Charles Babbage.")
 
 
@@ -39,7 +39,7 @@ async def one(kafka: KafkaServer) -> AsyncIterator[Cluster]:
 
 
 async def letters(one: Cluster, graph: str, count: int) -> dict[str, LetterStatus]:
-    """The letters of the graph by their documents, read page by page, once there are so many."""
+    """Return the dead letters of the graph by their documents, read page by page, once there are that many."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             found: dict[str, LetterStatus] = {}
@@ -54,7 +54,7 @@ async def letters(one: Cluster, graph: str, count: int) -> dict[str, LetterStatu
 
 
 async def test_poison_is_listed_shown_corrected_and_dropped_on_a_broker(one: Cluster) -> None:
-    """Each with its reason and its bytes; the corrected document comes out as a newer revision; nothing is left."""
+    """Each has its reason and bytes; the corrected document is a newer revision; the queue is empty at the end."""
 
     async def accept(record: Record) -> Position:
         [position] = await one.log.append(DOCUMENTS, [record])

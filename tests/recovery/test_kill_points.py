@@ -27,7 +27,7 @@ ON_THE_WAY_OUT = ("before-index-published", "before-index-manifest")
 
 
 def bodies(seed: int, count: int) -> dict[str, Body]:
-    """Documents about few names; half bring their facts along."""
+    """Return documents about few names; half carry their facts."""
     rng = random.Random(seed)
     made: dict[str, Body] = {}
     for number in range(count):
@@ -40,7 +40,7 @@ def bodies(seed: int, count: int) -> dict[str, Body]:
 
 
 def publish(one: Crashing) -> None:
-    """Eight documents, of which two are edited and one is deleted."""
+    """Publish eight documents, of which two are edited and one is deleted."""
     for doc_id, body in bodies(1, 8).items():
         one.put(doc_id, body)
     for doc_id in ("d1", "d2"):
@@ -50,7 +50,7 @@ def publish(one: Crashing) -> None:
 
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The digest that every course of `publish` must end with."""
+    """Return the digest that every course of `publish` must end with."""
     live = bodies(1, 8) | {doc_id: bodies(2, 8)[doc_id] for doc_id in ("d1", "d2")}
     del live["d3"]
     return law.build(live, tmp_path_factory.mktemp("clean"))
@@ -60,7 +60,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_service_loses_and_repeats_nothing_when_killed_at_a_point(
     point: str, passage: int, tmp_path: Path, clean: str
 ) -> None:
-    """Killed at the point while documents come in, started again without it: one digest, nothing to verify."""
+    """The service is killed at the point and restarted without it: one digest, nothing to verify."""
     with crashing(tmp_path, graph=law.GRAPH) as one:
         one.start(f"{point}:{passage}")
         publish(one)
@@ -73,7 +73,7 @@ def test_service_loses_and_repeats_nothing_when_killed_at_a_point(
 def test_indexes_are_complete_when_the_service_was_killed_while_saving_them(
     point: str, tmp_path: Path, clean: str
 ) -> None:
-    """SIGTERM saves the indexes, kill -9 comes in the middle of it: the next start catches up from the store."""
+    """SIGTERM saves the indexes, kill -9 interrupts it: the next start completes them from the store."""
     with crashing(tmp_path, graph=law.GRAPH) as one:
         one.start(f"{point}:2")
         publish(one)
@@ -84,7 +84,7 @@ def test_indexes_are_complete_when_the_service_was_killed_while_saving_them(
 
 
 def test_service_dies_at_one_point_after_the_other_and_ends_with_the_same_graph(tmp_path: Path, clean: str) -> None:
-    """Four deaths in one course, each at another point, most of them while the last one is being made good."""
+    """Four deaths in one course, each at another point, most of them during the recovery from the last."""
     with crashing(tmp_path, graph=law.GRAPH) as one:
         one.start("extraction-appended:2", "in-transaction", "committed-not-followed", "before-position")
         publish(one)

@@ -1,4 +1,4 @@
-"""The law over HTTP: any order, thrice delivered, edited, deleted and killed, the digest is that of a clean build."""
+"""The law over HTTP: with any order, repeats, edits, deletions and kills, the digest is that of a clean build."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.extractions import NAMES, PREDICATES, TYPES
 
 
 def document(rng: random.Random) -> law.Body:
-    """A document about few names, with extractions brought along or left to the service."""
+    """Return a document about few names, with its own extractions or without."""
     people = rng.sample(NAMES, 4)
     text = (
         f"{people[0]} {rng.choice(PREDICATES)} {people[1]}. {people[2]} met {people[3]} in {rng.randint(1800, 1850)}."

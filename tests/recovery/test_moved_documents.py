@@ -1,6 +1,6 @@
 """Documents and graphs that move between partitions: other producers' partitioners, added partitions, stale producers.
 
-The producers here are librdkafka's, whose default partitioner is not the gateway's.
+The producers here are librdkafka's, whose default partitioner differs from the gateway's.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def cluster(kafka: KafkaServer, graph_server: GraphServer) -> Iterator[Cluster]:
 
 
 def published(course: Course, producer: OtherProducer, rng: random.Random) -> None:
-    """Documents of another producer, known to the model."""
+    """Publish documents by another producer, and add them to the model."""
     for number in range(DOCUMENTS):
         course.put_by(producer, f"d{number}", random_body(rng))
 
 
 def test_edits_through_the_gateway_replace_what_another_partitioner_published(cluster: Cluster) -> None:
-    """Twelve documents by librdkafka, each edited by HTTP, then edited by librdkafka: the last text is the graph's."""
+    """Twelve documents are published by librdkafka, edited by HTTP, then by librdkafka: the graph has the last text."""
     print("seed 11")
     rng, course = random.Random(11), Course(cluster, "mixed")
     other = OtherProducer(cluster.kafka)
@@ -50,7 +50,7 @@ def test_edits_through_the_gateway_replace_what_another_partitioner_published(cl
 
 
 def test_edits_replace_documents_whose_key_moved_when_partitions_were_added(cluster: Cluster) -> None:
-    """Documents, then more partitions, then edits by the gateway and by a producer that knows the old partitions."""
+    """After partitions are added, edits come from the gateway and from a producer with stale metadata."""
     print("seed 12")
     rng, course = random.Random(12), Course(cluster, "added")
     stale = OtherProducer(cluster.kafka)
@@ -68,7 +68,7 @@ def test_edits_replace_documents_whose_key_moved_when_partitions_were_added(clus
 
 @pytest.mark.parametrize("seed", [14, 15])
 def test_graph_is_that_of_the_last_edits_whatever_producers_and_partitions_do(cluster: Cluster, seed: int) -> None:
-    """Random edits and deletions by two partitioners, chosen partitions and the gateway; partitions added; kill -9."""
+    """Random edits by two partitioners, chosen partitions and the gateway; added partitions; kill -9."""
     print(f"seed {seed}")
     rng, course = random.Random(seed), Course(cluster, f"random-{seed}")
     producers = [OtherProducer(cluster.kafka, one) for one in (DEFAULT, MURMUR2)]
@@ -94,9 +94,9 @@ def test_graph_is_that_of_the_last_edits_whatever_producers_and_partitions_do(cl
 
 
 def test_a_graph_has_one_writer_when_its_records_come_through_two_partitions(cluster: Cluster) -> None:
-    """Two consolidators, and a producer that spreads the extractions of a graph over their partitions, edits apart.
+    """There are two consolidators, and a producer that spreads the extractions of a graph over their partitions.
 
-    The extractions are those of another graph, under another name, so that nothing but the topic brings them.
+    The extractions are those of another graph, under another name, so that only the topic delivers them.
     """
     print("seed 13")
     rng, source, course = random.Random(13), Course(cluster, "whole"), Course(cluster, "spread")

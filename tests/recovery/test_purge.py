@@ -1,4 +1,4 @@
-"""Purging a data folder: canaries of deleted documents are in no byte of any file afterwards, and nothing else goes."""
+"""Purging a data folder: canaries of deleted documents are in no byte of any file afterwards; all else is kept."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _canaries(seed: int, doc: int) -> dict[str, Canary]:
 
 
 def _document(doc_id: str, said: Mapping[str, Canary], edited: bool = False, given: bool = True) -> DocumentMessage:
-    """A document with a canary in every field; without `given` a model reads the names out of its text."""
+    """Return a document with a canary in every field; without `given` a model reads the names out of its text."""
     name, text = said["name"].word, said["edited text" if edited else "text"].word
     info = DocumentInfo(said["title"].word, said["source"].word, "2024-05", (("m", json.dumps(said["metadata"].word)),))
     body = f"{name} met Maria Rossi in Lisbon about {text}. {name} founded {text} Institute in 1961."
@@ -79,7 +79,7 @@ async def _vectors(application: LocalApplication, doc_id: str) -> list[Vector]:
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("model", [False, True])
 async def test_purge_leaves_no_byte_of_deleted_documents(tmp_path: Path, seed: int, model: bool) -> None:
-    """Text, names, title, metadata, descriptions, vectors; in pages, log, memos, indexes, reports and dead letters."""
+    """This covers texts, names, metadata and vectors; in pages, log, caches, indexes, reports and dead letters."""
     print("seed", seed)
     folder, said = tmp_path / "data", {f"d{n}": _canaries(seed, n) for n in range(6)}
     every = [one for held in said.values() for one in held.values()]

@@ -1,4 +1,4 @@
-"""SIGKILL while the embedded storage appends and commits: what was promised is there, and nothing is half there."""
+"""SIGKILL while the embedded storage appends and commits: acknowledged writes are stored, and every write is atomic."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOMENTS = (
 
 
 def run_until_killed(folder: Path, seed: int, *moment: str, lines: int = 0) -> dict[str, int]:
-    """Start the child, kill it after that many lines (0: it kills itself); the highest number of each promise."""
+    """Start the child, kill it after that many lines (0: it kills itself); return the highest number of each kind."""
     command = [sys.executable, "-m", "tests.support.storage_child", str(folder), str(seed), *moment]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None and child.stderr is not None
@@ -51,7 +51,7 @@ def run_until_killed(folder: Path, seed: int, *moment: str, lines: int = 0) -> d
 
 
 async def check(folder: Path, seed: int, promised: dict[str, int]) -> int:
-    """Reopen the folder and compare everything in it with what the version says; returns the version."""
+    """Reopen the folder and compare its content with the state of its version; return the version."""
     backend = await SqliteBackend.open(folder)
     try:
         version = (await backend.store.graphs()).get("g", 0)
@@ -85,7 +85,7 @@ async def check(folder: Path, seed: int, promised: dict[str, int]) -> int:
 
 
 async def test_storage_keeps_its_promises_when_killed_at_random_moments(tmp_path: Path) -> None:
-    """Killed and restarted on the same folder over and over, at moments drawn from a seed."""
+    """The child is killed and restarted on the same folder repeatedly, at moments drawn from a seed."""
     seed = 11
     print(f"seed {seed}")
     rng = Random(seed)
@@ -98,7 +98,7 @@ async def test_storage_keeps_its_promises_when_killed_at_random_moments(tmp_path
 
 @pytest.mark.parametrize("moment", MOMENTS)
 async def test_storage_keeps_its_promises_when_killed_at_a_named_moment(tmp_path: Path, moment: str) -> None:
-    """Between any two steps of a commit, before it is durable, and after it is but before anybody knows."""
+    """The child is killed between any two steps of a commit, before it is durable, and before its acknowledgement."""
     for count in (2, 9):
         promised = run_until_killed(tmp_path, 4, moment, str(count))
         await check(tmp_path, 4, promised)

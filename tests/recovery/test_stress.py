@@ -25,7 +25,7 @@ OPERATIONS = 120
 ASKERS = 4
 PATIENCE_S = 240.0
 EACH = 2
-"""How often everything is done while documents come in, however busy the machine is."""
+"""The minimum number of each operation while documents are written, however busy the machine is."""
 
 
 def document(rng: random.Random, number: int) -> DocumentMessage:
@@ -36,7 +36,7 @@ def document(rng: random.Random, number: int) -> DocumentMessage:
 
 
 class History:
-    """What each version of the graph held: passages by (doc_id, text)."""
+    """Content of each version of the graph: passages by (doc_id, text)."""
 
     def __init__(self, views: ViewRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
         self.passages: dict[int, frozenset[tuple[str, str]]] = {}
@@ -61,7 +61,7 @@ class History:
 
 
 async def write(application: Application, rng: random.Random, enough: Callable[[], bool]) -> None:
-    """New documents, edits and deletions, now and then with a wait; no fewer than OPERATIONS, and until `enough`."""
+    """Write new documents, edits and deletions with occasional waits; at least OPERATIONS, and until `enough`."""
     held: set[int] = set()
     for number in itertools.count():
         if number >= OPERATIONS and enough():
@@ -81,7 +81,7 @@ async def write(application: Application, rng: random.Random, enough: Callable[[
 async def test_answers_are_of_their_version_while_the_graph_is_written_verified_and_rebuilt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four readers in both modes, one writer, one that verifies and one that rebuilds, all at once."""
+    """Four readers in both modes, one writer, one verifier and one rebuilder run at once."""
     seed = 17
     print(f"seed {seed}")
     rng = random.Random(seed)

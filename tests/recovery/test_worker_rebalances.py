@@ -1,4 +1,4 @@
-"""Extraction workers that come, go, are cancelled at bad moments and lose their broker: the group goes on."""
+"""Extraction workers that join, leave, are cancelled at bad moments and lose their broker: the group continues."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.kafka_server import KafkaServer, fresh, make_topic
 from tests.support.logs import PATIENCE_S
 from tests.support.stages import Minded
 
-# Faust's own services end like that, now and then, when they are stopped while they begin to wait.
+# Faust's own services sometimes end like that when they are stopped while they begin to wait.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:coroutine 'sleep' was never awaited",
     "ignore:Exception ignored in. <coroutine object sleep:pytest.PytestUnraisableExceptionWarning",
@@ -43,7 +43,7 @@ def documents(count: int, graph: str = "g") -> list[Record]:
 
 
 async def test_workers_share_the_partitions_when_one_comes_and_one_goes(one: Cluster) -> None:
-    """One worker, then two, then the other alone, under load: every document comes out."""
+    """One worker, then two, then the other alone run under load: every document is extracted."""
 
     async def slowly(_: Sequence[str]) -> None:
         await asyncio.sleep(0.01)
@@ -56,19 +56,19 @@ async def test_workers_share_the_partitions_when_one_comes_and_one_goes(one: Clu
             await one.publish(documents(100, "h"))
             await one.extractions(150)
         await one.until_committed(200)
-    # What was under way when a partition moved may be there twice, so the records may be more than the documents.
+    # Records in flight when a partition moved may be there twice, so the records may exceed the documents.
     count = sum((await one.log.end(EXTRACTIONS)).values())
     assert len({(each.graph, each.doc_id) for each in await one.extractions(count)}) == 200
     for graph in "gh":
         for i in range(100):
             entry = await one.ledger.latest(graph, f"d{i}")
             assert entry is not None
-            # One, and one for each time that its partition moved with it done and its position not committed.
+            # One, and one for each time that its partition moved after its extraction and before its commit.
             assert entry.attempts <= 3
 
 
 async def test_workers_cancelled_while_they_start_leave_the_partitions_to_others(one: Cluster) -> None:
-    """As soon as the thread of Faust's client is there; no thread stays, and another worker reads everything."""
+    """It is cancelled as soon as the thread of Faust's client runs; no thread stays, and another worker takes over."""
     await one.publish(documents(20))
     before = set(threading.enumerate())
     for _ in range(3):
@@ -84,12 +84,12 @@ async def test_workers_cancelled_while_they_start_leave_the_partitions_to_others
         await one.until_committed(20)
 
 
-# A thread that is ended by force says so when it ends.
+# A thread that is ended by force reports it when it ends.
 @pytest.mark.filterwarnings("ignore:Exception in thread:pytest.PytestUnhandledThreadExceptionWarning")
 async def test_worker_that_is_stuck_in_a_rebalance_gives_up_and_lets_the_others_go_on(
     one: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Faust's revocation never returns: poll says so, close ends it by force, and the partitions go to another."""
+    """Faust's revocation never returns: poll reports it, close ends it, and another worker gets the partitions."""
     monkeypatch.setattr("graphtide.infra.faust.app.STOP_S", 1.0)
     hangs = asyncio.Event()
 
@@ -120,7 +120,7 @@ async def test_worker_that_is_stuck_in_a_rebalance_gives_up_and_lets_the_others_
 
 
 async def test_worker_whose_group_was_told_of_no_partitions_gets_them_soon(kafka: KafkaServer) -> None:
-    """A leader that asks while the broker cannot say assigns nothing: that lasts until it looks again, not longer."""
+    """A leader that reads metadata while the broker has none assigns nothing until its next metadata refresh."""
     address = fresh(kafka)
     consumer = FaustConsumer(extraction_app(address, "extract", 6.0), address.topic(DOCUMENTS))
     told = asyncio.Event()
@@ -154,12 +154,12 @@ async def test_worker_whose_broker_is_not_there_says_so_and_leaves_nothing_behin
 
 
 def clients(before: set[threading.Thread]) -> set[threading.Thread]:
-    """The threads of Kafka clients that Faust has started since."""
+    """Return the threads of Kafka clients that Faust has started since."""
     return {one for one in set(threading.enumerate()) - before if isinstance(one, WorkerThread) and one.is_alive()}
 
 
 async def test_worker_that_is_stopped_while_the_model_is_slow_counts_nothing(one: Cluster) -> None:
-    """Cancelled in the middle, many times more often than crashes are allowed: the document still comes through."""
+    """The worker is cancelled more often than crashes are allowed: the document is still extracted."""
     asked = asyncio.Event()
 
     async def hang(_: Sequence[str]) -> None:
@@ -181,7 +181,7 @@ async def test_worker_that_is_stopped_while_the_model_is_slow_counts_nothing(one
 
 
 async def test_worker_goes_on_when_the_broker_was_away(kafka: KafkaServer, one: Cluster) -> None:
-    """Killed and started again under a worker that is supervised: everything that was published comes out."""
+    """The broker is killed and restarted under a supervised worker: every published document is extracted."""
     await one.publish(documents(20))
     stage = one.stage()
 

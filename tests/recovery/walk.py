@@ -1,7 +1,7 @@
 """A seeded random walk of the whole service against a model that knows only which documents are live.
 
 Publish, edit, delete, kill -9 from outside, death at a named point, SIGTERM, restart, question, rebuild, recount: in
-any order. `python -m tests.recovery.walk --minutes 60 --seed 7` walks for long and prints what it did.
+any order. `python -m tests.recovery.walk --minutes 60 --seed 7` walks for long and prints the steps.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ POINTS = (
 
 
 def random_body(rng: random.Random) -> Body:
-    """A document about few names: plain, or with entities and facts brought along; now and then with strange text."""
+    """Return a document about few names: plain, or with its own entities and facts; sometimes with strange text."""
     a, b, c = rng.sample(NAMES, 3)
     said = rng.choice(PREDICATES)
     text = f"{a} {said} {b}. {c} met {a} in {rng.randint(1800, 1850)}."
@@ -60,7 +60,7 @@ def random_body(rng: random.Random) -> Body:
 
 
 def expected_digest(live: dict[str, Body]) -> str:
-    """The digest of the live documents, written by the oracle: no stage, no storage and no write model takes part."""
+    """Return the digest of the live documents by the oracle, without any stage, storage or write model."""
     canonical = hashlib.sha256()
     for line in sorted(GraphOracle(asyncio.run(_extracted(live))).lines()):
         canonical.update(line.encode() + b"\n")
@@ -92,7 +92,7 @@ class Walk:
     taken: Counter[str] = field(default_factory=Counter)
 
     def step(self) -> None:
-        """Something happens."""
+        """Take one random step."""
         kinds: tuple[tuple[Callable[[], None], int], ...] = (
             (self.publish, 50),
             (self.delete, 12),
@@ -115,7 +115,7 @@ class Walk:
             self.service.delete(self.rng.choice(sorted(self.service.live)))
 
     def ask(self) -> None:
-        """A question after everything so far: passages are cut from live texts, and a document reads as published."""
+        """Query after everything so far: passages are cut from live texts, and a document reads as published."""
         self.service.settle()
         asked = {"question": f"{self.rng.choice(NAMES)}?", "mode": self.rng.choice(("local", "vector"))}
         found = self.service.request("POST", "/query", asked | {"generate": False}).json()
@@ -130,12 +130,12 @@ class Walk:
             self.service.kill()
 
     def die_at_a_point(self) -> None:
-        """The next process has a failpoint: it dies when it passes it, which may be long after or never."""
+        """Start the next process with a failpoint: it dies when it passes it, which may be long after or never."""
         self.kill()
         self.service.start(f"{self.rng.choice(POINTS)}:{self.rng.randint(1, 4)}")
 
     def stop(self) -> None:
-        """SIGTERM; a failpoint may still turn it into a death."""
+        """Send SIGTERM; a failpoint may still turn it into a death."""
         if self.service.service is not None:
             assert self.service.stop() in (0, -9)
 
@@ -145,13 +145,13 @@ class Walk:
         assert found["before"] == found["after"] == expected_digest(self.service.live)
 
     def check(self) -> None:
-        """All invariants, against the model."""
+        """Check all invariants against the model."""
         self.service.settle()
         self.service.check(expected_digest(self.service.live))
 
 
 def walk(seed: int, data: Path, enough: Callable[[int], bool]) -> Walk:
-    """Walk until `enough` (asked with the number of steps) says so, and check everything at the end."""
+    """Walk until `enough` (called with the number of steps) returns True, and check everything at the end."""
     with crashing(data) as service:
         one = Walk(random.Random(seed), service)
         while not enough(sum(one.taken.values())):

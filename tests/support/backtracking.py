@@ -126,9 +126,7 @@ class Search:
         return match
 
     def _alone(self, nodes: Sequence[Node]) -> Callable[[int], int]:
-        """Return a function that returns the end of the first match of the nodes, or -1, without trying alternatives
-        again.
-        """
+        """Return a function that returns the end of the nodes' first match, or -1, and tries no other."""
         ends: list[int] = []
 
         def reach(at: int) -> bool:

@@ -1,6 +1,4 @@
-"""Location and reader of the real data of tests and benches: `GRAPHTIDE_BENCH_DATA`, or a folder beside the
-checkout.
-"""
+"""Location and reader of the real data of tests and benches: `GRAPHTIDE_BENCH_DATA`, or a folder beside the clone."""
 
 from __future__ import annotations
 

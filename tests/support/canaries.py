@@ -25,9 +25,7 @@ class Canary:
     word: str
 
     def forms(self) -> Iterator[tuple[str, bytes]]:
-        """Yield every encoding in which a file may hold the word: charsets, cases, escapes, base64 at each
-        alignment.
-        """
+        """Yield every encoding in which a file may hold the word: charsets, cases, escapes, shifted base64."""
         for word in {self.word, self.word.casefold(), self.word.upper()}:
             yield "utf-8", word.encode()
             yield "utf-16-le", word.encode("utf-16-le")

@@ -40,9 +40,7 @@ class Seen:
 
 
 class Collector:
-    """The collector as a context manager. `endpoint` is the value of the setting; `status` is the status it answers
-    with.
-    """
+    """The collector as a context manager. `endpoint` is the setting's value; `status` the status of its answers."""
 
     def __init__(self) -> None:
         self.status = 200

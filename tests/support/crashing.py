@@ -144,9 +144,7 @@ class Crashing:
                 return
 
     def check(self, clean: str) -> None:
-        """Check I1 to I6 and I9 for a service that has settled. `clean` is the digest of a clean build of the live
-        documents.
-        """
+        """Check I1 to I6 and I9 for a service that has settled. `clean` is the digest of a clean build."""
         stats = self.request("GET", "/stats").json()
         revisions = stats["revisions"]
         assert stats["lag"] == 0 and revisions["accepted"] == 0, stats

@@ -42,9 +42,7 @@ class Grafana:
         return answer.json()
 
     def frames(self, target: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the data of a panel's query over the last ten minutes. Raises AssertionError with Grafana's error
-        message.
-        """
+        """Return a panel's data of the last ten minutes. Raises AssertionError with Grafana's error message."""
         query = {**target, "range": True, "intervalMs": 1_000, "maxDataPoints": 600}
         body = {"queries": [query], "from": "now-10m", "to": "now"}
         result = self.client.post("/api/ds/query", json=body).json()["results"][target["refId"]]

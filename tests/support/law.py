@@ -37,9 +37,7 @@ class Course:
 
 
 def course(rng: random.Random, documents: Mapping[str, Body], edits: Mapping[str, Body], kills: int) -> Course:
-    """Return a course: every document sent thrice, those in `edits` edited thrice, a tenth deleted, shuffled, with
-    kills.
-    """
+    """Return a course: every document sent thrice, `edits` edited thrice, a tenth deleted, shuffled, with kills."""
     queues: dict[str, list[Step]] = {}
     live: dict[str, Body] = {}
     for doc_id, body in documents.items():

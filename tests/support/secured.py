@@ -48,9 +48,7 @@ dbms.ssl.policy.bolt.client_auth=NONE
 
 @dataclass(frozen=True, slots=True)
 class SecuredKafka:
-    """The broker's addresses: `sasl` requires TLS and a password, `mutual` TLS and a certificate of `ca`,
-    `server.address` nothing.
-    """
+    """The broker's addresses: `sasl` requires TLS and a password, `mutual` TLS and a certificate of `ca`."""
 
     server: LocalKafka
     sasl: str

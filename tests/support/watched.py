@@ -23,9 +23,7 @@ from graphtide.streams.memory.usage import MemoryUsageLedger
 
 @dataclass(slots=True)
 class WatchedRoles:
-    """The roles of the cluster. `targets` are (role, host:port) of their metrics; `replica` takes documents and
-    questions.
-    """
+    """The roles of the cluster. `targets` are (role, host:port) of their metrics; `replica` serves queries."""
 
     targets: list[tuple[str, str]]
     replica: Application
