@@ -1,0 +1,62 @@
+"""The documentation's references: files, functions, folders and links exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FOLDERS = ("graph", "streams", "infra", "services")
+SOURCE = re.compile(r"`((?:graph|streams|infra|services|src|tests|docs|helm)/[\w./-]*)`")
+TEST = re.compile(r"`((?:unit|e2e|contract|recovery|deploy|secure|engines)/[\w./-]+\.py)`")
+FUNCTION = re.compile(r"`((?:graph|streams|infra|services)/[\w/]+\.py)`\s+`(\w+)`")
+LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_names_files_that_exist(page: Path) -> None:
+    """Paths of sources, and paths of tests as the tables of docs/faults.md shorten them."""
+    text = page.read_text()
+    missing = [name for name in SOURCE.findall(text) if not (ROOT / name).exists()]
+    missing += [name for name in TEST.findall(text) if not (ROOT / "tests" / name).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_names_functions_that_their_files_define(page: Path) -> None:
+    """A function or class is named behind its file."""
+    named = FUNCTION.findall(page.read_text())
+    missing = [
+        (file, name) for file, name in named if not re.search(rf"(?:def|class) {name}\b", (ROOT / file).read_text())
+    ]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_links_to_pages_and_headings_that_exist(page: Path) -> None:
+    """Relative links and their anchors, as GitHub makes them of headings."""
+    broken = []
+    for target, anchor in LINK.findall(page.read_text()):
+        file = (page.parent / target) if target else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(f"{target}#{anchor}")
+    assert not broken
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("package", FOLDERS)
+def test_architecture_diagram_shows_the_folders_of_the_package(package: str) -> None:
+    """Every folder of the package is in the diagram, and no other."""
+    diagram = (ROOT / "docs" / "architecture.md").read_text().split("```mermaid")[1].split("```")[0]
+    [box] = re.findall(rf"subgraph {package}_?\[.*?\n(.*?)\n  end", diagram, re.DOTALL)
+    shown = {name for label in re.findall(r'\["([^"<]+)', box) for name in label.split(", ")}
+    folders = {f.name for f in (ROOT / package).iterdir() if f.is_dir() and not f.name.startswith((".", "_"))}
+    assert shown == folders
