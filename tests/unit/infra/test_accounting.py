@@ -1,4 +1,4 @@
-"""The accounts in front of every call: what each ending of a call is settled by, and whose it is."""
+"""Accounting of model calls: the settlement of each outcome of a call, and its payer."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def priced(**rules: object) -> UsageAccounting:
 
 
 def said(server: LlmServer) -> ModelUsage:
-    """What the server said its answers took, at the price."""
+    """Return the server's usage of its answers, at the price."""
     sent = sum(seen.prompt_tokens for seen in server.seen)
     got = sum(seen.completion_tokens for seen in server.seen)
     return ModelUsage(sum(seen.prompt_tokens > 0 for seen in server.seen), sent, got, sent * 2_000 + got * 8_000)
@@ -81,7 +81,7 @@ KNOWN = {
 
 @pytest.mark.parametrize("case", KNOWN)
 async def test_call_that_is_answered_costs_what_the_endpoint_says(server: LlmServer, case: str) -> None:
-    """Whatever the answer is worth, it was paid for: tokens and money are the endpoint's."""
+    """An unusable answer was paid for too: tokens and money are the endpoint's."""
     accounts = priced()
     server.misbehave(*KNOWN[case])
     with paid_by(BillingContext("g")):
@@ -92,7 +92,7 @@ async def test_call_that_is_answered_costs_what_the_endpoint_says(server: LlmSer
 
 @pytest.mark.parametrize("fault", [status(429, retry_after="1"), status(500), status(503), status(401), status(413)])
 async def test_call_that_is_refused_costs_nothing(server: LlmServer, fault: Fault) -> None:
-    """An error status is no answer, and is charged by nobody."""
+    """A call that ends with an error status is settled at nothing."""
     accounts = priced()
     server.misbehave(fault)
     with paid_by(BillingContext("g")):
@@ -103,7 +103,7 @@ async def test_call_that_is_refused_costs_nothing(server: LlmServer, fault: Faul
 
 
 async def test_call_that_was_never_sent_costs_nothing(server: LlmServer) -> None:
-    """Where nobody listens, nobody charges."""
+    """A call to an unreachable endpoint is settled at nothing."""
     accounts = priced()
     with paid_by(BillingContext("g")):
         async with model(server, accounts, "http://127.0.0.1:9/v1") as chat:
@@ -114,7 +114,9 @@ async def test_call_that_was_never_sent_costs_nothing(server: LlmServer) -> None
 
 @pytest.mark.parametrize("fault", [DROPPED, SLOW, NOT_JSON, fake.NO_CHOICES], ids=["dropped", "slow", "html", "hollow"])
 async def test_call_whose_cost_nobody_knows_counts_as_expected(server: LlmServer, fault: Fault) -> None:
-    """It may be charged: the prompt as counted here, and an answer of the usual length."""
+    """A timed-out call may be charged: it is settled at the prompt as counted here, and an answer of the
+    usual length.
+    """
     accounts = priced()
     server.misbehave(fault)
     with paid_by(BillingContext("g")):
@@ -125,7 +127,7 @@ async def test_call_whose_cost_nobody_knows_counts_as_expected(server: LlmServer
 
 
 async def test_call_that_is_given_up_counts_as_expected(server: LlmServer) -> None:
-    """Its caller is gone; the endpoint may go on, and charge."""
+    """A cancelled call is settled as expected: the endpoint may continue and charge."""
     accounts = priced()
     server.misbehave(SLOW)
     async with model(server, accounts) as chat:
@@ -138,7 +140,7 @@ async def test_call_that_is_given_up_counts_as_expected(server: LlmServer) -> No
 
 
 async def test_call_that_takes_learning_the_dialect_is_paid_once() -> None:
-    """The refused attempts are free."""
+    """Calls that the endpoint refused for a parameter are free."""
     accounts = priced()
     with (
         LlmServer(refuses=("json_schema", "max_completion_tokens", "temperature")) as server,
@@ -151,7 +153,9 @@ async def test_call_that_takes_learning_the_dialect_is_paid_once() -> None:
 
 @pytest.mark.parametrize("claimed", [10**400, float("inf")], ids=["400 digits", "infinite"])
 async def test_claim_of_more_tokens_than_there_are_stays_in_the_books(server: LlmServer, claimed: float) -> None:
-    """An endpoint's usage that no column holds is bounded, and one that is no number is no answer."""
+    """An endpoint's usage beyond a column's range is bounded, and a usage that is not a number makes the
+    reply invalid.
+    """
     accounts = priced()
     server.misbehave(Fault(edit=lambda answer: answer | {"usage": dict.fromkeys(answer["usage"], claimed)}))
     async with model(server, accounts) as chat:
@@ -162,7 +166,7 @@ async def test_claim_of_more_tokens_than_there_are_stays_in_the_books(server: Ll
 
 @pytest.mark.parametrize(("fault", "usage"), [(None, 7), (embedding.NAN, 7), (NOT_JSON, 0), (status(500), 0)])
 async def test_embedding_is_charged_whether_its_vectors_are_good_or_not(fault: Fault | None, usage: int) -> None:
-    """By the usage that is said, else by what was sent; an error status is free."""
+    """Embeddings are settled at their reported usage, else at the tokens sent; an error status is free."""
     accounts = UsageAccounting(rules=Rules({"e": Price(1.0)}))
     with OpenAIServer() as server, paid_by(BillingContext("g", "d")):
         server.usage = 7
@@ -178,7 +182,9 @@ async def test_embedding_is_charged_whether_its_vectors_are_good_or_not(fault: F
 
 
 async def test_accounts_pause_a_graph_for_the_day_and_no_other(server: LlmServer) -> None:
-    """What would go beyond the budget is not asked; others, and the next day, have their own; questions may go on."""
+    """A call beyond the budget is not made; other graphs, and the next day, have their own budget; questions
+    continue.
+    """
     now = [1_000_000.0]
     accounts = UsageAccounting(rules=Rules({}, budgets={"g": Budget(tokens=SENT + ANSWER + 50)}), now=lambda: now[0])
     async with model(server, accounts) as chat:
@@ -201,7 +207,7 @@ async def test_accounts_pause_a_graph_for_the_day_and_no_other(server: LlmServer
 
 
 async def test_accounts_stop_questions_when_they_are_told_to(server: LlmServer) -> None:
-    """The same, with the setting: the question is refused, and says why."""
+    """With the setting `budget_stops_questions` the question is refused, and the error names the budget."""
     accounts = UsageAccounting(rules=Rules({}, Budget(tokens=1), stop_questions=True))
     async with model(server, accounts) as chat:
         with paid_by(BillingContext("g", question=True)), pytest.raises(BudgetExceeded, match="budget"):
@@ -210,7 +216,7 @@ async def test_accounts_stop_questions_when_they_are_told_to(server: LlmServer) 
 
 
 async def test_bill_and_counters_have_what_the_books_have(server: LlmServer) -> None:
-    """Of two tasks that work for two payers at once each has its own bill."""
+    """Two concurrent tasks of two payers are charged separately."""
     registry = CollectorRegistry()
     accounts = UsageAccounting(rules=Rules({"m": PRICE}), tally=Tally(registry))
     bills = {"g": Bill(), "h": Bill()}
@@ -230,7 +236,7 @@ async def test_bill_and_counters_have_what_the_books_have(server: LlmServer) -> 
 
 
 def test_rules_refuse_a_budget_in_money_without_a_price() -> None:
-    """What cannot be counted cannot be bounded: that is said at the start."""
+    """A budget in money requires a price for every model: a missing one is reported at the start."""
     rules = Rules({"m": PRICE}, budgets={"g": Budget(cost_nano=1)})
     rules.check({"language": "m", "embedding": ""})
     with pytest.raises(Broken, match="embedding model 'e' has no price"):

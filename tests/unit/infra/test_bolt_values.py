@@ -1,4 +1,4 @@
-"""What the Bolt adapters decide without a server: addresses, errors, storage modes, how values are written."""
+"""Serverless parts of the Bolt adapters: addresses, errors, storage modes, encoding of values."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ DRIVER_CLASSES = [
 
 @pytest.mark.parametrize("error_class", DRIVER_CLASSES, ids=lambda one: one.__name__)
 def test_every_error_of_the_driver_is_in_the_table(error_class: type[Exception]) -> None:
-    """A class that a new version of the driver brings along is noticed here: somebody has to decide about it."""
-    assert error_class in TABLE, f"decide what {error_class.__name__} means, in infra/bolt/errors.py"
+    """The table names every class of the driver: a new version's new class needs a decision."""
+    assert error_class in TABLE, f"add {error_class.__name__} to the table in infra/bolt/errors.py"
     assert issubclass(error_class, DRIVER_ERRORS)
 
 
 def test_failure_takes_the_most_specific_class_and_says_what_the_driver_said() -> None:
-    """A subclass that is not listed counts as its parent; Memgraph's words for a broken constraint are understood."""
+    """An unlisted subclass counts as its parent; Memgraph's message for a violated constraint is recognised."""
 
     class Newer(driver.TokenExpired):
         pass
@@ -59,7 +59,7 @@ def test_failure_takes_the_most_specific_class_and_says_what_the_driver_said() -
 
 
 def test_schema_and_export_wait_for_a_name_that_nobody_resolves() -> None:
-    """They reach the server by a client of their own, and say the same as the others."""
+    """Blocking connections translate errors as the asynchronous ones do."""
     address = BoltAddress("bolt://graph-database.invalid:7687")
     with pytest.raises(Retryable, match="Cannot resolve"):
         prepare(address, Dialect.NEO4J)
@@ -68,7 +68,9 @@ def test_schema_and_export_wait_for_a_name_that_nobody_resolves() -> None:
 
 
 async def test_database_whose_name_nobody_resolves_is_one_to_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name comes and goes with the server in a cluster: connecting, writing and reading in a thread wait for it."""
+    """In a cluster a server's name may be unresolvable for a time: connecting, writing and reading in a thread are
+    Retryable.
+    """
     monkeypatch.setattr("graphtide.infra.bolt.database.FIRST_WAIT_S", 0.0)
     address = BoltAddress("bolt://graph-database.invalid:7687")
     with pytest.raises(Retryable, match="Cannot resolve"):
@@ -91,14 +93,14 @@ async def test_database_whose_name_nobody_resolves_is_one_to_try_again(monkeypat
     "uri", ["", "localhost:7687", "http://localhost", "bolt://", "bolt://host:0", "bolt://host:x", "bolt://u:secret@h"]
 )
 def test_address_refuses_what_is_none_and_shows_no_password(uri: str) -> None:
-    """The message says what would be right, and nothing that stood in front of an @."""
+    """The message says what would be right, and leaves out everything before an @."""
     with pytest.raises(Broken) as refused:
         BoltAddress(uri)
     assert "secret" not in str(refused.value)
 
 
 def test_address_hides_its_password_and_turns_a_certificate_into_tls(tmp_path: object) -> None:
-    """The password is in no repr; with a certificate of one's own the scheme says nothing of TLS any more."""
+    """No repr contains the password; a custom certificate removes the TLS suffix of the scheme."""
     address = BoltAddress("bolt+s://db:7687", "ada", "secret", ca_file="ca.pem")
     assert "secret" not in repr(address) and "ada" in repr(address)
     options = driver_options(address)
@@ -107,7 +109,7 @@ def test_address_hides_its_password_and_turns_a_certificate_into_tls(tmp_path: o
 
 
 def test_storage_mode_without_transactions_is_refused() -> None:
-    """Memgraph says its mode among other things; the message names the cure."""
+    """Memgraph's storage mode is found among its other properties; the message names the remedy."""
     said: list[dict[str, object]] = [
         {"storage info": "vertex_count", "value": 3},
         {"storage info": "storage_mode", "value": "X"},
@@ -119,28 +121,28 @@ def test_storage_mode_without_transactions_is_refused() -> None:
 
 
 def test_bytes_and_vectors_come_back_bit_by_bit() -> None:
-    """Every float16 there is, infinities and the kinds of NaN included, and no bytes at all."""
+    """Every float16, infinities and all kinds of NaN included, and empty bytes are encoded without loss."""
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     assert to_vector(from_bytes(every.tobytes())).tobytes() == every.tobytes()
     assert to_bytes(from_bytes(b"")) == b"" and to_vector("").shape == (0,)
 
 
 def test_numbers_in_order_sort_as_numbers_do() -> None:
-    """As text, over all of what an int64 can be from 0 on, and pair by pair."""
+    """Numbers as text have the order of the numbers, over all non-negative int64."""
     rng = Random(4)
     pairs = [(rng.getrandbits(rng.randint(1, 63)), rng.getrandbits(rng.randint(1, 63))) for _ in range(500)]
     assert sorted(in_order(*pair) for pair in pairs) == [in_order(*pair) for pair in sorted(pairs)]
 
 
 def test_digest_keys_differ_when_the_parts_do() -> None:
-    """Also where their texts, end to end, are the same; and no key grows with its parts."""
+    """Digest keys of different parts differ, even if their concatenations are equal; and their length is constant."""
     assert digest_key("g", "ab", "c") != digest_key("g", "a", "bc") != digest_key("h", "a", "bc")
     assert len(digest_key("g", "x" * 100_000, "\ud800")) < 100
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_parts_of_a_snapshot_fold_to_it(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However small they are, a chunk's mentions stay together, and the whole is what was cut."""
+    """However small the portions, a chunk's mentions stay together, and all portions together equal the input."""
     monkeypatch.setattr("graphtide.infra.bolt.generations.BUILD_ROWS", size)
     rng = Random(size)
     walk, fold, again = Walk(rng), Rows("g"), Rows("g")
@@ -161,5 +163,5 @@ def test_parts_of_a_snapshot_fold_to_it(size: int, monkeypatch: pytest.MonkeyPat
 
 
 def test_portions_cut_without_loss() -> None:
-    """In order, none empty, none too large."""
+    """Batches keep the order, and none is empty or too large."""
     assert [list(one) for one in batched(range(7), 3)] == [[0, 1, 2], [3, 4, 5], [6]] and batched([], 3) == []

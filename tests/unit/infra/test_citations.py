@@ -1,4 +1,4 @@
-"""Citations checked while an answer comes, and quotations found in the text they quote."""
+"""Checking of citations in a streamed answer, and matching of quotations in their text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CASES = {
 
 @pytest.mark.parametrize("said", CASES)
 def test_checked_answer_holds_every_sentence_to_its_passages(said: str) -> None:
-    """Citations of passages that are not there go, sentences without one are marked, the rest stays as it was."""
+    """Citations of unknown passages are left out, sentences without one are marked, other text is unchanged."""
     checked = CitationChecker(3)
     assert (checked.take(said) + checked.end(), checked.cited) == CASES[said]
 
@@ -62,7 +62,7 @@ def test_checked_answer_is_the_same_however_it_is_cut() -> None:
 
 
 def test_checked_answer_lets_words_go_before_the_sentence_ends() -> None:
-    """A reader sees the answer grow; only what may turn out a citation or the sentence's end is held."""
+    """A reader sees the answer grow; only a possible citation or sentence end is held back."""
     checked = CitationChecker(1)
     assert checked.take("Ida Moreau founded") == "Ida Moreau founded"
     assert checked.take(" it [") == " it"
@@ -83,12 +83,12 @@ def test_checked_answer_lets_words_go_before_the_sentence_ends() -> None:
     ],
 )
 def test_quotation_is_found_as_the_text_has_it(text: str, quotation: str, found: str | None) -> None:
-    """White space, quotation marks and dashes may differ; words may not; what comes back is the text's own."""
+    """White space, quotation marks and dashes may differ, words may not; the result is the text's own words."""
     assert Quotable(text).find(quotation) == found
 
 
 class Foreseen:
-    """A digest whose first value the text already holds."""
+    """Digest whose first value occurs in the text."""
 
     values: ClassVar[list[bytes]] = [bytes(32), bytes([1] * 32)]
 
@@ -108,6 +108,6 @@ def test_code_occurs_in_no_text_even_in_one_that_foresaw_it(monkeypatch: pytest.
 
 
 def test_prompt_has_another_version_when_its_words_differ() -> None:
-    """The version keys what is remembered, so no change of the words may be forgotten."""
+    """The version is part of cache keys, so every change of the words changes it."""
     one, other = (load("answer-2", {"nothing": said, "guidance": ""}) for said in ("No.", "None."))
     assert one.version != other.version and "No." in one.text and "{" not in one.text

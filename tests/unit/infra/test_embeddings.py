@@ -1,4 +1,4 @@
-"""Embedders beyond the contract: what the hashing one finds alike, how an endpoint's failures differ, the memo."""
+"""Embedders beyond the contract: similarity of the hashing one, failures of endpoints, the cache."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def server() -> Iterator[OpenAIServer]:
 
 @pytest.fixture
 async def embedder(server: OpenAIServer) -> AsyncIterator[OpenAIEmbedder]:
-    """A client of it, with small batches and a short time-out."""
+    """Return a client of it, with small batches and a short timeout."""
     settings = EmbeddingEndpoint(
         server.base_url, "test-model", KEY, batch_texts=2, limits=EndpointLimits(concurrent_calls=3)
     )
@@ -49,7 +49,7 @@ async def embedder(server: OpenAIServer) -> AsyncIterator[OpenAIEmbedder]:
 
 
 async def test_hashing_embedder_finds_texts_alike_that_share_words() -> None:
-    """Shared words and parts of words bring texts together; word order and case matter little."""
+    """Shared words and parts of words make texts similar; word order and case matter little."""
     rows = await HashingEmbedder().embed(
         [
             "The drill reached the lake.",
@@ -65,7 +65,7 @@ async def test_hashing_embedder_finds_texts_alike_that_share_words() -> None:
 
 
 def test_hashing_embedder_gives_the_same_bits_in_another_process() -> None:
-    """Vectors enter the digest, so they may depend on neither the process nor its hash seed."""
+    """Vectors are part of digests, so they depend on neither the process nor its hash seed."""
     text = "Ange\u0301la and the drill \U0001f9ca"
     code = (
         "import asyncio; from graphtide.infra.models.local.hashing_embedder import HashingEmbedder as H; "
@@ -78,7 +78,7 @@ def test_hashing_embedder_gives_the_same_bits_in_another_process() -> None:
 
 
 def test_hashing_embedder_refuses_too_few_dimensions() -> None:
-    """Fewer than eight would make everything alike."""
+    """Fewer than eight dimensions would make all texts similar."""
     with pytest.raises(ValueError, match="at least 8"):
         HashingEmbedder(4)
 
@@ -99,7 +99,7 @@ async def test_openai_embedder_keeps_the_order_when_batched(server: OpenAIServer
 async def test_openai_embedder_asks_for_base64_with_key_and_model(
     server: OpenAIServer, embedder: OpenAIEmbedder
 ) -> None:
-    """The request carries what the settings say, and base64, which costs a tenth of the CPU time of lists."""
+    """The request contains the settings, and asks for base64, which costs a tenth of the CPU time of lists."""
     await embedder.embed(["x"])
     seen = server.seen[0]
     assert (seen.body["encoding_format"], seen.body["model"]) == ("base64", "test-model")
@@ -107,12 +107,12 @@ async def test_openai_embedder_asks_for_base64_with_key_and_model(
 
 
 async def test_openai_embedder_bounds_the_calls_at_once(server: OpenAIServer, embedder: OpenAIEmbedder) -> None:
-    """Of nine batches three are under way, and while those wait, a fourth does not come."""
+    """At most three of nine batches are in flight: while they wait, the fourth is not sent."""
     server.hold = threading.Event()
     call = asyncio.ensure_future(embedder.embed([f"text {number}" for number in range(18)]))
     for _ in range(3):
         await asyncio.to_thread(server.arrived.get)
-    with OpenAIServer() as other:  # whole round trips through this event loop: time enough for a fourth to show up
+    with OpenAIServer() as other:  # whole round trips through this event loop: enough time for a fourth to arrive
         witness = OpenAIEmbedder(EmbeddingEndpoint(other.base_url, "m"))
         for _ in range(5):
             await witness.embed(["x"])
@@ -134,13 +134,13 @@ async def test_openai_embedder_splits_batches_by_characters(server: OpenAIServer
 async def test_openai_embedder_asks_nothing_when_there_are_no_texts(
     server: OpenAIServer, embedder: OpenAIEmbedder
 ) -> None:
-    """No texts, no call."""
+    """An empty list of texts costs no call."""
     assert (await embedder.embed([])).shape == (0, 0)
     assert not server.seen
 
 
 async def test_openai_embedder_learns_the_dimension_once(server: OpenAIServer, embedder: OpenAIEmbedder) -> None:
-    """A probe finds it out; a second one needs no call."""
+    """A probe finds the dimension; a second one needs no call."""
     assert embedder.dimensions == 0
     assert await embedder.probe() == await embedder.probe() == embedder.dimensions == fake.DIMENSIONS
     assert len(server.seen) == 1
@@ -149,13 +149,13 @@ async def test_openai_embedder_learns_the_dimension_once(server: OpenAIServer, e
 async def test_openai_embedder_sends_neither_empty_nor_broken_text(
     server: OpenAIServer, embedder: OpenAIEmbedder
 ) -> None:
-    """OpenAI refuses the empty string, and JSON cannot carry lone surrogates."""
+    """Texts are made sendable: OpenAI refuses the empty string, and JSON cannot contain lone surrogates."""
     await embedder.embed(["", "a\ud800b"])
     assert server.seen[0].texts == [" ", "a?b"]
 
 
 async def test_openai_embedder_takes_vectors_in_any_order(server: OpenAIServer, embedder: OpenAIEmbedder) -> None:
-    """The index says which text a vector belongs to, not its place."""
+    """The index assigns a vector to its text, not its place."""
     right = await embedder.embed(["one", "two"])
     server.misbehave(fake.REVERSED)
     assert np.array_equal(await embedder.embed(["one", "two"]), right)
@@ -189,7 +189,7 @@ async def test_openai_embedder_takes_vectors_in_any_order(server: OpenAIServer, 
 async def test_openai_embedder_raises_retryable_once_when_it_may_work_later(
     server: OpenAIServer, embedder: OpenAIEmbedder, fault: Fault, wait_s: float | None
 ) -> None:
-    """One call, one attempt, one Retryable with the endpoint's wait; the next call works."""
+    """A failed call is one attempt and one Retryable with the endpoint's wait; the next call works."""
     server.misbehave(fault)
     with pytest.raises(Retryable) as raised:
         await embedder.embed(["one", "two"])
@@ -203,14 +203,14 @@ async def test_openai_embedder_raises_retryable_once_when_it_may_work_later(
 async def test_openai_embedder_rejects_what_will_never_work(
     server: OpenAIServer, embedder: OpenAIEmbedder, code: int
 ) -> None:
-    """The endpoint's own words reach the person who has to shorten the text."""
+    """The error contains the endpoint's own words, for the operator who has to shorten the text."""
     server.misbehave(status(code, "maximum context length is 8192 tokens"))
     with pytest.raises(Rejected, match="8192 tokens"):
         await embedder.embed(["one"])
 
 
 async def test_openai_embedder_raises_retryable_when_nothing_listens() -> None:
-    """A dead endpoint is named, and waited for."""
+    """An unreachable endpoint is Retryable, and the error names it."""
     with OpenAIServer() as gone:
         address = gone.base_url
     client = OpenAIEmbedder(EmbeddingEndpoint(address, "m"))
@@ -220,7 +220,7 @@ async def test_openai_embedder_raises_retryable_when_nothing_listens() -> None:
 
 
 async def test_openai_embedder_raises_retryable_when_the_answer_is_late(server: OpenAIServer) -> None:
-    """A hanging endpoint costs the time-out, not for ever."""
+    """A hanging endpoint costs the timeout."""
     client = OpenAIEmbedder(EmbeddingEndpoint(server.base_url, "m", timeout_s=0.2))
     server.misbehave(SLOW)
     with pytest.raises(Retryable, match=r"did not answer within 0\.2 s"):
@@ -229,7 +229,7 @@ async def test_openai_embedder_raises_retryable_when_the_answer_is_late(server: 
 
 
 async def test_openai_embedder_stops_when_the_dimension_changes(server: OpenAIServer, embedder: OpenAIEmbedder) -> None:
-    """Another model behind the same name would poison every index: Broken, not retried."""
+    """Another dimension is Broken: another model behind the same name would corrupt every index."""
     await embedder.embed(["x"])
     server.dimensions = 32
     with pytest.raises(Broken, match="32 dimensions instead of 16"):
@@ -239,7 +239,7 @@ async def test_openai_embedder_stops_when_the_dimension_changes(server: OpenAISe
 async def test_openai_embedder_gives_all_or_nothing_when_one_batch_fails(
     server: OpenAIServer, embedder: OpenAIEmbedder
 ) -> None:
-    """One failed batch fails the call with its own error, not a group of them, and leaves no task behind."""
+    """One failed batch fails the call with its own error, not a group of them, and leaves no task running."""
     server.misbehave(status(500))
     with pytest.raises(Retryable):
         await embedder.embed([f"text {number}" for number in range(12)])
@@ -247,7 +247,9 @@ async def test_openai_embedder_gives_all_or_nothing_when_one_batch_fails(
 
 
 async def test_openai_embedder_never_shows_its_key(server: OpenAIServer, caplog: pytest.LogCaptureFixture) -> None:
-    """Not in repr, name, settings, messages, causes or the log, whatever the endpoint echoes or the URL holds."""
+    """The key is in no repr, name, setting, message, cause or log line, whatever the endpoint echoes or the URL
+    contains.
+    """
     caplog.set_level(logging.DEBUG)
     settings = EmbeddingEndpoint(server.base_url.replace("//", "//user:hunter2@"), "m", KEY)
     client = OpenAIEmbedder(settings)
@@ -284,7 +286,7 @@ _NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
     ],
 )
 def test_retry_after_reads_every_form(headers: Mapping[str, str], expected: float | None) -> None:
-    """Seconds, milliseconds and dates; nonsense is None, and no wait is negative or endless."""
+    """Seconds, milliseconds and dates are parsed; an invalid value is None, and no wait is negative or endless."""
     assert retry_after_s(headers, _NOW) == expected
 
 
@@ -292,7 +294,7 @@ def test_retry_after_reads_every_form(headers: Mapping[str, str], expected: floa
 
 
 class CountingEmbedder(HashingEmbedder):
-    """Keeps what it is asked; waits at ``gate``, and fails as often as ``failures`` says."""
+    """Embedder that records its texts; it waits at ``gate``, and fails the first ``failures`` calls."""
 
     def __init__(self) -> None:
         super().__init__(16)
@@ -323,7 +325,7 @@ async def test_memo_asks_only_for_missing_texts_and_each_once() -> None:
 
 
 async def test_memo_shares_one_call_when_the_same_is_asked_at_once() -> None:
-    """Three callers, overlapping texts, one call for each text; one caller's end does not end the others."""
+    """Three callers with overlapping texts cost one call per text; cancelling one caller does not cancel the others."""
     inner = CountingEmbedder()
     memo = MemoisedEmbedder(inner, MemoryVectorStore())
     inner.gate.clear()
@@ -351,7 +353,7 @@ async def test_memo_forgets_a_failure_at_once() -> None:
 
 
 async def test_memo_ignores_stored_values_that_are_no_vector_of_the_model() -> None:
-    """A store that lost half a value costs a call, not a wrong answer."""
+    """A truncated value in the store costs a call, not a wrong answer."""
     inner = CountingEmbedder()
     store = MemoryVectorStore()
     memo = MemoisedEmbedder(inner, store)
@@ -363,7 +365,7 @@ async def test_memo_ignores_stored_values_that_are_no_vector_of_the_model() -> N
 
 
 async def test_memo_keeps_models_apart_in_one_store() -> None:
-    """The key holds the model's name: the same text of another model is another vector."""
+    """The key contains the model's name: the same text of another model has another vector."""
     store = MemoryVectorStore()
     wide = await MemoisedEmbedder(HashingEmbedder(32), store).embed(["a"])
     narrow = await MemoisedEmbedder(HashingEmbedder(16), store).embed(["a"])
@@ -371,7 +373,7 @@ async def test_memo_keeps_models_apart_in_one_store() -> None:
 
 
 async def test_memory_store_forgets_the_least_recently_used() -> None:
-    """Two fit: reading one makes it stay, and the other goes."""
+    """With a capacity of two, reading an entry keeps it, and the other is dropped."""
     store = MemoryVectorStore(2)
     await store.put_many({b"a": b"1", b"b": b"2"})
     await store.get_many([b"a"])
@@ -380,7 +382,7 @@ async def test_memory_store_forgets_the_least_recently_used() -> None:
 
 
 async def test_memo_gives_up_what_is_under_way_when_closed() -> None:
-    """Closing cancels the call, and with it those who wait."""
+    """Closing cancels the call and the callers that wait for it."""
     inner = CountingEmbedder()
     inner.gate.clear()
     memo = MemoisedEmbedder(inner, MemoryVectorStore())

@@ -1,4 +1,4 @@
-"""Where Faust keeps its files: in the folder it is given, and nothing in the working folder."""
+"""Faust's files: in the given folder, and none in the working folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from graphtide.infra.kafka.address import KafkaAddress
 
 
 def test_faust_keeps_its_files_in_the_folder_it_is_given(tmp_path: Path) -> None:
-    """Faust's own default is a folder named after the group, beside whatever the process was started in."""
+    """Faust's own default is a folder named after the group, in the working folder."""
     folder = tmp_path / "data {of} us" / "faust"
     app = extraction_app(KafkaAddress("127.0.0.1:9"), "extract", 6.0, folder)
     kept = (app.conf.datadir, app.conf.appdir, app.conf.tabledir)

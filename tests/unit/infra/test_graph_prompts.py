@@ -1,4 +1,4 @@
-"""Prompts by graph: what a folder changes, that a change is a new version, and that a bad file is said at the start."""
+"""Prompts by graph: overrides of a folder, versions, and errors of bad files at the start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphtide.infra.models.prompts.graph_prompts import (
 from graphtide.infra.models.prompts.templates import words_of
 from graphtide.streams.errors import Broken
 
-OWN = "Read what stands in <document-…>. Give entities and relations with evidence, at most {most_entities}.{guidance}"
+OWN = "Read the text in <document-…>. Give entities and relations with evidence, at most {most_entities}.{guidance}"
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
@@ -28,14 +28,16 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 
 def test_prompts_are_the_built_in_one_without_a_folder() -> None:
-    """All names are filled in, and nothing is added."""
+    """The built-in prompt has all names filled in, and nothing added."""
     prompt, own = load_prompts(None)
     assert own == {} and "150" in prompt.text and "{most_" not in prompt.text and "{guidance}" not in prompt.text
     assert prompt.text.startswith(words_of("extraction-2")[:200])
 
 
 def test_prompts_of_a_graph_are_its_own_and_have_a_version_of_their_own(tmp_path: Path) -> None:
-    """Types, domain and language are put in; a whole template replaces the built-in one; others are as they were."""
+    """Types, domain and language are filled in; a whole template replaces the built-in one; other graphs keep
+    theirs.
+    """
     guidance = 'entity_types = ["vessel", "port"]\ndomain = "polar shipping"\nlanguage = "German"\n'
     files = {"ships/extraction.toml": guidance, "law/extraction.md": OWN, "both/extraction.md": OWN}
     folder = write(tmp_path, files | {"both/extraction.toml": guidance, "empty/notes.txt": "x"})
@@ -43,16 +45,16 @@ def test_prompts_of_a_graph_are_its_own_and_have_a_version_of_their_own(tmp_path
     assert prompt == load_prompts(None)[0] == own["empty"]
     assert all(word in own["ships"].text for word in ("vessel, port", "polar shipping", "German", "<document-"))
     assert own["law"].text == OWN.replace("{most_entities}", "150").replace("{guidance}", "")
-    assert "vessel, port" in own["both"].text and own["both"].text.startswith("Read what stands")
+    assert "vessel, port" in own["both"].text and own["both"].text.startswith("Read the text")
     assert len({one.version for one in (prompt, own["ships"], own["law"], own["both"])}) == 4
 
 
 def test_prompts_for_all_graphs_stand_behind_those_of_one(tmp_path: Path) -> None:
-    """Files of the folder itself hold for every graph, each as long as the graph has none of that name."""
+    """Files of the folder itself apply to every graph without a file of that name."""
     folder = write(tmp_path, {"extraction.md": OWN, "extraction.toml": 'domain = "law"', "a/extraction.toml": ""})
     prompt, own = load_prompts(folder)
-    assert prompt.text.startswith("Read what stands") and "about law" in prompt.text
-    assert own["a"].text.startswith("Read what stands") and "about law" not in own["a"].text
+    assert prompt.text.startswith("Read the text") and "about law" in prompt.text
+    assert own["a"].text.startswith("Read the text") and "about law" not in own["a"].text
 
 
 @pytest.mark.parametrize(
@@ -70,14 +72,14 @@ def test_prompts_for_all_graphs_stand_behind_those_of_one(tmp_path: Path) -> Non
     ],
 )
 def test_prompts_refuse_a_bad_file_by_its_name(tmp_path: Path, file: str, text: str, cause: str) -> None:
-    """One sentence that names the file and what is wrong with it."""
+    """The error names the file and its mistake in one sentence."""
     with pytest.raises(Broken, match=cause) as refused:
         load_prompts(write(tmp_path, {file: text}))
     assert str(tmp_path / file).rsplit("/", 1)[0] in str(refused.value)
 
 
 def test_prompts_refuse_what_cannot_be_read(tmp_path: Path) -> None:
-    """No folder, no UTF-8."""
+    """A missing folder and a file that is not UTF-8 are Broken."""
     with pytest.raises(Broken, match="does not exist"):
         load_prompts(tmp_path / "none")
     (tmp_path / "extraction.md").write_bytes(b"\xff\xfe")
@@ -87,7 +89,7 @@ def test_prompts_refuse_what_cannot_be_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [ANSWER, ANSWER_PART, REPORT], ids=lambda kind: kind.file)
 def test_prompts_for_answers_and_reports_are_changed_as_those_for_extraction(tmp_path: Path, kind: PromptKind) -> None:
-    """Guidance is put in, a template stands in the place of the built-in one, other graphs have what they had."""
+    """Guidance is filled in, a template replaces the built-in one, other graphs keep theirs."""
     own = " ".join((*kind.needed, "Sagas.{guidance}"))
     folder = write(
         tmp_path,
@@ -115,7 +117,7 @@ def test_prompts_for_answers_and_reports_are_changed_as_those_for_extraction(tmp
     ],
 )
 def test_prompts_for_answers_refuse_a_bad_file_by_its_name(tmp_path: Path, file: str, text: str, cause: str) -> None:
-    """What an answer is checked by must be in its template, and only what it knows in its guidance."""
+    """A template must contain the words that its answer is checked by; guidance has only known keys."""
     with pytest.raises(Broken, match=cause) as refused:
         prompts_by_graph(write(tmp_path, {file: text}), ANSWER)
     assert file in str(refused.value)

@@ -27,14 +27,14 @@ def rows_of(seed: int, count: int) -> Vectors:
 
 @pytest.fixture
 def index() -> Iterator[HnswIndex]:
-    """An empty index that becomes a graph above 100 vectors."""
+    """Return an empty index that becomes a graph above 100 vectors."""
     made = HnswIndex(DIMENSIONS, SMALL)
     yield made
     made.close()
 
 
 def test_index_becomes_a_graph_when_it_grows_and_brute_force_when_it_shrinks(index: HnswIndex) -> None:
-    """The kind follows the size by itself, with a gap in between so that it does not flap."""
+    """The kind follows the size by itself, with a gap in between so that it does not oscillate."""
     rows = rows_of(1, 300)
     index.add(np.arange(100), rows[:100])
     index.settle()
@@ -50,7 +50,7 @@ def test_index_becomes_a_graph_when_it_grows_and_brute_force_when_it_shrinks(ind
 
 
 def test_index_is_rebuilt_when_too_much_of_it_is_dead(index: HnswIndex) -> None:
-    """Replacing vectors leaves tombstones up to the dead share, and a rebuild clears them away."""
+    """Replacing vectors leaves tombstones up to the dead share, and a rebuild removes them."""
     index.add(np.arange(400), rows_of(2, 400))
     index.settle()
     before = index.statistics()
@@ -66,7 +66,7 @@ def test_index_is_rebuilt_when_too_much_of_it_is_dead(index: HnswIndex) -> None:
 
 
 def test_search_finds_everything_when_tombstones_cut_the_graph() -> None:
-    """With nearly all labels dead and no rebuild, k still gives k: what the links do not reach is scanned for."""
+    """With nearly all labels dead and no rebuild, a search still returns k: labels beyond the links are scanned."""
     index = HnswIndex(
         DIMENSIONS, HnswParameters(links=2, build_width=2, search_width=2, exact_below=0, dead_share=0.999)
     )
@@ -130,7 +130,9 @@ def _rebuilt(
 
 
 def test_equal_calls_give_equal_graphs(tmp_path: Path) -> None:
-    """Two indexes fed alike are alike to the last byte: content-addressed snapshot files have the same names."""
+    """Two indexes with the same calls are equal to the last byte: content-addressed snapshot files have the
+    same names.
+    """
     names = []
     for run in ("one", "two"):
         index = HnswIndex(DIMENSIONS, SMALL)
@@ -146,11 +148,11 @@ def test_equal_calls_give_equal_graphs(tmp_path: Path) -> None:
 
 
 def test_failed_rebuild_is_reported_once_and_tried_again(index: HnswIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error in the background reaches the next writer, before it changed anything, and the index stays in use."""
+    """An error in the background reaches the next writer before its change, and the index stays usable."""
     put: Callable[[HnswGeneration, list[int], Vectors], None] = HnswGeneration.put
 
     def exhausted(_generation: HnswGeneration, _keys: list[int], _rows: Vectors) -> None:
-        raise MemoryError("no room for another generation")
+        raise MemoryError("no memory for another generation")
 
     monkeypatch.setattr(HnswGeneration, "put", exhausted)
     index.add(np.arange(120), rows_of(7, 120))
@@ -166,7 +168,7 @@ def test_failed_rebuild_is_reported_once_and_tried_again(index: HnswIndex, monke
 
 
 def test_close_abandons_a_rebuild_and_leaves_the_index_usable() -> None:
-    """After close the index answers from what it holds, and orders no more rebuilds."""
+    """After close the index still answers, and orders no more rebuilds."""
     index = HnswIndex(DIMENSIONS, SMALL)
     rows = rows_of(9, 3000)
     index.add(np.arange(3000), rows)
@@ -177,7 +179,7 @@ def test_close_abandons_a_rebuild_and_leaves_the_index_usable() -> None:
 
 
 def test_index_serves_many_threads_while_it_is_rebuilt(tmp_path: Path) -> None:
-    """One writer, two readers, a saver: no error, no wrong answer for what never changes, and recall at the end."""
+    """One writer, two readers and a saver cause no error and no wrong answer for constant vectors, and recall holds."""
     index = HnswIndex(DIMENSIONS, HnswParameters(exact_below=300, dead_share=0.2))
     fixed = rows_of(10, 200)
     index.add(np.arange(200), fixed)
@@ -247,7 +249,7 @@ def _assert_equal(index: HnswIndex, held: dict[int, Vectors]) -> None:
 
 
 def test_lock_serves_in_order_of_arrival() -> None:
-    """A reader that comes after a waiting writer waits behind it, so that readers cannot starve a writer."""
+    """A reader that arrives after a waiting writer waits for it, so that readers cannot starve a writer."""
     lock, order = ReadersWriterLock(), list[str]()
     entered, leave = threading.Event(), threading.Event()
 
@@ -279,6 +281,6 @@ def test_lock_serves_in_order_of_arrival() -> None:
 
 @pytest.mark.parametrize("wrong", [{"links": 1}, {"search_width": 0}, {"dead_share": 1.0}, {"exact_below": -1}])
 def test_parameters_refuse_values_that_hnswlib_would_misuse(wrong: dict[str, float]) -> None:
-    """Nonsense is refused when the value object is made."""
+    """Invalid values are refused when the value object is made."""
     with pytest.raises(ValueError, match="must"):
         HnswParameters(**wrong)  # type: ignore[arg-type]

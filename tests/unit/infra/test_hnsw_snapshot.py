@@ -1,4 +1,4 @@
-"""Index snapshots: what was saved comes back, and nothing else is ever accepted."""
+"""Index snapshots: a load returns exactly the saved index, or fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rows_of(seed: int, count: int) -> Vectors:
 
 
 def index_of(parameters: HnswParameters, count: int = 300) -> HnswIndex:
-    """An index with live and dead vectors."""
+    """Return an index with live and dead vectors."""
     index = HnswIndex(DIMENSIONS, parameters)
     index.add(np.arange(count), rows_of(1, count))
     index.settle()
@@ -36,14 +36,14 @@ def index_of(parameters: HnswParameters, count: int = 300) -> HnswIndex:
 
 @pytest.fixture(params=[GRAPH, EXACT], ids=["graph", "exact"])
 def parameters(request: pytest.FixtureRequest) -> HnswParameters:
-    """Both kinds of content."""
+    """Return an index of each kind."""
     chosen: HnswParameters = request.param
     return chosen
 
 
 @contextmanager
 def file_size_limit(size_bytes: int) -> Iterator[None]:
-    """No file can grow beyond the limit, as on a full disk."""
+    """Limit the size of every file, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
     try:
@@ -53,7 +53,7 @@ def file_size_limit(size_bytes: int) -> Iterator[None]:
 
 
 def test_snapshot_brings_back_the_index_it_was_taken_of(tmp_path: Path, parameters: HnswParameters) -> None:
-    """Ids, vectors, answers and tombstones survive, and the loaded index goes on from there."""
+    """Ids, vectors, answers and tombstones survive, and the loaded index accepts further changes."""
     index = index_of(parameters)
     index.save(tmp_path / "snapshot", 41)
     loaded = HnswIndex.load(tmp_path / "snapshot", DIMENSIONS, 41, parameters)
@@ -71,14 +71,14 @@ def test_snapshot_brings_back_the_index_it_was_taken_of(tmp_path: Path, paramete
 
 
 def test_snapshot_of_an_empty_index_loads(tmp_path: Path) -> None:
-    """Nothing is a state too."""
+    """An empty index can be saved and loaded."""
     for parameters in (GRAPH, EXACT):
         HnswIndex(DIMENSIONS, parameters).save(tmp_path, 0)
         assert len(HnswIndex.load(tmp_path, DIMENSIONS, 0, parameters)) == 0
 
 
 def test_snapshot_replaces_the_one_before_and_its_files(tmp_path: Path, parameters: HnswParameters) -> None:
-    """After a second save one manifest and two data files stand there, and the first version is stale."""
+    """After a second save the folder has one manifest and two data files, and the first version is stale."""
     index = index_of(parameters)
     index.save(tmp_path, 1)
     index.add(np.array([999]), rows_of(4, 1))
@@ -109,7 +109,7 @@ def _empty(file: Path) -> None:
 def test_load_refuses_a_damaged_file(
     tmp_path: Path, parameters: HnswParameters, pattern: str, damage: Callable[[Path], None]
 ) -> None:
-    """Truncated, bit-flipped, emptied or missing: any of the three files, and the owner is told to rebuild."""
+    """Any of the three files truncated, bit-flipped, emptied or missing raises IndexDamaged."""
     index = index_of(parameters)
     index.save(tmp_path, 1)
     index.close()
@@ -119,7 +119,7 @@ def test_load_refuses_a_damaged_file(
 
 
 def test_load_refuses_every_flipped_bit_of_the_manifest(tmp_path: Path) -> None:
-    """No byte of the manifest can change without being noticed, except the white space at its end."""
+    """Every change of a byte of the manifest is detected, except of the white space at its end."""
     index = index_of(EXACT, 20)
     index.save(tmp_path, 1)
     index.close()
@@ -133,7 +133,7 @@ def test_load_refuses_every_flipped_bit_of_the_manifest(tmp_path: Path) -> None:
 
 
 def test_load_refuses_another_dimension_or_other_build_parameters(tmp_path: Path, parameters: HnswParameters) -> None:
-    """A snapshot fits one dimension and one way of building; the search width may change."""
+    """A snapshot fits one dimension and one set of build parameters; the search width may change."""
     index = index_of(parameters)
     index.save(tmp_path, 1)
     index.close()
@@ -146,13 +146,13 @@ def test_load_refuses_another_dimension_or_other_build_parameters(tmp_path: Path
 
 
 def test_load_of_a_folder_that_is_not_there_is_damage(tmp_path: Path) -> None:
-    """The first start of a service meets this, and builds."""
+    """A folder without a snapshot raises IndexDamaged, as at the first start of a service."""
     with pytest.raises(IndexDamaged, match="cannot be read"):
         HnswIndex.load(tmp_path / "nowhere", DIMENSIONS, 1)
 
 
 def test_save_reports_a_full_disk_and_leaves_the_previous_snapshot(tmp_path: Path, parameters: HnswParameters) -> None:
-    """hnswlib stays silent when the disk is full; the adapter does not, cleans up, and the old snapshot still loads."""
+    """hnswlib ignores a full disk; the adapter raises, cleans up, and the old snapshot still loads."""
     index = index_of(parameters)
     index.save(tmp_path, 1)
     before = sorted(file.name for file in tmp_path.iterdir())
@@ -167,14 +167,14 @@ def test_save_reports_a_full_disk_and_leaves_the_previous_snapshot(tmp_path: Pat
 
 
 def test_save_into_a_place_that_is_no_folder_is_reported(tmp_path: Path) -> None:
-    """A file where the folder should be is an error of the save, not of hnswlib's silence."""
+    """A file in the folder's place fails the save, although hnswlib ignores it."""
     (tmp_path / "taken").write_text("not a folder")
     with pytest.raises(IndexNotSaved):
         index_of(GRAPH).save(tmp_path / "taken", 1)
 
 
 def test_save_refuses_what_does_not_prove_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A graph of the right size whose vectors were written wrongly is caught by the reload."""
+    """A graph of the right size whose vectors were written wrongly is detected by the reload."""
     index = index_of(GRAPH)
     write = HnswGeneration.write
 
@@ -192,7 +192,7 @@ def test_save_refuses_what_does_not_prove_itself(tmp_path: Path, monkeypatch: py
 
 
 def test_manifest_says_what_the_snapshot_is(tmp_path: Path) -> None:
-    """Dimension, space, count and version can be read by a person."""
+    """Dimension, space, count and version are readable text."""
     index = index_of(GRAPH)
     index.save(tmp_path, 12)
     index.close()

@@ -1,4 +1,4 @@
-"""The judge on a real socket: verdicts as the model gives them, and none where it gives none."""
+"""The judge over a real socket: verdicts of the model, and None after a failure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAIR = (("red sox", "team"), ("boston red sox", ""))
     ],
 )
 async def test_judge_joins_on_a_plain_yes_alone(said: str, verdict: bool) -> None:
-    """Yes joins; no, unsure, and what is no answer part the pair for good."""
+    """Yes joins the pair; no, unsure and an unreadable answer separate it for good."""
     with LlmServer(says=lambda _: said) as server:
         chat = OpenAIChat(ChatEndpoint(server.base_url, "m"))
         assert await OpenAIJudge(chat).same(*PAIR) is verdict
@@ -53,7 +53,7 @@ async def test_judge_asks_alike_in_both_orders_and_marks_names_off() -> None:
 
 
 async def test_judge_gives_no_verdict_while_the_endpoint_is_away() -> None:
-    """A failing endpoint leaves the pair open, to be asked about again."""
+    """A failing endpoint leaves the pair undecided, to be judged later."""
     with LlmServer() as server:
         server.misbehave(status(503))
         chat = OpenAIChat(ChatEndpoint(server.base_url, "m"))

@@ -1,4 +1,4 @@
-"""Errors of the Kafka driver become errors of Graphtide, each of them on purpose; and secrets stay secret."""
+"""Translation of the Kafka driver's errors, each decided explicitly; and secrecy of the password."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OURS = set(LATER) | set(NEVER) | set(STOP)
 
 
 def test_failures_name_every_error_that_the_driver_has() -> None:
-    """A class that an upgrade brings must be put into the table; none stands in it twice."""
+    """The table has every class of the driver once: an upgrade's new class needs a decision."""
     classes = {one for one in vars(kafka).values() if inspect.isclass(one) and issubclass(one, Exception)}
     assert sorted(one.__name__ for one in classes - OURS) == []
     assert len(LATER) + len(NEVER) + len(STOP) == len(OURS)
@@ -35,7 +35,9 @@ def test_failures_name_every_error_that_the_driver_has() -> None:
     ],
 )
 def test_failure_says_what_is_to_be_done(error: Exception, action: type[Exception]) -> None:
-    """Wait for what comes back, reject what never fits, stop for what a person must change, and for what is unknown."""
+    """A temporary error is Retryable, a record that never fits Rejected, an operator's task or an unknown
+    error Broken.
+    """
     made = failure(error, "appending")
     assert type(made) is action
     assert "appending" in str(made)
@@ -43,7 +45,7 @@ def test_failure_says_what_is_to_be_done(error: Exception, action: type[Exceptio
 
 
 def test_address_keeps_the_password_out_of_its_repr() -> None:
-    """Neither repr nor str, nor the message of a bad one, tell it."""
+    """Neither repr nor str, nor the message of a wrong one, contains the password."""
     address = KafkaAddress("h:1", "SASL_SSL", "SCRAM-SHA-512", "me", "geheim")
     assert "geheim" not in f"{address!r}{address}"
     assert "geheim" in address.client_options().values()
@@ -53,6 +55,6 @@ def test_address_keeps_the_password_out_of_its_repr() -> None:
 
 
 def test_address_says_which_file_cannot_be_used() -> None:
-    """A certificate that is not there is Broken before anything is connected."""
+    """A missing certificate is Broken before anything is connected."""
     with pytest.raises(Broken, match="TLS files"):
         KafkaAddress("h:1", "SSL", ssl_ca_file="nowhere.pem").client_options()

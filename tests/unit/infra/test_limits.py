@@ -1,4 +1,4 @@
-"""The gate in front of an endpoint: places, allowances a minute, who goes first, and when it is left alone."""
+"""The rate limiter of an endpoint: slots, allowances per minute, priorities, and the circuit breaker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphtide.streams.errors import BudgetExceeded, Rejected, Retryable
 
 
 class Time:
-    """Seconds that pass when the test says so."""
+    """Clock that the test moves."""
 
     def __init__(self) -> None:
         self.now_s = 100.0
@@ -28,7 +28,7 @@ class Time:
         return lambda: self._due.remove(entry) if entry in self._due else None
 
     async def pass_(self, seconds: float) -> None:
-        """Let time go by, with everything that falls due, and let the tasks run."""
+        """Advance the clock, with all due callbacks, and let the tasks run."""
         end = self.now_s + seconds
         await settled()
         while self._due and (first := min(self._due, key=lambda entry: entry[0]))[0] <= end:
@@ -40,13 +40,13 @@ class Time:
 
 
 async def settled() -> None:
-    """Every task has gone as far as it can."""
+    """Run every task until it waits."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
 class Calls:
-    """Calls through a gate: who was let through, in order; each stays until it is let go."""
+    """Calls through a limiter: the admitted ones, in order; each stays until it is released."""
 
     def __init__(self, gate: RateLimiter) -> None:
         self.gate = gate
@@ -79,7 +79,7 @@ class Calls:
 
 
 async def test_gate_bounds_the_calls_under_way_and_lets_questions_go_first() -> None:
-    """Two places: the third waits; when one is free, a question that came last goes before documents."""
+    """With two slots the third call waits; when one is free, the latest question goes before documents."""
     calls = Calls(RateLimiter(EndpointLimits(2), "x", Time().timing()))
     for name in "abcd":
         calls.start(name)
@@ -96,7 +96,7 @@ async def test_gate_bounds_the_calls_under_way_and_lets_questions_go_first() -> 
 
 
 async def test_gate_keeps_to_requests_and_tokens_a_minute_for_random_calls() -> None:
-    """Over any stretch, what goes through is at most the stretch's allowance and one bucket, and in the end all do."""
+    """In any interval, the admitted calls use at most its allowance and one bucket, and in the end all are admitted."""
     seed = 11
     print(f"seed {seed}")
     rng, time = random.Random(seed), Time()
@@ -113,7 +113,9 @@ async def test_gate_keeps_to_requests_and_tokens_a_minute_for_random_calls() -> 
 
 
 async def test_gate_lets_a_call_through_that_is_larger_than_a_minute_allows() -> None:
-    """It takes the whole bucket, and the next one waits for what it overdrew: nobody waits for ever."""
+    """A call larger than the bucket takes all of it, and the next one waits for the overdraft: no call waits
+    forever.
+    """
     time = Time()
     calls = Calls(RateLimiter(EndpointLimits(8, tokens_per_minute=100), "x", time.timing()))
     calls.start("huge", 250, stays=False)
@@ -127,7 +129,7 @@ async def test_gate_lets_a_call_through_that_is_larger_than_a_minute_allows() ->
 
 
 async def test_gate_counts_what_a_call_really_cost() -> None:
-    """An estimate that was too low is paid for by those who come after, one that was too high is given back."""
+    """Later calls pay for an estimate that was too low; one that was too high is returned."""
     for cost, through in ((90, False), (10, True)):
         time = Time()
         gate = RateLimiter(EndpointLimits(8, tokens_per_minute=100), "x", time.timing())
@@ -142,7 +144,7 @@ async def test_gate_counts_what_a_call_really_cost() -> None:
 
 
 async def test_gate_gives_a_place_back_however_a_call_ends() -> None:
-    """By an error, cancelled while it runs, cancelled while it waits, cancelled in the moment it is let through."""
+    """A call releases its slot after an error, cancelled while it runs or waits, and cancelled as it is admitted."""
     gate = RateLimiter(EndpointLimits(1), "x", Time().timing())
     with pytest.raises(Rejected):
         async with gate.call():
@@ -153,7 +155,7 @@ async def test_gate_gives_a_place_back_however_a_call_ends() -> None:
         await settled()
     calls.tasks["waits"].cancel()
     calls.tasks["runs"].cancel()
-    await asyncio.sleep(0)  # "runs" gives its place to "lucky", which has not woken up yet
+    await asyncio.sleep(0)  # "runs" releases its slot to "lucky", which has not woken up yet
     calls.tasks["lucky"].cancel()
     await settled()
     assert calls.through[-1] == "last"
@@ -179,7 +181,9 @@ async def works(gate: RateLimiter) -> None:
 
 
 async def test_gate_honours_a_retry_after_for_every_caller() -> None:
-    """As long as one caller was told to wait, the others are told so without a call; then all go on."""
+    """For the time that the endpoint asked one caller to wait, other calls fail without a request; then all
+    continue.
+    """
     time = Time()
     gate = RateLimiter(EndpointLimits(failures_to_open=5), "the endpoint", time.timing())
     await fail(gate, Retryable("too many", 30.0))
@@ -192,7 +196,7 @@ async def test_gate_honours_a_retry_after_for_every_caller() -> None:
 
 
 async def test_gate_opens_after_failures_in_a_row_and_lets_one_call_try() -> None:
-    """Two failures are none too many if it works between them; three in a row shut it, longer each time it fails."""
+    """Two failures do not open the circuit if a call succeeds between them; three in a row do, longer each time."""
     time = Time()
     gate = RateLimiter(EndpointLimits(failures_to_open=3, cool_down_s=2, longest_cool_down_s=60), "x", time.timing())
     for _ in range(2):
@@ -217,7 +221,7 @@ async def test_gate_opens_after_failures_in_a_row_and_lets_one_call_try() -> Non
 
 
 async def test_gate_stays_open_for_refusals_of_single_texts() -> None:
-    """A text that the endpoint rejects says nothing about the endpoint."""
+    """A text that the endpoint rejects does not count as its failure."""
     gate = RateLimiter(EndpointLimits(failures_to_open=2), "x", Time().timing())
     for _ in range(9):
         await fail(gate, Rejected("too long"))
@@ -230,8 +234,9 @@ async def test_gate_stays_open_for_refusals_of_single_texts() -> None:
     ids=["none", "requests", "tokens"],
 )
 async def test_gate_gives_graphs_turns_however_many_calls_one_has_waiting(limits: EndpointLimits) -> None:
-    """A greedy graph with 300 calls waiting, three modest ones with a few now and then: a modest call never has more
-    than the calls that are under way, those of its own graph, and one of each other graph in front of it."""
+    """A modest graph's call never has more before it than the calls in flight, those of its own graph, and one of each
+    other graph, although a greedy graph has 300 calls waiting.
+    """
     seed = 5
     print(f"seed {seed}")
     rng, time = random.Random(seed), Time()
@@ -258,13 +263,15 @@ async def test_gate_gives_graphs_turns_however_many_calls_one_has_waiting(limits
     await time.pass_(100_000)
     await asyncio.gather(*tasks)
     assert len(through) == len(tasks) and waited
-    # In front of a call: those of its own graph, and of each of the three others as many and one, and who had a place.
+    # Before a call: those of its own graph, as many and one of each of the three others, and the calls in flight.
     assert all(ahead <= own + 3 * (own + 1) + 3 for ahead, own in waited)
     assert through.index(next(one for one in through if one != "greedy")) < 100
 
 
 async def test_gate_shares_tokens_not_calls_between_graphs() -> None:
-    """Two graphs that always have calls waiting get the same tokens, though one asks for four times as many a call."""
+    """Two graphs that always have calls waiting get the same tokens, though one asks for four times as many
+    per call.
+    """
     time = Time()
     gate, taken = RateLimiter(EndpointLimits(1, tokens_per_minute=1_000), "x", time.timing()), {"big": 0, "small": 0}
 
@@ -282,7 +289,9 @@ async def test_gate_shares_tokens_not_calls_between_graphs() -> None:
 
 
 async def test_gate_takes_a_used_up_budget_for_no_failure() -> None:
-    """Calls that their graph's budget refuses do not shut the endpoint, and give back what they took of its minute."""
+    """Calls that their graph's budget refuses do not open the circuit, and return their share of the
+    endpoint's minute.
+    """
     time = Time()
     gate = RateLimiter(
         EndpointLimits(2, requests_per_minute=2, tokens_per_minute=100, failures_to_open=2), "x", time.timing()
@@ -299,12 +308,14 @@ async def test_gate_takes_a_used_up_budget_for_no_failure() -> None:
 
 
 def test_allowance_never_delays_when_there_is_no_limit() -> None:
-    """0 a minute means: no limit."""
+    """A limit of 0 per minute is unlimited."""
     assert TokenBucket(0, 0.0).delay_s(1_000_000, 0.0) == 0
 
 
 async def test_shared_allowance_lets_through_a_share_and_keeps_no_more_than_its_part() -> None:
-    """One of two that ask, of four that are there: half a minute's worth a minute, a quarter at once."""
+    """A process that is one of two calling ones, of four, gets half of a minute's allowance, and a burst of a
+    quarter.
+    """
     time = Time()
     gate = RateLimiter(EndpointLimits(1_000, requests_per_minute=120), "x", time.timing())
     gate.share(2, 4)

@@ -1,4 +1,4 @@
-"""The shape of the log's lines, and what is taken out of them."""
+"""Format of log lines, and the values removed from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphtide.infra.settings import Settings
 
 @pytest.fixture(autouse=True)
 def loggers_as_they_were() -> Iterator[None]:
-    """The root logger belongs to the test run."""
+    """Restore the root logger, which belongs to the test run."""
     root, ours = logging.getLogger(), logging.getLogger("graphtide")
     kept = (root.handlers[:], root.level, ours.level)
     yield
@@ -26,7 +26,7 @@ def loggers_as_they_were() -> Iterator[None]:
 
 
 def written(settings: Settings) -> io.StringIO:
-    """Where the log goes from now on."""
+    """Configure the log and return its stream."""
     stream = io.StringIO()
     configure(settings, stream)
     return stream
@@ -35,7 +35,7 @@ def written(settings: Settings) -> io.StringIO:
 @pytest.mark.parametrize("shape", ["text", "json"])
 @pytest.mark.parametrize("logger", ["graphtide.streams", "uvicorn.error", "grpc._cython.cygrpc"])
 def test_line_is_without_secrets_whoever_writes_it(shape: str, logger: str) -> None:
-    """Those of the settings, and whatever looks like a credential, in the message, what it is about, and the error."""
+    """Secrets of the settings, and every apparent credential, are removed from message, fields and error."""
     settings = Settings(llm_api_key=SecretStr("sk-hidden-1"), log_format=shape, log_level="DEBUG")  # type: ignore[arg-type]
     stream, token = written(settings), "eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ.c2ln"
     try:
@@ -51,7 +51,7 @@ def test_line_is_without_secrets_whoever_writes_it(shape: str, logger: str) -> N
 
 
 def test_json_line_says_what_it_is_about() -> None:
-    """Names as documented, one object a line, line breaks within it."""
+    """JSON lines have the documented names, one object per line, with line breaks escaped."""
     stream = written(Settings(log_format="json"))
     about = {"graph": "notes", "doc_id": "a\nb", "revision": 3}
     logging.getLogger("graphtide.x").info("done\n%s", "really", extra=about)
@@ -62,7 +62,7 @@ def test_json_line_says_what_it_is_about() -> None:
 
 
 def test_text_line_cannot_be_forged_by_what_it_names() -> None:
-    """Line breaks and escapes of a terminal in a name stay on the line."""
+    """Line breaks and terminal escapes in a name stay on the line."""
     stream = written(Settings())
     logging.getLogger("graphtide.x").warning("no %s", "a\n2026-01-01 graphtide: all is well\x1b[31m")
     assert stream.getvalue().count("\n") == 1
@@ -70,7 +70,7 @@ def test_text_line_cannot_be_forged_by_what_it_names() -> None:
 
 
 def test_error_that_quotes_a_value_is_told_without_it_above_debug() -> None:
-    """Where it happened stays; what the text was does not, nor in what caused it. Errors of ours are told whole."""
+    """The lines of code stay, the quoted text is left out, in causes too. Errors of Graphtide are complete."""
     for level, shown in (("INFO", False), ("DEBUG", True)):
         stream = written(Settings(log_level=level))  # type: ignore[arg-type]
         try:
@@ -87,7 +87,7 @@ def test_error_that_quotes_a_value_is_told_without_it_above_debug() -> None:
 
 
 def test_libraries_are_heard_from_warnings_on() -> None:
-    """At DEBUG some of them print whole requests."""
+    """Libraries do not log at DEBUG: some of them print whole requests."""
     stream = written(Settings(log_level="DEBUG"))
     for name in ("openai._base_client", "httpcore", "neo4j.io", "aiokafka"):
         logging.getLogger(name).debug("the whole request")
@@ -97,12 +97,12 @@ def test_libraries_are_heard_from_warnings_on() -> None:
 
 
 def test_secrets_are_all_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A secret that is added to the settings is hidden without another word; a short one is no word to hide."""
+    """A secret that is added to the settings is hidden without further code; a short one is not replaced."""
     names = [name for name, field in Settings.model_fields.items() if field.annotation is SecretStr]
     assert names
     settings = Settings(**{name: SecretStr(f"secret-{name}") for name in names})  # type: ignore[arg-type]
     assert set(secrets_of(settings)) == {f"secret-{name}" for name in names}
     assert secrets_of(Settings(llm_api_key=SecretStr("abc"))) == ()
-    for name in Settings.model_fields:  # nothing that is secret by its name is kept in the open
+    for name in Settings.model_fields:  # no setting with a secret's name is stored as plain text
         assert not name.endswith(("password", "_secret", "api_key", "token")) or name in names, name
     assert "secret-" not in repr(settings)

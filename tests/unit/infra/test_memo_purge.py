@@ -1,4 +1,4 @@
-"""What memos show to other graphs (nothing), and what a purge leaves in them (what live documents rest on)."""
+"""Memos: isolation between graphs, and their content after a purge (entries of live documents)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOBEL = "Alfred Nobel invented dynamite. He lived in Sanremo."
 
 
 class CountingExtractor(OfflineExtractor):
-    """The offline extractor, counting its calls as a paid one would."""
+    """Offline extractor that counts its calls as a paid one would."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class CountingExtractor(OfflineExtractor):
 
 
 class Reading:
-    """Memoised models, and the stores behind them."""
+    """Memoised models, and their stores."""
 
     def __init__(self) -> None:
         self.vectors, self.extractions = MemoryVectorStore(), MemoryVectorStore()
@@ -53,7 +53,7 @@ async def _each(extractions: Iterable[Extraction]) -> AsyncIterator[Extraction]:
 
 
 async def test_memo_never_shows_one_graph_what_another_has_read() -> None:
-    """A passage that another graph paid for costs as much as one that no graph has: the cost tells nothing."""
+    """A passage that another graph paid for costs as much as an unknown one: the cost reveals nothing."""
     reading = Reading()
     for graph in ("secret", "curious"):
         before = reading.counting.calls
@@ -65,7 +65,7 @@ async def test_memo_never_shows_one_graph_what_another_has_read() -> None:
 
 
 async def test_purge_leaves_what_live_documents_rest_on_and_nothing_else() -> None:
-    """After it, reading the live document again is free, the deleted one is paid for again, others are untouched."""
+    """After a purge, reading the live document is free, the deleted one is paid for again, others are unchanged."""
     reading = Reading()
     live = await reading.read("g", "live", CURIE)
     await reading.read("g", "deleted", NOBEL)

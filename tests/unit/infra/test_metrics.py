@@ -1,4 +1,4 @@
-"""Counters begin at 0: a scrape before the first step sees the series that will count it."""
+"""Counters start at 0: a scrape before the first increment has the series."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from graphtide.streams.usage import BillingContext, Stage, paid_by
 
 
 def lines(registry: CollectorRegistry) -> set[str]:
-    """The samples of an exposition."""
+    """Return the samples of an exposition."""
     return set(generate_latest(registry).decode().splitlines())
 
 
 def test_counters_of_a_stage_begin_at_zero_with_the_process() -> None:
-    """Of the stages that the process runs, and of no other."""
+    """Only the stages that the process runs have counters."""
     registry = CollectorRegistry()
     Metrics(registry, ("extract",))
     shown = lines(registry)
@@ -28,7 +28,7 @@ def test_counters_of_a_stage_begin_at_zero_with_the_process() -> None:
 
 
 def test_counters_of_a_graph_begin_at_zero_when_it_is_seen() -> None:
-    """A look at what waits is enough; the first letter of a known graph is a step from 0 to 1."""
+    """Reading the backlog is enough; the first dead letter of a known graph is a step from 0 to 1."""
     registry = CollectorRegistry()
     metrics = Metrics(registry, ("extract", "consolidate", "summarize"))
     metrics.waiting("g", 0)
@@ -43,7 +43,7 @@ def test_counters_of_a_graph_begin_at_zero_when_it_is_seen() -> None:
 
 
 def test_counters_of_questions_begin_at_zero_with_the_first_of_a_mode() -> None:
-    """All the ways in which it may end are there while it is answered."""
+    """All possible outcomes of a question have a series while it is answered."""
     registry = CollectorRegistry()
     metrics = Metrics(registry)
     with metrics.asking("g", "local"):
@@ -54,7 +54,7 @@ def test_counters_of_questions_begin_at_zero_with_the_first_of_a_mode() -> None:
 
 
 async def test_counters_of_calls_begin_at_zero_before_the_first_is_settled() -> None:
-    """Dropped parts with the process; calls, tokens and cost of a graph before its call; graphs are bounded."""
+    """Dropped items start with the process; calls, tokens and cost of a graph before its call; graphs are bounded."""
     registry = CollectorRegistry()
     accounts = UsageAccounting(tally=Tally(registry))
     for reason in REASONS:

@@ -1,4 +1,4 @@
-"""Quoted answers: which sentences count as fitting a question."""
+"""Quoted answers: the sentences that match a question."""
 
 from __future__ import annotations
 

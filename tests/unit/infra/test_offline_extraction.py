@@ -1,4 +1,4 @@
-"""What the rule-based extractor reads in plain English, what it leaves alone, and that no text costs it too much."""
+"""The rule-based extractor: the patterns it reads, the texts it skips, and its linear cost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphtide.streams.model_ports import ExtractionResult
 
 
 def statements(found: ExtractionResult) -> set[tuple[str, str, str]]:
-    """The relations without their evidence."""
+    """Return the relations without their evidence."""
     return {(relation.subject, relation.predicate, relation.object) for relation in found.relations}
 
 
@@ -48,7 +48,7 @@ def statements(found: ExtractionResult) -> set[tuple[str, str, str]]:
     ],
 )
 def test_extraction_reads_a_plain_sentence(text: str, expected: tuple[str, str, str]) -> None:
-    """One pattern each: active, passive, apposition, role, clause, participle, measure, negation, quotation."""
+    """Each pattern is read: active, passive, apposition, role, clause, participle, measure, negation, quotation."""
     found = statements(extract(text))
     assert expected in found
 
@@ -87,7 +87,7 @@ def test_extraction_follows_references_where_that_is_safe() -> None:
     ],
 )
 def test_extraction_leaves_a_reference_alone_when_two_could_be_meant(text: str) -> None:
-    """A wrong statement is worse than a missing one."""
+    """An ambiguous reference gives no statement: a wrong one is worse than a missing one."""
     assert not {s for s in statements(extract(text)) if "founded" in s[1] and s[0] != "Ruud"}
 
 
@@ -114,7 +114,7 @@ def test_extraction_dates_what_a_clause_states() -> None:
     ],
 )
 def test_dates_have_one_name_however_they_are_written(written: str, name: str, iso: str | None) -> None:
-    """The name is the label of the entity, so the spellings of one date must meet in it."""
+    """The spellings of a date have one name, which is the entity's label."""
     text = f"It opened {written}"
     assert [(m.name, m.iso) for m in measures_in(text, 0, len(text)).values()] == [(name, iso)]
 
@@ -123,7 +123,7 @@ def test_dates_have_one_name_however_they_are_written(written: str, name: str, i
     "text", ["1961 people came.", "Room 1961 is closed.", "Version 1.1961 is out.", "45 March 1961"]
 )
 def test_dates_are_not_seen_in_other_numbers(text: str) -> None:
-    """A bare number is a year only where the words around it say so."""
+    """A bare number is a year only if the words around it show it."""
     assert "date" not in {m.type for m in measures_in(text, 0, len(text)).values() if m.name != "March 1961"}
 
 
@@ -149,7 +149,9 @@ def test_type_depends_on_the_name_alone(name: str, kind: str) -> None:
 
 
 def test_sentences_end_where_thoughts_do() -> None:
-    """Not at titles, initials, numbers and abbreviations; but at headings, list items and empty lines."""
+    """Sentences do not end at titles, initials, numbers and abbreviations; they do at headings, list items and empty
+    lines.
+    """
     text = 'Dr. A. J. Lee saw 3.5 m of ice, etc. and left. "Why?" she asked.\n\n# Notes\n- one item\n- two\n\nNo stop'
     expected = [
         "Dr. A. J. Lee saw 3.5 m of ice, etc. and left.",
@@ -163,7 +165,7 @@ def test_sentences_end_where_thoughts_do() -> None:
 
 
 def test_sentences_have_a_bounded_number_of_tokens() -> None:
-    """A text without full stops is cut, and nothing of it is lost."""
+    """A text without full stops is cut without loss."""
     text = "word " * 5 * MAX_TOKENS
     found = list(sentences_of(text))
     assert max(len(sentence.tokens) for sentence in found) == MAX_TOKENS
@@ -201,7 +203,7 @@ def test_extraction_takes_linear_time(case: str) -> None:
         extract(text)
         return time.thread_time() - began
 
-    gc.disable()  # a collection in the middle is not the extractor's cost
+    gc.disable()  # a collection during the measurement is not the extractor's cost
     try:
         once, eight = min(cost(small) for _ in range(4)), min(cost(large) for _ in range(3))
     finally:
@@ -210,7 +212,7 @@ def test_extraction_takes_linear_time(case: str) -> None:
 
 
 def test_extraction_survives_random_text() -> None:
-    """Whatever comes: no exception, names and evidence from the text, ends among the entities."""
+    """Any text gives no exception, names and evidence from the text, and ends among the entities."""
     seed = 11
     print(f"seed {seed}")
     rng = random.Random(seed)
@@ -256,7 +258,7 @@ def test_extraction_survives_random_text() -> None:
 
 
 def test_sample_changes_documents_and_withdraws_one() -> None:
-    """First editions, then corrections of them and one withdrawal, all of documents that are there."""
+    """The sample has first editions, then corrections and one withdrawal, all of existing documents."""
     first, later = first_editions(), later_changes()
     ids = {document.id for document in first}
     assert len(ids) == len(first) >= 25 and first + later == documents()
@@ -268,7 +270,7 @@ def test_sample_changes_documents_and_withdraws_one() -> None:
 
 
 def test_sample_questions_have_answers_in_the_documents() -> None:
-    """What an answer must contain stands in a live document, and what it contained before a correction does not."""
+    """An answer's required words are in a live document, and the words before a correction are not."""
     live = {document.id: document for document in documents()}
     before = "\n".join(document.text for document in first_editions())
     after = "\n".join(document.text for document in live.values())
@@ -281,7 +283,7 @@ def test_sample_questions_have_answers_in_the_documents() -> None:
 
 
 def test_sample_tells_the_extractor_who_directs_the_station() -> None:
-    """The statement that a newcomer sees change is one that the offline extractor finds in both editions."""
+    """The statement that changes in the demo is one that the offline extractor finds in both editions."""
     editions = [document for document in documents() if document.id == "kittiwake-station"]
     directors = [
         {s[0] for s in statements(extract(d.text, d.title)) if s[1:] == ("is director of", "Kittiwake Station")}

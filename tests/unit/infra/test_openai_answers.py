@@ -1,4 +1,4 @@
-"""Answers by a language model: what is sent, checked citations, usage, and what misbehaviour comes to."""
+"""Answers by a language model: requests, checked citations, usage, and failures."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def server() -> Iterator[LlmServer]:
 
 @pytest.fixture
 async def generator(server: LlmServer) -> AsyncIterator[OpenAIGenerator]:
-    """A generator on it."""
+    """Return a generator on it."""
     chat = OpenAIChat(ChatEndpoint(server.base_url, "test-model", "sk-test"))
     yield OpenAIGenerator(chat)
     await chat.close()
 
 
 async def test_answer_sends_passages_and_facts_between_marks(server: LlmServer, generator: OpenAIGenerator) -> None:
-    """Every passage is numbered and marked off, its statements too; nothing could be called."""
+    """Every passage is numbered and marked, with its statements; no tool is offered."""
     await generator.answer(QUESTION, CONTEXT)
     [seen] = server.seen
     assert {"tools", "functions", "response_format"} & set(seen.body) == set()
@@ -52,7 +52,7 @@ async def test_answer_sends_passages_and_facts_between_marks(server: LlmServer, 
 
 
 async def test_answer_carries_the_usage_of_its_call(server: LlmServer, generator: OpenAIGenerator) -> None:
-    """One call, with the tokens that the endpoint names, or, where it names none, counted."""
+    """An answer costs one call, with the endpoint's tokens, or, if it reports none, counted ones."""
     first = await generator.answer(QUESTION, CONTEXT)
     seen = server.seen[0]
     assert (first.llm_calls, first.prompt_tokens, first.completion_tokens) == (
@@ -81,7 +81,9 @@ async def test_answer_carries_the_usage_of_its_call(server: LlmServer, generator
 async def test_answer_is_held_to_its_passages(
     server: LlmServer, generator: OpenAIGenerator, said: str, text: str, cited: tuple[int, ...]
 ) -> None:
-    """Made-up citations go, unsupported sentences are marked, and that nothing fits needs no source."""
+    """Citations of unknown passages are left out, unsupported sentences are marked, and "nothing fits" needs
+    no source.
+    """
     server.says = lambda seen: said
     items = [item async for item in generator.stream(QUESTION, CONTEXT)]
     whole = items[-1]
@@ -90,14 +92,14 @@ async def test_answer_is_held_to_its_passages(
 
 
 async def test_answer_costs_nothing_without_context_or_question(server: LlmServer, generator: OpenAIGenerator) -> None:
-    """There is nothing to answer from, or nothing asked."""
+    """Without a context or a question no call is made."""
     assert await generator.answer(QUESTION, ()) == Generated(NOTHING_FITS)
     assert await generator.answer("?!", CONTEXT) == Generated(NOTHING_FITS)
     assert not server.seen
 
 
 async def test_answer_says_that_it_was_cut_off(server: LlmServer, generator: OpenAIGenerator) -> None:
-    """Half an answer is not shown as a whole one."""
+    """A truncated answer is not shown as a complete one."""
     server.misbehave(fake.CUT_OFF)
     assert (await generator.answer(QUESTION, CONTEXT)).text.endswith(CUT_OFF)
 
@@ -106,7 +108,7 @@ async def test_answer_says_that_it_was_cut_off(server: LlmServer, generator: Ope
 async def test_answer_raises_retryable_when_the_endpoint_fails(
     server: LlmServer, generator: OpenAIGenerator, fault: Fault
 ) -> None:
-    """Refused, or broken off in the middle; the next question is answered."""
+    """A refused or interrupted stream is Retryable; the next question is answered."""
     server.misbehave(fault)
     with pytest.raises(Retryable):
         await generator.answer(QUESTION, CONTEXT)
@@ -114,7 +116,7 @@ async def test_answer_raises_retryable_when_the_endpoint_fails(
 
 
 async def test_answer_ends_its_call_when_the_reader_leaves(server: LlmServer) -> None:
-    """With one place at the endpoint, a reader that closed the stream early does not block the next question."""
+    """With one slot at the endpoint, a reader that closed the stream early does not block the next question."""
     chat = OpenAIChat(ChatEndpoint(server.base_url, "m", limits=EndpointLimits(1)))
     generator = OpenAIGenerator(chat)
     server.says = lambda seen: "Ida Moreau founded it [1]. " * 400
@@ -127,7 +129,7 @@ async def test_answer_ends_its_call_when_the_reader_leaves(server: LlmServer) ->
 
 
 async def test_answer_goes_in_front_of_documents_that_wait(server: LlmServer) -> None:
-    """One place, one document under way, two waiting: the question is next."""
+    """With one slot, one document in flight and two waiting, the question is next."""
     from graphtide.infra.models.limits.rate_limiter import EndpointLimits
 
     chat = OpenAIChat(ChatEndpoint(server.base_url, "m", limits=EndpointLimits(1)))

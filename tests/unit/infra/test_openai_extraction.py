@@ -1,4 +1,4 @@
-"""Extraction by a language model: what is sent, what is taken from answers, what each misbehaviour comes to."""
+"""Extraction by a language model: requests, accepted answers, and the outcome of each failure."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def server() -> Iterator[LlmServer]:
 
 @pytest.fixture
 def registry() -> CollectorRegistry:
-    """Where this test's counters are."""
+    """Return the registry of this test's counters."""
     return CollectorRegistry()
 
 
 @pytest.fixture
 def tally(registry: CollectorRegistry) -> Tally:
-    """What counts into the registry."""
+    """Return the counters on the registry."""
     return Tally(registry)
 
 
 @pytest.fixture
 async def chat(server: LlmServer, tally: Tally) -> AsyncIterator[OpenAIChat]:
-    """A client of it."""
+    """Return a client of it."""
     client = OpenAIChat(ChatEndpoint(server.base_url, "test-model", KEY), UsageAccounting(tally=tally))
     yield client
     await client.close()
@@ -63,7 +63,7 @@ async def chat(server: LlmServer, tally: Tally) -> AsyncIterator[OpenAIChat]:
 
 @pytest.fixture
 def extractor(chat: OpenAIChat, tally: Tally) -> OpenAIExtractor:
-    """An extractor on the client, counting into the registry."""
+    """Return an extractor on the client, counting into the registry."""
     return OpenAIExtractor(chat, tally)
 
 
@@ -72,7 +72,7 @@ def dropped(registry: CollectorRegistry, reason: str) -> float:
 
 
 async def said(server: LlmServer, extractor: OpenAIExtractor, answer: object) -> ExtractionResult:
-    """What is taken from this answer."""
+    """Return the extraction of this answer."""
     server.says = lambda seen: answer if isinstance(answer, str) else json.dumps(answer)
     return await extractor.extract(TEXT, title=TITLE)
 
@@ -93,7 +93,7 @@ def relation(**changed: object) -> dict[str, object]:
 async def test_extraction_sends_text_between_marks_with_schema_and_no_tools(
     server: LlmServer, extractor: OpenAIExtractor
 ) -> None:
-    """The system message is the prompt alone; the text is marked off, whole; nothing could be called."""
+    """The system message is the prompt alone; the text is marked, complete; no tool is offered."""
     await extractor.extract(TEXT, title="A\ntitle")
     [seen] = server.seen
     assert set(seen.body) == {"model", "messages", "temperature", "max_completion_tokens", "response_format"}
@@ -121,7 +121,7 @@ async def test_extraction_sends_text_between_marks_with_schema_and_no_tools(
 async def test_extraction_leaves_out_what_an_endpoint_does_not_know(
     server: LlmServer, extractor: OpenAIExtractor, refuses: tuple[str, ...], refused: int, sent: dict[str, object]
 ) -> None:
-    """Each refusal costs one call, once; then the endpoint is spoken to as it wants."""
+    """Each refusal costs one call, once; later calls use the variant that the endpoint accepts."""
     server.refuses = refuses
     first = await extractor.extract(TEXT, title=TITLE)
     assert len(server.seen) == refused + 1
@@ -135,20 +135,20 @@ async def test_extraction_leaves_out_what_an_endpoint_does_not_know(
 async def test_extraction_learns_once_when_many_ask_at_the_same_time(
     server: LlmServer, extractor: OpenAIExtractor
 ) -> None:
-    """Eight first calls are refused together; all of them come through in the end."""
+    """Eight first calls are refused together; all of them succeed in the end."""
     server.refuses = ("json_schema", "temperature")
     found = await asyncio.gather(*(extractor.extract(f"{TEXT} {number}.", title=TITLE) for number in range(8)))
     assert all(one.relations for one in found)
 
 
 async def test_extraction_asks_nothing_when_there_are_no_words(server: LlmServer, extractor: OpenAIExtractor) -> None:
-    """A ruler of dashes is not worth a call."""
+    """A text without words is not worth a call."""
     assert await extractor.extract("- - -\n* * *", title=TITLE) == ExtractionResult()
     assert not server.seen
 
 
 async def test_extraction_name_tells_model_prompt_and_schema_apart(chat: OpenAIChat) -> None:
-    """It keys the memo: another prompt or model must not find what this one said."""
+    """The name keys the memo: another prompt or model must not find this one's results."""
     name = OpenAIExtractor(chat).name
     assert "test-model" in name and "extraction-2-" in name and "schema-" in name and KEY not in name + repr(chat)
 
@@ -157,7 +157,7 @@ async def test_extraction_name_tells_model_prompt_and_schema_apart(chat: OpenAIC
 
 
 def gleaned(seen: Seen) -> str | None:
-    """A second look finds one relation more, one again, and one that the passage does not bear out."""
+    """Gleaning finds one new relation, one known, and one that the passage does not support."""
     if len(seen.body["messages"]) < 4:
         return None
     new = {"subject": "Aurora", "predicate": "sailed to", "object": "Skarv Island", "description": "", "strength": 1}
@@ -167,7 +167,7 @@ def gleaned(seen: Seen) -> str | None:
 
 
 async def test_extraction_gleans_what_it_missed_by_one_call_more(server: LlmServer, chat: OpenAIChat) -> None:
-    """What the second look finds is joined to the first, each thing once, as the first has it; its name differs."""
+    """Gleaned results are joined to the first, each item once, in the first one's form; the name differs."""
     once, twice = OpenAIExtractor(chat), OpenAIExtractor(chat, glean=True)
     first = await once.extract(TEXT, title=TITLE)
     assert len(server.seen) == 1
@@ -183,7 +183,7 @@ async def test_extraction_gleans_what_it_missed_by_one_call_more(server: LlmServ
 async def test_extraction_keeps_the_first_answer_when_gleaning_gives_nothing(
     server: LlmServer, chat: OpenAIChat, registry: CollectorRegistry, tally: Tally
 ) -> None:
-    """A second look that comes back as no extraction loses nothing, costs no further call, and is counted."""
+    """A gleaning without an extraction loses nothing, costs no further call, and is counted."""
     first = await OpenAIExtractor(chat).extract(TEXT, title=TITLE)
     server.says = lambda seen: "I see nothing more." if len(seen.body["messages"]) > 2 else None
     assert await OpenAIExtractor(chat, tally, glean=True).extract(TEXT, title=TITLE) == first
@@ -195,7 +195,7 @@ async def test_extraction_keeps_the_first_answer_when_gleaning_gives_nothing(
 
 
 async def test_extraction_takes_fields_as_they_are_meant(server: LlmServer, extractor: OpenAIExtractor) -> None:
-    """Types in lower case, blanks on one line, ends that no entity has get one, validity and strength are kept."""
+    """Types become lower case, blanks collapse, ends without an entity get one, validity and strength are kept."""
     found = await said(server, extractor, {"entities": [entity(" Ida \n Moreau", "Person")], "relations": [relation()]})
     assert found.entities == (ExtractedEntity("Ida Moreau", "person"), ExtractedEntity("Halden Station", ""))
     evidence = TEXT.partition(" Aurora")[0]
@@ -218,7 +218,9 @@ async def test_extraction_takes_fields_as_they_are_meant(server: LlmServer, extr
 async def test_extraction_takes_a_title_as_one_bounded_line(
     server: LlmServer, extractor: OpenAIExtractor, title: object, expected: str
 ) -> None:
-    """What is too long ends where a word does; what is no text is none, and the rest of the answer stands."""
+    """A text that is too long ends after a word; a value of another type is left out, and the rest of the answer is
+    kept.
+    """
     found = await said(server, extractor, {"title": title, "entities": [], "relations": [relation()]})
     assert (found.title, found.description) == (expected, "") and found.relations
 
@@ -226,7 +228,7 @@ async def test_extraction_takes_a_title_as_one_bounded_line(
 async def test_extraction_has_title_and_description_at_no_call_of_their_own(
     server: LlmServer, extractor: OpenAIExtractor
 ) -> None:
-    """The schema asks for them beside the rest; the memo keeps them, and reads what was kept without."""
+    """The schema asks for title and description; the memo stores them, and reads entries without them."""
     store = MemoryVectorStore()
     memo = MemoisedExtractor(extractor, store)
     found = await memo.extract(TEXT, title=TITLE)
@@ -248,7 +250,7 @@ async def test_extraction_has_title_and_description_at_no_call_of_their_own(
 async def test_extraction_bounds_the_strength(
     server: LlmServer, extractor: OpenAIExtractor, strength: object, weight: float
 ) -> None:
-    """A weight is above 0 and at most 1, whatever is said; what is no number counts as said outright."""
+    """A weight is above 0 and at most 1, whatever the strength; a value that is not a number counts as 1."""
     found = await said(server, extractor, {"entities": [], "relations": [relation(strength=strength)]})
     assert found.relations[0].weight == weight
 
@@ -269,7 +271,7 @@ async def test_extraction_bounds_the_strength(
 async def test_extraction_drops_and_counts_what_the_text_does_not_bear_out(
     server: LlmServer, extractor: OpenAIExtractor, registry: CollectorRegistry, item: object, reason: str
 ) -> None:
-    """One bad item costs itself, not its neighbours, and is counted by why."""
+    """An invalid item is left out alone, and counted by reason."""
     found = await said(server, extractor, {"entities": [entity("Ida Moreau")], "relations": [relation(), item]})
     assert len(found.relations) == 1 and dropped(registry, reason) == 1
     assert len(server.seen) == 1
@@ -278,13 +280,13 @@ async def test_extraction_drops_and_counts_what_the_text_does_not_bear_out(
 async def test_extraction_keeps_a_relation_whose_date_is_none(
     server: LlmServer, extractor: OpenAIExtractor, registry: CollectorRegistry
 ) -> None:
-    """A date in words is not a date; the statement stands without it."""
+    """A date in words is left out; the statement is kept without it."""
     found = await said(server, extractor, {"entities": [], "relations": [relation(valid_from="the sixties")]})
     assert found.relations[0].valid_from is None and dropped(registry, "date") == 1
 
 
 async def test_extraction_survives_strange_strings(server: LlmServer, extractor: OpenAIExtractor) -> None:
-    """Half surrogates, controls and zero bytes cannot be stored: they do not get through."""
+    """Lone surrogates, control characters and zero bytes cannot be stored: they are replaced."""
     raw = (
         '{"entities": [{"name": "Ida\\ud800\\u0000 Moreau", "type": "", "description": "a\\u001fb", "evidence": "Ida"}]'
     )
@@ -299,7 +301,7 @@ async def test_extraction_survives_strange_strings(server: LlmServer, extractor:
 async def test_extraction_gives_the_same_when_an_answer_is_untidy(
     server: LlmServer, extractor: OpenAIExtractor, fault: Fault
 ) -> None:
-    """Words around JSON, no usage, things twice, blank or strange items: what is right in it is taken, in one call."""
+    """Words around JSON, missing usage, duplicates, blank or strange items: the valid rest is accepted, in one call."""
     right = await extractor.extract(TEXT, title=TITLE)
     server.misbehave(fault)
     assert await extractor.extract(TEXT, title=TITLE) == right
@@ -309,7 +311,7 @@ async def test_extraction_gives_the_same_when_an_answer_is_untidy(
 async def test_extraction_keeps_no_relation_without_evidence(
     server: LlmServer, extractor: OpenAIExtractor, registry: CollectorRegistry
 ) -> None:
-    """Sentences that the model made up are not in the text, and what rests on them goes."""
+    """Sentences that the model invented are not in the text, and items that cite them are left out."""
     server.misbehave(fake.UNBORNE)
     found = await extractor.extract(TEXT, title=TITLE)
     assert found.relations == () and found.entities and dropped(registry, "evidence") > 0
@@ -329,7 +331,7 @@ UNUSABLE = {
 async def test_extraction_asks_once_more_when_an_answer_cannot_be_used(
     server: LlmServer, extractor: OpenAIExtractor, case: str
 ) -> None:
-    """The second call says what was wrong with the first, shows no more than a part of it, and is taken."""
+    """The second call names the error of the first, quotes at most a part of it, and its answer is accepted."""
     right = await extractor.extract(TEXT, title=TITLE)
     server.misbehave(UNUSABLE[case][0])
     assert await extractor.extract(TEXT, title=TITLE) == right
@@ -342,7 +344,7 @@ async def test_extraction_asks_once_more_when_an_answer_cannot_be_used(
 async def test_extraction_rejects_with_the_cause_when_the_second_answer_is_no_better(
     server: LlmServer, extractor: OpenAIExtractor, registry: CollectorRegistry, case: str
 ) -> None:
-    """Two calls, both counted, then the text is given up, and the reason says why."""
+    """After two calls, both counted, the text is rejected with the reason."""
     fault, cause = UNUSABLE[case]
     server.misbehave(fault, fault)
     with pytest.raises(Rejected, match=cause):
@@ -359,7 +361,7 @@ async def test_extraction_takes_an_object_inside_a_list(server: LlmServer, extra
 
 
 async def test_extraction_rejects_what_the_model_declines(server: LlmServer, extractor: OpenAIExtractor) -> None:
-    """A content filter will say the same tomorrow."""
+    """A refusal by a content filter is Rejected: a retry would get the same answer."""
     server.misbehave(fake.FILTERED)
     with pytest.raises(Rejected, match="content filter"):
         await extractor.extract(TEXT, title=TITLE)
@@ -384,7 +386,7 @@ async def test_extraction_rejects_what_the_model_declines(server: LlmServer, ext
 async def test_extraction_raises_retryable_once_when_it_may_work_later(
     server: LlmServer, extractor: OpenAIExtractor, fault: Fault, wait_s: float | None
 ) -> None:
-    """One call, one attempt, one Retryable with the endpoint's wait; the next call works."""
+    """A failed call is one attempt and one Retryable with the endpoint's wait; the next call works."""
     server.misbehave(fault)
     with pytest.raises(Retryable) as raised:
         await extractor.extract(TEXT, title=TITLE)
@@ -396,7 +398,7 @@ async def test_extraction_raises_retryable_once_when_it_may_work_later(
 async def test_extraction_rejects_a_text_that_the_endpoint_will_never_take(
     server: LlmServer, extractor: OpenAIExtractor
 ) -> None:
-    """The endpoint's own words reach the person who has to shorten the text; the key does not."""
+    """The error contains the endpoint's own words, for the operator who has to shorten the text, without the key."""
     server.misbehave(status(400, f"maximum context length is 8192 tokens, {KEY}"))
     with pytest.raises(Rejected, match="8192 tokens") as raised:
         await extractor.extract(TEXT, title=TITLE)
@@ -404,7 +406,7 @@ async def test_extraction_rejects_a_text_that_the_endpoint_will_never_take(
 
 
 async def test_extraction_raises_retryable_when_the_answer_is_late(server: LlmServer) -> None:
-    """A hanging endpoint costs the time-out, not for ever."""
+    """A hanging endpoint costs the timeout."""
     client = OpenAIChat(ChatEndpoint(server.base_url, "m", timeout_s=0.2))
     server.misbehave(SLOW)
     with pytest.raises(Retryable, match=r"did not answer within 0\.2 s"):
@@ -415,7 +417,7 @@ async def test_extraction_raises_retryable_when_the_answer_is_late(server: LlmSe
 async def test_extraction_never_shows_its_key_in_the_log(
     server: LlmServer, extractor: OpenAIExtractor, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whatever the endpoint echoes, at any level."""
+    """No log line at any level contains the key, whatever the endpoint echoes."""
     caplog.set_level(logging.DEBUG)
     for code in (400, 401, 429, 500):
         server.misbehave(status(code, f"your key {KEY} is no good"))
@@ -425,14 +427,14 @@ async def test_extraction_never_shows_its_key_in_the_log(
 
 
 async def test_extraction_reads_recordings_from_a_server_in_a_process_of_its_own() -> None:
-    """`python -m tests.support.llm_server` serves as the class does, for benchmarks and for trying out by hand."""
+    """`python -m tests.support.llm_server` serves as the class does, for benchmarks and manual trials."""
     command = [sys.executable, "-m", "tests.support.llm_server", "--port", "0", "--only-json-mode", "--fault", "503"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:  # noqa: ASYNC220 - a moment
         try:
             lines = iter(process.stdout or ())
             url = next(line.split()[-1] for line in lines if line.startswith("listening on"))
             client = OpenAIChat(ChatEndpoint(url, "m"))
-            with pytest.raises(Retryable, match="503"):  # the fault asked for spoils the second request, after a 400
+            with pytest.raises(Retryable, match="503"):  # the requested fault fails the second request, after a 400
                 await OpenAIExtractor(client).extract(TEXT, title=TITLE)
             assert (await OpenAIExtractor(client).extract(TEXT, title=TITLE)).relations
             await client.close()
@@ -446,7 +448,7 @@ async def test_extraction_reads_recordings_from_a_server_in_a_process_of_its_own
 async def test_memo_pays_once_for_a_passage_and_again_when_anything_differs(
     server: LlmServer, extractor: OpenAIExtractor
 ) -> None:
-    """The same text and title cost one call, also at once; another title, text or model costs its own."""
+    """The same text and title cost one call, also concurrently; another title, text or model costs its own."""
     store = MemoryVectorStore()
     memo = MemoisedExtractor(extractor, store)
     first, second = await asyncio.gather(memo.extract(TEXT, title=TITLE), memo.extract(TEXT, title=TITLE))
@@ -462,7 +464,7 @@ async def test_memo_pays_once_for_a_passage_and_again_when_anything_differs(
 async def test_memo_holds_over_a_restart_and_beside_many_vectors(
     server: LlmServer, extractor: OpenAIExtractor, tmp_path: Path
 ) -> None:
-    """What was paid for is on the disk, in a table that other memos do not crowd."""
+    """Paid results are on the disk, in a table of their own that other memos do not fill."""
     database = await Database.open(tmp_path)
     store = SqliteVectorStore(database, table="extraction_memo")
     await store.create()
@@ -481,7 +483,7 @@ async def test_memo_holds_over_a_restart_and_beside_many_vectors(
 async def test_memo_finishes_a_paid_call_when_its_caller_is_cancelled(
     server: LlmServer, extractor: OpenAIExtractor
 ) -> None:
-    """A stage that is stopped does not throw away what is under way; who asks next gets it."""
+    """A cancelled caller does not cancel its call; the next caller gets the result."""
     memo = MemoisedExtractor(extractor, MemoryVectorStore())
     server.hold = threading.Event()
     caller = asyncio.ensure_future(memo.extract(TEXT, title=TITLE))
@@ -493,7 +495,7 @@ async def test_memo_finishes_a_paid_call_when_its_caller_is_cancelled(
 
 
 async def test_memo_keeps_nothing_of_a_failed_call(server: LlmServer, extractor: OpenAIExtractor) -> None:
-    """The next caller asks anew."""
+    """After a failed call the next caller makes a new one."""
     memo = MemoisedExtractor(extractor, MemoryVectorStore())
     server.misbehave(status(503))
     with pytest.raises(Retryable):
@@ -513,7 +515,7 @@ async def test_memo_asks_anew_when_what_it_kept_cannot_be_read(server: LlmServer
 
 
 async def test_memo_gives_up_what_is_under_way_when_closed(server: LlmServer, extractor: OpenAIExtractor) -> None:
-    """A service that ends does not wait for a hanging endpoint."""
+    """Closing does not wait for a hanging endpoint."""
     memo = MemoisedExtractor(extractor, MemoryVectorStore())
     server.misbehave(SLOW)
     caller = asyncio.ensure_future(memo.extract(TEXT, title=TITLE))

@@ -1,4 +1,4 @@
-"""Limits a minute, shared among the processes of a cluster: all together keep to them, and nothing is left unused."""
+"""Rate limits shared among the processes of a cluster: together they keep to them, and use all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PER_MINUTE = 120
 
 
 class Board:
-    """Where the processes of a cluster count, in memory: the reference of `Fellows`."""
+    """In-memory counts of a cluster's processes: the reference of `RateLimitPeers`."""
 
     def __init__(self) -> None:
         self.counts: dict[int, Counter[str]] = {}
@@ -27,7 +27,7 @@ class Board:
 
 
 class Member:
-    """One process's way to the board."""
+    """One process's access to the board."""
 
     def __init__(self, board: Board, process: int) -> None:
         self._board = board
@@ -40,7 +40,7 @@ class Member:
 
 
 class Process:
-    """A process with a gate on a clock that the test moves, and how many of its calls were let through."""
+    """A process with a limiter on a clock that the test moves, and the number of its admitted calls."""
 
     def __init__(self, board: Board, number: int, clock: list[float]) -> None:
         self.gate = RateLimiter(
@@ -67,8 +67,9 @@ async def settle(processes: list[Process]) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_processes_together_keep_to_the_limits_and_use_them(seed: int) -> None:
-    """Some of four ask at a time, for as long as they like: in each minute at most the allowance, what was left over,
-    and a share for each that began; and never less than the allowance while anybody waits."""
+    """With some of four processes calling, each minute has at most the allowance, the unused rest and a share for each
+    that began; and never less than the allowance while a call waits.
+    """
     print(f"seed {seed}")
     rng, clock, board = random.Random(seed), [0.0], Board()
     processes = [Process(board, number, clock) for number in range(4)]
@@ -99,7 +100,7 @@ async def test_processes_together_keep_to_the_limits_and_use_them(seed: int) -> 
     a_look = PER_MINUTE * POLL_INTERVAL_S / 60
     assert sum(passed) <= PER_MINUTE + 36 * a_look + begun * 2 * a_look
     for start in (QUIET_LOOKS + 3, 12 + QUIET_LOOKS + 3, 24 + QUIET_LOOKS + 3):
-        assert sum(passed[start : start + 5]) >= 5 * a_look - 5  # who left gave up its part
+        assert sum(passed[start : start + 5]) >= 5 * a_look - 5  # a process that stopped calling gave up its share
     for one in processes:
         for task in one.tasks:
             task.cancel()
@@ -107,7 +108,7 @@ async def test_processes_together_keep_to_the_limits_and_use_them(seed: int) -> 
 
 
 async def test_process_that_begins_takes_its_part_and_one_that_ends_leaves_it() -> None:
-    """Alone, with one that is there, with one that asks, and alone again."""
+    """The share is right alone, with an idle process, with a calling one, and alone again."""
     clock, board = [0.0], Board()
     one = Process(board, 1, clock)
     await one.share.look()
@@ -118,7 +119,7 @@ async def test_process_that_begins_takes_its_part_and_one_that_ends_leaves_it() 
     await other.share.look()
     other.ask(10 * PER_MINUTE)
     await settle([other])
-    assert other.through == PER_MINUTE // 2  # of a minute that it had not seen used: its part, no more
+    assert other.through == PER_MINUTE // 2  # its share of a minute that it had not seen used, and no more
     await other.share.look()
     await one.share.look()
     clock[0] += 60

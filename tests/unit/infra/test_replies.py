@@ -20,12 +20,12 @@ from tests.support.llm_server import LlmServer
 
 @pytest.mark.parametrize("text", ["", "no", "[1]", "null", '{"a": 1', '{"a":' * 100_000, "[" * 100_000, '{"a": 1} yes'])
 def test_reply_that_is_no_object_is_an_empty_one(text: str) -> None:
-    """Whatever it is instead: nothing is raised, however deep it is nested."""
+    """Any other text gives an empty object: nothing is raised, however deep it is nested."""
     assert object_of(text) == {}
 
 
 def test_reply_that_is_an_object_is_given_as_it_is() -> None:
-    """With blanks around it, as models leave them."""
+    """Blanks around the object are accepted."""
     assert object_of('\n {"a": [1, null]} ') == {"a": [1, None]}
 
 
@@ -44,7 +44,7 @@ PAIR = "\\ud83d\\ude00"
     ],
 )
 def test_half_a_surrogate_pair_is_replaced_wherever_it_is(said: str, read: str) -> None:
-    """In keys, in strings and in lists: what is read can be stored and sent."""
+    """Strings in keys, values and lists are made well-formed: they can be stored and sent."""
     body = object_of(f'{{"a{said}": ["{said}", {{"b": "x{said}y"}}]}}')
     assert body == {f"a{read}": [read, {"b": f"x{read}y"}]}
 
@@ -58,13 +58,13 @@ def test_streamed_pair_is_kept_together(pieces: list[str]) -> None:
 
 
 def test_streamed_half_that_stays_alone_is_replaced() -> None:
-    """Between other characters, and as the last of all."""
+    """A lone half is replaced between other characters, and as the last of all."""
     arriving = Pieces()
     assert arriving.take("\ud83d") + arriving.take("x\ude00") + arriving.take("\ud83d") + arriving.end() == "?x??"
 
 
 def test_extraction_with_half_a_pair_can_be_stored() -> None:
-    """Every string of it is valid UTF-8."""
+    """Every string of a parsed value is valid UTF-8."""
     entity = {"name": "Ana LONE", "type": "person", "description": "LONE", "evidence": "Ana"}
     answer = json.dumps({"title": "LONE", "description": "LONE", "entities": [entity], "relations": []})
     found = read(answer.replace("LONE", LONE), "Ana works.").found
@@ -73,7 +73,7 @@ def test_extraction_with_half_a_pair_can_be_stored() -> None:
 
 
 async def test_memo_that_holds_half_a_pair_is_read_without_it() -> None:
-    """Memos were written before replies were cleaned: what they hold can be stored, too."""
+    """Entries of memos from before replies were cleaned can be stored, too."""
     store = MemoryVectorStore()
     memo = MemoisedExtractor(OfflineExtractor(), store)
     held = f'[[["Ana {LONE}", "person", "{LONE}"]], [], [["{LONE}", "{LONE}"]]]'
@@ -83,7 +83,7 @@ async def test_memo_that_holds_half_a_pair_is_read_without_it() -> None:
 
 
 async def test_model_whose_every_reply_has_half_a_pair_is_read() -> None:
-    """Whole and streamed: no text of a reply, a refusal or an answer holds one."""
+    """No text of a reply, a refusal or an answer has a lone half, whole or streamed."""
     with LlmServer(says=lambda _: "Lake \ud83d is deep [1]. \ud83d") as server:
         chat = OpenAIChat(ChatEndpoint(server.base_url, "m"))
         reply = await chat.complete([Message("user", "Say.")], SCHEMA)

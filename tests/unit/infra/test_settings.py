@@ -1,4 +1,4 @@
-"""Where settings come from, which wins, and what is said when one is wrong."""
+"""Sources of settings, their precedence, and the errors of wrong ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def write(text: str) -> Path:
-    """A graphtide.toml in the working folder."""
+    """Return a writer of graphtide.toml in the working folder."""
     file = Path("graphtide.toml")
     file.write_text(text, encoding="utf-8")
     return file
@@ -43,13 +43,13 @@ def test_settings_prefer_command_line_over_environment_over_file(monkeypatch: py
 
 
 def test_settings_understand_the_environments_name_when_it_stands_in_the_file() -> None:
-    """One name in both: GRAPHTIDE_LLM_MODEL may be copied into the file as it is."""
+    """A setting has one name: GRAPHTIDE_LLM_MODEL may be copied to the file as it is."""
     write('GRAPHTIDE_LLM_MODEL = "m"\n')
     assert load_settings().llm_model == "m"
 
 
 def test_settings_ignore_an_empty_variable_when_the_file_has_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty variable, as compose files leave behind, says nothing."""
+    """An empty variable, as compose files leave it, counts as absent."""
     write("port = 5\n")
     monkeypatch.setenv("GRAPHTIDE_PORT", "")
     assert load_settings().port == 5
@@ -80,7 +80,7 @@ def test_settings_name_the_variable_when_the_environment_is_wrong(monkeypatch: p
 
 @pytest.mark.parametrize("name", ["prices", "budgets"])
 def test_settings_name_the_variable_when_a_table_is_no_json(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for any other value, and not as an error of the library."""
+    """A wrong JSON value is reported as any other wrong value, not as an error of the library."""
     monkeypatch.setenv(f"GRAPHTIDE_{name.upper()}", "nonsense")
     with pytest.raises(SettingsError, match=f"GRAPHTIDE_{name.upper()} in the environment is wrong: it must be JSON"):
         load_settings()
@@ -97,21 +97,21 @@ def test_settings_take_no_number_that_is_none(value: str, monkeypatch: pytest.Mo
 
 
 def test_unknown_variables_are_those_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A misspelt one; not a setting, nor what the command line reads."""
+    """A misspelt name is found; a setting, or a variable of the command line, is not."""
     for name in ("API_KEYS_FLIE", "PORT", "URL", "API_KEY"):
         monkeypatch.setenv(f"GRAPHTIDE_{name}", "1")
     assert unknown_variables() == ["GRAPHTIDE_API_KEYS_FLIE"]
 
 
 def test_settings_refuse_when_a_named_file_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that was asked for is not silently left out."""
+    """A missing file that was named is an error."""
     monkeypatch.setenv("GRAPHTIDE_CONFIG", "nowhere.toml")
     with pytest.raises(SettingsError, match=r"nowhere\.toml cannot be read"):
         load_settings()
 
 
 def test_settings_keep_secrets_when_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the settings nor a complaint about them show a key."""
+    """Neither the settings nor an error about them contain a key."""
     monkeypatch.setenv("GRAPHTIDE_LLM_API_KEY", "sk-hidden")
     settings = load_settings()
     assert "sk-hidden" not in f"{settings!r} {settings}"

@@ -1,4 +1,4 @@
-"""The settings page is true: every setting with its default, and nothing that is none."""
+"""The settings page lists every setting with its default, and no other."""
 
 import re
 from pathlib import Path

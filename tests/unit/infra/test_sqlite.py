@@ -1,4 +1,4 @@
-"""The SQLite adapter beyond the contract: its one file, its one writer, and what it does when things go wrong."""
+"""The SQLite adapter beyond the contract: one file, one writer, and its failures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def reopened(folder: Path) -> None:
 
 
 async def test_file_is_in_wal_mode_and_fully_synchronous(backend: SqliteBackend, tmp_path: Path) -> None:
-    """What `append` has returned for survives a power cut only so; the file has the name that is documented."""
+    """The file has its documented name, and the settings under which returned appends survive a power cut."""
 
     def pragmas(connection: sqlite3.Connection) -> list[object]:
         return [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
@@ -58,7 +58,7 @@ async def test_file_is_in_wal_mode_and_fully_synchronous(backend: SqliteBackend,
 
 
 async def test_folder_is_refused_when_another_process_holds_it(backend: SqliteBackend, tmp_path: Path) -> None:
-    """The message names the folder and the holder; within the process it is refused as well."""
+    """The message names the folder and the holder; a second holder in the process is refused as well."""
     script = (
         "import asyncio, sys; from pathlib import Path; from graphtide.infra.sqlite import SqliteBackend\n"
         "asyncio.run(SqliteBackend.open(Path(sys.argv[1])))"
@@ -73,7 +73,7 @@ async def test_folder_is_refused_when_another_process_holds_it(backend: SqliteBa
 
 
 async def test_folder_can_be_opened_again_when_it_was_closed(tmp_path: Path) -> None:
-    """Offsets and positions of groups go on where they were, also after everything was trimmed."""
+    """Offsets and positions of groups continue after a restart, also after everything was trimmed."""
     first = await SqliteBackend.open(tmp_path)
     await first.log.append("t", [Record("k", b"1"), Record("k", b"2")])
     await first.log.consumer("t", "g").commit(Position(0, 0))
@@ -90,7 +90,7 @@ async def test_folder_can_be_opened_again_when_it_was_closed(tmp_path: Path) -> 
 
 
 async def test_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) -> None:
-    """Reports get their findings and ratings, chunks what a model calls them; what was there stays."""
+    """Reports get their findings and ratings, chunks their titles; existing rows are kept."""
     await reopened(tmp_path)
     with closing(sqlite3.connect(tmp_path / DATABASE)) as connection, connection:
         connection.executescript(
@@ -112,7 +112,7 @@ async def test_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path) ->
 
 
 async def test_newer_schema_is_refused(tmp_path: Path) -> None:
-    """The message names both schemas, and the file is left as it is."""
+    """The message names both schemas, and the file is unchanged."""
     await reopened(tmp_path)
     with closing(sqlite3.connect(tmp_path / DATABASE)) as connection, connection:
         connection.execute("UPDATE schema_version SET version = 99")
@@ -121,7 +121,7 @@ async def test_newer_schema_is_refused(tmp_path: Path) -> None:
 
 
 async def test_database_of_another_program_is_refused(tmp_path: Path) -> None:
-    """Nothing is written into a file that is not ours."""
+    """A foreign file is refused, unchanged."""
     with closing(sqlite3.connect(tmp_path / DATABASE)) as connection, connection:
         connection.execute("CREATE TABLE theirs (x)")
     with pytest.raises(Broken, match="another program"):
@@ -129,7 +129,7 @@ async def test_database_of_another_program_is_refused(tmp_path: Path) -> None:
 
 
 async def test_damaged_beginning_is_refused(tmp_path: Path) -> None:
-    """A file that is no database is Broken, names the file, and lets go of the lock."""
+    """A file that is not a database is Broken, named in the error, and the lock is released."""
     await reopened(tmp_path)
     path = tmp_path / DATABASE
     path.write_bytes(b"garbage " * 512 + path.read_bytes()[4096:])
@@ -139,7 +139,7 @@ async def test_damaged_beginning_is_refused(tmp_path: Path) -> None:
 
 
 async def test_damaged_page_is_reported_when_it_is_read(tmp_path: Path) -> None:
-    """Broken with a clear text, not a driver's exception, each time: nothing is held by the attempt before."""
+    """Each attempt raises Broken with a clear message, not the driver's exception: the previous one holds nothing."""
     first = await SqliteBackend.open(tmp_path)
     held = await first.store.claim(0)
     await first.store.commit(Commit(0, held, 1, (GraphCommit(document_delta(Random(1), 1), {}),), ()))
@@ -158,14 +158,14 @@ async def test_damaged_page_is_reported_when_it_is_read(tmp_path: Path) -> None:
 
 
 async def test_unusable_folder_is_refused(tmp_path: Path) -> None:
-    """A file in the place of the folder."""
+    """A file in the place of the folder is Broken."""
     (tmp_path / "file").write_text("")
     with pytest.raises(Broken, match="cannot be used"):
         await SqliteBackend.open(tmp_path / "file")
 
 
 async def test_full_disk_is_retryable_and_the_service_goes_on_when_there_is_space(tmp_path: Path) -> None:
-    """Nothing of the failed append is there; reading works meanwhile; afterwards the same append succeeds."""
+    """Nothing of the failed append is stored; reading works meanwhile; afterwards the same append succeeds."""
     backend = await SqliteBackend.open(tmp_path, max_pages=120)
     small, large = Record("g|small", b"x"), Record("g|large", b"x" * 400_000)
     await backend.ledger.accept([small])
@@ -183,7 +183,7 @@ async def test_full_disk_is_retryable_and_the_service_goes_on_when_there_is_spac
 
 
 async def test_locked_database_is_retryable(backend: SqliteBackend, tmp_path: Path) -> None:
-    """A person's shell that holds a write lock delays us; it does not break us."""
+    """A user's shell with a write lock delays a write; it does not fail it."""
     await backend.database.write(lambda connection: connection.execute("SELECT 1"))
     shell = sqlite3.connect(tmp_path / DATABASE, isolation_level=None)
     shell.execute("BEGIN IMMEDIATE")
@@ -196,7 +196,7 @@ async def test_locked_database_is_retryable(backend: SqliteBackend, tmp_path: Pa
 
 
 def test_failure_is_broken_when_the_error_is_of_no_known_kind() -> None:
-    """Nobody knows that going on is safe; known kinds map to their action."""
+    """An unknown error is Broken; known kinds map to their action."""
     cases = {
         sqlite3.SQLITE_FULL: Retryable,
         sqlite3.SQLITE_BUSY: Retryable,
@@ -214,7 +214,7 @@ def test_failure_is_broken_when_the_error_is_of_no_known_kind() -> None:
 
 
 async def test_writer_groups_what_waits_and_one_failure_hurts_nobody_else(backend: SqliteBackend) -> None:
-    """Many writes, few transactions; a failing one is undone alone."""
+    """Many writes share few transactions; a failing one is undone alone."""
     commits: list[str] = []
     blocked = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -249,7 +249,7 @@ async def test_writer_groups_what_waits_and_one_failure_hurts_nobody_else(backen
 
 
 async def test_mistake_in_a_write_reaches_its_caller_and_not_the_writer(backend: SqliteBackend) -> None:
-    """A bug is the caller's exception as it is; a bad statement is Broken; the next write works."""
+    """A bug raises the caller's exception unchanged; a bad statement is Broken; the next write works."""
     with pytest.raises(ZeroDivisionError):
         await backend.database.write(lambda _: 1 // 0)
     with pytest.raises(Broken, match="no such table"):
@@ -260,7 +260,7 @@ async def test_mistake_in_a_write_reaches_its_caller_and_not_the_writer(backend:
 
 
 async def test_consumers_wake_when_the_appender_was_cancelled(backend: SqliteBackend) -> None:
-    """The record of a cancelled append may be there; if it is, readers hear of it."""
+    """The record of a cancelled append may be stored; if it is, readers receive it."""
     waiting = asyncio.create_task(backend.log.consumer("t", "g").poll(1, 250))
     appending = asyncio.create_task(backend.log.append("t", [Record("k", b"1")]))
     await asyncio.sleep(0)
@@ -284,7 +284,7 @@ async def test_close_finishes_what_is_queued(tmp_path: Path) -> None:
 
 
 async def test_snapshot_is_whole_when_it_spans_many_blocks(backend: SqliteBackend) -> None:
-    """Thousands of rows of every kind, beside another graph whose keys are next to them."""
+    """Fill a graph with thousands of rows of every type, beside another graph with adjacent keys."""
     rng, fold = Random(8), Rows("g")
     held = await backend.store.claim(0)
     for version in range(1, 301):
@@ -300,7 +300,7 @@ async def test_snapshot_is_whole_when_it_spans_many_blocks(backend: SqliteBacken
 
 
 async def test_statement_vector_is_stored_once_when_its_sum_ends_with_it(backend: SqliteBackend) -> None:
-    """The commonest case by far; the row comes back whole."""
+    """In the most frequent case the vector is stored once; the row comes back complete."""
     held = await backend.store.claim(0)
     await backend.store.commit(Commit(0, held, 1, (GraphCommit(document_delta(Random(1), 1), {}),), ()))
     query = "SELECT count(*), count(vector) FROM statements"
@@ -319,7 +319,7 @@ async def test_relations_can_be_read_with_a_shell(backend: SqliteBackend) -> Non
 
 
 async def test_no_statement_reads_a_whole_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything the ports ever ask goes through an index, so its cost does not grow with what is stored."""
+    """Every query of the ports uses an index, so its cost does not grow with the stored rows."""
     asked: set[str] = set()
     connect = graphtide.infra.sqlite.connection._connect
 
@@ -373,7 +373,9 @@ async def test_no_statement_reads_a_whole_table(tmp_path: Path, monkeypatch: pyt
 
 
 async def test_memo_keeps_what_was_used_last_when_it_is_full(tmp_path: Path) -> None:
-    """Never more rows than the bound, the newest always there, and what is in use outlives what is not."""
+    """The memo never has more rows than the bound, always has the newest, and keeps used rows longer than
+    unused ones.
+    """
     database = await Database.open(tmp_path)
     store = SqliteVectorStore(database, capacity=100)
     used = {b"used": b"\0vector"}

@@ -1,4 +1,4 @@
-"""The tracer of OpenTelemetry: what it takes from headers, what it sends, and what it does while nobody takes it."""
+"""The OpenTelemetry tracer: propagation in headers, export, and behaviour without a reachable collector."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def collector() -> Iterator[Collector]:
 
 @pytest.mark.parametrize("headers", NONSENSE)
 async def test_tracer_begins_anew_behind_headers_that_carry_nothing(collector: Collector, headers: Headers) -> None:
-    """Nothing is raised, and the trace is a new one."""
+    """Invalid headers raise nothing, and begin a new trace."""
     async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
         with continue_trace("a", [headers]):
             assert len(trace_id()) == 32 and trace_id() != TRACE
@@ -61,7 +61,7 @@ async def test_tracer_begins_anew_behind_headers_that_carry_nothing(collector: C
 
 
 async def test_tracer_follows_the_first_that_is_recorded_and_links_the_others(collector: Collector) -> None:
-    """One that is not recorded does not decide, and a span named twice is linked once."""
+    """An unrecorded span does not decide the sampling, and a repeated span is linked once."""
     silent = (("traceparent", f"00-{'1' * 32}-b7ad6b7169203331-00".encode()),)
     other = (("traceparent", f"00-{'2' * 32}-b7ad6b7169203331-01".encode()),)
     async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
@@ -74,7 +74,7 @@ async def test_tracer_follows_the_first_that_is_recorded_and_links_the_others(co
 
 
 async def test_record_goes_on_with_the_span_it_was_taken_in(collector: Collector) -> None:
-    """Other headers stay; a long tracestate goes; without a tracer, or a span, all stay as they came."""
+    """Other headers stay; a long tracestate is dropped; without a tracer, or a span, all are unchanged."""
     came = (("kind", b"x"), *ABOVE, ("tracestate", b"a=" + b"b" * MOST_HEADER_BYTES))
     assert carried_on(came) == came and inject() == ()
     async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
@@ -86,7 +86,7 @@ async def test_record_goes_on_with_the_span_it_was_taken_in(collector: Collector
 
 
 async def test_error_is_told_by_its_class_alone(collector: Collector) -> None:
-    """Its message may quote a document."""
+    """An exception's message is not exported: it may quote a document."""
     async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
         with pytest.raises(Rejected), span("a", graph="g"):
             raise Rejected("Zyxomma")
@@ -100,7 +100,7 @@ async def test_error_is_told_by_its_class_alone(collector: Collector) -> None:
 
 
 async def test_generator_that_is_left_ends_its_span_in_another_context(collector: Collector) -> None:
-    """As when a client leaves a stream: nothing is raised, and what is current elsewhere stays so."""
+    """A generator closed elsewhere, as when a client leaves a stream, raises nothing and changes no current span."""
 
     async def pieces() -> AsyncGenerator[int, None]:
         with span("left"):
@@ -119,7 +119,9 @@ async def test_generator_that_is_left_ends_its_span_in_another_context(collector
 async def test_tracer_drops_what_a_hanging_collector_does_not_take_and_ends_in_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It accepts and never answers: more spans than wait cost no time to speak of, and closing waits for a bound."""
+    """With a collector that never answers, ending spans beyond the capacity does not wait, and closing waits for a
+    bound.
+    """
     loop = asyncio.get_running_loop()
     with socket.create_server(("127.0.0.1", 0)) as hanging, caplog.at_level(logging.WARNING):
         registry = CollectorRegistry()
@@ -136,7 +138,9 @@ async def test_tracer_drops_what_a_hanging_collector_does_not_take_and_ends_in_t
 
 
 async def test_spans_are_counted_by_what_became_of_them(collector: Collector, caplog: pytest.LogCaptureFixture) -> None:
-    """A collector that refuses, and takes them again: each span is of one fate, and both turns are told of once."""
+    """With a collector that refuses spans and accepts them again, each span has one outcome, and both changes are
+    logged once.
+    """
     registry = CollectorRegistry()
     collector.status = 400
     with caplog.at_level(logging.INFO, "graphtide"):
@@ -156,13 +160,13 @@ async def test_spans_are_counted_by_what_became_of_them(collector: Collector, ca
 
 
 def fates(registry: CollectorRegistry) -> dict[str, float]:
-    """How many spans met each fate."""
+    """Return the number of spans by outcome."""
     samples = [sample for family in registry.collect() for sample in family.samples]
     return {sample.labels["fate"]: sample.value for sample in samples if sample.name == "graphtide_spans_total"}
 
 
 async def test_missing_package_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An endpoint without the extra is refused before anything runs."""
+    """An endpoint without the optional package is refused before anything runs."""
     monkeypatch.delitem(sys.modules, "graphtide.infra.observability.tracing")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(Broken, match=r"opentelemetry\.sdk\.trace is not installed: pip install 'graphtide\[tracing\]'"):
@@ -172,13 +176,13 @@ async def test_missing_package_is_named_with_its_cure(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("wrong", ["collector:4318", "ftp://collector", "http://a b"])
 def test_endpoint_that_is_no_http_url_is_refused(wrong: str) -> None:
-    """By the name of its setting."""
+    """The error names the setting."""
     with pytest.raises(SettingsError, match="otlp_endpoint"):
         load_settings({"otlp_endpoint": wrong})
 
 
 def test_silence_is_everything_a_tracer_and_a_span_is() -> None:
-    """Where nothing is installed every call is taken, and none does anything."""
+    """Without a tracer every call is accepted and does nothing."""
     with span("a", graph="g") as one, one.current(), ending(continue_trace("b", [ABOVE])) as two:
         one.note(version=1)
         two.rename("c")
