@@ -1,6 +1,6 @@
-"""The options that every command with `--url` has: the credential and the CA. Said once, for all.
+"""The options shared by all commands with `--url`: the credential, the CA and the client certificate.
 
-The invariant: the key is taken from an option or the environment to the header, and is printed nowhere.
+The invariant: the key passes from an option or the environment to the header, and is never printed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import typer
 
 @dataclass(slots=True)
 class Connection:
-    """How the commands of this process reach the service. Filled when a command begins."""
+    """The connection options of the running command. Set when the command begins."""
 
     api_key: str = field(default="", repr=False)
     ca_file: str = ""
@@ -26,14 +26,18 @@ class Connection:
 CONNECTION = Connection()
 
 _OPTIONS = (
-    ("api_key", "GRAPHTIDE_API_KEY", "The key or token to call with; better in the environment than here."),
-    ("ca_file", "GRAPHTIDE_CA_FILE", "The CA of the service's certificate, where it is not a public one."),
-    ("client_cert", "GRAPHTIDE_CLIENT_CERT", "Certificate and key in one PEM file, where the service wants one."),
+    ("api_key", "GRAPHTIDE_API_KEY", "The API key or token; prefer the environment variable."),
+    ("ca_file", "GRAPHTIDE_CA_FILE", "The CA of the service's certificate, unless it is a public one."),
+    (
+        "client_cert",
+        "GRAPHTIDE_CLIENT_CERT",
+        "Client certificate and key in one PEM file, if the service requires them.",
+    ),
 )
 
 
 def add_connection_options(app: typer.Typer) -> None:
-    """Give the options above to every command of `app` that has `--url`. Once, before the command line is read."""
+    """Add the options above to every command of `app` with `--url`. Call this once, before parsing the command line."""
     for command in app.registered_commands:
         if command.callback is not None and "url" in inspect.signature(command.callback).parameters:
             command.callback = _connected(command.callback)
@@ -46,12 +50,13 @@ def _connected(callback: Callable[..., Any]) -> Callable[..., Any]:
             setattr(CONNECTION, name, given.pop(name))
         return callback(**given)
 
-    said = inspect.signature(callback, eval_str=True)
+    signature = inspect.signature(callback, eval_str=True)
     added = [_parameter(*option) for option in _OPTIONS]
-    connected.__signature__ = said.replace(parameters=[*said.parameters.values(), *added])  # type: ignore[attr-defined]
+    parameters = [*signature.parameters.values(), *added]
+    connected.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return connected
 
 
-def _parameter(name: str, variable: str, told: str) -> inspect.Parameter:
-    option = typer.Option(f"--{name.replace('_', '-')}", envvar=variable, help=told, show_default=False)
+def _parameter(name: str, variable: str, text: str) -> inspect.Parameter:
+    option = typer.Option(f"--{name.replace('_', '-')}", envvar=variable, help=text, show_default=False)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default="", annotation=Annotated[str, option])

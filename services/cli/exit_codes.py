@@ -1,6 +1,6 @@
-"""How a command ends: an exit code that scripts can rely on, and one sentence on standard error.
+"""Exit codes of the commands, which scripts can rely on, and their error: one sentence on standard error.
 
-The invariant: no user sees a traceback for what the user, the service or the network did.
+The invariant: errors of the user, the service or the network never print a traceback.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ UNREACHABLE = 4
 DIFFERS = 5
 
 EXPLAINED = (
-    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 the service cannot be reached, "
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 the service is unreachable, "
     "5 verification found differences."
 )
 
 
 class CommandError(Exception):
-    """The command cannot go on. The message says why and what to do, in one sentence."""
+    """The command failed. The message gives the reason and the remedy in one sentence."""
 
     def __init__(self, message: str, code: int = FAILED) -> None:
         super().__init__(message)

@@ -1,7 +1,7 @@
-"""`graphtide keys`: makes, lists and revokes API keys by changing the file that the service reads.
+"""Creation, listing and revocation of API keys in the file that the service reads.
 
-Works without the service, which sees the change by itself. The invariants: a key is shown once, when it is made; the
-file holds what cannot be turned back into it, is for its owner's eyes, and is replaced whole or not at all.
+Works without the service, which detects the change. The invariants: a key is shown once, when it is created; the file
+holds only hashes, is readable by its owner only, and is replaced completely or not at all.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from graphtide.streams.errors import Broken
 _TABLE = re.compile(r"(?m)^(?=\[\[key\]\])")
 _QUOTA = ("max_documents", "max_bytes", "max_graphs")
 _HEADER = (
-    "# Kept by graphtide keys create and revoke; may be edited, too. The service reads it again when it\n# changes.\n"
+    "# Written by graphtide keys create and revoke; you may edit it. The service reads it again when it\n# changes.\n"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a new key is to be."""
+    """The properties of a new key."""
 
     name: str
     graphs: tuple[str, ...]
@@ -42,7 +42,7 @@ class Wanted:
 
 
 def create(file: Path, wanted: Wanted) -> Json:
-    """Add a key to the file, which is made if it is not there. The only answer that holds the key."""
+    """Add a key to the file, creating the file if needed. The result is the only place that contains the key."""
     text = file.read_text() if file.exists() else _HEADER
     if any(each.who.name == wanted.name for each in _read(text, file)):
         raise CommandError(f"{file} has a key {wanted.name} already; revoke it first, or choose another name", USAGE)
@@ -54,12 +54,12 @@ def create(file: Path, wanted: Wanted) -> Json:
 
 
 def listed(file: Path) -> Json:
-    """The keys of the file, without anything that helps to guess one."""
+    """Return the keys of the file, without their hashes."""
     return {"keys": [_shown(each) for each in _read(_text(file), file)]}
 
 
 def revoke(file: Path, name: str) -> Json:
-    """Take a key out. It stops working with the next request that brings it."""
+    """Remove a key. It stops working with the next request."""
     text = _text(file)
     _read(text, file)
     head, *tables = _TABLE.split(text)
@@ -74,7 +74,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text()
     except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}; graphtide keys create makes one") from error
+        raise CommandError(f"{file} cannot be read: {error.strerror}; graphtide keys create creates one") from error
 
 
 def _read(text: str, file: Path) -> list[ApiKey]:
@@ -121,17 +121,17 @@ def _shown(key: ApiKey) -> Json:
 
 
 def _replace(file: Path, text: str) -> None:
-    """Write beside, make durable, rename. The folder's own entry is made durable, too."""
+    """Write a temporary file, sync it to disk, and rename it to `file`."""
     try:
         folder = file.parent
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{file.name}.", dir=folder)  # for its owner alone
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{file.name}.", dir=folder)  # readable by its owner only
         with os.fdopen(descriptor, "w") as opened:
             opened.write(text)
             opened.flush()
             os.fsync(opened.fileno())
         if file.exists():
-            Path(temporary).chmod(file.stat().st_mode & 0o660)  # a group may be there for the service's own user
+            Path(temporary).chmod(file.stat().st_mode & 0o660)  # a group may grant access to the service's user
         Path(temporary).replace(file)
     except OSError as error:
         raise CommandError(f"{file} cannot be written: {error.strerror}") from error

@@ -1,6 +1,6 @@
-"""Publishes documents in batches and, if asked to, waits until each has reached its end.
+"""Publishing of documents in batches, with an optional wait until each is processed.
 
-Not the reading of files: `sources.py`. The invariant: every document is accounted for, as accepted or by name.
+`sources.py` reads the files. The invariant: every document is reported, as accepted or by name with a reason.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _POLL_S = (0.05, 2.0)
 
 @dataclass(slots=True)
 class PublishResult:
-    """What became of a publish. Filled as it goes."""
+    """The outcome of a publish, filled while it runs."""
 
     token: str = ""
     accepted: int = 0
@@ -29,14 +29,14 @@ class PublishResult:
 
     def as_json(self) -> Json:
         rejected = [{"name": each.name, "message": each.reason} for each in self.problems]
-        said: Json = {"token": self.token, "accepted": self.accepted, "rejected": rejected}
-        return said | ({"states": self.states} if self.states else {})
+        body: Json = {"token": self.token, "accepted": self.accepted, "rejected": rejected}
+        return body | ({"states": self.states} if self.states else {})
 
 
 def publish_all(
     client: Client, graph: str, found: Iterable[DocumentSource | Unreadable], advance: Callable[[int], None]
 ) -> PublishResult:
-    """Send all, a batch at a time; `advance` hears how many are done with. Raises CommandError."""
+    """Send all documents in batches; `advance` receives the numbers of processed ones. Raises CommandError."""
     outcome = PublishResult()
     for batch in _batches(found, outcome.problems, advance):
         _send(client, graph, batch, outcome)
@@ -72,23 +72,23 @@ def _send(client: Client, graph: str, batch: list[DocumentSource], outcome: Publ
         if index not in refused:
             outcome.doc_ids.append(each.doc_id)
             continue
-        said = refused[index]
-        reason = f"{said['field']} {said['message']}" if said["field"] else said["message"]
+        rejection = refused[index]
+        reason = f"{rejection['field']} {rejection['message']}" if rejection["field"] else rejection["message"]
         outcome.problems.append(Unreadable(each.name, reason))
 
 
 def wait_for_all(client: Client, graph: str, outcome: PublishResult, advance: Callable[[int], None]) -> None:
-    """Ask after each document until none is accepted only; the failed ones become problems. Raises CommandError.
+    """Poll each document until its state is final; failed ones become problems. Raises CommandError.
 
-    What a document waits for is said once, so that nobody waits for an endpoint that is away without knowing it.
+    The reason why a document waits is printed once, so that the user notices an unreachable endpoint.
     """
-    waiting, pause_s, said = list(dict.fromkeys(outcome.doc_ids)), _POLL_S[0], ""
+    waiting, pause_s, reason = list(dict.fromkeys(outcome.doc_ids)), _POLL_S[0], ""
     while waiting:
         status = client.get(document_path(graph, waiting[0]))
         if status["state"] == "accepted":
-            if status["reason"] not in ("", said):
-                said = status["reason"]
-                client.tell(f"{waiting[0]} waits: {said}")
+            if status["reason"] not in ("", reason):
+                reason = status["reason"]
+                client.tell(f"{waiting[0]} waits: {reason}")
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.5, _POLL_S[1])
             continue

@@ -1,6 +1,6 @@
-"""What people see of the answers: text, tables, citations. With --json none of this runs.
+"""Rendering of results as text, tables and citations; unused with --json.
 
-Everything that came from documents is printed as text, never read as markup.
+The invariant: content of documents is printed as text, never interpreted as markup.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ _SHOWN_ITEMS = 5
 
 
 def answer(console: Console, body: Json, with_text: bool) -> None:
-    """An answer with its citations, the passages when it cites none, and the trace if there is one."""
+    """Print an answer with its citations, the passages when it cites none, and the trace if present."""
     if with_text and body["answer"]:
         console.print(Text(body["answer"]), soft_wrap=not console.is_terminal)
     _sources(console, body)
     usage = body["usage"]
     tokens = usage["prompt_tokens"] + usage["completion_tokens"]
-    said = f"\nmode {body['mode']}, version {body['version']}, {usage['llm_calls']} model calls, {tokens} tokens"
-    said += f", cost {usage['cost']:.6f}" if "cost" in usage else ""
-    console.print(Text(said, "dim"))
+    summary = f"\nmode {body['mode']}, version {body['version']}, {usage['llm_calls']} model calls, {tokens} tokens"
+    summary += f", cost {usage['cost']:.6f}" if "cost" in usage else ""
+    console.print(Text(summary, "dim"))
     for step in body.get("trace") or ():
         _step(console, step)
 
 
 def _sources(console: Console, body: Json) -> None:
-    """The cited passages, or all; a number is a passage's place among all, as it is in the answer."""
+    """Print the cited passages, or all; a number is a passage's position among all, as in the answer."""
     if not body["passages"]:
-        console.print(Text("No passage fits the question.", "yellow"))
+        console.print(Text("No passage matches the question.", "yellow"))
     elif body["answer"] and not body["citations"]:
         console.print(Text("\nThe passages nearest to the question:", "dim"))
     cited = {each["chunk_id"] for each in body["citations"]}
@@ -48,7 +48,7 @@ def _sources(console: Console, body: Json) -> None:
 
 
 def _step(console: Console, step: Json) -> None:
-    """One step of a trace: what was done, and the best of what it found."""
+    """Print one step of a trace: the action, and its best results."""
     plain = {name: value for name, value in step.items() if name != "items"}
     console.print(Text("· " + ": ".join(map(_one_line, plain.values())), "dim"))
     for item in (step.get("items") or ())[:_SHOWN_ITEMS]:
@@ -57,15 +57,15 @@ def _step(console: Console, step: Json) -> None:
 
 
 def published(console: Console, body: Json) -> None:
-    """What became of a publish."""
+    """Print the outcome of a publish."""
     states = f", {_one_line(body['states'])}" if "states" in body else ""
-    console.print(f"{body['accepted']} accepted, {len(body['rejected'])} not{states}")
+    console.print(f"{body['accepted']} accepted, {len(body['rejected'])} rejected{states}")
     if body["token"]:
         console.print(Text(f"token {body['token']}", "dim"))
 
 
 def fields(console: Console, body: Json) -> None:
-    """A table of names and values; nested values are one line each."""
+    """Print a table of names and values; nested values take one line each."""
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
@@ -77,13 +77,13 @@ def fields(console: Console, body: Json) -> None:
 
 
 def standing(console: Console, body: Json) -> None:
-    """How a process is: in a sentence, then part by part."""
+    """Print the state of a process in a sentence, then by component."""
     from graphtide.services.cli.status import outlook
 
     ready = bool(body.get("ready"))
-    told = outlook(ready, body.get("parts") or {})
-    console.print(Text.assemble(f"{body['url']}: ", (told, "bold green" if ready else "bold red")), soft_wrap=True)
-    table = Table("part", "what it does", "how it is", "what to do", box=None, pad_edge=False)
+    sentence = outlook(ready, body.get("parts") or {})
+    console.print(Text.assemble(f"{body['url']}: ", (sentence, "bold green" if ready else "bold red")), soft_wrap=True)
+    table = Table("component", "role", "state", "what to do", box=None, pad_edge=False)
     for row in body["explained"]:
         style = "yellow" if row["do"] else ""
         table.add_row(Text(row["part"], "bold"), Text(row["does"], "dim"), Text(row["says"], style), Text(row["do"]))
@@ -91,30 +91,30 @@ def standing(console: Console, body: Json) -> None:
 
 
 def document(console: Console, body: Json) -> None:
-    """Where a document stands, and its facts."""
+    """Print the state of a document, and its facts."""
     fields(console, {name: value for name, value in body.items() if name != "facts"})
     for fact in body["facts"]:
         console.print(Text(f"  {fact['subject']} — {fact['predicate']} — {fact['object']}"))
 
 
 def related(console: Console, body: Json) -> None:
-    """The documents that go with one, and what they share."""
+    """Print the documents related to one, and the entities they share."""
     table = Table("score", "document", "title", "both mention", box=None, pad_edge=False)
     for each in body["documents"]:
         table.add_row(f"{each['score']:.2f}", *map(Text, (each["doc_id"], each["title"], ", ".join(each["entities"]))))
-    console.print(table if body["documents"] else Text("No other document is near it."))
+    console.print(table if body["documents"] else Text("No other document is related to it."))
 
 
 def graphs(console: Console, body: Json) -> None:
-    """The graphs and their versions."""
+    """Print the graphs and their versions."""
     table = Table("graph", "version", box=None, pad_edge=False)
     for each in body["graphs"]:
         table.add_row(Text(each["graph"]), str(each["version"]))
-    console.print(table if body["graphs"] else Text("There is no graph yet; publish a document to make one."))
+    console.print(table if body["graphs"] else Text("No graph exists yet; publish a document to create one."))
 
 
 def keys(console: Console, body: Json) -> None:
-    """The API keys, and what each may do."""
+    """Print the API keys with their grants."""
     table = Table("name", "graphs", "actions", "expires", "limits", box=None, pad_edge=False)
     for each in body["keys"]:
         limits = [f"{each[name]:g} {name}" for name in ("requests_per_second", "max_body_bytes") if name in each]
@@ -124,19 +124,19 @@ def keys(console: Console, body: Json) -> None:
 
 
 def findings(console: Console, body: Json) -> None:
-    """What the doctor found: what, why, and the cure; the serious first."""
-    for each in sorted(body["findings"], key=lambda one: not one["serious"]):
+    """Print the findings of the doctor: problem, consequence and remedy; the serious ones first."""
+    for each in sorted(body["findings"], key=lambda finding: not finding["serious"]):
         mark = ("✗ ", "bold red") if each["serious"] else ("· ", "yellow")
         console.print(Text.assemble(mark, (f"{each['about']}: ", "bold"), each["what"]), soft_wrap=True)
         console.print(Text(f"    {each['why']}", "dim"), soft_wrap=True)
         console.print(Text(f"    → {each['cure']}"), soft_wrap=True)
     if not body["findings"]:
-        console.print(Text("Nothing is wrong."))
-    console.print(Text(f"looked at: {', '.join(body['looked_at'])}", "dim"), soft_wrap=True)
+        console.print(Text("No problems found."))
+    console.print(Text(f"checked: {', '.join(body['looked_at'])}", "dim"), soft_wrap=True)
 
 
 def topics(console: Console, body: Json) -> None:
-    """The topics, and below the table what was done, is to do, or must be done by hand."""
+    """Print the topics, then the changes that were made, are planned, or need the operator."""
     table = Table("topic", "partitions", "replicas", box=None, pad_edge=False)
     for each in body["topics"]:
         table.add_row(
@@ -144,24 +144,24 @@ def topics(console: Console, body: Json) -> None:
         )
     console.print(table)
     for each in body["topics"]:
-        for said, what in (("done", "done"), ("to_do", "to do"), ("by_hand", "by hand")):
-            for line in each.get(said, ()):
-                console.print(Text(f"{each['topic']}: {what}: {line}"), soft_wrap=True)
+        for field, label in (("done", "done"), ("to_do", "to do"), ("by_hand", "by hand")):
+            for line in each.get(field, ()):
+                console.print(Text(f"{each['topic']}: {label}: {line}"), soft_wrap=True)
 
 
 def letters(console: Console, body: Json) -> None:
-    """Dead letters, one a line, and how to see the next page."""
+    """Print dead letters, one per line, and the option for the next page."""
     table = Table("id", "document", "stage", "buried", "bytes", "settled", "reason", box=None, pad_edge=False)
     for each in body["letters"]:
         shown = (each["id"], each["doc_id"], each["stage"], each["buried_at"], str(each["size_bytes"]))
-        table.add_row(*(Text(_short(one, 80)) for one in (*shown, each["settled"], each["reason"])))
+        table.add_row(*(Text(_short(value, 80)) for value in (*shown, each["settled"], each["reason"])))
     console.print(table if body["letters"] else Text("There are no dead letters."))
     if body["next"]:
-        console.print(Text(f"There are more: --after {body['next']}", "dim"))
+        console.print(Text(f"For the next page, add --after {body['next']}", "dim"))
 
 
 def letter(console: Console, body: Json) -> None:
-    """A dead letter; what it holds comes last, as text with what is not printable escaped."""
+    """Print a dead letter; its content comes last, as text with unprintable characters escaped."""
     fields(console, {name: value for name, value in body.items() if name not in ("text", "original")})
     if body["text"]:
         console.print(Text(f"\n{body['text']}"), soft_wrap=True)

@@ -1,6 +1,7 @@
-"""What `publish` reads: files, folders and standard input, as documents in the shape of the contract.
+"""The sources of `publish`: files, folders and standard input, read as documents in the format of the contract.
 
-Not a validator: the service judges. The invariant: what was named and cannot be read is said, never skipped in silence.
+The service validates the documents. The invariant: every named source that cannot be read is reported, never skipped
+silently.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]++(\S.*+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class DocumentSource:
-    """A document as one line of NDJSON; `name` is what to call it when something is wrong with it."""
+    """A document as one line of NDJSON; `name` identifies it in errors."""
 
     name: str
     doc_id: str
@@ -31,7 +32,7 @@ class DocumentSource:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """What could not be turned into a document, and why."""
+    """A source that could not be read as a document, and the reason."""
 
     name: str
     reason: str
@@ -39,7 +40,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to publish, and the id of its document, or the beginning of its documents' ids."""
+    """A file to publish, and the id of its document, or the prefix of its documents' ids."""
 
     path: Path
     doc_id: str
@@ -47,14 +48,14 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class FoundFiles:
-    """What the arguments of `publish` mean."""
+    """The sources that the arguments of `publish` select."""
 
     files: tuple[File, ...]
     standard_input: bool
     doc_id: str
 
     def read(self) -> Iterator[DocumentSource | Unreadable]:
-        """All documents, one file in memory at a time."""
+        """Yield all documents, with one file in memory at a time."""
         for file in self.files:
             yield from read_file(file)
         if self.standard_input:
@@ -62,15 +63,15 @@ class FoundFiles:
 
 
 def find_documents(arguments: Sequence[str], doc_id: str) -> FoundFiles:
-    """What is to be published. Raises CommandError when something is not there, or there is nothing."""
+    """Return the sources to publish. Raises CommandError when one does not exist, or none is found."""
     files = find_files([each for each in arguments if each != "-"])
     if not files and "-" not in arguments:
-        raise CommandError(f"no {', '.join(SUFFIXES)} file is in what was named; name others", USAGE)
+        raise CommandError(f"no {', '.join(SUFFIXES)} file found in the arguments; name other files or folders", USAGE)
     return FoundFiles(tuple(files), "-" in arguments, doc_id)
 
 
 def find_files(arguments: Sequence[str]) -> list[File]:
-    """The files that are meant, each once, folders in order of name. Raises CommandError for what is not there."""
+    """Return the selected files, each once, folders in order of name. Raises CommandError for missing ones."""
     found: dict[Path, File] = {}
     for argument in arguments:
         path = Path(argument)
@@ -78,16 +79,16 @@ def find_files(arguments: Sequence[str]) -> list[File]:
             for inner in _walk(path):
                 found.setdefault(inner.resolve(), File(inner, id_of(inner)))
         elif not path.exists():
-            raise CommandError(f"there is no file {argument}; name files, folders, or - for standard input", USAGE)
+            raise CommandError(f"file {argument} does not exist; name files, folders, or - for standard input", USAGE)
         elif path.suffix.lower() not in SUFFIXES:
-            raise CommandError(f"{argument} is none of {', '.join(SUFFIXES)}; convert it to one of them", USAGE)
+            raise CommandError(f"{argument} is not a {', '.join(SUFFIXES)} file; convert it to one of them", USAGE)
         else:
             found.setdefault(path.resolve(), File(path, id_of(path)))
     return list(found.values())
 
 
 def count_documents(file: File) -> int:
-    """About how many documents are in a file, for a progress bar."""
+    """Return the approximate number of documents in a file, for a progress bar."""
     if file.path.suffix.lower() != ".jsonl":
         return 1
     try:
@@ -98,11 +99,11 @@ def count_documents(file: File) -> int:
 
 
 def read_file(file: File) -> Iterator[DocumentSource | Unreadable]:
-    """The documents in a file: one, or one a line in .jsonl."""
+    """Yield the documents in a file: one, or one per line of .jsonl."""
     try:
         text = file.path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        yield Unreadable(file.doc_id, f"is not UTF-8 (byte {error.start}); convert it")
+        yield Unreadable(file.doc_id, f"is not UTF-8 (byte {error.start}); convert it to UTF-8")
         return
     except OSError as error:
         yield Unreadable(file.doc_id, f"cannot be read: {error.strerror}")
@@ -114,11 +115,11 @@ def read_file(file: File) -> Iterator[DocumentSource | Unreadable]:
 
 
 def read_standard_input(doc_id: str) -> Iterator[DocumentSource | Unreadable]:
-    """Documents from standard input: JSONL if every line is an object, else one text called `doc_id`."""
+    """Yield documents from standard input: JSONL if every line is an object, else one text with the id `doc_id`."""
     try:
         text = sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        yield Unreadable("-", f"standard input is not UTF-8 (byte {error.start}); convert it")
+        yield Unreadable("-", f"standard input is not UTF-8 (byte {error.start}); convert it to UTF-8")
         return
     lines = [line for line in text.split("\n") if line.strip()]
     if lines and all(isinstance(_object_in(line), dict) for line in lines):
@@ -128,7 +129,7 @@ def read_standard_input(doc_id: str) -> Iterator[DocumentSource | Unreadable]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Files with a suffix that is known; hidden ones, and links to folders, are left out."""
+    """Yield files with a known suffix, without hidden ones and links to folders."""
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
@@ -137,9 +138,9 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def id_of(path: Path) -> str:
-    """The id of a file's text: its path from the working folder, or, outside of that, its absolute path.
+    """Return the id of a file's text: its path relative to the working folder, or, outside of it, its absolute path.
 
-    So it does not depend on how the file was named: by itself, by a folder above it, relative or absolute.
+    The id does not depend on the argument that selected the file: itself or a folder, relative or absolute.
     """
     absolute, here = Path(os.path.normpath(path.absolute())), Path.cwd()
     return (absolute.relative_to(here) if absolute.is_relative_to(here) else absolute).as_posix()
@@ -177,5 +178,5 @@ def _object_in(line: str) -> object:
 
 
 def _line(body: dict[str, object] | dict[str, str]) -> bytes:
-    """One line of NDJSON. Lone surrogates stay escaped, for the service to refuse by name."""
+    """Return one line of NDJSON. Lone surrogates stay escaped, so that the service names the document it refuses."""
     return json.dumps(body).encode() + b"\n"

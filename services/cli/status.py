@@ -1,7 +1,6 @@
-"""`graphtide status` in plain words: what each part does, how it is, and what to do where it is not well.
+"""Explanations of `graphtide status`: the role, state and remedy of each component.
 
-Not the doctor, which looks with the service's settings: here is only what the service says of itself. Invariant: a part
-that is not known here is shown all the same.
+Unlike the doctor, it uses only the service's own report. The invariant: components unknown here are shown too.
 """
 
 from __future__ import annotations
@@ -12,37 +11,42 @@ from graphtide.services.doctor.running import REMEDIES, WELL_SAID
 from graphtide.services.health import WELL
 
 _DOES = {
-    "extract": "reads documents, and takes entities and relations out of them",
+    "extract": "extracts entities and relations from documents",
     "consolidate": "writes the graphs",
     "summarize": "writes the reports of communities",
-    "follow": "keeps what is shown here at the newest version",
-    "communities-check": "finds communities anew once they have drifted",
-    "index-snapshots": "saves the vector indexes, for a quick start",
-    "pair-judge": "has a model judge pairs of names that rules leave open",
-    "lag": "counts what waits",
-    "kafka": "the log of documents, and of what became of them",
-    "graph database": "where the graphs are kept",
-    "views": "the graphs as they are shown here",
-    "query": "the replicas that answer for this gateway",
-    "storage": "the file of log and graphs",
-    "disk": "room in the data folder",
-    "embedding endpoint": "turns texts into vectors",
-    "language endpoint": "extracts, reports and answers",
-    "newer keys": "the file of API keys, as it is now",
-    "newer tokens": "the key that tokens are checked with, as it is now",
-    "newer certificate": "the TLS files, as they are now",
-    "start": "opens what there is to answer from",
+    "follow": "keeps the views at the newest version",
+    "communities-check": "recomputes communities after drift",
+    "index-snapshots": "saves the vector indexes for a fast start",
+    "pair-judge": "lets a model judge pairs of names that the rules leave undecided",
+    "lag": "measures the lag",
+    "kafka": "the log of documents and of their processing",
+    "graph database": "stores the graphs",
+    "views": "the graphs that answer queries",
+    "query": "the query replicas of this gateway",
+    "storage": "the database file of log and graphs",
+    "disk": "free space of the data folder",
+    "embedding endpoint": "computes the vectors of texts",
+    "language endpoint": "extracts, writes reports and answers",
+    "newer keys": "the current version of the file of API keys",
+    "newer tokens": "the current version of the key file for tokens",
+    "newer certificate": "the current version of the TLS files",
+    "start": "loads the graphs",
     "worker": "this process as a whole",
     "service": "this process as a whole",
 }
-_WAITS = "nothing: it goes on by itself; the process's log says more"
+_WAITS = "nothing: it continues automatically; the process's log has details"
 
 
 def explained(parts: Mapping[str, str]) -> list[dict[str, str]]:
-    """A row a part, those that are not well first: `part`, `does`, `says`, and `do`, empty where all is well."""
+    """Return a row per component, unhealthy ones first: `part`, `does`, `says`, and `do`, empty for healthy ones."""
     rows = [
-        {"part": name, "does": _does(name), "says": said, "do": "" if said in WELL_SAID else REMEDIES.get(name, _WAITS)}
-        for name, said in parts.items()
+        {
+            "part": name,
+            "does": _does(name),
+            "says": state,
+            "do": "" if state in WELL_SAID else REMEDIES.get(name, _WAITS),
+        }
+        for name, state in parts.items()
     ]
     return sorted(rows, key=lambda row: not row["do"])
 
@@ -52,8 +56,8 @@ def _does(name: str) -> str:
 
 
 def outlook(ready: bool, parts: Mapping[str, str]) -> str:
-    """The whole in one sentence."""
-    ill = [name for name, said in parts.items() if said not in WELL_SAID]
+    """Return the state of the process in one sentence."""
+    ill = [name for name, state in parts.items() if state not in WELL_SAID]
     if ready:
-        return "ready" if not ill else f"ready, and does without: {', '.join(ill)}"
-    return f"not ready, because of: {', '.join(ill)}" if ill else f"not ready, though every part says {WELL}"
+        return "ready" if not ill else f"ready, but without: {', '.join(ill)}"
+    return f"not ready, because of: {', '.join(ill)}" if ill else f"not ready, although every component is {WELL}"

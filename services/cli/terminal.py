@@ -1,4 +1,4 @@
-"""The terminal: results on standard output, everything else on standard error.
+"""Terminal output: results on standard output, everything else on standard error.
 
 The invariant: with --json standard output holds one JSON value and nothing else.
 """
@@ -20,12 +20,12 @@ Advance = Callable[[int], None]
 
 
 def tell(sentence: str) -> None:
-    """One sentence on standard error."""
+    """Print one sentence on standard error."""
     sys.stderr.write(sentence + "\n")
 
 
 def result(body: Json, as_json: bool, show: Callable[[Console, Json], None]) -> None:
-    """The result, as JSON or as `show` shows it."""
+    """Print the result, as JSON or with `show`."""
     if as_json:
         sys.stdout.write(json.dumps(body, ensure_ascii=False) + "\n")
         return
@@ -40,9 +40,9 @@ def console() -> Console:
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Callable[[str, int], Advance]]:
-    """Bars on standard error: call with what is counted and its total, then advance. Nothing when `quiet`.
+    """Yield a function that starts a progress bar on standard error from a label and a total. No output when `quiet`.
 
-    A total of 0 is one that nobody knows: then the bar only moves, and the time is counted.
+    A total of 0 means unknown: the bar then shows activity and the elapsed time.
     """
     if quiet or not sys.stderr.isatty():
         yield lambda _about, _total: lambda _count: None

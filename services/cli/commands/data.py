@@ -1,6 +1,6 @@
-"""The commands that work on stored data itself: `graphtide migrate`, `backup`, `restore`, `purge`.
+"""The commands on stored data: `graphtide migrate`, `backup`, `restore`, `purge`.
 
-They use the storage that the settings name, not the service: the graph database if there is one, else the data folder.
+They use the storage in the settings, not the service: the graph database if one is set, else the data folder.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def add_data_commands(app: typer.Typer) -> None:
 
 
 def migrate(
-    check: Annotated[bool, typer.Option("--check", help="Say what would be done, and do nothing.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Print the planned changes without applying them.")] = False,
     data: Data = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring stored data to the schema of this version, in one step. A start of the service does the same.
+    """Migrate stored data to the schema of this version, in one step. The service does the same at its start.
 
-    An earlier version does not open it afterwards: make a backup before.
+    Earlier versions cannot open the data afterwards: make a backup first.
     """
     from graphtide.services.cli import render as show
 
@@ -57,7 +57,7 @@ def migrate(
 
 
 def backup(directory: Target, data: Data = None, config: Config = None, as_json: AsJson = False) -> None:
-    """Write a backup to a folder, while the service runs: log, ledger and graphs in one consistent state."""
+    """Write a backup to a folder while the service runs: log, ledger and graphs in one consistent state."""
     from graphtide.services.cli import render as show
 
     with _failures(), _steps(as_json) as steps:
@@ -75,12 +75,12 @@ def backup(directory: Target, data: Data = None, config: Config = None, as_json:
 
 def restore(
     directory: Source,
-    force: Annotated[bool, typer.Option("--force", help="Replace the data that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing data.")] = False,
     data: Data = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put a backup in the place of the data, once its files are verified. The service must not be running."""
+    """Replace the data by a backup, after verifying its files. The service must not be running."""
     from graphtide.services.cli import render as show
 
     with _failures(), _steps(as_json) as steps:
@@ -98,16 +98,16 @@ def restore(
 
 def purge(
     check: Annotated[
-        bool, typer.Option("--check", help="Cluster: count what the topics still hold, and delete nothing.")
+        bool, typer.Option("--check", help="Cluster: count the records in the topics, and delete nothing.")
     ] = False,
     config: Config = None,
-    url: Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="Where the service is.")] = URL,
+    url: Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="The URL of the service.")] = URL,
     as_json: AsJson = False,
 ) -> None:
-    """Delete from the files what deleted documents left there: text, names, vectors, in all graphs.
+    """Delete the remains of deleted documents from the files: text, names, vectors, in all graphs.
 
-    The running service does it, and holds its writers meanwhile: the database file is written anew. With the settings
-    of a cluster, its graph database is purged, and what the topics still hold of deleted documents is counted.
+    The running service rewrites its database file, and pauses writes meanwhile. With the settings of a cluster, the
+    command purges the graph database, and counts the records of deleted documents in the topics.
     """
     from graphtide.services.cli import render as show
     from graphtide.services.cli.client import Client
@@ -120,7 +120,9 @@ def purge(
             result(asyncio.run(_purge_cluster(settings, check)), as_json, show.fields)
         return
     if check:
-        raise CommandError("--check is for a cluster; a purge of a data folder leaves nothing to check", USAGE)
+        raise CommandError(
+            "--check needs the settings of a cluster; run graphtide purge without it for a data folder", USAGE
+        )
     with Client(url, tell, timeout_s=3600.0, connection=CONNECTION) as client, progress(as_json) as bar:
         bar("Purging", 0)
         body = client.post("/v1/purge")
@@ -134,7 +136,9 @@ async def _purge_cluster(settings: Settings, check: bool) -> Json:
     from graphtide.services.cluster.purging import purge_graphs, purge_reasons, topic_traces
 
     if not settings.kafka:
-        raise CommandError("GRAPHTIDE_BOLT is set, GRAPHTIDE_KAFKA is not: set it, too, so that topics are read", USAGE)
+        raise CommandError(
+            "GRAPHTIDE_BOLT is set, GRAPHTIDE_KAFKA is not: set it too, because a purge reads the topics", USAGE
+        )
     broker = KafkaLog(kafka_address(settings), KafkaTuning())
     try:
         backend = await BoltBackend.open(_address(settings), broker)
@@ -148,7 +152,7 @@ async def _purge_cluster(settings: Settings, check: bool) -> Json:
             await backend.close()
     finally:
         await broker.close()
-    return {"removed": removed, "topics": {topic: asdict(one) for topic, one in traces.items()}}
+    return {"removed": removed, "topics": {topic: asdict(trace) for topic, trace in traces.items()}}
 
 
 def _migrate_folder(folder: Path, check: bool) -> Json:
@@ -160,7 +164,7 @@ def _migrate_folder(folder: Path, check: bool) -> Json:
 
     path = folder / DATABASE
     if not path.exists():
-        raise CommandError(f"{folder} holds no {DATABASE}: name the data folder with --data or GRAPHTIDE_DATA", USAGE)
+        raise CommandError(f"{folder} contains no {DATABASE}: set the data folder with --data or GRAPHTIDE_DATA", USAGE)
     lock = None if check else FolderLock(folder)
     try:
         found = schema_version(path)
@@ -209,10 +213,10 @@ def _settings(data: Path | None, config: Path | None) -> Settings:
 def _shown(directory: Path, manifest: BackupManifest) -> Json:
     graphs = {name: asdict(state) for name, state in manifest.graphs.items()}
     size_bytes = sum(file.size_bytes for file in manifest.files.values())
-    said: Json = {"backup": str(directory), "kind": manifest.kind, "schema": manifest.schema, "graphs": graphs}
+    body: Json = {"backup": str(directory), "kind": manifest.kind, "schema": manifest.schema, "graphs": graphs}
     if manifest.watermarks:
-        said["watermarks"] = dict(manifest.watermarks)
-    return {**said, "size_bytes": size_bytes, "created_at": manifest.created_at, "graphtide": manifest.graphtide}
+        body["watermarks"] = dict(manifest.watermarks)
+    return {**body, "size_bytes": size_bytes, "created_at": manifest.created_at, "graphtide": manifest.graphtide}
 
 
 @contextmanager
@@ -229,7 +233,7 @@ def _failures() -> Iterator[None]:
 
 @contextmanager
 def _steps(as_json: bool) -> Iterator[Progress]:
-    """Progress bars, one for each thing that is counted."""
+    """Yield a callback that shows one progress bar per counted kind."""
     with progress(as_json) as bar:
         bars: dict[str, tuple[Advance, list[int]]] = {}
 

@@ -1,4 +1,4 @@
-"""The commands `graphtide dlq list|show|retry|drop`: what could not be processed, and what is to become of it."""
+"""The commands `graphtide dlq list|show|retry|drop` on records that could not be processed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from graphtide.services.cli.client import Client
 
 app = typer.Typer(
-    no_args_is_help=True, help="Dead letters: look at what could not be processed, publish it again, or drop it."
+    no_args_is_help=True,
+    help="Dead letters: list records that could not be processed, publish them again, or drop them.",
 )
 
 URL = "http://127.0.0.1:8080"
 GRAPH = "default"
 
-Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="Where the service is.")]
-Graph = Annotated[str, typer.Option("--graph", "-g", help="The graph's name; '*': records whose key names none.")]
+Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="The URL of the service.")]
+Graph = Annotated[str, typer.Option("--graph", "-g", help="The graph's name; '*': records whose key names no graph.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 LetterId = Annotated[str, typer.Argument(metavar="ID", help="The dead letter's id, such as 0-12.")]
 Correction = Annotated[
@@ -34,13 +35,13 @@ Correction = Annotated[
 @app.command("list")
 def list_letters(
     graph: Graph = GRAPH,
-    limit: Annotated[int, typer.Option(min=1, max=500, help="How many at most.")] = 50,
-    after: Annotated[str, typer.Option(help="The `next` of the page in front.")] = "",
-    settled: Annotated[bool, typer.Option("--settled", help="Those that are dealt with, too.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="The maximum number of dead letters.")] = 50,
+    after: Annotated[str, typer.Option(help="The `next` of the previous page.")] = "",
+    settled: Annotated[bool, typer.Option("--settled", help="Include resolved dead letters.")] = False,
     url: Url = URL,
     as_json: AsJson = False,
 ) -> None:
-    """List the dead letters that nobody has dealt with, oldest first."""
+    """List the unresolved dead letters, oldest first."""
     from graphtide.services.cli import render as show
 
     asked = urlencode({"limit": limit, "after": after, "settled": str(settled).lower()})
@@ -50,7 +51,7 @@ def list_letters(
 
 @app.command("show")
 def show_letter(letter: LetterId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
-    """Show a dead letter: why it is one, and what it holds, with what is not printable escaped."""
+    """Show a dead letter: its reason and its content, with unprintable characters escaped."""
     from graphtide.services.cli import render as show
 
     with _client(url) as client:
@@ -61,18 +62,18 @@ def show_letter(letter: LetterId, graph: Graph = GRAPH, url: Url = URL, as_json:
 def retry(
     letter: LetterId, graph: Graph = GRAPH, file: Correction = None, url: Url = URL, as_json: AsJson = False
 ) -> None:
-    """Publish a dead letter's document again, as it was or as corrected in a file. It is a new revision."""
+    """Publish a dead letter's document again as a new revision, unchanged or corrected in a file."""
     from graphtide.services.cli import render as show
 
     body = b"" if file is None else _read(file)
     with _client(url) as client:
-        said = client.send("POST", f"{_letter(graph, letter)}/retry", body, "application/json" if body else "")
-    result(said, as_json, show.fields)
+        receipt = client.send("POST", f"{_letter(graph, letter)}/retry", body, "application/json" if body else "")
+    result(receipt, as_json, show.fields)
 
 
 @app.command()
 def drop(letter: LetterId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
-    """Say that a dead letter is dealt with: it is listed no more, and the topic keeps it."""
+    """Mark a dead letter as resolved: it is no longer listed; the topic keeps the record."""
     from graphtide.services.cli import render as show
 
     with _client(url) as client:
@@ -101,5 +102,5 @@ def _read(file: Path) -> bytes:
     except OSError as error:
         raise CommandError(f"{file} cannot be read: {error.strerror}", USAGE) from error
     if not body:
-        raise CommandError(f"{file} is empty; it must hold the corrected document", USAGE)
+        raise CommandError(f"{file} is empty; it must contain the corrected document", USAGE)
     return body

@@ -1,4 +1,4 @@
-"""`graphtide doctor`: looks everywhere in turn, and gathers what was found. Changes nothing."""
+"""The command `graphtide doctor`: runs all checks in turn and collects their findings. Changes nothing."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from graphtide.services.doctor.running import running_findings
 
 
 def diagnose(config: Path | None, url: str, connection: Connection) -> Json:
-    """{"findings": […], "looked_at": […]}. `url` "" means: where the settings put the service, if it runs there."""
+    """Return {"findings": […], "looked_at": […]}. `url` "" means the address in the settings, if the service runs
+    there.
+    """
     try:
         settings = load_settings(None, config)
     except SettingsError as error:
-        why, cure = "no process starts like this", "correct the place that it names"
+        why, cure = "no process starts with these settings", "correct the setting at the place named above"
         return _body([DoctorFinding("settings", str(error), why, cure)], ["settings"])
     found = [*settings_findings(settings), *folder_findings(settings), *kernel_findings()]
     looked = ["settings", "data folder", "kernels"]
@@ -45,19 +47,21 @@ def diagnose(config: Path | None, url: str, connection: Connection) -> Json:
 
 
 def _service(settings: Settings, url: str, connection: Connection) -> tuple[list[DoctorFinding], bool]:
-    """What a running service says, and whether there is one. One that was named has to be there."""
+    """Return the findings of a running service, and True if one answers. A service named by `url` must answer."""
     try:
         with Client(url or own_url(settings), tell, timeout_s=10.0, connection=connection) as client:
             return list(running_findings(client, settings.jwt_leeway_s)), True
     except CommandError as error:
         if not url and error.code == UNREACHABLE:
             return [], False
-        why = "nobody can publish or ask"
-        return [DoctorFinding("service", str(error), why, "graphtide serve, or name another with --url")], not url
+        why = "clients can neither publish documents nor ask questions"
+        return [
+            DoctorFinding("service", str(error), why, "start it with graphtide serve, or name another with --url")
+        ], not url
 
 
 def own_url(settings: Settings) -> str:
-    """Where a service with these settings would be reached from its own machine."""
+    """Return the URL of a service with these settings on its own machine."""
     host = settings.host if is_loopback(settings.host) else "127.0.0.1"
     scheme = "https" if settings.tls_cert_file else "http"
     return f"{scheme}://[{host}]:{settings.port}" if ":" in host else f"{scheme}://{host}:{settings.port}"

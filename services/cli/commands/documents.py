@@ -1,6 +1,6 @@
-"""The commands of `graphtide`: their options, and what each asks of the service.
+"""The main commands of `graphtide`: their options and their calls of the service.
 
-Not how they do it: `serving.py`, `publishing.py`, `sources.py`, `show.py` do, and are imported when needed.
+`publish.py`, `sources.py`, `render.py` and `services/process` implement them, and are imported when needed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ app.add_typer(topic_commands.app, name="topics")
 app.add_typer(letter_commands.app, name="dlq")
 data_commands.add_data_commands(app)
 
-Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="Where the service is.")]
+Url = Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="The URL of the service.")]
 Graph = Annotated[str, typer.Option("--graph", "-g", help="The graph's name.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 DocId = Annotated[str, typer.Argument(metavar="ID", help="The document's id.")]
@@ -72,7 +72,7 @@ def global_options(
 
 
 class Role(StrEnum):
-    """The processes of a cluster, each on its own."""
+    """The roles of a cluster's processes."""
 
     EXTRACT = "extract"
     CONSOLIDATE = "consolidate"
@@ -82,7 +82,7 @@ class Role(StrEnum):
 
 
 class Format(StrEnum):
-    """What an export is written as."""
+    """The formats of an export."""
 
     CYPHER = "cypher"
     GRAPHML = "graphml"
@@ -98,7 +98,7 @@ def run() -> None:
     except CommandError as error:
         tell(f"graphtide: {error}")
         sys.exit(error.code)
-    except BrokenPipeError:  # whoever read us has left; flushing at exit must not fail again
+    except BrokenPipeError:  # the reader of the pipe has ended; flushing at exit must not fail again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILED)
 
@@ -108,11 +108,11 @@ def serve(
     host: Annotated[str | None, typer.Option(help="The address to listen on.  [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="The port for HTTP, 0 for any.  [default: 8080]")] = None,
     grpc_port: Annotated[int | None, typer.Option(help="The port for gRPC, 0 for any.  [default: 50051]")] = None,
-    data: Annotated[Path | None, typer.Option(help="The folder for everything.  [default: graphtide-data]")] = None,
+    data: Annotated[Path | None, typer.Option(help="The data folder.  [default: graphtide-data]")] = None,
     config: Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the service: HTTP, gRPC and all stages, in this process. Options win over settings."""
+    """Run the service: HTTP, gRPC and all stages, in this process. Options override settings."""
     from graphtide.services.process.serve import serve_until_stopped
 
     serve_until_stopped({"host": host, "port": port, "grpc_port": grpc_port, "data": data}, config, as_json)
@@ -123,14 +123,14 @@ def publish(
     files: Annotated[list[str], typer.Argument(help="Files (.txt .md .jsonl), folders, or - for standard input.")],
     graph: Graph = GRAPH,
     doc_id: Annotated[str, typer.Option("--id", help="The id of a text from standard input.")] = "stdin",
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until the graph holds them all.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the graph contains all documents.")] = False,
     url: Url = URL,
     as_json: AsJson = False,
 ) -> None:
     """Publish documents.
 
-    A text's id is its path, seen from the working folder, or the whole path of a file outside of it; its title is its
-    first heading.
+    A text's id is its path relative to the working folder, or the absolute path of a file outside of it; its title is
+    its first heading.
     """
     from graphtide.services.cli import render as show
     from graphtide.services.cli.publish import publish_all, wait_for_all
@@ -145,18 +145,18 @@ def publish(
         tell(f"graphtide: {problem.name}: {problem.reason}")
     result(outcome.as_json(), as_json, show.published)
     if outcome.problems:
-        raise CommandError(f"{len(outcome.problems)} of the documents failed; each is named above", FAILED)
+        raise CommandError(f"{len(outcome.problems)} documents failed; each is named above with its reason", FAILED)
 
 
 @app.command()
 def estimate(
     files: Annotated[list[str], typer.Argument(help="Files (.txt .md .jsonl), folders, or - for standard input.")],
     graph: Graph = GRAPH,
-    data: Annotated[Path | None, typer.Option(help="The data folder, for what is remembered.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The data folder, for cached answers of models.")] = None,
     config: Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what publishing documents would cost: calls, tokens, money, and what is remembered of it. Asks no model."""
+    """Estimate the cost of publishing documents: calls, tokens, money, and the part that is cached. Calls no model."""
     from graphtide.services.cli.commands.estimate import estimate_all, shown
     from graphtide.services.cli.sources import count_documents, find_documents
 
@@ -171,27 +171,27 @@ def estimate(
 def query(  # noqa: PLR0913, PLR0917 -- the options of a command are its parameters
     question: Annotated[str, typer.Argument(help="The question.")],
     graph: Graph = GRAPH,
-    mode: Annotated[str, typer.Option(help="How to look: local, vector, …")] = "local",
-    top_k: Annotated[int, typer.Option(help="How many passages.")] = 5,
-    after: Annotated[str, typer.Option(help="A token of a publish: wait until the graph holds it.")] = "",
-    as_of: Annotated[str, typer.Option(help="A date: what is known not to have held then is left out.")] = "",
-    explain: Annotated[bool, typer.Option("--explain", help="Say how the passages were found.")] = False,
-    generate: Annotated[bool, typer.Option(help="Write an answer, or show the passages only.")] = True,
+    mode: Annotated[str, typer.Option(help="The retrieval mode: local, vector, …")] = "local",
+    top_k: Annotated[int, typer.Option(help="The number of passages.")] = 5,
+    after: Annotated[str, typer.Option(help="A token of a publish: wait until the graph includes it.")] = "",
+    as_of: Annotated[str, typer.Option(help="A date: exclude facts that are known to be invalid at it.")] = "",
+    explain: Annotated[bool, typer.Option("--explain", help="Show the retrieval steps.")] = False,
+    generate: Annotated[bool, typer.Option(help="Generate an answer, or show the passages only.")] = True,
     url: Url = URL,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a question, and get an answer with its sources."""
+    """Ask a question and print the answer with its sources."""
     from graphtide.services.cli.ask import ask
 
     body: Json = {"question": question, "mode": mode, "top_k": top_k, "generate": generate, "explain": explain}
     with _client(url) as client:
-        said: Json = ({"after": after} if after else {}) | ({"filters": {"as_of": as_of}} if as_of else {})
-        ask(client, graph, body | said, as_json)
+        extra: Json = ({"after": after} if after else {}) | ({"filters": {"as_of": as_of}} if as_of else {})
+        ask(client, graph, body | extra, as_json)
 
 
 @app.command()
 def status(url: Url = URL, as_json: AsJson = False) -> None:
-    """Say whether a process is ready, what each of its parts does, what it waits for, and what to do about it.
+    """Show whether a process is ready, the role and state of each component, and the remedy for each problem.
 
     A worker of a cluster answers at its metrics port: --url http://127.0.0.1:9464. Exits with 1 when it is not ready.
     """
@@ -202,7 +202,7 @@ def status(url: Url = URL, as_json: AsJson = False) -> None:
         body = client.readiness()
     result({"url": url, **body, "explained": explained(body.get("parts") or {})}, as_json, show.standing)
     if not body.get("ready"):
-        raise CommandError("the service is not ready; its parts above say why", FAILED)
+        raise CommandError("the service is not ready; the components above give the reasons and the remedies", FAILED)
 
 
 @app.command()
@@ -210,12 +210,12 @@ def doctor(
     config: Annotated[
         Path | None, typer.Option(help="The service's file of settings.  [default: graphtide.toml]")
     ] = None,
-    url: Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="Where the service is, if it runs.")] = "",
+    url: Annotated[str, typer.Option("--url", envvar="GRAPHTIDE_URL", help="The URL of the service, if it runs.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Look for what is wrong, and say what cures it: settings, data folder, ports, endpoints, cluster, the service.
+    """Find problems and their remedies: settings, data folder, ports, endpoints, cluster, the running service.
 
-    With the service's own settings, on its machine. Asks each endpoint once. Exits with 1 when something does not work.
+    Run it with the service's settings on its machine. Calls each endpoint once. Exits with 1 when something fails.
     """
     from graphtide.services.cli import render as show
     from graphtide.services.cli.commands.doctor import diagnose
@@ -224,7 +224,7 @@ def doctor(
     result(body, as_json, show.findings)
     serious = sum(1 for each in body["findings"] if each["serious"])
     if serious:
-        raise CommandError(f"{serious} of these keep something from working", FAILED)
+        raise CommandError(f"{serious} serious problems found; correct them as described above", FAILED)
 
 
 @app.command()
@@ -238,7 +238,7 @@ def graphs(url: Url = URL, as_json: AsJson = False) -> None:
 
 @app.command()
 def stats(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
-    """Show what is in a graph, and how far it is behind."""
+    """Show the counts of a graph, and its lag."""
     from graphtide.services.cli import render as show
     from graphtide.services.cli.client import graph_path
 
@@ -248,7 +248,7 @@ def stats(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None
 
 @app.command()
 def document(doc_id: DocId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
-    """Show where a document stands, and what the graph has from it."""
+    """Show the state of a document, and its content in the graph."""
     from graphtide.services.cli import render as show
     from graphtide.services.cli.client import document_path
 
@@ -259,12 +259,12 @@ def document(doc_id: DocId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJso
 @app.command()
 def related(
     doc_id: DocId,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, max=100, help="How many.")] = 10,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, max=100, help="The number of documents.")] = 10,
     graph: Graph = GRAPH,
     url: Url = URL,
     as_json: AsJson = False,
 ) -> None:
-    """Show the documents that go with one, and what they share."""
+    """Show the documents related to one, and the entities they share."""
     from graphtide.services.cli import render as show
     from graphtide.services.cli.client import document_path
 
@@ -274,7 +274,7 @@ def related(
 
 @app.command()
 def delete(doc_id: DocId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
-    """Delete a document, and all that only it supports."""
+    """Delete a document, and everything that only it supports."""
     from graphtide.services.cli import render as show
     from graphtide.services.cli.client import document_path
 
@@ -284,7 +284,7 @@ def delete(doc_id: DocId, graph: Graph = GRAPH, url: Url = URL, as_json: AsJson 
 
 @app.command()
 def digest(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
-    """Print the canonical SHA-256 of a graph: equal for equal sets of documents, however they came."""
+    """Print the canonical SHA-256 of a graph: equal for equal sets of documents, in any order of arrival."""
     from graphtide.services.cli import render as show
     from graphtide.services.cli.client import graph_path
 
@@ -294,44 +294,44 @@ def digest(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> Non
 
 @app.command()
 def verify(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
-    """Recount everything in a graph and say what differs. Exits with 5 when something does."""
+    """Compute all derived data of a graph again and show differences. Exits with 5 when there are any."""
     from graphtide.services.cli import render as show
     from graphtide.services.cli.client import graph_path
 
     with _client(url, patient=True) as client, progress(as_json) as bar:
-        bar(f"Recounting graph {graph}", 0)
+        bar(f"Verifying graph {graph}", 0)
         body = client.post(f"{graph_path(graph)}/verify")
     result(body, as_json, show.fields)
     if body["differences"]:
-        raise CommandError(f"{len(body['differences'])} differences; graphtide rebuild makes the graph anew", DIFFERS)
+        raise CommandError(f"{len(body['differences'])} differences; graphtide rebuild builds the graph again", DIFFERS)
 
 
 @app.command()
 def rebuild(graph: Graph = GRAPH, url: Url = URL, as_json: AsJson = False) -> None:
-    """Build a graph again from what its documents say, and put the result in its place."""
+    """Rebuild a graph from the extractions of its documents, and replace it by the result."""
     from graphtide.services.cli import render as show
     from graphtide.services.cli.client import graph_path
 
     with _client(url, patient=True) as client, progress(as_json) as bar:
-        bar(f"Building graph {graph} anew", 0)
+        bar(f"Rebuilding graph {graph}", 0)
         body = client.post(f"{graph_path(graph)}/rebuild")
     result(body, as_json, show.fields)
     if not body["switched"]:
-        raise CommandError("the rebuilt graph did not take its place; the service's log says why", FAILED)
+        raise CommandError("the rebuilt graph did not replace the old one; the service's log has the reason", FAILED)
 
 
 @app.command()
 def export(
     output: Annotated[str, typer.Option("--output", "-o", help="The file, or - for standard output.")],
     graph: Graph = GRAPH,
-    file_format: Annotated[Format, typer.Option("--format", "-f", help="What to write.")] = Format.JSONL,
+    file_format: Annotated[Format, typer.Option("--format", "-f", help="The file format.")] = Format.JSONL,
     data: Annotated[Path | None, typer.Option(help="The data folder.  [default: graphtide-data]")] = None,
     config: Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a graph to a file: Cypher for Neo4j and Memgraph, GraphML for Gephi and others, JSON lines for programs.
 
-    Read from the graph database if GRAPHTIDE_BOLT names one, else from the data folder, which a service may be using.
+    Reads from the graph database if GRAPHTIDE_BOLT names one, else from the data folder, even while a service uses it.
     """
     from graphtide.services.cli import render as show
     from graphtide.services.cli.commands.export import Export, settings_of
@@ -345,7 +345,7 @@ def export(
 
 @app.command()
 def worker(
-    role: Annotated[Role, typer.Argument(help="What the process does.")],
+    role: Annotated[Role, typer.Argument(help="The role of the process.")],
     metrics_port: Annotated[int | None, typer.Option(help="The port for health and metrics.  [default: 9464]")] = None,
     port: Annotated[int | None, typer.Option(help="gateway: the port for HTTP.  [default: 8080]")] = None,
     grpc_port: Annotated[int | None, typer.Option(help="query: the port for gRPC.  [default: 50051]")] = None,
@@ -361,7 +361,7 @@ def worker(
 
 
 def _client(url: str, patient: bool = False) -> Client:
-    """A client of the service; a patient one waits for work that grows with the graph."""
+    """Return a client of the service; a patient one waits for work that grows with the graph."""
     from graphtide.services.cli.client import Client
 
     return Client(url, tell, timeout_s=3600.0 if patient else 60.0, connection=CONNECTION)

@@ -1,7 +1,7 @@
-"""`graphtide estimate`: what publishing some files would cost, without a service and without a call.
+"""The command `graphtide estimate`: the cost of publishing files, without a service and without a call.
 
-It reads the settings as the service does, and the data folder, if there is one, for what is remembered and for how long
-the model's answers were; a service may be at work on it.
+It reads the settings as the service does, and the data folder, if it exists, for cached answers and the length of
+earlier answers of the model; a service may use the folder meanwhile.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ UNNAMED = "(no model is set)"
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
-    """The figures, and what they go by."""
+    """The estimate, and the data it is based on."""
 
     estimate: Estimate
     model: str
@@ -74,7 +74,7 @@ class Estimated:
 def estimate_all(
     graph: str, found: FoundFiles, given: Json, config: Path | None, advance: Callable[[int], None]
 ) -> Estimated:
-    """The estimate for all documents that were found. Raises CommandError for wrong settings."""
+    """Return the estimate for all found documents. Raises CommandError for invalid settings."""
     try:
         settings = load_settings(given, config)
         chosen = plan(settings)
@@ -93,7 +93,7 @@ async def _estimate(chosen: Plan, prompt: Prompt, documents: Iterator[DocumentMe
     material = max(0, history.prompt_tokens - history.calls * count_tokens(prompt.text))
     expected.learn(Stage.EXTRACT, material, history.completion_tokens, history.calls)
     async with AsyncExitStack() as stack:
-        # The client is made for the names that the memo goes by; it is asked nothing.
+        # The client only supplies the keys of the memo; it is never called.
         chat = OpenAIChat(ChatEndpoint(settings.llm_base_url or "http://127.0.0.1:9/v1", model), UsageAccounting())
         stack.push_async_callback(chat.close)
         asked = OpenAIExtractor(chat, None, prompt, glean=settings.llm_gleaning)
@@ -128,7 +128,7 @@ def _read(graph: str, one: DocumentSource | Unreadable, settings: Settings) -> D
 
 
 def shown(console: Console, body: Json) -> None:
-    """As a table, with what is saved in words."""
+    """Print the estimate as a table, with the cached part in words."""
     saved = body["saved"]
     words = f"{saved['calls']} calls, {saved['prompt_tokens'] + saved['completion_tokens']} tokens"
     words += f", cost {saved['cost']:.4f}" if "cost" in saved else ""

@@ -1,6 +1,6 @@
-"""`graphtide export`: a graph into a file, from the graph database or from the data folder, whichever is configured.
+"""The command `graphtide export`: writes a graph to a file, from the graph database or the data folder.
 
-The file is written beside its name and takes it at the end, so that what stands under the name is whole.
+The file is written under a temporary name and renamed at the end, so the named file is always complete.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ STANDARD_OUTPUT = "-"
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What to write where."""
+    """The graph, format and target of an export."""
 
     graph: str
     format: str
@@ -46,7 +46,7 @@ class Export:
 
 
 def settings_of(data: Path | None, config: Path | None) -> Settings:
-    """The settings that say where graphs are kept. Raises CommandError."""
+    """Return the settings of the storage. Raises CommandError."""
     try:
         return load_settings({"data": data}, config)
     except SettingsError as error:
@@ -54,7 +54,7 @@ def settings_of(data: Path | None, config: Path | None) -> Settings:
 
 
 def export(chosen: Export, settings: Settings, bar: Callable[[str, int], Advance]) -> Json:
-    """Write the file and say what is in it. Raises CommandError."""
+    """Write the file; return its counts. Raises CommandError."""
     try:
         with closing(_source(settings, chosen.graph)) as source, _file(chosen.output) as file:
             written = _Written(source, bar("rows read", source.count(NODE_KINDS) + source.count(EDGE_KINDS)))
@@ -68,14 +68,14 @@ def export(chosen: Export, settings: Settings, bar: Callable[[str, int], Advance
         raise CommandError(str(error), UNREACHABLE) from error
     except GraphtideError as error:
         raise CommandError(str(error), FAILED) from error
-    except BrokenPipeError:  # whoever read us has left: `run` knows what to do
+    except BrokenPipeError:  # the reader of the pipe has ended: `run` handles it
         raise
     except OSError as error:
         raise CommandError(f"{chosen.output} cannot be written: {error.strerror}", FAILED) from error
 
 
 class _Written:
-    """The elements of a source, counted as they go by."""
+    """The elements of a source, counted while they are read."""
 
     def __init__(self, source: ExportSource, advance: Advance) -> None:
         self.node_count = 0
@@ -85,15 +85,15 @@ class _Written:
 
     def nodes(self) -> Iterator[ExportNode]:
         for rows in self._rows(NODE_KINDS):
-            for one in nodes(rows):
+            for node in nodes(rows):
                 self.node_count += 1
-                yield one
+                yield node
 
     def edges(self) -> Iterator[ExportEdge]:
         for rows in self._rows(EDGE_KINDS):
-            for one in edges(rows):
+            for edge in edges(rows):
                 self.edge_count += 1
-                yield one
+                yield edge
 
     def _rows(self, kinds: Collection[str]) -> Iterator[GraphDelta]:
         for rows in self._source.rows(kinds):

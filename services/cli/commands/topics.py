@@ -1,4 +1,4 @@
-"""The commands `graphtide topics apply|list`: they talk to the Kafka cluster of the settings, not to the service."""
+"""The commands `graphtide topics apply|list` on the Kafka cluster in the settings; they do not call the service."""
 
 from __future__ import annotations
 
@@ -17,21 +17,27 @@ if TYPE_CHECKING:
     from graphtide.infra.kafka.topics import TopicState
     from graphtide.services.cli.client import Json
 
-app = typer.Typer(no_args_is_help=True, help="Make and compare the topics on the Kafka cluster; nothing else does.")
+app = typer.Typer(
+    no_args_is_help=True, help="Create and compare the topics on the Kafka cluster; no other command does."
+)
 
 Config = Annotated[Path | None, typer.Option(help="A file of settings.  [default: graphtide.toml]")]
-Partitions = Annotated[int | None, typer.Option(min=1, max=4_096, help="Partitions, in the place of the table's.")]
+Partitions = Annotated[
+    int | None, typer.Option(min=1, max=4_096, help="The number of partitions, instead of the default of each topic.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 @app.command()
 def apply(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the planned changes without applying them.")
+    ] = False,
     partitions: Partitions = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the topics, add partitions, set their settings. Never takes anything away."""
+    """Create the topics, add partitions, set their configuration. Never deletes anything."""
     from graphtide.infra.kafka import topics
 
     work = topics.compare if dry_run else topics.apply
@@ -40,7 +46,7 @@ def apply(
 
 @app.command("list")
 def list_topics(config: Config = None, as_json: AsJson = False) -> None:
-    """Show the topics as they are on the cluster, and in what they differ from what they should be."""
+    """Show the topics on the cluster, and their differences from the required configuration."""
     from graphtide.infra.kafka import topics
 
     _show(_run(topics.compare, config), as_json, done=False)
@@ -70,13 +76,13 @@ def _show(states: Sequence[TopicState], as_json: bool, done: bool) -> None:
     body: Json = {
         "topics": [
             {
-                "topic": one.name,
-                "partitions": one.partitions,
-                "replicas": one.replicas,
-                "done" if done else "to_do": list(one.changes),
-                "by_hand": list(one.by_hand),
+                "topic": state.name,
+                "partitions": state.partitions,
+                "replicas": state.replicas,
+                "done" if done else "to_do": list(state.changes),
+                "by_hand": list(state.by_hand),
             }
-            for one in states
+            for state in states
         ]
     }
     result(body, as_json, show.topics)

@@ -38,7 +38,7 @@ def test_answer_shows_the_passages_when_it_cites_none() -> None:
     shown = _shown(_body("Nothing in the documents answers this.", ()))
     assert [f"[{number}] d{number - 1}" in shown for number in (1, 2, 3)] == [True] * 3
     assert "No passage" not in shown
-    assert "No passage fits" in _shown({**_body("", ()), "passages": []})
+    assert "No passage matches" in _shown({**_body("", ()), "passages": []})
 
 
 def test_answer_is_not_broken_into_lines_when_it_goes_to_a_file() -> None:

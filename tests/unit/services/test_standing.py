@@ -24,13 +24,13 @@ def test_parts_of_a_start_and_of_files_are_known() -> None:
     """What a process says while it starts, and of each file that guards it, has its words and its cure."""
     names = ["start", *(f"newer {name}" for name in AccessGate().problems())]
     for row in explained(dict.fromkeys(names, "x")):
-        assert row["does"] and "the process's log says more" not in row["do"], row
+        assert row["does"] and "the process's log has details" not in row["do"], row
 
 
 def test_outlook_says_in_one_sentence_what_is_missing() -> None:
     """Ready without something is another sentence than ready, and than not ready."""
     assert outlook(True, {"kafka": "well"}) == "ready"
-    assert outlook(True, PARTS) == "ready, and does without: kafka, novel"
+    assert outlook(True, PARTS) == "ready, but without: kafka, novel"
     assert outlook(False, PARTS) == "not ready, because of: kafka, novel"
 
 
