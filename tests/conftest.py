@@ -1,7 +1,8 @@
 """Fixtures that several folders of tests share, and the two layers of the suite.
 
-The fast layer (`-m "not servers"`) needs nothing but its own process; what needs a broker, a graph database or
-processes of its own has the mark `servers`. pytest-xdist runs both in parallel: each worker has servers of its own.
+The tests of the fast layer (`-m "not servers"`) need only their own process; those that need a broker, a graph database
+or processes of their own have the mark `servers`. pytest-xdist runs both in parallel: each worker has servers of its
+own.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ __all__ = ["graph_server", "kafka", "secured_kafka", "secured_neo4j", "trusted"]
 SLOW_FOLDERS = ("e2e", "recovery", "deploy", "secure", "engines")
 SERVERS = frozenset({"kafka", "graph_server"})
 ADAPTERS = frozenset({"kafka", "bolt"})
-"""Parameters that choose an adapter whose server is started when the test asks for it."""
+"""Parameters that choose an adapter whose server is started on first use."""
 
 prefer_memory()
-# Hypothesis would fail an example that takes 200 ms, and a strategy that is slow: on a busy machine any may be.
+# Hypothesis would fail an example that takes 200 ms, and a slow strategy: on a busy machine any may be slow.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 

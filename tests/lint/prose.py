@@ -49,7 +49,7 @@ WORDS = [
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A place that reads as dialect, and the remedy."""
+    """A hit of a pattern: its place, and the remedy."""
 
     file: Path
     line: int

@@ -72,7 +72,7 @@ async def stream_hang_ups(target: Target, rng: random.Random) -> None:
 
 
 async def short_deadlines(target: Target, rng: random.Random) -> None:
-    """Unary gRPC calls with a deadline of a millisecond or so."""
+    """Send unary gRPC calls with a deadline of about a millisecond."""
     async with grpc.aio.insecure_channel(target.grpc) as channel:
         stub = graphtide_pb2_grpc.GraphtideStub(channel)  # type: ignore[no-untyped-call]
         for _ in range(20):

@@ -1,7 +1,7 @@
-"""Functions that read text from outside take work in proportion to it, whatever the text is.
+"""Work of functions that read external text: linear in its length, whatever the text is.
 
-Work is counted as lines of Python that run, so a busy machine changes nothing. What a pattern does in one such line is
-held to the same growth by tests/unit/test_patterns.py.
+Work is counted as executed lines of Python, so a busy machine changes nothing. tests/unit/test_patterns.py tests the
+growth of patterns, which run inside one such line.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def lines_run(work: Callable[[], object]) -> int:
 
 
 def grows_linearly(work: Callable[[str], object], part: str) -> None:
-    """Assert it for texts that repeat a part."""
+    """Assert linear growth for texts that repeat a part."""
     counts = [lines_run(partial(work, part * (size // len(part)) + "x")) for size in SIZES]
     growth = [more / max(fewer, 20) for fewer, more in pairwise(counts)]
     assert max(growth) <= MOST_GROWTH, (part, counts)
@@ -88,5 +88,5 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("part", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_function_takes_work_in_proportion_to_any_text(function: Callable[[str], object], part: str) -> None:
-    """Twice the text is at most twice the lines run, and a little."""
+    """Twice the text runs at most twice the lines, plus a constant."""
     grows_linearly(function, part)

@@ -14,13 +14,13 @@ CORE_MAY_IMPORT = {"graph", "numpy", "networkit"}
 
 
 def layer_of(module: str) -> str:
-    """The folder of a module of the package; of any other module its top-level name."""
+    """Return the folder of a module of the package; of any other module its top-level name."""
     first, _, rest = module.partition(".")
     return rest.split(".")[0] if first == "graphtide" and rest else first
 
 
 def imported(file: Path) -> Iterator[str]:
-    """Top-level names of all modules a file imports, wherever the import stands."""
+    """Yield the top-level names of all modules a file imports, also inside functions."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             yield from (layer_of(alias.name) for alias in node.names)
@@ -45,7 +45,7 @@ def test_imports_run_one_way_in_every_layer(layer: str) -> None:
 
 
 def test_core_imports_no_driver_and_no_event_loop() -> None:
-    """graph/ needs numpy, networkit and the standard library, and of that neither asyncio nor sockets nor files."""
+    """graph/ needs numpy, networkit and the standard library, but neither asyncio nor sockets nor files."""
     standard = set(sys.stdlib_module_names) - {"asyncio", "socket", "sqlite3", "subprocess", "http", "urllib"}
     found = {
         f"{file.relative_to(ROOT)} imports {name}"
@@ -57,14 +57,14 @@ def test_core_imports_no_driver_and_no_event_loop() -> None:
 
 
 def test_import_scan_sees_a_forbidden_import_when_there_is_one(tmp_path: Path) -> None:
-    """The scan itself works on imports inside functions, too."""
+    """The scan detects imports inside functions, too."""
     file = tmp_path / "module.py"
     file.write_text("def f():\n    from graphtide.services.cli import main\n")
     assert list(imported(file)) == ["services"]
 
 
 def test_service_without_a_language_model_imports_no_client_of_one() -> None:
-    """The client's package takes a third of the time that a process needs to start."""
+    """The client's package takes a third of a process's start time."""
     modules = "graphtide.services.wiring, graphtide.services.cluster.wiring, graphtide.services.cli"
     told = f"import {modules}, sys; print('openai' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""The licences of what is installed with Graphtide fit its own (Apache-2.0)."""
+"""Licences of the installed dependencies: compatible with Graphtide's own (Apache-2.0)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STRONG_COPYLEFT = re.compile(r"\b(A?GPL|GNU (Affero )?General Public|SSPL|BUSL|C
 
 
 def licence(name: str) -> str:
-    """What a distribution says of its licence, in whichever field it says it."""
+    """Return a distribution's licence, from whichever metadata field holds it."""
     about = metadata.metadata(name)
     classifiers = [line for line in about.get_all("Classifier", []) if line.startswith("License")]
     named = [line[:200] for field in ("License-Expression", "License") for line in about.get_all(field, [])]
@@ -19,12 +19,12 @@ def licence(name: str) -> str:
 
 
 def pins() -> list[str]:
-    """The lines of the lock file that name a distribution and its version, without its hashes."""
+    """Return the lines of the lock file that name a distribution and its version, without its hashes."""
     return [line.removesuffix(" \\") for line in LOCK.read_text().splitlines() if line and line[0] not in "# -"]
 
 
 def locked() -> list[str]:
-    """The distributions of the lock file that are installed on this platform."""
+    """Return the distributions of the lock file that are installed on this platform."""
     names = [re.split(r"[=<>; \[]", line)[0] for line in pins()]
     installed = {re.sub(r"[-_.]+", "-", one.metadata["Name"]).lower() for one in metadata.distributions()}
     return [name for name in names if re.sub(r"[-_.]+", "-", name).lower() in installed]

@@ -1,4 +1,4 @@
-"""Every regular expression of the code takes steps in proportion to the text, whatever the text is.
+"""Steps of every regular expression of the code: linear in the length of the text, whatever the text is.
 
 `re` holds the interpreter's lock for as long as a search takes, so one ambiguous pattern and one crafted text stop the
 whole process. Steps are counted, not timed: a busy machine changes nothing.
@@ -31,7 +31,7 @@ FOUND = patterns(ROOT)
 
 @pytest.fixture(autouse=True)
 def deep() -> Iterator[None]:
-    """The matcher recurses with the text."""
+    """Raise the recursion limit: the matcher recurses with the text."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(200_000)
     yield
@@ -39,7 +39,7 @@ def deep() -> Iterator[None]:
 
 
 def growth(found: re.Pattern[str], method: str, attack: tuple[str, str, str], last: int = LAST) -> float:
-    """Return how much more steps a text of double length takes; infinity beyond all bounds."""
+    """Return the ratio of steps after doubling the text; infinity beyond the step limit."""
     search, (head, pump, tail) = Search(found, MOST_STEPS), attack
 
     def steps(size: int) -> int:
@@ -58,7 +58,7 @@ def growth(found: re.Pattern[str], method: str, attack: tuple[str, str, str], la
 
 
 def first_excess(pattern: re.Pattern[str], methods: frozenset[str]) -> tuple[float, str, tuple[str, str, str]] | None:
-    """Return the first attack that grows too much: its growth, method and text."""
+    """Return the first attack that grows too fast: its growth, method and text."""
     each = {"findall": "finditer", "sub": "finditer", "subn": "finditer", "split": "finditer"}
     tried = {each.get(method, method) for method in methods}
     ways = ((method, attack) for method in sorted(tried) for attack in attacks(Search(pattern, MOST_STEPS)))
@@ -75,7 +75,7 @@ def test_pattern_takes_steps_in_proportion_to_any_text(found: Found) -> None:
 
 
 def test_scan_sees_every_engine_and_every_pattern() -> None:
-    """No pattern hides behind an alias, another engine, or a text that is put together at run time without a reason."""
+    """No pattern is hidden by an alias, another engine, or run-time construction without a reason."""
     assert other_engines(ROOT) == []
     assert {one.where for one in FOUND if one.pattern is None} == set(MADE_AT_RUN_TIME)
 
@@ -94,13 +94,13 @@ def test_scan_sees_every_engine_and_every_pattern() -> None:
     ],
 )
 def test_attack_is_found_for_patterns_known_to_be_slow(pattern: str, method: str) -> None:
-    """Exponential and quadratic patterns, most of them once in use here."""
+    """The attacks slow down exponential and quadratic patterns, most of them from earlier versions of this project."""
     assert first_excess(re.compile(pattern), frozenset({method})) is not None
 
 
 @pytest.mark.parametrize("found", [one for one in FOUND if one.pattern], ids=lambda one: one.where)
 def test_counted_search_finds_what_re_finds(found: Found) -> None:
-    """The counter takes the same way through a pattern as `re` does, so its spans are the same."""
+    """The counter takes the same path through a pattern as `re` does, so its spans are the same."""
     assert found.pattern is not None
     search = Search(found.pattern, 10 * MOST_STEPS)
     is_bytes = isinstance(found.pattern.pattern, bytes)

@@ -1,4 +1,4 @@
-"""Mode `auto`: what it takes questions for, what it falls back to, and that it says so."""
+"""Mode `auto`: its choice by question, its fallback, and the reason in its answer."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.support.sample_view import sample_view
 
 @pytest.fixture(scope="module")
 def view() -> LiveView:
-    """The bundled sample."""
+    """Return the bundled sample."""
     return sample_view()
 
 
 def test_choice_is_right_for_most_of_the_labelled_questions(view: LiveView) -> None:
-    """Nine in ten of those that the rules were not looked at beside, and most of each kind."""
+    """At least 90 % of the held-out questions are classified right, and most of each kind."""
     rows = labelled()
     assert len(rows) >= 60 and {row.kind for row in rows} == set(KINDS)
     counts = taken(view, [row for row in rows if row.part == "held"])
@@ -48,7 +48,7 @@ def test_choice_is_right_for_most_of_the_labelled_questions(view: LiveView) -> N
     ],
 )
 def test_choice_goes_by_what_is_asked(view: LiveView, question: str, kind: str) -> None:
-    """Names that the graph does not know count when they are written as names; nothing is no error."""
+    """A name in a question counts when it is written as a name, even if the graph does not know it."""
     choice = choose(view, question, MODES)
     assert choice.kind == kind
     assert choice.mode in MODES and choice.why.startswith(f"{kind}: ")
@@ -56,7 +56,7 @@ def test_choice_goes_by_what_is_asked(view: LiveView, question: str, kind: str) 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_choice_falls_back_when_a_mode_is_not_there(view: LiveView, kind: str) -> None:
-    """Of a table with `local` alone that is taken, and what would have been better is named."""
+    """With `local` alone in the table it is chosen, and the reason names the better mode."""
     question = next(row.question for row in labelled() if row.kind == kind and row.part == "held")
     choice = choose(view, question, {"local"})
     assert choice.mode == "local"
@@ -64,7 +64,7 @@ def test_choice_falls_back_when_a_mode_is_not_there(view: LiveView, kind: str) -
 
 
 def test_answer_of_auto_is_that_of_the_mode_it_took(view: LiveView) -> None:
-    """Passages and parts are those of the mode, which is named; the reason is there, and the trace's first step."""
+    """Passages and parts are those of the chosen mode, which is named; the trace begins with the reason."""
     vector = np.asarray(view.chunks[0].vector, np.float32)
     for row in labelled()[::7]:
         question = Question(row.question, vector, mode="auto", explain=True)

@@ -1,4 +1,4 @@
-"""Communities: one suite for both implementations, and random walks held against a recount after every step."""
+"""Communities: one suite for both implementations, and random walks compared with a recount after every step."""
 
 import threading
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def compiled_or_skip() -> None:
 
 @pytest.fixture(params=["pure", "compiled"])
 def implementation(request: pytest.FixtureRequest) -> Implementation:
-    """Each implementation that is there."""
+    """Yield each available implementation."""
     if request.param == "compiled":
         compiled_or_skip()
     chosen: Implementation = request.param
@@ -36,18 +36,18 @@ def implementation(request: pytest.FixtureRequest) -> Implementation:
 
 
 def batch(edges: list[tuple[int, int]], deltas: list[int] | int = 1) -> Batch:
-    """Arrays of a list of edges with their deltas, or one delta for all."""
+    """Return arrays of a list of edges with their deltas, or one delta for all."""
     values = [deltas] * len(edges) if isinstance(deltas, int) else deltas
     return np.array(edges, dtype=np.int32).reshape(-1, 2), np.array(values, dtype=np.int64)
 
 
 def empty(implementation: Implementation) -> Communities:
-    """Communities of a graph without edges."""
+    """Yield communities of a graph without edges."""
     return build(*batch([]), implementation=implementation)
 
 
 def cliques(*sizes: int) -> list[tuple[int, int]]:
-    """Edges of disjoint cliques over consecutive nodes."""
+    """Return the edges of disjoint cliques over consecutive nodes."""
     edges: list[tuple[int, int]] = []
     start = 0
     for size in sizes:
@@ -57,9 +57,9 @@ def cliques(*sizes: int) -> list[tuple[int, int]]:
 
 
 def walk(seed: int, steps: int) -> Iterator[Batch]:
-    """Batches of insertions and deletions, in phases of growth and of decay, on a graph with some locality.
+    """Yield batches of insertions and deletions, in phases of growth and of decay, on a graph with some locality.
 
-    A heavy edge apart sets the total weight, and so how large communities can be at each level.
+    A separate heavy edge determines the total weight, and so how large communities can be at each level.
     """
     random = Random(seed)
     nodes = random.choice([6, 12, 30, 60])
@@ -97,7 +97,7 @@ def test_communities_equal_their_recount_after_every_step_of_a_walk(implementati
 
 @pytest.mark.parametrize("seed", range(25, 35))
 def test_communities_go_on_as_if_never_stopped_when_restored(implementation: Implementation, seed: int) -> None:
-    """An object restored from a snapshot at each step makes the same next step as the one that lived on."""
+    """An object restored from a snapshot at each step makes the same next step as the original."""
     print(f"seed {seed}")
     communities, ledger = empty(implementation), EdgeLedger()
     for edges, deltas in walk(seed, 40):
@@ -132,7 +132,7 @@ def test_implementations_return_equal_changes_after_every_step(seed: int) -> Non
 
 
 def test_builds_are_equal_when_implementations_build_the_same_graph() -> None:
-    """From scratch, too, both give the same hierarchy."""
+    """A build from scratch also gives the same hierarchy."""
     compiled_or_skip()
     random = Random(3)
     edges = batch(sorted({(u, u + random.randint(1, 30)) for u in range(400) for _ in range(4)}))
@@ -144,7 +144,7 @@ def test_builds_are_equal_when_implementations_build_the_same_graph() -> None:
 
 
 def test_update_ignores_the_order_when_a_batch_is_shuffled(implementation: Implementation) -> None:
-    """A document's edges are a set: order, direction and repetition inside a batch change nothing."""
+    """A document's edges are a set: order, direction and repetition inside a batch change no result."""
     edges = [*cliques(5, 6, 4), (0, 7), (6, 12)]
     one, other = empty(implementation), empty(implementation)
     one.update(*batch(edges, 2))
@@ -160,7 +160,7 @@ def test_update_ignores_the_order_when_a_batch_is_shuffled(implementation: Imple
 def test_update_changes_nothing_when_refused(
     implementation: Implementation, edges: list[tuple[int, int]], deltas: list[int]
 ) -> None:
-    """A weight below zero, a loop and a negative node are refused as a whole."""
+    """A weight below zero, a loop or a negative node rejects the whole batch."""
     communities = build(*batch(cliques(4, 4)), implementation=implementation)
     before = communities.hierarchy()
     with pytest.raises(ValueError, match="edge"):
@@ -181,7 +181,7 @@ def test_update_refuses_a_weight_beyond_the_exact_range(implementation: Implemen
 
 
 def test_communities_are_gone_when_every_edge_is_deleted(implementation: Implementation) -> None:
-    """Deletion is the inverse of insertion: nothing is left, and the change says so."""
+    """Deletion is the inverse of insertion: the hierarchy is empty, and the change lists every removal."""
     edges = [*cliques(6, 7, 5), (0, 8), (7, 14)]
     communities = empty(implementation)
     inserted = communities.update(*batch(edges))
@@ -195,14 +195,14 @@ def test_communities_are_gone_when_every_edge_is_deleted(implementation: Impleme
 
 
 def test_update_reports_nothing_when_nothing_changes(implementation: Implementation) -> None:
-    """No oscillation: an empty batch and one that cancels itself leave every node where it is."""
+    """An empty batch and one that cancels itself leave every node in its community: no oscillation."""
     communities = build(*batch([*cliques(2, 5, 5), (2, 7)]), implementation=implementation)
     assert not communities.update(*batch([]))
     assert not communities.update(*batch([(0, 1), (0, 1)], [4, -4]))
 
 
 def test_community_keeps_its_id_when_a_few_edges_change(implementation: Implementation) -> None:
-    """Reports can be reused: rewiring one edge of a clique moves no id."""
+    """Rewiring one edge of a clique changes no id, so reports can be reused."""
     communities = build(*batch([*cliques(8, 8, 8, 8), (0, 8), (16, 24)]), implementation=implementation)
     before = [communities.community(node, 2) for node in range(32)]
     assert len(set(before)) == 4
@@ -233,7 +233,7 @@ def test_larger_community_keeps_its_id_when_two_merge(implementation: Implementa
 
 
 def test_no_community_is_disconnected_when_its_hub_leaves(implementation: Implementation) -> None:
-    """The leaves of a star that loses its hub's edges do not stay one community."""
+    """The leaves of a star that loses its hub's edges do not remain one community."""
     ledger, communities = EdgeLedger(), empty(implementation)
     spokes = [(0, leaf) for leaf in range(1, 41)]
     pairs = [(leaf, leaf + 1) for leaf in range(1, 41, 2)]
@@ -244,9 +244,9 @@ def test_no_community_is_disconnected_when_its_hub_leaves(implementation: Implem
 
 
 def test_no_community_is_disconnected_when_its_link_leaves_as_a_whole(implementation: Implementation) -> None:
-    """Two cliques held together by a third at the coarsest level come apart when that one prefers another community.
+    """Two cliques, connected by a third at the coarsest level, separate when the third joins another community.
 
-    The cliques themselves are not examined (a weight of 1 in 57 changed), so only the split check can see it.
+    The cliques themselves are not examined (a weight of 1 in 57 changed), so only the split check can detect it.
     """
     first, second, link, other = range(8), range(8, 16), range(16, 20), range(20, 36)
     edges = [*cliques(8, 8, 4, 16), (first[0], link[0]), (second[0], link[1])]
@@ -278,7 +278,7 @@ def test_no_community_is_disconnected_when_the_finest_splits(implementation: Imp
 
 
 def test_ids_are_never_used_twice_when_communities_come_and_go(implementation: Implementation) -> None:
-    """Over a walk, an id that was reported removed is never reported again."""
+    """Over a walk, an id that was reported as removed is never reported again."""
     print("seed 50")
     communities, gone = empty(implementation), set[int]()
     for edges, deltas in walk(50, 60):
@@ -289,7 +289,7 @@ def test_ids_are_never_used_twice_when_communities_come_and_go(implementation: I
 
 
 def test_adopt_takes_the_partition_as_coarsest_level_when_it_is_better(implementation: Implementation) -> None:
-    """The adopted partition is there or something better, every invariant holds, and the follower follows."""
+    """The hierarchy has the adopted partition or a better one, every invariant holds, and the follower agrees."""
     edges = batch([(u, (u + k) % 60) for u in range(60) for k in (1, 2, 3)])
     communities, ledger = build(*edges, implementation=implementation), EdgeLedger()
     ledger.update(*edges)
@@ -302,7 +302,7 @@ def test_adopt_takes_the_partition_as_coarsest_level_when_it_is_better(implement
 
 
 def test_adopt_keeps_the_ids_when_the_partition_is_its_own(implementation: Implementation) -> None:
-    """Adopting what is there already changes nothing."""
+    """Adopting the current partition changes nothing."""
     communities = build(*batch([*cliques(8, 8, 8), (0, 8), (9, 16)]), implementation=implementation)
     nodes = communities.hierarchy().nodes
     labels = np.array([communities.community(node, 2) for node in nodes.tolist()], dtype=np.int64)
@@ -310,7 +310,7 @@ def test_adopt_keeps_the_ids_when_the_partition_is_its_own(implementation: Imple
 
 
 def test_adopt_places_a_node_when_the_partition_does_not_know_it(implementation: Implementation) -> None:
-    """Nodes that came during the check end up with their neighbours; labels of nodes that left are ignored."""
+    """Nodes added during the check join their neighbours; labels of removed nodes are ignored."""
     communities = build(*batch(cliques(8, 8)), implementation=implementation)
     known = np.array([*range(15), 99], dtype=np.int32)
     communities.adopt(known, (known >= 8).astype(np.int64))
@@ -344,7 +344,7 @@ def test_build_refuses_when_a_snapshot_does_not_fit(implementation: Implementati
 
 
 def test_unknown_names_raise_when_asked_for(implementation: Implementation) -> None:
-    """KeyError for a community that is not, IndexError for a level that is not, 0 for a node that is not."""
+    """KeyError for an unknown community, IndexError for an unknown level, 0 for an unknown node."""
     communities = build(*batch(cliques(3)), implementation=implementation)
     with pytest.raises(KeyError):
         communities.members(10**9)
@@ -358,14 +358,14 @@ def test_unknown_names_raise_when_asked_for(implementation: Implementation) -> N
 
 
 def test_auto_takes_the_kernel_when_it_is_there() -> None:
-    """The name says which implementation runs."""
+    """The name identifies the implementation in use."""
     compiled_or_skip()
     assert build(*batch([])).name == "compiled"
     assert build(*batch([]), implementation="pure").name == "pure"
 
 
 def planted(seed: int, blocks: int, size: int) -> Int32:
-    """Edges in random order: dense inside equal blocks, sparse between."""
+    """Return edges in random order: dense inside equal blocks, sparse between."""
     random = Random(seed)
     nodes = blocks * size
     edges = {(u, v) for u, v in combinations(range(nodes), 2) if u // size == v // size and random.random() < 0.5}
@@ -388,7 +388,7 @@ def test_modularity_stays_with_leiden_when_streamed_from_nothing(implementation:
 
 
 def real_graph(name: str) -> Int32:
-    """A real graph's edges, or a skip that says it is missing."""
+    """Return a real graph's edges, or skip with a message when it is missing."""
     path = bench_data() / "graphs" / f"{name}.npz"
     if not path.exists():
         pytest.skip(f"{name} is not there; GRAPHTIDE_BENCH_DATA names the folder of the benchmark data")
@@ -397,7 +397,7 @@ def real_graph(name: str) -> Int32:
 
 
 def test_modularity_stays_with_leiden_when_a_tenth_of_a_real_graph_is_streamed() -> None:
-    """On ca-GrQc the gap is at most 0.005 after the last tenth; then a tenth goes again and the invariants hold."""
+    """On ca-GrQc the gap is at most 0.005 after the last tenth; after another tenth is deleted the invariants hold."""
     compiled_or_skip()
     edges = real_graph("ca-GrQc")
     ones = np.ones(len(edges), dtype=np.int64)
@@ -427,7 +427,7 @@ def test_leiden_is_repeatable_when_run_in_a_thread_with_the_same_seed() -> None:
 
 
 def test_leiden_reports_the_modularity_of_its_partition_when_nodes_have_gaps() -> None:
-    """Node ids need not be dense; the figure is the recount's."""
+    """Node ids may have gaps; the figure is the recount's."""
     edges, weights = batch([(10, 500), (500, 7), (7, 10), (7, 90), (90, 91), (91, 92), (92, 90)], 3)
     fresh = leiden(edges, weights)
     ledger = EdgeLedger()
@@ -439,7 +439,7 @@ def test_leiden_reports_the_modularity_of_its_partition_when_nodes_have_gaps() -
 
 
 def test_guard_is_due_when_a_share_of_the_weight_has_changed() -> None:
-    """Insertions and deletions both count, and a check starts the count again."""
+    """Insertions and deletions both count, and a check resets the count."""
     guard = DriftGuard(share=0.1, tolerance=0.01, minimum_weight=10)
     guard.note(np.array([40, -40]))
     assert not guard.due(1_000)
@@ -450,7 +450,7 @@ def test_guard_is_due_when_a_share_of_the_weight_has_changed() -> None:
 
 
 def test_guard_adopts_only_when_the_gap_passes_the_tolerance() -> None:
-    """Equal or slightly better partitions are not worth moving every report."""
+    """Equal or slightly better partitions do not justify new ids for every report."""
     guard = DriftGuard(tolerance=0.01)
     fresh = Partition(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64), 0.7)
     assert guard.adopts(0.68, fresh)

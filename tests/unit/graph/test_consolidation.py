@@ -1,4 +1,4 @@
-"""The one law: whatever happened on the way, the graph is what its live documents make it."""
+"""The law of consolidation: after any history the graph is a function of its live documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DIMENSIONS = 16
 
 
 class World:
-    """A writer, a follower and the live extractions, driven by changes."""
+    """A writer, a follower and the live extractions, with changes applied to all of them."""
 
     def __init__(self) -> None:
         self.writer = Consolidator("world")
@@ -46,7 +46,7 @@ class World:
         return delta
 
     def step(self, rng: random.Random) -> GraphDelta:
-        """One random insert, edit or deletion, or several as one batch."""
+        """Apply one random insert, edit or deletion, or several as one batch."""
         news: dict[str, Extraction | str] = {}
         for _ in range(rng.choice((1, 1, 1, 3))):
             doc_id = f"d{rng.randint(1, 8)}"
@@ -59,7 +59,7 @@ class World:
 
 
 def test_effort_grows_with_a_document_and_not_with_the_graph() -> None:
-    """The same document costs the kernels as many triangles, units and links beside 40 strangers as beside 400."""
+    """The same document costs the kernels as many triangles, units and links with 40 strangers as with 400."""
     took = []
     for strangers in (40, 400):
         writer, revision = Consolidator("g"), itertools.count(1)
@@ -75,7 +75,7 @@ def test_effort_grows_with_a_document_and_not_with_the_graph() -> None:
 
 
 def _clique(doc_id: str, revision: int) -> Extraction:
-    """A document that relates four entities of its own, named like nothing else, each to each."""
+    """Return a document that relates four entities of its own, with unique names, each to each."""
     names = [hashlib.sha256(f"{doc_id} {number}".encode()).hexdigest()[:16] for number in range(4)]
     facts = [(one, "knows", other) for one, other in itertools.combinations(range(4), 2)]
     said = unit(f"{doc_id}.", [(name, "", "") for name in names], facts)
@@ -87,7 +87,7 @@ def new_view() -> LiveView:
 
 
 def rebuilt(live: dict[str, Extraction]) -> GraphDelta:
-    """A snapshot built from nothing, all documents in one batch, in another order."""
+    """Return a snapshot built from nothing, all documents in one batch, in another order."""
     writer = Consolidator("world")
     delta = writer.apply([DocumentChange(d, None, live[d]) for d in sorted(live, reverse=True)])
     return replace(delta, snapshot=True, communities=writer.hierarchy())
@@ -95,7 +95,7 @@ def rebuilt(live: dict[str, Extraction]) -> GraphDelta:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_graph_equals_rebuilt_and_oracle_after_every_step_of_a_random_walk(seed: int) -> None:
-    """Inserts, edits, deletions, merges and splits: the digest is that of a clean build, line by line the oracle's."""
+    """After inserts, edits, deletions, merges and splits the digest is a clean build's, its lines the oracle's."""
     print(f"seed {seed}")
     rng, world = random.Random(seed), World()
     for step in range(40):
@@ -108,7 +108,7 @@ def test_graph_equals_rebuilt_and_oracle_after_every_step_of_a_random_walk(seed:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_view_and_indexes_hold_exactly_the_live_rows_after_a_random_walk(seed: int) -> None:
-    """Nothing that was deleted is left in any table or index, and nothing live is missing."""
+    """No deleted row is left in any table or index, and no live row is missing."""
     print(f"seed {seed}")
     rng, world = random.Random(seed), World()
     for _ in range(60):
@@ -129,7 +129,7 @@ def test_view_and_indexes_hold_exactly_the_live_rows_after_a_random_walk(seed: i
 
 
 def walk_weights(view: LiveView) -> dict[tuple[str, str], float]:
-    """The walk graph by canonical names: entity to entity and entity to passage."""
+    """Return the walk graph by canonical names: entity to entity and entity to passage."""
     found = {}
     for node, entity in view.entities.items():
         for chunk, count in entity.chunks.items():
@@ -141,7 +141,7 @@ def walk_weights(view: LiveView) -> dict[tuple[str, str], float]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_restored_writer_goes_on_as_if_never_interrupted(seed: int) -> None:
-    """A writer restored from a snapshot at any step gives the same graph from there on."""
+    """A writer restored from a snapshot at any step gives the same graph from then on."""
     print(f"seed {seed}")
     rng, world = random.Random(seed), World()
     for step in range(30):
@@ -170,7 +170,7 @@ def test_batch_equals_one_by_one_in_any_order() -> None:
 
 
 def test_same_content_again_changes_nothing_but_the_document() -> None:
-    """A new revision with equal content leaves every other row alone."""
+    """A new revision with equal content leaves every other row unchanged."""
     world, rng = World(), random.Random(3)
     first = random_extraction(rng, "d", 1)
     world.change(first, random_extraction(rng, "e", 2))
@@ -182,7 +182,7 @@ def test_same_content_again_changes_nothing_but_the_document() -> None:
 
 
 def test_edit_of_one_passage_leaves_the_other_passages_rows_alone() -> None:
-    """An edited document changes only what differs."""
+    """Only the differing rows of an edited document change."""
     world = World()
     kept = unit("Kept.", [("Ada Lovelace", "person", ""), ("London", "", "")], [(0, "lived in", 1)])
     old = unit("Old.", [("Charles Babbage", "person", ""), ("London", "", "")], [(0, "lived in", 1)])
@@ -197,7 +197,7 @@ def test_edit_of_one_passage_leaves_the_other_passages_rows_alone() -> None:
 
 
 def test_apply_refuses_an_old_revision_it_does_not_hold() -> None:
-    """A change that does not start from what the graph holds is refused with nothing changed."""
+    """A change whose old revision differs from the graph's is refused with nothing changed."""
     world, rng = World(), random.Random(5)
     first = random_extraction(rng, "d", 1)
     world.change(first)
@@ -209,7 +209,7 @@ def test_apply_refuses_an_old_revision_it_does_not_hold() -> None:
 
 
 def test_view_refuses_a_delta_that_does_not_follow() -> None:
-    """A gap is noticed, and nothing of the delta is taken."""
+    """A gap is detected, and nothing of the delta is applied."""
     world, rng = World(), random.Random(5)
     world.change(random_extraction(rng, "d", 1))
     late = new_view()
@@ -220,7 +220,7 @@ def test_view_refuses_a_delta_that_does_not_follow() -> None:
 
 
 def test_adopting_fresh_communities_changes_the_hierarchy_and_no_row() -> None:
-    """A drift check that adopts gives followers the writer's hierarchy, and leaves the digest alone."""
+    """A drift check that adopts gives followers the writer's hierarchy, and leaves the digest unchanged."""
     world, rng = World(), random.Random(9)
     world.writer = Consolidator("world", DriftGuard(share=0.0, tolerance=-2.0, minimum_weight=1))
     for _ in range(25):
@@ -242,7 +242,7 @@ def test_adopting_fresh_communities_changes_the_hierarchy_and_no_row() -> None:
 
 
 def test_verdict_on_a_borderline_pair_is_input_that_a_rebuild_repeats() -> None:
-    """Each verdict changes what it must and no more: the graph is that of the documents and the verdicts."""
+    """Each verdict changes only its pair's effects: the graph is that of the documents and the verdicts."""
     world, rng = World(), random.Random(2)
     told = "a baseball team of the old city league since 1901"
     names = [("Red Sox", "", told), ("Boston Red Sox", "", told), ("Cubs", "", told), ("Chicago Cubs", "", told)]

@@ -1,4 +1,4 @@
-"""Fingerprints of communities: they follow the graph to the last bit, and tell how much changed."""
+"""Fingerprints of communities: exact after every change of the graph, and a measure of change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.worlds import RandomWorld, empty_view
 
 
 def fingerprints(view: LiveView) -> dict[int, Fingerprint]:
-    """Of every community there is, as they are kept."""
+    """Return the maintained fingerprint of every community."""
     found = {}
     for community in view.hierarchy.hierarchy().ids.tolist():
         held = view.contents.fingerprint(community)
@@ -25,14 +25,14 @@ def fingerprints(view: LiveView) -> dict[int, Fingerprint]:
 
 
 def members(view: LiveView, community: int) -> int:
-    """How many entities a community has, by walking down to them."""
+    """Count the entities of a community by walking down to them."""
     below = view.hierarchy.members(community).tolist()
     return len(below) if view.hierarchy.level(community) == 0 else sum(members(view, child) for child in below)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_contents_equal_those_of_a_view_built_from_the_rows_after_any_walk(seed: int) -> None:
-    """Inserts, edits, deletions, moves of entities and of communities: every community's sums are those of its rows."""
+    """After edits, deletions, moves of entities and of communities each community's sums are those of its rows."""
     print("seed", seed)
     world, view, rows = RandomWorld(random.Random(seed)), empty_view(), Rows("world")
     for _ in range(30):
@@ -48,7 +48,7 @@ def test_contents_equal_those_of_a_view_built_from_the_rows_after_any_walk(seed:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_contents_forget_what_came_and_went(seed: int) -> None:
-    """A document that is added and deleted again leaves every fingerprint as it was, where communities did not move."""
+    """A document that is added and deleted leaves every fingerprint as before, where communities did not move."""
     print("seed", seed)
     rng = random.Random(seed)
     world, view = RandomWorld(rng), empty_view()
@@ -73,7 +73,7 @@ def test_contents_forget_what_came_and_went(seed: int) -> None:
 
 
 def _fingerprint(items: list[int]) -> Fingerprint:
-    """The content that has these digests."""
+    """Return the fingerprint of content with these digests."""
     counts = [0] * BUCKETS
     for item in items:
         counts[item % BUCKETS] += 1 if item & BUCKETS else -1
@@ -81,7 +81,7 @@ def _fingerprint(items: list[int]) -> Fingerprint:
 
 
 def test_change_is_none_for_equal_content_and_all_for_other_content() -> None:
-    """The ends of the scale; content that is no longer known is all changed."""
+    """The scale ends at 0 and 1; content that is no longer known counts as completely changed."""
     rng = random.Random(3)
     one = _fingerprint([rng.getrandbits(64) for _ in range(10)])
     assert one.changed(one) == 0.0
@@ -94,7 +94,7 @@ def test_change_is_none_for_equal_content_and_all_for_other_content() -> None:
 @pytest.mark.parametrize("size", [20, 200, 2000])
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.8])
 def test_change_is_the_share_of_entities_that_differ(size: int, share: float) -> None:
-    """Over many draws the mean is within a tenth of the share, and no draw is off by more than the sketch may be."""
+    """Over many draws the mean is within a tenth of the share, and each draw within the sketch's error bound."""
     print("seed", size)
     rng = random.Random(size)
     found = []

@@ -1,4 +1,4 @@
-"""DA-RAG's community search against its definition, its proven bounds, and the course from coarse to fine."""
+"""DA-RAG's community search compared with its definition, its proven bounds, and the path from coarse to fine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def attributed(relevance: list[int], edges: list[tuple[int, int]]) -> Attributed
 
 @st.composite
 def graphs(draw: st.DrawFn, most: int = 12) -> tuple[list[int], list[tuple[int, int]]]:
-    """Relevance with ties, and edges dense enough for trusses."""
+    """Return a graph with tied relevance, and edges dense enough for trusses."""
     count = draw(st.integers(3, most))
     pairs = list(combinations(range(count), 2))
     edges = draw(st.lists(st.sampled_from(pairs), unique=True, min_size=len(pairs) // 3, max_size=len(pairs)))
@@ -49,7 +49,7 @@ def graphs(draw: st.DrawFn, most: int = 12) -> tuple[list[int], list[tuple[int, 
 
 @given(graphs(), st.integers(2, 6))
 def test_q_peel_equals_the_algorithm_line_by_line(graph: tuple[list[int], list[tuple[int, int]]], k: int) -> None:
-    """The same community as starting over after every removal gives: the best of what is left of the components."""
+    """The community equals that of a restart after every removal: the best of the remaining components."""
     relevance, edges = graph
     found = q_peel(attributed(relevance, edges), k)
     left = literal_q_peel(edges, dict(enumerate(relevance)), k)
@@ -65,7 +65,7 @@ def test_q_peel_equals_the_algorithm_line_by_line(graph: tuple[list[int], list[t
 def test_q_peel_is_feasible_and_between_its_start_and_the_optimum(
     graph: tuple[list[int], list[tuple[int, int]]], k: int
 ) -> None:
-    """A connected k-truss, no worse than the best component it starts from, no better than the best of all."""
+    """The result is a connected k-truss, no worse than its best initial component, no better than the optimum."""
     relevance, edges = graph
     whole = attributed(relevance, edges)
     found = q_peel(whole, k)
@@ -94,7 +94,7 @@ def test_community_keeps_the_proven_bounds(graph: tuple[list[int], list[tuple[in
 
 @given(graphs())
 def test_communities_say_their_own_k_density_and_relevance(graph: tuple[list[int], list[tuple[int, int]]]) -> None:
-    """Each is the community of its k, listed once, and k is 2 only where nothing closes a triangle."""
+    """Each is the community of its k, listed once, and k is 2 only where no edge is in a triangle."""
     relevance, edges = graph
     whole = attributed(relevance, edges)
     found = communities(whole, "test")
@@ -108,7 +108,7 @@ def test_communities_say_their_own_k_density_and_relevance(graph: tuple[list[int
 
 
 def test_levels_are_spread_over_all_when_there_are_many() -> None:
-    """Cliques of many sizes: the least and the greatest k are among those tried."""
+    """With cliques of many sizes the least and the greatest k are among those tried."""
     edges: list[tuple[int, int]] = []
     relevance: list[int] = []
     for size in range(3, 18):
@@ -120,7 +120,7 @@ def test_levels_are_spread_over_all_when_there_are_many() -> None:
 
 
 def test_neighbourhood_is_the_most_relevant_node_and_what_it_links() -> None:
-    """What the ablation puts in place of the search."""
+    """The ablation replaces the search by this neighbourhood."""
     (one,) = neighbourhood(attributed([5, 9, 1, 2, 99], [(0, 1), (1, 2), (2, 3)]), "test")
     assert one.members == (0, 1, 2)
     assert neighbourhood(attributed([5, 9], []), "test") == []
@@ -133,7 +133,7 @@ def rated(layer: str, members: tuple[int, ...], score: float, tokens: int) -> Ra
 
 
 def test_packing_takes_the_best_that_fit_and_nothing_twice() -> None:
-    """One too long is passed over, and so is one whose members a better one has."""
+    """A report that is too long is skipped, and so is one whose members a better one contains."""
     rows = [rated("a", (1, 2, 3), 0.9, 50), rated("a", (1, 2), 0.8, 10), rated("b", (1, 2), 0.7, 10)]
     rows += [rated("a", (4, 5), 0.6, 60), rated("a", (6,), 0.5, 40)]
     assert pack(rows, 100) == [rows[0], rows[2], rows[4]]
@@ -154,7 +154,7 @@ def steps(result: RetrievalResult) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_context_stays_within_its_budgets(seed: int) -> None:
-    """Reports within theirs, reports and passages within the whole, for any budget; one passage in any case."""
+    """Reports stay within their budget, all parts within the total, for any budget; at least one passage comes."""
     print("seed", seed)
     documents = random_documents(random.Random(seed), 120)
     view, question = small_view(documents), ask(f"{documents[0].entities[0]} near cedar", top_k=50)
@@ -171,7 +171,7 @@ def test_context_stays_within_its_budgets(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_fine_communities_are_within_the_entities_of_the_coarse_ones(seed: int) -> None:
-    """Coarse to fine: what the finer layers show is mentioned by a passage of the chunk layer's communities."""
+    """The entities of the finer layers are mentioned by a passage of the chunk layer's communities."""
     print("seed", seed)
     documents = random_documents(random.Random(seed), 80)
     view = small_view(documents)
@@ -183,7 +183,7 @@ def test_fine_communities_are_within_the_entities_of_the_coarse_ones(seed: int) 
 
 
 def test_each_part_of_the_course_can_be_left_out() -> None:
-    """Ablations change what is found, and name no layer that was left out."""
+    """Ablations change the result, and name no layer that was left out."""
     documents = random_documents(random.Random(1), 100)
     view, question = small_view(documents), ask(f"{documents[0].entities[0]} near cedar")
 
@@ -205,7 +205,7 @@ def test_each_part_of_the_course_can_be_left_out() -> None:
 
 
 def test_report_tells_only_what_a_passage_states() -> None:
-    """Every line of relations ends with the id of a passage that has both names."""
+    """Every line of relations ends with the id of a passage that contains both names."""
     documents = random_documents(random.Random(2), 90)
     view = small_view(documents)
     by_id = {f"{one.doc_id}#0": one for one in documents}
@@ -223,7 +223,7 @@ def test_report_tells_only_what_a_passage_states() -> None:
 
 
 def test_truss_of_the_working_subgraph_never_exceeds_the_kept_one() -> None:
-    """The maintained trussness bounds what a search can find: no edge is denser among fewer nodes."""
+    """The maintained trussness bounds the search's: a subgraph's edges are in no denser truss."""
     from graphtide.graph.layers import KnowledgeLayer
 
     rng = random.Random(7)

@@ -1,4 +1,4 @@
-"""ISO dates: one grammar for what is accepted and what is read."""
+"""ISO dates: one grammar for validation and for reading."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOUR = 3600 * 10**6
     ],
 )
 def test_date_that_is_accepted_can_be_read(text: str) -> None:
-    """And names a time that is not empty."""
+    """Its span is not empty."""
     read = date_span(check_date(text))
     assert read is not None and read.start < read.end
 
@@ -66,21 +66,21 @@ def test_date_that_is_accepted_can_be_read(text: str) -> None:
     ],
 )
 def test_text_that_is_no_date_is_refused_and_read_as_none(text: str) -> None:
-    """Nothing is raised where it is read: a store may hold it from before it was refused."""
+    """Reading raises no error: a store may hold such a text from before it was refused."""
     assert date_span(text) is None and not DateRange.between("2000", "").holds(text)
     with pytest.raises(PydanticCustomError):
         check_date(text)
 
 
 def test_offset_moves_a_time() -> None:
-    """East of Greenwich it is later by the clock."""
+    """The clock time east of Greenwich is later."""
     east, west, utc = (date_span(f"2024-01-01T10:00{offset}") for offset in ("+02:30", "-0230", "Z"))
     assert east and west and utc
     assert utc.start - east.start == west.start - utc.start == 2.5 * HOUR
 
 
 def test_every_text_is_accepted_exactly_when_it_can_be_read() -> None:
-    """Random texts of the characters of dates, and dates with one character changed: never an exception."""
+    """Random texts of the characters of dates, and dates with one changed character, raise no other exception."""
     seed = 20_240_229
     print("seed", seed)
     rng = Random(seed)
@@ -102,7 +102,7 @@ def test_every_text_is_accepted_exactly_when_it_can_be_read() -> None:
 
 
 def test_stored_date_that_cannot_be_read_counts_as_none_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """The document is read as it was stored, so a rebuild gives the same graph."""
+    """The document is read as stored, so a rebuild gives the same graph."""
     body = b'{"text": "Text.", "occurred_at": "2024-01-01T00000000"}'
     with caplog.at_level(logging.WARNING):
         document = decode_document("g|d", body)

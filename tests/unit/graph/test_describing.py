@@ -1,4 +1,4 @@
-"""What an entity is said to be, and what a passage is called: of the live documents alone, in any order of arrival."""
+"""Entity descriptions and passage headings: a function of the live documents alone, in any order of arrival."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
 @pytest.mark.parametrize("seed", range(4))
 def test_descriptions_and_headings_are_those_of_a_rebuild_after_a_random_walk(seed: int) -> None:
-    """Inserts, edits, deletions, merges and splits: every description and heading, to the letter."""
+    """After inserts, edits, deletions, merges and splits every description and heading equals the rebuild's."""
     print(f"seed {seed}")
     rng = random.Random(seed)
     world, view, seen = RandomWorld(rng), empty_view(), 0
@@ -39,8 +39,8 @@ def test_descriptions_and_headings_are_those_of_a_rebuild_after_a_random_walk(se
 
 
 def test_heading_is_the_models_where_it_gave_one() -> None:
-    """Each of the two where it is there; an edit of them alone is a change, and the digest does not hear of it."""
-    text, facts = "Passage 1. It goes on.", [("Ada", "", "")]
+    """Title and description are used where present; an edit of them alone is a change without a new digest."""
+    text, facts = "Passage 1. It continues.", [("Ada", "", "")]
     bare = replace(unit(text, facts, []), title="", description="")
     writer, view = Consolidator("g"), empty_view()
     olds: list[Extraction | None] = [None]
@@ -65,7 +65,7 @@ def headings(view: LiveView) -> dict[str, tuple[str, str]]:
 
 
 def test_description_loses_what_only_a_deleted_document_said() -> None:
-    """Two documents describe Ada, one of them twice over; when one goes, its words go."""
+    """Two documents describe Ada, one of them twice; after the deletion of one its words are removed."""
     writer, view = Consolidator("g"), empty_view()
     said = {"a": "English mathematician", "b": "Daughter of Lord Byron. She knew Babbage"}
     news = {
@@ -82,7 +82,7 @@ def test_description_loses_what_only_a_deleted_document_said() -> None:
 
 
 def test_joined_descriptions_stay_within_the_bound_and_end_where_a_sentence_does() -> None:
-    """Random descriptions, frequent ones first, none twice; one huge sentence is cut at a word."""
+    """Frequent descriptions come first, none twice; one huge sentence is cut at a word."""
     seed = 7
     print(f"seed {seed}")
     rng = random.Random(seed)
@@ -119,7 +119,7 @@ def test_joined_descriptions_stay_within_the_bound_and_end_where_a_sentence_does
 def test_heading_is_the_passages_own_line_or_its_documents_title(
     text: str, title: str, expected: tuple[str, str]
 ) -> None:
-    """A first line that reads as a heading, else the document's title, else the first sentence."""
+    """It is a first line that reads as a heading, else the document's title, else the first sentence."""
     view = empty_view()
     new = Extraction("d", 1, DocumentInfo(title), (unit(text, [("Ada", "", "")], []),))
     view.apply(Consolidator("g").apply([DocumentChange("d", None, new)]))

@@ -1,4 +1,4 @@
-"""Mode `dynagrag` step by step against the plainest form of each, and what it hands on."""
+"""Mode `dynagrag` step by step, compared with the plainest form of each step, and its results."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def named(view: LiveView, names: list[str]) -> list[int]:
 
 
 def linked(*triples: tuple[str, str, str]) -> LiveView:
-    """A passage for each triple."""
+    """Return a passage for each triple."""
     return small_view([SmallDocument(f"d{n}", " ".join(triple), (), (triple,)) for n, triple in enumerate(triples)])
 
 
 @pytest.mark.parametrize("told", TOLD)
 @pytest.mark.parametrize("seed", range(4))
 def test_subgraphs_and_masks_and_order_equal_their_definitions(told: Dynagrag, seed: int) -> None:
-    """The same ego-graphs with the same similarity, the same masks, explored in the same order, as loops give."""
+    """The ego-graphs, similarities, masks and order of exploration equal those of plain loops."""
     print("seed", seed)
     documents = random_documents(random.Random(seed), 12 + 30 * seed)
     view, question = small_view(documents), ask(f"{documents[0].entities[0]} near cedar heron")
@@ -72,7 +72,7 @@ def test_subgraphs_and_masks_and_order_equal_their_definitions(told: Dynagrag, s
 
 @pytest.mark.parametrize("seed", range(4))
 def test_ego_graph_and_its_embedding_equal_their_definitions(seed: int) -> None:
-    """Of every entity of a graph, under caps that bite and under the usual ones."""
+    """They agree for every entity of a graph, under tight limits and under the default ones."""
     print("seed", seed)
     view = small_view(random_documents(random.Random(seed), 70))
     for told in (Dynagrag(), Dynagrag(caps=TIGHT)):
@@ -87,7 +87,7 @@ def test_ego_graph_and_its_embedding_equal_their_definitions(seed: int) -> None:
 
 
 def test_total_embedding_is_the_weighted_mean_of_nodes_and_edges() -> None:
-    """By hand: two entities mentioned once each and one relation of the mean of three vectors."""
+    """This is computed by hand: two entities mentioned once each and one relation of the mean of three vectors."""
     view = linked(("amber", "near", "birch"))
     ego = EgoGraphs(view, None, EgoGraphLimits()).around(*named(view, ["amber"]))
     a, b, said = bag_of_words("amber"), bag_of_words("birch"), bag_of_words("amber near birch")
@@ -96,7 +96,7 @@ def test_total_embedding_is_the_weighted_mean_of_nodes_and_edges() -> None:
 
 
 def test_ego_graph_ends_after_three_hops() -> None:
-    """The fourth entity of a chain is in the graph of the first, the fifth is not."""
+    """The fourth entity of a chain is in the ego-graph of the first, the fifth is not."""
     view = linked(("a", "of", "b"), ("b", "of", "c"), ("c", "of", "d"), ("d", "of", "e"))
     ego = EgoGraphs(view, None, EgoGraphLimits()).around(*named(view, ["a"]))
     assert list(ego.nodes) == named(view, ["a", "b", "c", "d"])
@@ -104,7 +104,7 @@ def test_ego_graph_ends_after_three_hops() -> None:
 
 
 def test_ego_graph_takes_up_a_hub_and_does_not_pass_through_it() -> None:
-    """What only a hub leads to is not around an entity; around the hub itself it is."""
+    """Entities reachable only through a hub are not in an ego-graph, except in the hub's own."""
     view = linked(("a", "of", "hub"), *(("hub", "of", f"x{n}") for n in range(5)))
     around = EgoGraphs(view, None, EgoGraphLimits(hub=4))
     assert list(around.around(*named(view, ["a"])).nodes) == named(view, ["a", "hub"])
@@ -112,7 +112,7 @@ def test_ego_graph_takes_up_a_hub_and_does_not_pass_through_it() -> None:
 
 
 def test_diversity_takes_one_subgraph_a_key_entity() -> None:
-    """Around a clique of alike names every ego-graph has the same key entity, so one of them is enough."""
+    """In a clique of similar names every ego-graph has the same key entity, so one of them is enough."""
     names = ["amber grove", "amber hill", "amber inlet"]
     triples = [(a, "near", b) for a in names for b in names if a != b]
     view = linked(*triples, ("amber grove", "near", "amber hill"), ("cedar", "near", "delta"))
@@ -124,7 +124,7 @@ def test_diversity_takes_one_subgraph_a_key_entity() -> None:
 
 
 def test_prompt_reads_the_tree_in_pre_order_and_then_the_other_relations() -> None:
-    """Each entity under the relation that leads to it, with weights, and the relation that closes the circle last."""
+    """Each entity follows the relation that leads to it, with weights; the relation that closes the cycle is last."""
     view = linked(
         ("amber", "near", "birch"), ("birch", "near", "cedar"), ("cedar", "of", "amber"), ("birch", "of", "elm")
     )
@@ -142,7 +142,7 @@ def test_prompt_reads_the_tree_in_pre_order_and_then_the_other_relations() -> No
 
 
 def test_similar_branch_is_followed_before_a_less_similar_neighbour() -> None:
-    """Similarity-aware: the similar neighbour's neighbour comes before the centre's other neighbour; plain: after."""
+    """The similar neighbour's neighbour comes before the centre's other neighbour; in plain order, after it."""
     ego = EgoGraph((10, 11, 12, 13), (EgoRelation(0, 0, 1), EgoRelation(1, 0, 2), EgoRelation(2, 2, 3)))
     pruned = Pruned(ego, np.ones(4), np.ones(3), np.array([0.5, 0.0, 0.9, 0.8]))
     assert explore(pruned, Traversal.SIMILARITY, 9).order == (0, 2, 3, 1)
@@ -152,7 +152,7 @@ def test_similar_branch_is_followed_before_a_less_similar_neighbour() -> None:
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 12), st.data())
 def test_tree_holds_every_entity_once_below_its_parent(count: int, data: st.DataObject) -> None:
-    """Whatever the relations: connected entities once, parents first, children explored after them."""
+    """With any relations the tree has connected entities once, parents first, children explored after them."""
     ends = data.draw(st.lists(st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)), max_size=30))
     relations = tuple(EgoRelation(n, a, b) for n, (a, b) in enumerate(ends) if a != b)
     values = data.draw(st.lists(st.floats(-1, 1), min_size=count, max_size=count))
@@ -211,7 +211,7 @@ def test_everything_handed_on_is_as_rebuilt_after_edits_and_deletions(seed: int)
 
 
 def test_parts_ask_for_an_answer_each_and_come_by_similarity() -> None:
-    """At most as many parts as subgraphs were asked for, with sources, best first."""
+    """There are at most as many parts as requested subgraphs, with sources, best first."""
     result = retrieve(small_view(random_documents(random.Random(2), 60)), ask("amber grove near cedar"))
     assert result.synthesis is Synthesis.BY_PART
     assert 1 < len(result.parts) <= Dynagrag().subgraphs
@@ -220,7 +220,7 @@ def test_parts_ask_for_an_answer_each_and_come_by_similarity() -> None:
 
 
 def test_parts_rest_on_admitted_passages_alone() -> None:
-    """Under a filter no source, entity or relation comes from what it refuses."""
+    """Under a filter no source, entity or relation comes from a refused passage."""
     documents = random_documents(random.Random(7), 60)
     refused = {f"{document.doc_id}#0" for document in documents if document.info.source != "b"}
     view = small_view(documents)
@@ -237,7 +237,7 @@ def test_parts_rest_on_admitted_passages_alone() -> None:
 
 
 def test_ablations_change_what_they_name() -> None:
-    """Each part turned off gives another result than the whole on some question."""
+    """Each disabled part changes the result of some question."""
     view = small_view(random_documents(random.Random(4), 90))
     for other in (Dynagrag(diversity=False), Dynagrag(pruning=False), Dynagrag(traversal=Traversal.BREADTH)):
         asked = [ask(f"{word} grove near cedar") for word in ("amber", "birch", "delta", "ember")]

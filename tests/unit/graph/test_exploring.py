@@ -1,4 +1,4 @@
-"""Breadth-first search, priority-guided traversal and regions, each alone, against slow definitions."""
+"""Breadth-first search, priority-guided traversal and regions, each alone, compared with slow definitions."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def some(view: LiveView, count: int) -> list[int]:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("depth", [0, 1, 2, 5])
 def test_breadth_first_finds_the_hops_that_all_paths_give(seed: int, depth: int) -> None:
-    """Without caps: every entity within the depth, at its distance from the nearest start."""
+    """Without limits it finds every entity within the depth, at its distance from the nearest start."""
     view = world(seed, 14)
     starts = some(view, 2)
     assert breadth_first(view, starts, BfsLimits(depth, 10**6, 10**6)) == hops_from(view, starts, depth)
 
 
 def test_breadth_first_keeps_its_caps_and_prefers_heavy_relations() -> None:
-    """At most so many entities, at most so many neighbours of each: those related most strongly."""
+    """It keeps the limits of entities and of neighbours per entity, and prefers the most strongly related."""
     triples = [("hub", "of", f"leaf {n}") for n in range(9) for _ in range(1 + n % 4)]
     view = small_view([SmallDocument("a", "x", (), tuple(triples))])
     hub = view.named("hub").pop()
@@ -53,7 +53,7 @@ def test_breadth_first_keeps_its_caps_and_prefers_heavy_relations() -> None:
 
 
 def test_breadth_first_does_not_go_on_from_a_hub() -> None:
-    """An entity next to everything is found, and not read."""
+    """A hub next to a start is found, and its neighbours are not read."""
     triples = tuple(("hub", "of", f"leaf {n}") for n in range(HUB + 1))
     view = small_view([SmallDocument("a", "x", (), (*triples, ("start", "of", "hub")))])
     names = [view.entities[node].name for node in breadth_first(view, view.named("start"), BfsLimits(3, 50, 50))]
@@ -63,7 +63,7 @@ def test_breadth_first_does_not_go_on_from_a_hub() -> None:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("guide", [WIDE, NARROW, LINE])
 def test_priority_guided_traversal_visits_as_its_definition(seed: int, guide: BeamSettings) -> None:
-    """The same entities in the same order with the same priorities as a search over a plain list."""
+    """It visits the same entities in the same order with the same priorities as a search over a plain list."""
     view = world(seed)
     vector = bag_of_words(TEXT)
     starts = {node: 0.9 - place / 10 for place, node in enumerate(some(view, 3))}
@@ -76,7 +76,7 @@ def test_priority_guided_traversal_visits_as_its_definition(seed: int, guide: Be
 
 @pytest.mark.parametrize("seed", range(6))
 def test_priority_guided_traversal_without_caps_is_exhaustive(seed: int) -> None:
-    """With beam and size out of the way it finds all that steps above the threshold lead to."""
+    """Without limits of beam and size it finds everything reachable by steps above the threshold."""
     view = world(seed)
     vector = bag_of_words(TEXT)
     starts = dict.fromkeys(some(view, 5), 1.0)
@@ -86,7 +86,7 @@ def test_priority_guided_traversal_without_caps_is_exhaustive(seed: int) -> None
 
 
 def test_relation_type_decides_between_equal_neighbours() -> None:
-    """Two neighbours alike: the one that the question's relation leads to comes first."""
+    """When two neighbours are equal, the one reached by the question's relation comes first."""
     triples = (("amber", "employs", "birch"), ("amber", "likes", "birch tree"))
     view = small_view([SmallDocument("a", "x", (), triples)])
     vector = bag_of_words("birch")
@@ -104,7 +104,7 @@ def test_relation_type_decides_between_equal_neighbours() -> None:
 
 
 def test_visits_name_the_statement_that_led_there() -> None:
-    """Each but a start was reached over a statement that has it at one end and someone visited before at the other."""
+    """Every visit but a start's names a statement between it and an entity visited before."""
     view = world(3)
     starts = dict.fromkeys(some(view, 2), 1.0)
     visits = explore(view, bag_of_words(TEXT), starts, lexical_type_weight(TEXT), WIDE)
@@ -120,7 +120,7 @@ def test_visits_name_the_statement_that_led_there() -> None:
 
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_regions_share_out_the_weight_of_the_entities_given(level: int) -> None:
-    """Every entity in the community it is in, shares that sum to one, the heaviest first."""
+    """Each community gets the weight of its entities; shares sum to one, the heaviest first."""
     view = world(4)
     weights = {node: float(1 + place % 5) for place, node in enumerate(some(view, 20))}
     found = regions(view, weights, level)
@@ -132,7 +132,7 @@ def test_regions_share_out_the_weight_of_the_entities_given(level: int) -> None:
 
 
 def test_search_within_a_community_finds_only_its_passages() -> None:
-    """Restricted seeds mention an entity of the community, all of them."""
+    """Every restricted seed mentions an entity of the community."""
     view = world(5)
     (first, *_) = regions(view, dict.fromkeys(some(view, 3), 1.0))
     inside = within(view, [first.community])
@@ -147,7 +147,7 @@ def test_search_within_a_community_finds_only_its_passages() -> None:
 
 
 def test_pipeline_goes_through_the_steps_of_the_article_in_order() -> None:
-    """Seeds, communities, breadth first, priority-guided, PageRank, bridge, MMR: each explained."""
+    """The steps are seeds, communities, breadth first, priority-guided, PageRank, bridge and MMR, each explained."""
     view = world(6, 90)
     trace = retrieve(view, Question(TEXT, bag_of_words(TEXT), mode="pipeline", explain=True)).trace
     assert trace is not None
@@ -158,7 +158,7 @@ def test_pipeline_goes_through_the_steps_of_the_article_in_order() -> None:
 
 
 def test_pipeline_bridges_seeds_that_the_exploration_left_apart() -> None:
-    """Two named things, four relations apart: the chain is a part, and its passages come before unrelated ones."""
+    """Two named entities are four relations apart: the chain is a part, and its passages precede unrelated ones."""
     chain = ["amber", "one", "two", "three", "heron"]
     documents = [
         SmallDocument(f"d{n}", f"words {n} filler", (), ((chain[n], "leads to", chain[n + 1]),)) for n in range(4)
@@ -174,5 +174,5 @@ def test_pipeline_bridges_seeds_that_the_exploration_left_apart() -> None:
 
 
 def test_every_named_mode_is_registered() -> None:
-    """What the documents promise can be asked for."""
+    """Every mode that the documentation names can be requested."""
     assert {"vector", "local", "passages", "bridge", "da-rag", "pipeline"} <= set(MODES)

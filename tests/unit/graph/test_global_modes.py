@@ -1,4 +1,4 @@
-"""The global modes and the walk down the hierarchy, against loops over all communities."""
+"""The global modes and the selection along the hierarchy, compared with loops over all communities."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from tests.support.worlds import RandomWorld, empty_view
 
 
 def ask(view: LiveView, text: str, mode: str, **fields: object) -> Question:
-    """A question with the vector of some passage, so that something is near."""
+    """Return a question with the vector of some passage, so that some passage is near."""
     vector = np.asarray(view.chunks[min(view.chunks)].vector, np.float32)
     return replace(Question(text, vector, mode=mode), **fields)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
 def sample() -> LiveView:
-    """The bundled sample, with communities; no test changes it but for its shelf's wishes."""
+    """Return the bundled sample, with communities; tests change only the requests of its report cache."""
     return sample_view()
 
 
 def levels(view: LiveView) -> dict[int, list[int]]:
-    """Every community, by level."""
+    """Return every community by level."""
     tree = view.hierarchy.hierarchy()
     found: dict[int, list[int]] = {0: [], 1: [], 2: []}
     for community, level in zip(tree.ids.tolist(), tree.levels.tolist(), strict=True):
@@ -45,15 +45,15 @@ def levels(view: LiveView) -> dict[int, list[int]]:
 
 
 def slow_report(view: LiveView, community: int) -> tuple[str, tuple[str, ...]]:
-    """Title and sources of what stands for a community's report."""
+    """Return title and sources of a community's report."""
     report = extractive_report(community_context(view, community))
     return report.title, tuple(dict.fromkeys(chunk for one in report.findings for chunk in one.chunks))
 
 
 def slow_selection(view: LiveView, rates: Mapping[int, int], level: int) -> set[int]:
-    """What is kept, by its definition: relevant with all above it, and nothing below it that is.
+    """Return the selection by its definition: relevant with all its ancestors, and without a relevant descendant.
 
-    What has nothing to show is passed through, as if it were relevant, and not kept.
+    A community without a report is passed through, as if it were relevant, and not selected.
     """
 
     def large(community: int) -> bool:
@@ -77,8 +77,8 @@ def slow_selection(view: LiveView, rates: Mapping[int, int], level: int) -> set[
 
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_global_hands_out_every_report_of_its_level(sample: LiveView, level: int) -> None:
-    """One part for each community of the level that is worth a report, or for the finest above that is."""
-    found = retrieve(sample, ask(sample, "What is told of Ida Moreau?", "global", level=level))
+    """There is one part for each community of the level that has a report, or for the finest above it that has one."""
+    found = retrieve(sample, ask(sample, "What is known of Ida Moreau?", "global", level=level))
     everything = {c: 1 for some in levels(sample).values() for c in some}
     expected = [slow_report(sample, c) for c in slow_selection(sample, everything, level)]
     assert sorted((part.title, part.sources) for part in found.parts) == sorted(expected)
@@ -90,7 +90,7 @@ def test_global_hands_out_every_report_of_its_level(sample: LiveView, level: int
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("level", [0, 1])
 def test_selection_keeps_what_its_definition_keeps_for_any_ratings(sample: LiveView, seed: int, level: int) -> None:
-    """Ratings at random: the parts are those of the relevant communities whose children are not."""
+    """With random ratings the parts are those of the relevant communities whose children are not relevant."""
     print("seed", seed)
     rng = random.Random(seed)
     rates = {c: rng.choice((0, 0, 1, 3, 5)) for some in levels(sample).values() for c in some}
@@ -111,7 +111,7 @@ def test_selection_keeps_what_its_definition_keeps_for_any_ratings(sample: LiveV
 
 
 def test_dynamic_mode_is_the_selection_rated_by_neighbourhood(sample: LiveView) -> None:
-    """Less is read than at the static level, and what is kept has one of the nearest passages or entities in it."""
+    """It reads less than the static level, and each selected community has one of the nearest passages or entities."""
     question = ask(sample, "Who founded Kittiwake Station?", "global-dynamic")
     found = retrieve(sample, question)
     rating = by_neighbourhood(sample, question)
@@ -123,7 +123,7 @@ def test_dynamic_mode_is_the_selection_rated_by_neighbourhood(sample: LiveView) 
 
 
 def test_question_about_everything_prunes_nothing(sample: LiveView) -> None:
-    """There is nothing near to "all of it": both modes hand out the same reports."""
+    """No community is near to "all of it": both modes return the same reports."""
     both = [
         retrieve(sample, ask(sample, "What are the main themes?", mode)).parts for mode in ("global", "global-dynamic")
     ]
@@ -133,7 +133,7 @@ def test_question_about_everything_prunes_nothing(sample: LiveView) -> None:
 @pytest.mark.parametrize("mode", ["global", "global-dynamic"])
 @pytest.mark.parametrize("seed", range(4))
 def test_result_is_unchanged_when_communities_are_called_otherwise(mode: str, seed: int) -> None:
-    """Inner numbers of the same communities differ: parts, passages and scores are the same to the last bit."""
+    """With other ids of the same communities, parts, passages and scores are the same to the last bit."""
     print("seed", seed)
     world, rows = RandomWorld(random.Random(seed), documents=30), Rows("world")
     for _ in range(30):
@@ -147,7 +147,7 @@ def test_result_is_unchanged_when_communities_are_called_otherwise(mode: str, se
 
 
 def _renamed(snapshot: GraphDelta, rng: random.Random) -> GraphDelta:
-    """The same graph, its communities under other ids."""
+    """Return the same graph, its communities under other ids."""
     tree = snapshot.communities
     assert isinstance(tree, Hierarchy)
     fresh = rng.sample(range(1, 10 * len(tree.ids) + 10), len(tree.ids))
@@ -168,7 +168,7 @@ def _renamed(snapshot: GraphDelta, rng: random.Random) -> GraphDelta:
 
 
 def test_selection_goes_on_when_the_graph_changes_between_two_ratings() -> None:
-    """Communities that end while a model rates them drop out; what is handed out is of the version at the end."""
+    """Communities removed during the ratings are dropped; the result is of the version at the end."""
     for seed in range(6):
         print("seed", seed)
         world, view = RandomWorld(random.Random(seed), documents=20), empty_view()
@@ -187,7 +187,7 @@ def test_selection_goes_on_when_the_graph_changes_between_two_ratings() -> None:
 
 
 def test_filter_reaches_what_a_report_does_not_show(sample: LiveView) -> None:
-    """A document that no coarse report cites is still found, by the reports below, and nothing else is cited."""
+    """A document that no coarse report cites is still found through the finer reports, and no other is cited."""
     for doc_id in ("petrel-network", "solveig-berg", "harrow-works"):
         question = ask(
             sample, "What are the main themes?", "global-dynamic", filters=Filters(doc_ids=(doc_id,)), level=0
@@ -198,7 +198,7 @@ def test_filter_reaches_what_a_report_does_not_show(sample: LiveView) -> None:
 
 
 def test_held_report_is_read_until_its_community_changes_and_is_wished_for_then() -> None:
-    """A report on the shelf takes the place of the short one; out of date, it is not shown, and is noted as wanted."""
+    """A cached report replaces the extractive one; a stale one is not shown, and a new one is requested."""
     view = sample_view()
     community = max(levels(view)[1], key=view.contents.entities)
     written = row(
@@ -215,7 +215,7 @@ def test_held_report_is_read_until_its_community_changes_and_is_wished_for_then(
 
 @pytest.mark.parametrize("level", [-1, 3])
 def test_level_that_there_is_not_is_refused(sample: LiveView, level: int) -> None:
-    """The message says which levels there are."""
+    """The message names the available levels."""
     for mode in ("global", "global-dynamic"):
         with pytest.raises(ValueError, match="0 to 2"):
             retrieve(sample, ask(sample, "storm", mode, level=level))
@@ -224,8 +224,9 @@ def test_level_that_there_is_not_is_refused(sample: LiveView, level: int) -> Non
 @pytest.mark.parametrize("written", [False, True], ids=["quoted", "reported"])
 @pytest.mark.parametrize("mode", ["global", "global-dynamic"])
 def test_report_is_read_as_of_a_moment_without_the_findings_that_did_not_hold(mode: str, written: bool) -> None:
-    """One passage states what held in the thirties and what held in the fifties: each is told of its time alone, and a
-    summary, which tells of both, is told to nobody who asks of a time."""
+    """One passage has statements of the thirties and of the fifties: as of each time only its own are shown, and a
+    summary, which covers both, is not shown for any moment.
+    """
     view = _told_of_two_times()
     if written:
         view.reports.put(view, [_reported(view, one) for one in view.hierarchy.hierarchy().ids.tolist()])
@@ -242,7 +243,7 @@ def test_report_is_read_as_of_a_moment_without_the_findings_that_did_not_hold(mo
 
 
 def _told_of_two_times() -> LiveView:
-    """Three who know each other from 1830 to 1840, and built each other from 1850 to 1860, all in one passage."""
+    """Return three people who `knew` each other from 1830 to 1840 and `built` each other from 1850 to 1860."""
     places = ((0, 1), (1, 2), (0, 2))
     stated = [(a, said, b) for said in ("knew", "built") for a, b in places]
     whole = unit("Of Ada, Byron and Menabrea.", [(name, "", "") for name in ("Ada", "Byron", "Menabrea")], stated)

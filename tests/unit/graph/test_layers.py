@@ -1,4 +1,4 @@
-"""The layers of a live view are those that its documents make, at every version and in any order of arrival."""
+"""The layers of a live view: a function of its documents, at every version and in any order of arrival."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEAREST = 3
 
 
 def by_name(layer: Layer, numbers: Sequence[int], name: Callable[[int], str]) -> dict[str, dict[str, int]]:
-    """All neighbours of all numbers, by canonical names, weights in millionths; asserts their order on the way."""
+    """Return all neighbours of all numbers, by canonical names, weights in millionths; assert their order."""
     found = {}
     for number in numbers:
         neighbours = [(name(other), weight) for other, weight in layer.neighbours(number)]
@@ -39,7 +39,7 @@ def by_name(layer: Layer, numbers: Sequence[int], name: Callable[[int], str]) ->
 
 
 def links_by_name(layer: Layer, numbers: Sequence[int], name: Callable[[int], str]) -> list[tuple[str, str, int]]:
-    """The links among some numbers, by canonical names and in the order given, weights in millionths."""
+    """Return the links among some numbers, by canonical names and in the order given, weights in millionths."""
     return [(name(a), name(b), round(weight * 1e6)) for a, b, weight in layer.induced_edges(numbers)]
 
 
@@ -54,7 +54,7 @@ def layers_of(view: LiveView) -> dict[str, Layer]:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_layers_equal_the_oracle_of_a_rebuild_after_every_step_of_a_random_walk(seed: int) -> None:
-    """Inserts, edits, deletions, merges and splits leave each layer as brute force over a clean build has it."""
+    """After inserts, edits, deletions, merges and splits each layer equals brute force over a clean build."""
     print(f"seed {seed}")
     rng = random.Random(seed)
     world, view = RandomWorld(rng), empty_view()
@@ -83,7 +83,7 @@ def test_layers_equal_the_oracle_of_a_rebuild_after_every_step_of_a_random_walk(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_links_between_layers_are_the_mentions_after_a_random_walk(seed: int) -> None:
-    """A passage leads to the entities it mentions, and several to all of theirs."""
+    """A passage leads to the entities it mentions, and several passages to the entities of all."""
     print(f"seed {seed}")
     rng = random.Random(seed)
     world, view = RandomWorld(rng), empty_view()
@@ -98,7 +98,7 @@ def test_links_between_layers_are_the_mentions_after_a_random_walk(seed: int) ->
 
 
 def test_layers_are_empty_of_what_was_deleted() -> None:
-    """Numbers that are in no table have no neighbours, and a graph without documents has no links."""
+    """Unknown numbers have no neighbours, and a graph without documents has no links."""
     rng = random.Random(4)
     world, view = RandomWorld(rng), empty_view()
     for _ in range(5):
@@ -113,14 +113,14 @@ def test_layers_are_empty_of_what_was_deleted() -> None:
 
 
 def document(doc_id: str, *names: str) -> Extraction:
-    """A passage that names them all, the first related to each of the others."""
+    """Return a passage that names all of them, the first related to each of the others."""
     facts = [(0, "lived in", place) for place in range(1, len(names))]
     passage = unit(f"Passage of {doc_id}.", [(name, "", "") for name in names], facts)
     return Extraction(doc_id, 1, DocumentInfo(), (passage,))
 
 
 def test_chunk_layer_is_not_quadratic_when_an_entity_is_in_every_passage() -> None:
-    """A hub links its passages up to the bound, and not at all beyond it; rarer entities go on linking."""
+    """A hub links its passages up to the bound, and none beyond it; rarer entities still link."""
     people = ("Ada Lovelace", "Charles Babbage", "Lord Byron", "Augustus De Morgan")
     world, view = RandomWorld(random.Random(0)), empty_view()
     documents = [document(f"d{n}", f"{people[n % 4]} of {'abcdefghij'[n // 4]}", "London") for n in range(36)]
@@ -154,7 +154,7 @@ def test_similarity_layer_breaks_ties_by_name_when_many_vectors_are_equal() -> N
 
 
 def test_similarity_neighbours_miss_only_what_is_beyond_their_reach() -> None:
-    """With a short reach every neighbour given is one, and every link the entity makes itself is given."""
+    """With a short reach every returned neighbour is a real one, and every link of the entity itself is returned."""
     rng = random.Random(9)
     world, view = RandomWorld(rng), empty_view()
     view.apply(world.change(*(random_extraction(rng, f"d{n}", n) for n in range(20))))
@@ -169,6 +169,6 @@ def test_similarity_neighbours_miss_only_what_is_beyond_their_reach() -> None:
 
 
 def test_similarity_layer_refuses_a_reach_below_its_nearest() -> None:
-    """What `neighbours` looks at includes at least the entity's own links."""
+    """The candidates of `neighbours` include at least the entity's own links."""
     with pytest.raises(ValueError, match="reach"):
         SimilarityLayer(empty_view(), nearest=5, reach=4)

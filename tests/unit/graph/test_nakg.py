@@ -1,4 +1,4 @@
-"""Mode `nakg` step by step against the plainest form of each, and the documents related to one."""
+"""Mode `nakg` step by step, compared with the plainest form of each step, and the related documents of one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_dbscan_equals_its_definitions(count: int, min_samples: int, eps: float,
 
 @pytest.mark.parametrize("seed", range(4))
 def test_edges_attention_and_propagation_equal_their_definitions(seed: int) -> None:
-    """Of all documents of a small graph: each learned weight, each share of attention, each coordinate after layers."""
+    """They agree on all documents of a small graph: learned weights, attention, coordinates after the layers."""
     print("seed", seed)
     view, told = small_view(random_documents(random.Random(seed), 30)), Nakg()
     found = documents(view, sorted(view.documents), told)
@@ -65,7 +65,7 @@ def test_edges_attention_and_propagation_equal_their_definitions(seed: int) -> N
 
 @pytest.mark.parametrize("seed", range(3))
 def test_attention_sums_to_one_and_edges_are_few_and_both_ways(seed: int) -> None:
-    """Every document has at least two edges, chooses at most ten, and is seen by whom it sees."""
+    """Every document has at least two edges and chooses at most ten; edges are symmetric."""
     print("seed", seed)
     view, told = small_view(random_documents(random.Random(seed), 90)), Nakg()
     graph = connect(documents(view, sorted(view.documents), told), view.relatedness.weights(), told)
@@ -79,7 +79,7 @@ def test_attention_sums_to_one_and_edges_are_few_and_both_ways(seed: int) -> Non
 
 
 def test_document_without_neighbours_keeps_its_vector() -> None:
-    """One document alone: no edge, and no message moves it."""
+    """A single document has no edge, and no message changes its vector."""
     view = small_view([SmallDocument("a", "amber birch", ("amber",))])
     found = documents(view, ["a"], Nakg())
     graph = connect(found, view.relatedness.weights(), Nakg())
@@ -88,7 +88,7 @@ def test_document_without_neighbours_keeps_its_vector() -> None:
 
 
 def test_words_count_whole_in_part_and_in_order() -> None:
-    """The exact phrase beats its words apart, those beat a word that begins alike, and that beats nothing."""
+    """The exact phrase scores above its words apart, those above an equal beginning, that above no match."""
     texts = ["the amber guild elected", "elected by the amber and the guild", "ambers", "delta", "the fjord"]
     found = lexical("amber guild elected", texts)
     assert found.words[0] == found.words[1] == pytest.approx(1.0)
@@ -99,7 +99,7 @@ def test_words_count_whole_in_part_and_in_order() -> None:
 
 
 def test_words_in_another_order_are_in_no_order() -> None:
-    """What follows in the question must follow in the text; how far behind counts."""
+    """Order counts only if words follow each other in the text as in the question; the distance counts, too."""
     found = lexical("amber guild", ["guild amber", "amber x x guild", "amber guild"])
     assert found.order.tolist() == pytest.approx([0.0, 1 / 3, 1.0])
 
@@ -107,7 +107,7 @@ def test_words_in_another_order_are_in_no_order() -> None:
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
 def test_separation_keeps_the_order(values: list[float]) -> None:
-    """Whatever the scores: pulled apart they fall strictly, between 0 and 1."""
+    """The separated values decrease strictly, between 0 and 1, for any scores."""
     pulled = separated(np.array(sorted(values, reverse=True)), 8.0, 0.98)
     assert (np.diff(pulled) < 0).all()
     assert ((pulled > 0) & (pulled < 1)).all()
@@ -115,7 +115,7 @@ def test_separation_keeps_the_order(values: list[float]) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_everything_handed_on_is_as_rebuilt_after_edits_and_deletions(seed: int) -> None:
-    """A view that followed a stream of changes answers as one that was filled at once, learned weights and all."""
+    """A view that followed a stream of changes answers as one that was filled at once, learned weights included."""
     print("seed", seed)
     world, view = RandomWorld(random.Random(seed), documents=14), empty_view()
     for _ in range(50):
@@ -133,7 +133,7 @@ def test_everything_handed_on_is_as_rebuilt_after_edits_and_deletions(seed: int)
 
 
 def test_part_says_how_the_documents_are_related() -> None:
-    """By their titles, with what they share and the learned weight; its sources are passages handed out."""
+    """It names their titles, their shared entities and the learned weight; its sources are returned passages."""
 
     def titled(n: str, text: str, *names: str) -> SmallDocument:
         return SmallDocument(n, text, names, (), DocumentInfo(title=n.upper()))
@@ -149,7 +149,7 @@ def test_part_says_how_the_documents_are_related() -> None:
 
 
 def test_part_and_trace_show_nothing_that_a_filter_refuses() -> None:
-    """Documents that are refused are neither nodes nor neighbours."""
+    """Refused documents are neither nodes nor neighbours."""
     documents_ = random_documents(random.Random(7), 60)
     refused = {document.doc_id for document in documents_ if document.info.source != "b"}
     result = retrieve(small_view(documents_), ask("amber grove near", filters=Filters(sources=("b",)), explain=True))
@@ -162,7 +162,7 @@ def test_part_and_trace_show_nothing_that_a_filter_refuses() -> None:
 
 
 def test_trace_adds_up_to_the_score_of_each_passage() -> None:
-    """40 % words, 30 % order, 30 % meaning."""
+    """The weights are 40 % words, 30 % order, 30 % meaning."""
     view = small_view(random_documents(random.Random(5), 60))
     result = retrieve(view, ask("amber grove near cedar heron", explain=True))
     assert result.trace is not None
@@ -175,7 +175,7 @@ def test_trace_adds_up_to_the_score_of_each_passage() -> None:
 
 
 def test_related_documents_share_what_is_rare_first() -> None:
-    """A document with a rare entity in common comes first, though nothing else is alike; each other one is there."""
+    """A document with a rare shared entity comes first, though nothing else is alike; all others follow."""
     view = small_view(
         [
             SmallDocument("a", "amber birch cedar", ("rare", "own")),
@@ -191,7 +191,7 @@ def test_related_documents_share_what_is_rare_first() -> None:
 
 
 def test_related_documents_of_a_document_that_is_not_live_are_refused() -> None:
-    """A document that is not there is named."""
+    """The message names the unknown document."""
     with pytest.raises(KeyError, match="nobody"):
         related_documents(small_view([]), "nobody", 3)
 
@@ -200,7 +200,7 @@ def test_related_documents_of_a_document_that_is_not_live_are_refused() -> None:
 def test_passages_that_are_led_to_are_those_of_the_rarest_entities_when_there_are_more(
     order: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of more than LED the rarest entity decides, then the chunk id, whatever the order of arrival; all if they fit."""
+    """The rarest entity decides beyond LED, then the chunk id, in any order of arrival; all are kept if they fit."""
     drawn = random_documents(random.Random(8), 90)
     view = small_view(random.Random(order).sample(drawn, len(drawn)) if order else drawn)
     question = bag_of_words("amber grove near cedar heron")

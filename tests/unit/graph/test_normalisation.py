@@ -1,4 +1,4 @@
-"""Labels: which spellings are one, and that the form is stable."""
+"""Label normalisation: spellings of one label, and stability of the normal form."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from graphtide.graph.resolution.normalisation import normalise
     ],
 )
 def test_normalise_unifies_spelling_when_only_form_differs(name: str, label: str) -> None:
-    """What a reader would not notice is gone, and what tells things apart stays."""
+    """Differences of form are removed, and differences of meaning are kept."""
     assert normalise(name) == label
 
 
@@ -51,5 +51,5 @@ def test_normalise_is_idempotent_when_given_any_text(name: str) -> None:
 
 @given(st.text(alphabet="aA -\u2013.,;:'`\"()[]_!\u00a0\u200d\u0301\u0345\u03a3\u1e9e\u0149", max_size=12))
 def test_normalise_is_idempotent_when_punctuation_is_dense(name: str) -> None:
-    """The rules for punctuation and spaces do not set each other off."""
+    """The rules for punctuation and spaces do not trigger each other."""
     assert normalise(normalise(name)) == normalise(name)

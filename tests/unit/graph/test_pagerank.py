@@ -21,17 +21,17 @@ PATH = np.array([[0, 1], [1, 2], [2, 3]], dtype=np.int32)
 
 @pytest.fixture(params=KINDS)
 def graph(request: pytest.FixtureRequest) -> WalkGraph:
-    """An empty graph of each kind."""
+    """Yield an empty graph of each kind."""
     return pagerank.build(implementation=request.param)
 
 
 def ints(*values: int) -> Nodes:
-    """Nodes as the graph takes them."""
+    """Return nodes as the graph takes them."""
     return np.array(values, dtype=np.int32)
 
 
 def random_batch(rng: np.random.Generator, nodes: int, count: int) -> tuple[Nodes, Scores]:
-    """Edges with weights of very different sizes, a third of them removals; early nodes are hubs."""
+    """Return edges with weights of very different sizes, a third of them removals; early nodes are hubs."""
     ends = (nodes * rng.random((4 * count, 2)) ** 2).astype(np.int32)
     ends = ends[ends[:, 0] != ends[:, 1]][:count]
     weights = np.rint(2.0 ** rng.integers(-3, 12, len(ends)) * (1 + rng.random(len(ends))) * 8) / 8
@@ -39,7 +39,7 @@ def random_batch(rng: np.random.Generator, nodes: int, count: int) -> tuple[Node
 
 
 def as_map(result: tuple[Nodes, Scores]) -> dict[int, float]:
-    """Scores by node."""
+    """Return scores by node."""
     return dict(zip(result[0].tolist(), result[1].tolist(), strict=True))
 
 
@@ -67,7 +67,7 @@ def test_push_stays_within_its_bound_of_power_iteration(kind: Kind, seed: int) -
 
 @pytest.mark.parametrize("seed", range(4))
 def test_push_agrees_between_kernel_and_pure_python(seed: int) -> None:
-    """Both twins reach the same nodes with the same scores, bit by bit, also when the pushes run out."""
+    """Both implementations reach the same nodes with the same scores, bit by bit, also at the push limit."""
     print(f"seed {seed}")
     rng = np.random.default_rng(seed)
     compiled, pure = (pagerank.build(implementation="compiled"), pagerank.build(implementation="pure"))
@@ -85,7 +85,7 @@ def test_push_agrees_between_kernel_and_pure_python(seed: int) -> None:
 
 
 def test_push_is_a_function_of_the_graph_and_not_of_its_history(graph: WalkGraph) -> None:
-    """Other orders, other directions, detours that were taken back: the same bits come out."""
+    """Other orders, other directions, changes that were undone: the result has the same bits."""
     rng = np.random.default_rng(5)
     edges, weights = random_batch(rng, 200, 900)
     kept = {(min(u, v), max(u, v)): w for (u, v), w in zip(edges.tolist(), weights.tolist(), strict=True)}
@@ -109,7 +109,7 @@ def test_push_is_a_function_of_the_graph_and_not_of_its_history(graph: WalkGraph
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", KINDS)
 def test_push_gives_equal_scores_when_the_nodes_are_renumbered(kind: Kind, seed: int) -> None:
-    """Whatever the numbers, each node has its score bit by bit: at any precision, and when the pushes run out."""
+    """Under other numbers each node has its score bit by bit: at any precision, and at the push limit."""
     print(f"seed {seed}")
     rng = np.random.default_rng(seed)
     edges, weights = random_batch(rng, 150, 800)
@@ -130,7 +130,7 @@ def test_push_gives_equal_scores_when_the_nodes_are_renumbered(kind: Kind, seed:
 
 
 def test_push_ranks_by_score_and_then_by_node(graph: WalkGraph) -> None:
-    """Best first; nodes that are alike by symmetry stand in order of their number."""
+    """Nodes with equal scores by symmetry are sorted by number."""
     star = np.array([[5, leaf] for leaf in (9, 2, 7, 1)], dtype=np.int32)
     graph.update(star, np.ones(4))
     nodes, scores = graph.push(ints(5), np.ones(1))
@@ -140,7 +140,7 @@ def test_push_ranks_by_score_and_then_by_node(graph: WalkGraph) -> None:
 
 
 def test_push_leaves_the_mass_of_a_seed_without_edges_where_it_is(graph: WalkGraph) -> None:
-    """A node never seen, or one whose last edge is gone, is reached by nobody but itself."""
+    """An unknown node, or one whose last edge was deleted, is reached only by itself."""
     graph.update(PATH, np.ones(3))
     graph.update(PATH[2:], np.zeros(1))
     assert as_map(graph.push(ints(2_000_000_000, 3), np.array([2.0, 1.0]))) == {2_000_000_000: 2.0, 3: 1.0}
@@ -148,7 +148,7 @@ def test_push_leaves_the_mass_of_a_seed_without_edges_where_it_is(graph: WalkGra
 
 
 def test_push_scales_with_the_mass(graph: WalkGraph) -> None:
-    """Twice the mass is twice the score, by the same pushes."""
+    """Twice the mass gives twice the score, with the same pushes."""
     graph.update(PATH, np.array([1.0, 2.5, 4.0]))
     one, two = graph.push(ints(0, 3), np.array([0.25, 0.5])), graph.push(ints(0, 3), np.array([0.5, 1.0]))
     assert np.array_equal(one[0], two[0])
@@ -156,7 +156,7 @@ def test_push_scales_with_the_mass(graph: WalkGraph) -> None:
 
 
 def test_push_stops_at_the_limit_with_scores_too_low_only(graph: WalkGraph) -> None:
-    """A round is done whole or not begun: more pushes find no less, and no number of them finds too much."""
+    """A round is completed or not begun: more pushes never lower a score, and none exceeds the exact one."""
     rng = np.random.default_rng(6)
     graph.update(*random_batch(rng, 100, 600))
     found = [graph.push(ints(1), np.ones(1), epsilon=1e-9, max_pushes=limit) for limit in (0, 1, 10, 100, 10**7)]
@@ -169,7 +169,7 @@ def test_push_stops_at_the_limit_with_scores_too_low_only(graph: WalkGraph) -> N
 
 
 def test_update_sets_weights_absolutely(graph: WalkGraph) -> None:
-    """A repeated update changes nothing, the last of a duplicate counts, and what is not there may be removed."""
+    """A repeated update changes nothing, the last of a duplicate counts, and an absent edge may be removed."""
     for _ in range(2):
         graph.update(np.array([[0, 1], [1, 0], [4, 1], [7, 8]], dtype=np.int32), np.array([2.0, 3.0, 0.5, 0.0]))
     assert (graph.weight(1, 0), graph.weight(0, 1), graph.weight(7, 8), graph.weight(99, 1)) == (3.0, 3.0, 0.0, 0.0)
@@ -178,7 +178,7 @@ def test_update_sets_weights_absolutely(graph: WalkGraph) -> None:
 
 
 def test_degree_is_exact_after_thousands_of_changes_at_a_hub(graph: WalkGraph) -> None:
-    """Weights that no binary fraction holds come and go at one node, and its degree returns to what it was."""
+    """Weights without an exact binary fraction are added and removed at one node, whose degree is as before."""
     rng, leaves = np.random.default_rng(7), np.arange(1, 3001, dtype=np.int32)
     hub = np.stack([np.zeros_like(leaves), leaves], axis=1)
     graph.update(hub[:1], np.array([0.1]))
@@ -214,7 +214,7 @@ def test_degree_is_exact_after_thousands_of_changes_at_a_hub(graph: WalkGraph) -
 def test_update_refuses_bad_input_and_changes_nothing(
     graph: WalkGraph, edges: list[object], weights: list[float], reason: str
 ) -> None:
-    """One wrong row, and the whole batch is refused with its row named."""
+    """One wrong row rejects the whole batch, and the error names the row."""
     graph.update(PATH, np.ones(3))
     with pytest.raises(ValueError, match=reason):
         graph.update(np.array(edges), np.array(weights))
@@ -241,14 +241,14 @@ def test_update_refuses_bad_input_and_changes_nothing(
 def test_push_refuses_bad_input(
     graph: WalkGraph, seeds: list[float], mass: list[float], options: dict[str, float]
 ) -> None:
-    """Nonsense is named before anything is spread."""
+    """The error is raised before any push."""
     graph.update(PATH, np.ones(3))
     with pytest.raises(ValueError, match=r"not a|mass|expected|integers|out of range"):
         graph.push(np.array(seeds), np.array(mass), **options)  # type: ignore[arg-type]
 
 
 def test_push_runs_beside_pushes_and_updates(graph: WalkGraph) -> None:
-    """Threads that ask about one component get one answer while another component changes."""
+    """Threads that query one component get one answer while another component changes."""
     rng = np.random.default_rng(8)
     graph.update(*random_batch(rng, 300, 2000))
     elsewhere = [random_batch(rng, 300, 50) for _ in range(60)]
@@ -269,6 +269,6 @@ def test_push_runs_beside_pushes_and_updates(graph: WalkGraph) -> None:
 
 
 def test_build_takes_the_kernel_when_it_is_there() -> None:
-    """`auto` is the compiled implementation in a complete install, and each can be asked for."""
+    """`auto` is the compiled implementation in a complete install, and each can be requested by name."""
     assert pagerank.build().name == ("compiled" if pagerank.COMPILED_AVAILABLE else "pure")
     assert pagerank.build(implementation="pure").name == "pure"

@@ -1,4 +1,4 @@
-"""What is learned of pairs of passages: exact, a function of the live set, and of use."""
+"""The relatedness model of pairs of passages: exact, a function of the live documents, and better than chance."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def assert_sums_are_those_of_the_live_set(view: LiveView) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_sums_equal_those_over_all_live_pairs_after_every_change(seed: int) -> None:
-    """Inserts, edits, deletions, merges and splits: each step leaves exactly the examples of what is live."""
+    """After inserts, edits, deletions, merges and splits the examples are exactly those of the live documents."""
     print("seed", seed)
     world, view = RandomWorld(random.Random(seed), documents=14), empty_view()
     for _ in range(60):
@@ -56,7 +56,7 @@ def test_sums_equal_those_over_all_live_pairs_after_every_change(seed: int) -> N
 
 @pytest.mark.parametrize("seed", range(4))
 def test_weights_are_bit_by_bit_those_of_a_view_filled_at_once(seed: int) -> None:
-    """What came and went before leaves no trace."""
+    """Documents that were added and deleted before leave no trace."""
     print("seed", seed)
     world, view = RandomWorld(random.Random(seed), documents=14), empty_view()
     for _ in range(60):
@@ -68,7 +68,7 @@ def test_weights_are_bit_by_bit_those_of_a_view_filled_at_once(seed: int) -> Non
 
 
 def test_nothing_is_left_when_every_document_is_deleted() -> None:
-    """The sums go back to zero, and the cosine stands in again."""
+    """The sums return to zero, and the cosine is used again."""
     world, view = RandomWorld(random.Random(5)), empty_view()
     for _ in range(20):
         view.apply(world.step())
@@ -79,7 +79,7 @@ def test_nothing_is_left_when_every_document_is_deleted() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_weights_are_the_least_squares_over_the_examples(seed: int) -> None:
-    """The closed form over sums is the fit of the examples themselves, each kind weighing the same."""
+    """The closed form over sums equals the fit of the examples themselves, each kind weighing the same."""
     print("seed", seed)
     view = small_view(random_documents(random.Random(seed), 50))
     assert view.relatedness.weights().last == pytest.approx(slow_weights(view), abs=1e-6)
@@ -87,7 +87,7 @@ def test_weights_are_the_least_squares_over_the_examples(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_features_are_whole_symmetric_and_the_same_in_any_batch(seed: int) -> None:
-    """Each pair by itself, either way round, in Python's integers: the same numbers."""
+    """Each pair computed alone, in either order, in Python's integers: the same numbers."""
     print("seed", seed)
     left, right = unit_vectors(seed, 40), unit_vectors(seed + 100, 40)
     found = pair_features(encode(left), encode(right))
@@ -100,7 +100,7 @@ def test_features_are_whole_symmetric_and_the_same_in_any_batch(seed: int) -> No
 @settings(deadline=None, max_examples=80)
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2**64 - 1)), max_size=40), st.integers(0, 2**32))
 def test_circle_says_which_pairs_go_and_come(steps: list[tuple[int, int]], seed: int) -> None:
-    """After every step, what came less what went are the neighbours in the sorted circle."""
+    """After every step the added pairs minus the removed ones are the neighbours in the sorted ring."""
     rng, row = random.Random(seed), encode(unit_vectors(0, 1))
     circle, live, pairs = HashRing(), dict[int, PairPassage](), list[Pair]()
     for name, drawn in steps:
@@ -109,7 +109,7 @@ def test_circle_says_which_pairs_go_and_come(steps: list[tuple[int, int]], seed:
         elif name in live:
             continue
         else:
-            key = (drawn % BUCKETS if rng.random() < 0.3 else drawn >> 5) * 32 + name  # some of one bucket, none equal
+            key = (drawn % BUCKETS if rng.random() < 0.3 else drawn >> 5) * 32 + name  # some in one bucket, none equal
             live[name] = PairPassage(key, f"d{name % 7}", row)
             go, come = circle.add(live[name])
         for pair in go:
@@ -122,7 +122,7 @@ def test_circle_says_which_pairs_go_and_come(steps: list[tuple[int, int]], seed:
 
 
 def test_an_entity_of_many_passages_is_no_example() -> None:
-    """What everything mentions says nothing of what belongs together, and would make each document dear."""
+    """An entity of every passage does not indicate relatedness, and would make each document expensive."""
     documents = [SmallDocument(f"d{n}", f"amber {n}", ("hub",)) for n in range(TOGETHER + 1)]
     assert small_view(documents[:-1]).relatedness.together.count == TOGETHER
     assert small_view(documents).relatedness.together.count == 0
@@ -130,7 +130,7 @@ def test_an_entity_of_many_passages_is_no_example() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_learning_tells_related_pairs_better_than_chance(seed: int) -> None:
-    """On pairs that were not learned from: those near each other along a hidden direction score higher than others."""
+    """On pairs that were not learned from, those near each other along a hidden direction score higher than others."""
     print("seed", seed)
     rng = np.random.default_rng(seed)
     topic = rng.normal(size=(400, 4))
@@ -148,7 +148,7 @@ def test_learning_tells_related_pairs_better_than_chance(seed: int) -> None:
 
 
 def test_edge_weight_is_half_between_the_targets_and_steep_with_temperature() -> None:
-    """sigma(T (s - 1/2)) with T = 8, by hand, for weights that are the cosine."""
+    """It is sigma(T (s - 1/2)) with T = 8, computed by hand, for weights that are the cosine."""
     one = encode(np.array([[1, 0], [1, 0]], np.float32))
     other = encode(np.array([[0.5, 0.75**0.5], [1, 0]], np.float32))
     assert Weights(np.eye(FEATURES)[1], (0, 0)).edges(one, other) == pytest.approx([0.5, 1 / (1 + np.exp(-4))])

@@ -1,4 +1,4 @@
-"""Entity resolution: the rules for a pair, and that the state is a function of the live labels."""
+"""Entity resolution: the rules for a pair of labels, and a state that is a function of the live labels."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _resolved(*names: str, seed: int | None = 1) -> tuple[Resolver, list[set[str
     ],
 )
 def test_labels_stay_apart_when_a_guard_forbids_it(a: str, b: str) -> None:
-    """Even with one and the same vector, what a reader tells apart stays apart."""
+    """Even with equal vectors, labels that a reader distinguishes stay separate."""
     resolver, _ = _resolved(a, b)
     assert resolver.evidence(0, 1) is None
     assert resolver.cluster_of(0) == {0}
@@ -106,7 +106,7 @@ def test_labels_stay_apart_when_a_guard_forbids_it(a: str, b: str) -> None:
     ],
 )
 def test_labels_are_one_when_only_the_form_differs_and_there_is_no_vector(a: str, b: str) -> None:
-    """A difference of form needs no vector."""
+    """Labels that differ in form only need no vector."""
     assert _resolved(a, b, seed=None)[0].cluster_of(0) == {0, 1}
 
 
@@ -126,7 +126,7 @@ def test_labels_are_one_when_only_the_form_differs_and_there_is_no_vector(a: str
     ],
 )
 def test_labels_are_one_only_when_vectors_confirm_a_difference_of_content(a: str, b: str) -> None:
-    """The same wording is accepted with near vectors, and refused with none or with far ones."""
+    """Similar wording is accepted with near vectors, and refused with none or with distant ones."""
     assert _resolved(a, b)[0].cluster_of(0) == {0, 1}
     assert _resolved(a, b, seed=None)[0].cluster_of(0) == {0}
     far = Resolver()
@@ -135,7 +135,7 @@ def test_labels_are_one_only_when_vectors_confirm_a_difference_of_content(a: str
 
 
 def test_labels_of_one_name_are_one_when_a_type_is_unknown_and_apart_when_types_differ() -> None:
-    """A known type is a guard; an unknown one is not, unless it could be either."""
+    """Different known types exclude a link; an unknown type does not, unless it is ambiguous."""
     resolver = Resolver()
     resolver.update({0: _view("Jordan", type_="person"), 1: _view("Jordan")})
     assert resolver.cluster_of(0) == {0, 1}
@@ -146,7 +146,7 @@ def test_labels_of_one_name_are_one_when_a_type_is_unknown_and_apart_when_types_
 
 
 def test_initials_link_to_neither_when_two_names_fit() -> None:
-    """ "J. Brannock" beside "John" and "James" is left alone, until one of them goes."""
+    """The label "J. Brannock" beside "John" and "James" is linked to neither, until one of them is deleted."""
     resolver, found = _resolved("J. Brannock", "John Brannock", "James Brannock")
     assert found == [{"J. Brannock"}, {"James Brannock"}, {"John Brannock"}]
     link = resolver.evidence(0, 1)
@@ -158,7 +158,7 @@ def test_initials_link_to_neither_when_two_names_fit() -> None:
 
 
 def test_chain_does_not_swallow_a_conflicting_label_when_links_lead_there() -> None:
-    """Each link is good, but the ends conflict: the weaker union is refused, and the link says so."""
+    """Each link is good, but the ends conflict: the weaker union is refused, and the link's state shows it."""
     names = ("Q. Brannock", "Quentin Brannock", "Quentin Ulysses Brannock", "Quentin Xavier Brannock")
     resolver, found = _resolved(*names)
     for cluster in found:
@@ -171,7 +171,7 @@ def test_chain_does_not_swallow_a_conflicting_label_when_links_lead_there() -> N
 
 
 def test_deleting_a_label_undoes_the_merge_when_it_was_the_bridge() -> None:
-    """The label that justified a merge takes the merge with it, links and all."""
+    """With the label that justified a merge the merge is deleted, including its links."""
     resolver, found = _resolved("JRR Tolkien", "John Ronald Reuel Tolkien", "J. R. R. Tolkien")
     assert len(found) == 1
     resolver.update({0: None, 2: None})
@@ -181,7 +181,7 @@ def test_deleting_a_label_undoes_the_merge_when_it_was_the_bridge() -> None:
 
 
 def test_update_changes_nothing_when_a_label_to_forget_is_unknown() -> None:
-    """A wrong deletion is refused before anything is done."""
+    """A wrong deletion is refused before any change."""
     resolver = Resolver()
     with pytest.raises(KeyError):
         resolver.update({0: _view("Houston"), 7: None})
@@ -190,21 +190,21 @@ def test_update_changes_nothing_when_a_label_to_forget_is_unknown() -> None:
 
 
 def test_sentence_is_the_same_only_as_itself_when_it_is_long() -> None:
-    """A label of many words is compared whole; thousands of words are no trouble."""
+    """A label of many words is compared whole; thousands of words cost little."""
     sentence = " ".join(f"word{i} of" for i in range(5_000))
     _, found = _resolved(sentence, f"the {sentence}", f"{sentence} more", sentence.replace("word7 ", "ward7 "))
     assert sorted(map(len, found)) == [1, 1, 2]
 
 
 def test_cosine_is_symmetric_and_exact_when_vectors_are_quantised() -> None:
-    """The float32 product of quantised vectors is the integer one, so order and machine do not matter."""
+    """The float32 product of quantised vectors is the integer one, so order and machine do not affect it."""
     for seed in range(50):
         a, b = quantise(_vector(seed)), quantise(_vector(seed + 1, 0.3))
         exact = int(np.dot(a.astype(np.int64), b.astype(np.int64))) * 1000 // 2**22
         assert cosine_milli(a, b) == cosine_milli(b, a) == exact
 
 
-# A pool in which names collide in every way the rules know of. The number is the thing meant; its vectors are near.
+# A pool in which names collide in every way the rules distinguish. The number is the real entity; its vectors are near.
 _POOL = [
     (name, thing)
     for thing, names in enumerate(
@@ -240,7 +240,7 @@ def _random_view(generator: random.Random) -> LabelView:
 
 
 def _walk(generator: random.Random, steps: int) -> Iterable[dict[int, LabelView | None]]:
-    """Batches of inserts, changes of vector and deletions. No two live labels have the same name and type."""
+    """Yield batches of inserts, changes of vector and deletions. No two live labels have the same name and type."""
     live: dict[int, LabelView] = {}
     for step in range(steps):
         batch: dict[int, LabelView | None] = {}
@@ -269,14 +269,14 @@ def _all_links(resolver: Resolver, live: Iterable[int]) -> set[SameAs]:
 
 
 class _Mirror:
-    """What a store holds that only ever applies the changes."""
+    """Content of a store that only applies the changes."""
 
     def __init__(self) -> None:
         self.clusters: set[frozenset[int]] = set()
         self.links: set[SameAs] = set()
 
     def apply(self, change: ClusterChange) -> None:
-        """Take out what was, put in what is; each must be there, or not."""
+        """Remove the old rows and insert the new ones; each must exist, or not, before."""
         assert set(change.dissolved) <= self.clusters
         self.clusters = (self.clusters - set(change.dissolved)) | set(change.formed)
         assert set(change.links_removed) <= self.links
@@ -288,8 +288,9 @@ class _Mirror:
 def test_resolver_equals_the_oracle_when_labels_come_change_and_go(
     seed: int, max_block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After every step of a random walk: the same clusters, links and open questions as a computation from scratch,
-    and the same for a store that applied the reported changes; also when blocks close and open all the time."""
+    """After every step of a random walk: the same clusters, links and open questions as a computation from scratch, and
+    the same for a store that applied the reported changes; also when blocks close and open frequently.
+    """
     print(f"seed {seed}, blocks of {max_block}")
     monkeypatch.setattr(blocking, "MAX_BLOCK", max_block)
     generator = random.Random(seed)
@@ -314,7 +315,7 @@ def test_resolver_equals_the_oracle_when_labels_come_change_and_go(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_clusters_are_the_same_when_order_and_numbers_differ(seed: int) -> None:
-    """The same live labels under other numbers, in another order and other batches, after other deletions."""
+    """The live labels are the same under other numbers, in another order and other batches, after other deletions."""
     print(f"seed {seed}")
     generator = random.Random(seed)
     views = {(v.name, v.type): v for v in (_random_view(generator) for _ in range(150))}
@@ -358,7 +359,7 @@ def test_restored_resolver_goes_on_as_the_original_when_fed_the_same() -> None:
 
 
 def test_judge_is_asked_once_when_its_verdicts_are_kept() -> None:
-    """A verdict links or parts a borderline pair, holds for a later resolver, and is overruled by guards."""
+    """A verdict links or separates a borderline pair, is kept for a later resolver, and yields to cannot-link rules."""
     near = {0: _view("Boston Red Sox", 1), 1: _view("Red Sox", 1, 0.2)}
     resolver = Resolver()
     resolver.update(near)
@@ -374,7 +375,7 @@ def test_judge_is_asked_once_when_its_verdicts_are_kept() -> None:
 
 
 def test_relation_is_symmetric_when_sides_are_swapped() -> None:
-    """Rule, score and the side that says less do not depend on which label comes first."""
+    """Rule, score and the less specific side do not depend on which label comes first."""
     signatures = [parse_label(normalise(name), type_) for name, _ in _POOL for type_ in ("", "person")]
     for a in signatures:
         for b in signatures:
@@ -389,7 +390,7 @@ def test_relation_is_symmetric_when_sides_are_swapped() -> None:
 
 
 def test_held_pairs_are_judged_well_when_vectors_are_at_hand() -> None:
-    """Precision and recall on pairs labelled by hand stay above floors a little under what was measured."""
+    """Precision and recall on pairs labelled by hand stay above floors slightly under the measured values."""
     data = find_data()
     if data is None:
         pytest.skip("no benchmark data: set GRAPHTIDE_BENCH_DATA, or keep it in ../shared/bench")

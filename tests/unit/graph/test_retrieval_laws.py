@@ -1,6 +1,7 @@
-"""What holds for every mode there is: whatever is registered is tested here, without being named.
+"""Laws of every registered mode, tested without naming the mode.
 
-Modes read a view and change nothing, so a view is built once for all of them: one that did would be seen by the next.
+Modes read a view and change nothing, so a view is built once for all of them: a mode that changed it would affect the
+next.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tests.support.extractions import random_extraction, vector
 from tests.support.worlds import RandomWorld, empty_view
 
 EVERY_PASSAGE = {"vector", "local", "passages", "bridge", "pipeline", "dynagrag"}
-"""Modes that rank whatever there is; the others hand out what they found, or what fits their budget."""
+"""Modes that rank every passage; the others return the passages they found, or those within their budget."""
 
 BY_COMMUNITIES = {"global", "global-dynamic"}
 """Modes whose passages are those of communities, which are heuristic and may differ between two builds."""
@@ -37,20 +38,20 @@ def ids(result: RetrievalResult) -> list[str]:
 
 @cache
 def world(seed: int, count: int) -> tuple[SmallDocument, ...]:
-    """Documents drawn at random."""
+    """Return documents drawn at random."""
     return tuple(random_documents(random.Random(seed), count))
 
 
 @cache
 def view_of(seed: int, count: int, order: int = 0) -> LiveView:
-    """The view of a world, built in its own order, or in another one that `order` draws."""
+    """Return the view of a world, built in its own order, or in an order drawn by `order`."""
     documents = world(seed, count)
     return small_view(random.Random(order).sample(documents, count) if order else documents)
 
 
 @cache
 def written(seed: int, order: int) -> LiveView:
-    """A graph of forty documents that the writer made one after the other: as they come, backwards, or shuffled."""
+    """Return a graph of forty documents that the writer added one by one: as they come, backwards, or shuffled."""
     rng = random.Random(seed)
     documents = [random_extraction(rng, f"d{number}", number) for number in range(40)]
     orders: Sequence[Sequence[Extraction]] = (documents, documents[::-1], rng.sample(documents, len(documents)))
@@ -63,7 +64,7 @@ def written(seed: int, order: int) -> LiveView:
 @pytest.mark.parametrize("mode", sorted(MODES))
 @pytest.mark.parametrize("seed", range(4))
 def test_result_is_unchanged_when_documents_arrived_in_another_order(mode: str, seed: int) -> None:
-    """Numbers inside differ, what is handed out does not, to the last bit of every score and word of every part."""
+    """Internal numbers differ; the result is equal to the last bit of every score and word of every part."""
     print("seed", seed)
     documents = world(seed, 120)
     text = f"how is {documents[0].entities[0]} related to {documents[1].entities[0]}"
@@ -81,7 +82,7 @@ def test_result_is_unchanged_when_documents_arrived_in_another_order(mode: str, 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_empty_graph_gives_nothing_and_says_its_version(mode: str) -> None:
-    """A question to a graph without documents is no error."""
+    """A question to a graph without documents is not an error."""
     result = retrieve(small_view([]), ask("amber", mode, explain=True))
     assert (result.passages, result.subgraph.nodes, result.version) == ((), (), 1)
     assert result.mode == mode or (mode == "auto" and result.chosen)
@@ -90,14 +91,14 @@ def test_empty_graph_gives_nothing_and_says_its_version(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_question_without_direction_gives_nothing(mode: str) -> None:
-    """A zero vector, as an embedder may give for no known word, is near nothing."""
+    """A zero vector, as an embedder may return for unknown words, is near to no passage."""
     question = Question("???", np.zeros(DIMENSIONS, np.float32), mode=mode)
     assert retrieve(view_of(2, 12), question).passages == ()
 
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_top_k_beyond_the_graph_gives_no_passage_twice(mode: str) -> None:
-    """More passages asked for than there are: each at most once, and all of them by the modes that rank everything."""
+    """Each passage is returned at most once, and all of them by the modes that rank everything."""
     found = ids(retrieve(view_of(3, 130), ask("amber grove", mode, top_k=500)))
     assert len(found) == len(set(found))
     if mode in EVERY_PASSAGE:
@@ -107,7 +108,7 @@ def test_top_k_beyond_the_graph_gives_no_passage_twice(mode: str) -> None:
 @pytest.mark.parametrize("mode", sorted(MODES))
 @pytest.mark.parametrize("top_k", [1, 3, 10])
 def test_passages_are_best_first_and_at_most_as_many_as_asked_for(mode: str, top_k: int) -> None:
-    """`top_k` bounds the passages, and each is what the graph holds under its id."""
+    """`top_k` limits the passages, and each equals the graph's passage of its id."""
     documents = {f"{one.doc_id}#0": one for one in world(4, 60)}
     result = retrieve(view_of(4, 60), ask("amber grove near cedar heron", mode, top_k=top_k))
     assert len(result.passages) <= top_k
@@ -117,7 +118,7 @@ def test_passages_are_best_first_and_at_most_as_many_as_asked_for(mode: str, top
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_parts_rest_on_passages_that_the_graph_holds(mode: str) -> None:
-    """What a part may be cited from are chunk ids of the graph, each once."""
+    """The sources of a part are chunk ids of the graph, each once."""
     documents = world(6, 60)
     held = {f"{one.doc_id}#0" for one in documents}
     text = f"how is {documents[0].entities[0]} related to {documents[1].entities[0]}"
@@ -129,7 +130,7 @@ def test_parts_rest_on_passages_that_the_graph_holds(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_passages_that_are_all_alike_come_by_name(mode: str) -> None:
-    """Where nothing tells passages apart, their chunk ids do, whatever the order of arrival."""
+    """Equal passages are sorted by chunk id, whatever the order of arrival."""
     twins = [SmallDocument(name, "amber birch", ("amber",)) for name in ("c", "a", "d", "b")]
     found = ids(retrieve(small_view(twins), ask("amber birch", mode, top_k=3)))
     assert found == ["a#0", "b#0", "c#0"][: len(found)]
@@ -147,7 +148,7 @@ def test_passages_that_are_all_alike_come_by_name(mode: str) -> None:
     ],
 )
 def test_filter_leaves_only_what_it_admits(mode: str, filters: Filters, kept: set[str]) -> None:
-    """Each kind of filter decides by the document, and nothing else is handed out, shown or cited."""
+    """Each kind of filter decides by the document, and refused documents are neither returned, shown nor cited."""
     infos = {
         "a": DocumentInfo("", "wiki", "2020-05-01", (("lang", '"en"'), ("rank", "1"))),
         "b": DocumentInfo("", "wiki", "2021-05-01", (("lang", '"en"'), ("rank", "2"))),
@@ -170,7 +171,7 @@ def test_filter_leaves_only_what_it_admits(mode: str, filters: Filters, kept: se
 @pytest.mark.parametrize("mode", sorted(MODES))
 @pytest.mark.parametrize("seed", range(3))
 def test_filtered_trace_and_parts_tell_of_admitted_passages_only(mode: str, seed: int) -> None:
-    """On a larger graph, where the walk and the paths could cross what was refused."""
+    """This uses a larger graph, where the walk and the paths could cross refused passages."""
     print("seed", seed)
     documents = world(seed, 80)
     refused = {f"{document.doc_id}#0" for document in documents if document.info.source != "b"}
@@ -185,7 +186,7 @@ def test_filtered_trace_and_parts_tell_of_admitted_passages_only(mode: str, seed
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_trace_is_there_when_asked_for_and_only_then(mode: str) -> None:
-    """An explanation costs, so it is made on request only; it has steps, and says of each what was done."""
+    """An explanation is expensive, so it is made on request only; each of its steps has a description."""
     view = view_of(5, 30)
     assert retrieve(view, ask("amber grove", mode)).trace is None
     explained = retrieve(view, ask("amber grove", mode, explain=True))
@@ -198,9 +199,9 @@ def test_trace_is_there_when_asked_for_and_only_then(mode: str) -> None:
 @pytest.mark.parametrize("mode", sorted(set(MODES) - BY_COMMUNITIES))
 @pytest.mark.parametrize("seed", range(3))
 def test_passages_are_unchanged_when_the_writer_built_the_graph_in_another_order(mode: str, seed: int) -> None:
-    """The whole way: labels resolved, clusters, edges and trussness made by the writer, one document after the other.
+    """The writer made labels, clusters, edges and trussness, one document after the other.
 
-    What communities say may differ between two builds, and no passage of these modes hangs on it.
+    Texts of communities may differ between two builds, and no passage of these modes depends on them.
     """
     print("seed", seed)
     text = "How is Ada Lovelace related to the Royal Society?"

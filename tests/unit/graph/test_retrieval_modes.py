@@ -1,4 +1,4 @@
-"""The modes of pairs and similarity against their slow definitions; what holds for every mode is in the laws."""
+"""The modes of pairs and similarity compared with their slow definitions; the laws of all modes have their own file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def ids(result: RetrievalResult) -> list[str]:
 @pytest.mark.parametrize("mode", sorted(SLOWLY))
 @pytest.mark.parametrize("seed", range(6))
 def test_mode_ranks_as_its_definition_on_random_graphs(mode: str, seed: int) -> None:
-    """The same passages in the same order with the same scores as loops over the whole graph give."""
+    """The passages, their order and scores equal those of loops over the whole graph."""
     print("seed", seed)
     rng = random.Random(seed)
     documents = random_documents(rng, rng.choice((3, 25, 160)))
@@ -65,7 +65,7 @@ def test_mode_ranks_as_its_definition_on_random_graphs(mode: str, seed: int) -> 
 
 @pytest.mark.parametrize("mode", ["local", "passages"])
 def test_second_hop_is_found_when_it_is_nothing_like_the_question(mode: str) -> None:
-    """The passage that only a shared entity leads to comes second, which similarity alone does not see."""
+    """The passage reached only through a shared entity comes second, which similarity alone does not find."""
     view = small_view(CHAIN)
     question = ask("cedar who led the publisher of amber review appears monthly", mode, top_k=2)
     assert ids(retrieve(view, question)) == ["journal#0", "guild#0"]
@@ -73,7 +73,7 @@ def test_second_hop_is_found_when_it_is_nothing_like_the_question(mode: str) -> 
 
 
 def test_filter_is_applied_before_ranking_when_it_refuses_the_nearest() -> None:
-    """What a filter refuses takes no place: as many passages come as were asked for."""
+    """A refused passage takes no slot: the requested number of passages is returned."""
     documents = random_documents(random.Random(1), 150)
     sources = {f"{document.doc_id}#0": document.info.source for document in documents}
     question = ask("amber grove near", "local", top_k=20, filters=Filters(sources=("a",)))
@@ -84,7 +84,7 @@ def test_filter_is_applied_before_ranking_when_it_refuses_the_nearest() -> None:
 
 @pytest.mark.parametrize("mode", ["local", "passages"])
 def test_trace_explains_every_score_it_shows(mode: str) -> None:
-    """Seeds, restart, pairs and passages are there, and the parts of a pair add up to its score."""
+    """The trace has seeds, restart, pairs and passages, and the parts of a pair add up to its score."""
     view = small_view(random_documents(random.Random(5), 60))
     result = retrieve(view, ask("amber grove near cedar heron", mode, explain=True))
     assert result.trace is not None
@@ -99,7 +99,7 @@ def test_trace_explains_every_score_it_shows(mode: str) -> None:
 
 
 def test_trace_shows_nothing_that_a_filter_refuses() -> None:
-    """Passages of other documents are neither seeds nor stations of the walk nor members of a pair."""
+    """Passages of other documents are neither seeds nor nodes of the walk nor members of a pair."""
     documents = random_documents(random.Random(7), 60)
     refused = {f"{document.doc_id}#0" for document in documents if document.info.source != "b"}
     question = ask("amber grove near", filters=Filters(sources=("b",)), explain=True)
@@ -111,7 +111,7 @@ def test_trace_shows_nothing_that_a_filter_refuses() -> None:
 
 
 def test_subgraph_shows_what_the_passages_state() -> None:
-    """The relation between the two entities of the passage, named by their canonical ids, with its weight."""
+    """It is the relation between the two entities of the passage, named by their canonical ids, with its weight."""
     result = retrieve(small_view(CHAIN), ask("birch guild elected heron", "vector", top_k=1))
     names = {node.id: node.name for node in result.subgraph.nodes}
     said = [(names[edge.source], edge.predicate, names[edge.target], edge.weight) for edge in result.subgraph.edges]
@@ -119,12 +119,12 @@ def test_subgraph_shows_what_the_passages_state() -> None:
 
 
 def test_unknown_mode_is_refused_with_the_modes_there_are() -> None:
-    """The message names what could have been asked for."""
+    """The message names the available modes."""
     with pytest.raises(UnknownMode, match=", ".join(sorted(MODES))):
         retrieve(small_view(CHAIN), ask("amber", "telepathy"))
 
 
 def test_top_k_below_one_is_refused() -> None:
-    """No passages cannot be asked for."""
+    """At least one passage must be requested."""
     with pytest.raises(ValueError, match="top_k"):
         retrieve(small_view(CHAIN), ask("amber", top_k=0))

@@ -1,4 +1,4 @@
-"""The steps of retrieval, each by itself, against the plainest form of its definition."""
+"""The steps of retrieval, each alone, compared with the plainest form of its definition."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def unit_vectors(rng: np.random.Generator, count: int, dimensions: int = 6) -> N
 
 @pytest.mark.parametrize("seed", range(5))
 def test_mmr_takes_the_best_by_its_formula_at_every_place(seed: int) -> None:
-    """Each place goes to the argmax of Carbonell and Goldstein's formula over what is left."""
+    """Each rank goes to the argmax of Carbonell and Goldstein's formula over the remaining passages."""
     print("seed", seed)
     rng = np.random.default_rng(seed)
     vectors, relevance, trade_off = unit_vectors(rng, 30), rng.random(30), 0.6
@@ -67,7 +67,7 @@ def test_mmr_is_plain_order_when_only_relevance_counts() -> None:
 
 
 def test_mmr_passes_over_a_repetition_for_something_new() -> None:
-    """Of two equal passages and a lesser different one, the second equal one comes last."""
+    """When two passages are equal and a less relevant one differs, the second equal one comes last."""
     vectors = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
     assert mmr(np.array([1.0, 0.9, 0.6]), vectors, 3, 0.5).tolist() == [0, 2, 1]
 
@@ -84,7 +84,7 @@ def random_candidates(seed: int, count: int) -> Candidates:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_pair_scores_as_its_definition_in_scalars(seed: int) -> None:
-    """Both passages' worth, less what the first explains of the second, plus the bridge and the words covered."""
+    """The score is both passages' worth, less the overlap of the second, plus the bridge and the words covered."""
     print("seed", seed)
     weighting = Weighting()
     candidates = random_candidates(seed, 20)
@@ -107,28 +107,28 @@ def test_pair_scores_as_its_definition_in_scalars(seed: int) -> None:
 
 
 def test_inclusion_shares_the_weight_of_pairs_among_their_members() -> None:
-    """By hand: two pairs of scores 1 and 0 at temperature 1 weigh e and 1."""
+    """This is computed by hand: two pairs of scores 1 and 0 at temperature 1 weigh e and 1."""
     scores = np.array([[-np.inf, 1.0, 0.0]])
     logs = marginal_log_weight(scores, np.array([0]), np.zeros(3), 1.0)
     assert logs == pytest.approx([0.0, math.log(math.e / (math.e + 1)), math.log(1 / (math.e + 1))])
 
 
 def test_inclusion_is_the_worth_when_a_passage_stands_alone() -> None:
-    """Without any pair nothing but the passage's own worth is left."""
+    """Without any pair only the passage's own worth counts."""
     assert marginal_log_weight(np.array([[-np.inf]]), np.array([0]), np.array([0.7]), 0.1).tolist() == pytest.approx(
         [0.0]
     )
 
 
 def test_reach_spans_three_decades_below_the_best() -> None:
-    """The logarithm of the mass from 1 down to 0, and 0 for what the walk did not come to."""
+    """It is the logarithm of the mass scaled from 1 down to 0, and 0 for nodes that the walk did not reach."""
     masses = np.array([0.1, 0.1 / 10**1.5, 1e-4, 1e-6, 0.0])
     assert reach(masses) == pytest.approx([1.0, 0.5, 0.0, 0.0, 0.0])
     assert reach(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_words_are_matched_whole_and_weighed_by_rarity() -> None:
-    """Case and compatibility forms do not matter; a word that none has is left out; the rarest weighs most."""
+    """Case and compatibility forms do not matter; a word in no passage is left out; the rarest weighs most."""
     asked, held = terms.occurrences("When did the ﬁrst STATE end?", ["the first state", "The states", "the end"])
     assert asked == ["end", "first", "state", "the"]
     assert held.astype(int).tolist() == [[0, 1, 1, 1], [0, 0, 0, 1], [1, 0, 0, 1]]
@@ -141,14 +141,14 @@ def test_words_are_matched_whole_and_weighed_by_rarity() -> None:
 
 @pytest.mark.parametrize(("question", "texts"), [("?!", ["amber"]), ("amber", []), ("amber", ["birch"])])
 def test_words_are_none_when_nothing_is_shared(question: str, texts: list[str]) -> None:
-    """No words, no texts, or none in common: an empty table and no weights."""
+    """Without words, texts, or shared words the table is empty and has no weights."""
     asked, held = terms.occurrences(question, texts)
     assert (asked, held.shape, terms.weights(held).shape) == ([], (len(texts), 0), (0,))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_words_are_found_where_taking_the_text_apart_finds_them(seed: int) -> None:
-    """Next to any mark, at both ends, inside longer words, in any script."""
+    """A word is found next to any mark, at both ends, inside longer words, in any script."""
     print("seed", seed)
     rng = random.Random(seed)
     letters = "aabé_1ßΣ中ﬁ İ́ .-'\n"
@@ -163,7 +163,7 @@ def test_words_are_found_where_taking_the_text_apart_finds_them(seed: int) -> No
 
 @pytest.mark.parametrize("seed", range(4))
 def test_restart_and_walk_equal_their_definitions_on_random_graphs(seed: int) -> None:
-    """The restart distribution, and the exact stationary mass within the error that the push may leave."""
+    """The restart distribution is equal, and the stationary mass is within the error of the push."""
     print("seed", seed)
     documents = random_documents(random.Random(seed), 60)
     view = small_view(documents)
@@ -176,12 +176,12 @@ def test_restart_and_walk_equal_their_definitions_on_random_graphs(seed: int) ->
 
 
 def test_walk_from_nowhere_goes_nowhere() -> None:
-    """Without a seed there is no mass."""
+    """Without a seed the walk has no mass."""
     assert personalised_pagerank(small_view([]).walk, {}) == {}
 
 
 def test_bridge_is_the_rarest_entity_that_two_passages_share() -> None:
-    """Its strength falls with the number of passages that mention it, and a hub leads nowhere."""
+    """Its strength decreases with the number of passages that mention it, and a hub connects nothing."""
     crowd = [SmallDocument(f"x{n:02d}", "fjord", ("hub",)) for n in range(HUB)]
     view = small_view(
         [
@@ -227,12 +227,12 @@ def test_bridge_is_the_rarest_entity_that_two_passages_share() -> None:
 def test_range_holds_what_lies_in_it_whole_whatever_the_precision_and_zone(
     moment: str, earliest: str, latest: str, inside: bool
 ) -> None:
-    """A date counts as within when no part of what was said of it lies outside."""
+    """A date counts as within the range when its whole span is."""
     assert DateRange.between(earliest, latest).holds(moment) is inside
 
 
 def test_range_refuses_a_bound_that_is_no_date() -> None:
-    """A question with such a bound has no answer, rather than an empty one."""
+    """A question with such a bound is an error, not an empty answer."""
     with pytest.raises(ValueError, match="'soon' is not an ISO date"):
         DateRange.between("2021", "soon")
 
@@ -258,6 +258,6 @@ def test_range_refuses_a_bound_that_is_no_date() -> None:
     ],
 )
 def test_metadata_is_equal_when_the_json_values_are(one: object, other: object, same: bool) -> None:
-    """Numbers by value, and nothing but a truth value is a truth value."""
+    """Numbers are compared by value, and a boolean equals only a boolean."""
     assert same_json(one, other) is same
     assert same_json(other, one) is same

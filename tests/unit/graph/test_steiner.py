@@ -1,4 +1,4 @@
-"""The tree that connects what a question names: as cheap as proven, equal to the plain method, bounded, honest."""
+"""The tree that connects a question's entities: its cost bound, its equality with the plain method, and its limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAR = SearchLimits(longest=10**12, budget=10**6)
 
 
 class Links:
-    """Roads given by their edges, which counts what is read."""
+    """A weighted graph given by its edges, which counts reads."""
 
     def __init__(self, costs: Costs) -> None:
         self._around: dict[int, list[tuple[int, int]]] = {}
@@ -41,7 +41,7 @@ class Links:
 
 
 def random_costs(rng: random.Random, nodes: int, density: float) -> dict[tuple[int, int], int]:
-    """Costs without ties, so that shortest paths and spanning trees are unique."""
+    """Return costs without ties, so that shortest paths and spanning trees are unique."""
     return {pair: rng.randint(1, 10**6) for pair in combinations(range(nodes), 2) if rng.random() < density}
 
 
@@ -51,7 +51,7 @@ def tree_of(tree: SteinerTree, costs: Costs) -> nx.Graph[int]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_tree_equals_the_plain_method_and_keeps_the_bound_on_random_graphs(seed: int) -> None:
-    """Same edges as all pairs of shortest paths give, and at most 2 (1 - 1/l) of the best of all trees."""
+    """Its edges equal those from all pairs of shortest paths, and it costs at most 2 (1 - 1/l) of the optimum."""
     print("seed", seed)
     rng = random.Random(seed)
     costs = random_costs(rng, 8, rng.choice((0.25, 0.4, 0.7)))
@@ -70,7 +70,7 @@ def test_tree_equals_the_plain_method_and_keeps_the_bound_on_random_graphs(seed:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_tree_is_the_same_under_other_numbers_when_costs_tie(seed: int) -> None:
-    """Equal costs everywhere: names decide, whatever the numbers and the order of the links."""
+    """With equal costs everywhere names decide, whatever the numbers and the order of the links."""
     print("seed", seed)
     rng = random.Random(seed)
     pairs = [pair for pair in combinations(range(14), 2) if rng.random() < 0.2]
@@ -88,7 +88,7 @@ def test_tree_is_the_same_under_other_numbers_when_costs_tie(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_search_reads_no_more_than_its_budget_and_says_when_that_was_too_little(seed: int) -> None:
-    """Links read stay within the budget, and `complete` is not claimed where something was left out."""
+    """The links read stay within the budget, and `complete` is False where some were left out."""
     print("seed", seed)
     rng = random.Random(seed)
     costs = random_costs(rng, 60, 0.1)
@@ -105,7 +105,7 @@ def test_search_reads_no_more_than_its_budget_and_says_when_that_was_too_little(
 
 
 def test_path_longer_than_allowed_connects_nothing() -> None:
-    """Three edges of cost 10 connect at 30 and not at 29, and the search is complete either way."""
+    """Three edges of cost 10 connect at 30 and not at 29, and the search is complete in both cases."""
     costs = {(0, 1): 10, (1, 2): 10, (2, 3): 10}
     near = steiner_tree(Links(costs), [0, 3], str, SearchLimits(30, 100))
     far = steiner_tree(Links(costs), [0, 3], str, SearchLimits(29, 100))
@@ -114,7 +114,7 @@ def test_path_longer_than_allowed_connects_nothing() -> None:
 
 
 def test_shared_way_is_paid_once() -> None:
-    """Two paths that lead over the same edge make one tree."""
+    """Two paths over a common edge make one tree."""
     costs = {(0, 9): 5, (9, 1): 5, (9, 2): 6}
     tree = steiner_tree(Links(costs), [0, 1, 2], str, FAR)
     assert tree.cost == 16
@@ -150,7 +150,7 @@ def test_bridge_tells_the_chain_between_two_names_with_its_passages() -> None:
 
 
 def test_bridge_says_so_when_two_names_are_not_connected() -> None:
-    """The honest answer: a part without sources, and no path made up."""
+    """The part has no sources, and no path is invented."""
     result = retrieve(small_view(FILM), ask("How is Elon Musk related to Socrates?"))
     (part,) = result.parts
     assert part.title == "No connection was found between: elon musk; socrates"
@@ -159,7 +159,7 @@ def test_bridge_says_so_when_two_names_are_not_connected() -> None:
 
 
 def test_bridge_says_not_known_when_its_budget_ended() -> None:
-    """A search that was cut short does not claim that there is nothing."""
+    """A search that ended early does not report that there is no path."""
     result = retrieve_bridge(
         small_view(FILM), ask("How does Elon Musk relate to Iron Man?"), SearchLimits(10 * UNIT, 1)
     )
@@ -177,7 +177,7 @@ def test_bridge_crosses_admitted_passages_only() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_roads_cost_the_same_from_both_ends_on_random_graphs(seed: int) -> None:
-    """What the search's argument needs: symmetric costs of at least one, and as many links as announced."""
+    """The search's proof needs symmetric costs of at least one, and as many links as announced."""
     print("seed", seed)
     view = small_view(random_documents(random.Random(seed), 60))
     roads = EntityPathGraph(view, view.entities)
@@ -189,7 +189,7 @@ def test_roads_cost_the_same_from_both_ends_on_random_graphs(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_dead_ends_are_left_out_and_no_tree_differs(seed: int) -> None:
-    """What has one neighbour and is not asked for is on no path: the tree is that of all roads, with less to read."""
+    """An unrequested node with one neighbour is on no path: the tree is that of the whole graph, with fewer reads."""
     print("seed", seed)
     rng = random.Random(seed)
     view = small_view(
@@ -212,7 +212,7 @@ def named(view: LiveView, question: str) -> list[tuple[str, str, bool]]:
 
 
 def test_recognition_takes_the_longest_name_and_no_word_twice() -> None:
-    """Of names within names the longer one is meant; marks and an 's around it do not matter."""
+    """The longest of nested names matches; marks and an 's around it do not matter."""
     view = small_view([SmallDocument("a", "x", ("new york", "york", "new york times", "paper", "who", "2008"))])
     assert named(view, "Who owns the New York Times' paper?") == [
         ("new york times", "New York Times", True),

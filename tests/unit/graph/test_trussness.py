@@ -25,7 +25,7 @@ def _compiled(edges: EdgeArray) -> Trussness:
 
 
 def _compiled_with_closing_gaps(edges: EdgeArray) -> Trussness:
-    """Labels one apart: nearly every move behind an edge has to relabel first."""
+    """Return a kernel whose labels are one apart: nearly every insertion after an edge has to relabel first."""
     from graphtide.graph._trussness import Kernel
     from graphtide.graph.trussness.compiled import CompiledTrussness
 
@@ -61,7 +61,7 @@ def _assert_same(built: Trussness, expected: dict[Pair, int]) -> None:
     assert built.violations() == []
 
 
-# What a walk may touch: its shape decides which edges exist at all.
+# The operations of a walk: its shape decides which edges can exist.
 def _any_pairs(random: Random) -> list[Pair]:
     return list(combinations(range(random.randint(6, 24)), 2))
 
@@ -113,7 +113,7 @@ def _walk(random: Random, pairs: list[Pair], steps: int) -> Iterator[Batch]:
 def test_build_gives_the_defined_trussness_when_the_graph_is_known(
     implementation: Build, edges: set[Pair], expected: dict[Pair, int]
 ) -> None:
-    """Small graphs whose trussness is plain from the definition."""
+    """Small graphs have a trussness that is obvious from the definition."""
     built = implementation(_array(edges))
     _assert_same(built, expected)
     for (u, v), value in expected.items():
@@ -123,7 +123,7 @@ def test_build_gives_the_defined_trussness_when_the_graph_is_known(
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("seed", range(20))
 def test_build_equals_the_oracle_when_the_graph_is_random(implementation: Build, seed: int) -> None:
-    """The static decomposition gives networkx's values, and an order that proves itself."""
+    """The static decomposition gives networkx's values, and an order that is verified."""
     print(f"seed {seed}")
     random = Random(seed)
     pairs = random.choice(SHAPES)(random)
@@ -178,7 +178,7 @@ def test_update_stays_exact_when_labels_have_no_room(
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("seed", range(5))
 def test_update_gives_the_same_when_batches_are_split_or_reordered(implementation: Build, seed: int) -> None:
-    """All at once = one by one = one by one in another order, for insertion and for deletion."""
+    """All at once, one by one, and one by one in another order give the same, for insertion and for deletion."""
     print(f"seed {seed}")
     random = Random(seed)
     edges = sorted(pair for pair in _any_pairs(random) if random.random() < 0.6)
@@ -201,7 +201,7 @@ def test_update_gives_the_same_when_batches_are_split_or_reordered(implementatio
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_update_ends_empty_when_all_that_grew_is_deleted(implementation: Build) -> None:
-    """A stream of documents grows and is then deleted in another order; nothing is left, and it can grow again."""
+    """A stream of documents grows and is then deleted in another order; the graph is empty, and can grow again."""
     stream = list(documents(3, 60))
     built = implementation(NONE)
     for document in stream:
@@ -217,7 +217,7 @@ def test_update_ends_empty_when_all_that_grew_is_deleted(implementation: Build) 
 
 @pytest.mark.parametrize("implementation", EVERYTHING)
 def test_update_raises_everything_when_one_document_links_sixty_entities_to_each_other(implementation: Build) -> None:
-    """A clique of 60 inside a sparse graph has trussness 60, comes as one batch, and goes as one."""
+    """A clique of 60 inside a sparse graph has trussness 60; it is added and removed as one batch."""
     ring = {(node, node + 1) for node in range(80)}
     clique = _clique(list(range(10, 70)))
     built = implementation(_array(ring))
@@ -233,7 +233,7 @@ def test_update_raises_everything_when_one_document_links_sixty_entities_to_each
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_update_stays_exact_when_a_clique_grows_and_shrinks_edge_by_edge(implementation: Build) -> None:
-    """Near-cliques are where a change travels furthest: each edge of a clique of 14 alone, in and out."""
+    """In near-cliques a change travels furthest: each edge of a clique of 14 is added and removed alone."""
     random = Random(11)
     edges = sorted(_clique(list(range(14))))
     built = implementation(NONE)
@@ -268,7 +268,7 @@ def test_update_stays_exact_when_a_clique_grows_and_shrinks_edge_by_edge(impleme
 def test_update_refuses_and_does_nothing_when_an_edge_cannot_be(
     implementation: Build, added: list[Pair], removed: list[Pair], named: str
 ) -> None:
-    """The error names the edge, and neither half of the batch has happened."""
+    """The error names the edge, and neither half of the batch is applied."""
     built = implementation(_array(_clique([0, 1, 2, 3])))
     before = _values(built)
     with pytest.raises(ValueError, match=named):
@@ -279,7 +279,7 @@ def test_update_refuses_and_does_nothing_when_an_edge_cannot_be(
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_arrays_are_refused_when_their_type_or_shape_is_wrong(implementation: Build) -> None:
-    """Nothing is narrowed or reshaped in silence."""
+    """No array is narrowed or reshaped silently."""
     built = implementation(NONE)
     with pytest.raises(TypeError):
         built.update(np.array([[0, 1]], dtype=np.int64), NONE)
@@ -293,7 +293,7 @@ def test_arrays_are_refused_when_their_type_or_shape_is_wrong(implementation: Bu
 
 @pytest.mark.parametrize("implementation", EVERYTHING)
 def test_update_reads_the_right_rows_when_the_array_is_a_strided_view(implementation: Build) -> None:
-    """A view (every other row, columns swapped) means what numpy says it means."""
+    """A view (every other row, columns swapped) is read as numpy defines it."""
     table = np.array([[0, 1], [9, 9], [1, 2], [9, 9], [0, 2]], dtype=np.int32)
     built = implementation(NONE)
     assert built.update(table[::2, ::-1], NONE).edges.tolist() == [[0, 1], [0, 2], [1, 2]]
@@ -311,7 +311,7 @@ def test_trussness_raises_key_error_when_the_edge_is_absent(implementation: Buil
 
 @pytest.mark.parametrize("implementation", EVERYTHING)
 def test_update_leaves_an_edge_alone_when_it_is_removed_and_added_at_once(implementation: Build) -> None:
-    """An edit that takes an edge away and brings it back has no net change, and reports none."""
+    """An edit that removes an edge and adds it again has no net change, and reports none."""
     built = implementation(_array(_clique([0, 1, 2, 3])))
     change = built.update(_array([(0, 1), (3, 4)]), _array([(0, 1)]))
     assert change.edges.tolist() == [[3, 4]]
@@ -331,7 +331,7 @@ def _overwrite(built: Trussness, u: int, v: int, value: int) -> None:
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize(("value", "message"), [(3, "too low"), (5, "too high"), (2, "too low"), (99, "too high")])
 def test_violations_name_the_edge_when_a_value_is_wrong(implementation: Build, value: int, message: str) -> None:
-    """The self-check sees a value that was altered, in either direction, over the whole graph and at the edge."""
+    """The self-check detects a value that was altered, in either direction, over the whole graph and at the edge."""
     built = implementation(_array(_clique([0, 1, 2, 3]) | {(3, 4), (4, 5), (3, 5)}))
     assert built.violations() == built.violations_of(_array([(0, 1)])) == []
     _overwrite(built, 0, 1, value)
@@ -358,14 +358,14 @@ def test_violations_are_found_when_any_one_value_of_a_random_graph_is_wrong(impl
 
 @pytest.mark.parametrize("implementation", EVERYTHING)
 def test_violations_of_says_so_when_the_edge_is_absent(implementation: Build) -> None:
-    """A caller that believes in an edge that is not there is told."""
+    """The violation names the absent edge that the caller passed."""
     built = implementation(_array([(0, 1)]))
     assert built.violations_of(_array([(0, 1), (0, 2)])) == ["edge (0, 2) is not there"]
 
 
 @needs_kernel
 def test_compiled_and_pure_report_the_same_when_a_document_stream_is_edited() -> None:
-    """Change by change over a longer stream with edits and deletions, the two implementations cannot be told apart."""
+    """Over a longer stream with edits and deletions, the two implementations report equal changes."""
     random = Random(5)
     compiled, pure = _compiled(NONE), PureTrussness(NONE)
     live: list[EdgeArray] = []
@@ -383,7 +383,7 @@ def test_compiled_and_pure_report_the_same_when_a_document_stream_is_edited() ->
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_memory_is_used_again_when_edges_come_and_go_for_ever(implementation: Build) -> None:
-    """A graph of constant size under a hundred rounds of edits takes no more memory than it did at its largest."""
+    """A graph of constant size under a hundred rounds of edits takes no more memory than at its largest."""
     stream = list(documents(7, 40))
     built = implementation(NONE)
     sizes: list[int] = []
@@ -397,13 +397,13 @@ def test_memory_is_used_again_when_edges_come_and_go_for_ever(implementation: Bu
 
 
 def test_build_chooses_the_kernel_when_it_is_there_and_says_which_it_is() -> None:
-    """`auto` means compiled where the extension was built, else pure; either can be asked for by name."""
+    """`auto` means compiled where the extension was built, else pure; either can be requested by name."""
     assert build(NONE).name == ("compiled" if trussness.COMPILED_AVAILABLE else "pure")
     assert build(NONE, implementation="pure").name == "pure"
 
 
 def test_build_falls_back_to_pure_when_the_kernel_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the extension `auto` still works, and `compiled` says what is missing."""
+    """Without the extension `auto` works, and `compiled` names the missing module."""
     monkeypatch.setattr(trussness, "COMPILED_AVAILABLE", False)
     assert build(_array([(0, 1)])).name == "pure"
     with pytest.raises(ImportError, match="not built"):

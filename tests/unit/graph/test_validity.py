@@ -1,4 +1,4 @@
-"""Contradictions and time: claims against a walk through the days, and the laws on live graphs."""
+"""Contradictions and time: claims compared with a walk through the days, and the laws on live graphs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ claims = st.builds(
 
 @given(st.lists(claims, max_size=8))
 def test_claims_are_over_on_the_days_that_a_walk_through_the_days_finds(rivals: list[Claim]) -> None:
-    """On no day differs what the rule says of a claim from what its definition says."""
+    """On every day the rule and the definition agree about each claim."""
     for claim, found in zip(rivals, resolve_claims(rivals), strict=True):
         for day in range(-1, 70):
             at = (TODAY + day) * DAY_US
@@ -64,7 +64,7 @@ def test_claims_are_over_on_the_days_that_a_walk_through_the_days_finds(rivals: 
 def test_claims_stand_the_same_in_whatever_order_they_came(
     rivals: list[Claim], rng: random.Random, by_arrival: bool
 ) -> None:
-    """What becomes of a claim depends on the set of claims alone."""
+    """The status of a claim depends on the set of claims alone."""
     order = list(range(len(rivals)))
     rng.shuffle(order)
     one = resolve_claims(rivals, by_arrival)
@@ -73,7 +73,7 @@ def test_claims_stand_the_same_in_whatever_order_they_came(
 
 
 def test_undated_claim_is_ended_by_arrival_only_where_that_is_asked_for() -> None:
-    """Publication order is no date, unless the settings say that it shall count as one."""
+    """Publication order is no date, unless the settings make it count as one."""
     first, second = Claim("a", "d1", 1), Claim("b", "d2", 2)
     assert [one.ended for one in resolve_claims([first, second])] == [None, None]
     ended = resolve_claims([first, second], by_arrival=True)
@@ -81,7 +81,7 @@ def test_undated_claim_is_ended_by_arrival_only_where_that_is_asked_for() -> Non
 
 
 def test_claim_of_a_year_is_not_ended_by_one_of_a_month_in_it() -> None:
-    """Which of the two is later, nobody has said."""
+    """The order of the two claims is unknown."""
     year, month = date_span("1961"), date_span("1961-03")
     assert [one.ended for one in resolve_claims([Claim("a", "d", 1, year), Claim("b", "e", 2, month)])] == [None, None]
 
@@ -98,7 +98,7 @@ def test_claim_of_a_year_is_not_ended_by_one_of_a_month_in_it() -> None:
     ],
 )
 def test_predicate_belongs_to_a_family_only_in_its_present_form(predicate: str, family: str | None) -> None:
-    """Articles and helping verbs do not matter; the past tense and what only resembles a member do."""
+    """Articles and auxiliary verbs do not matter; the past tense and mere similarity do."""
     found = DEFAULT.family(predicate)
     assert (found.name if found else None) == family
 
@@ -124,7 +124,7 @@ def test_families_of_a_file_are_checked() -> None:
 def said(
     doc_id: str, revision: int, fact: tuple[str, str, str], when: str = "", since: str = "", till: str = ""
 ) -> Extraction:
-    """A document of one passage that states one fact."""
+    """Return a document of one passage that states one fact."""
     subject, predicate, object_ = fact
     text = f"{subject} {predicate} {object_}. ({doc_id})"
     one = unit(text, [(subject, "", ""), (object_, "", "")], [(0, predicate, 1)])
@@ -135,7 +135,7 @@ def said(
 
 
 def view_of(documents: Sequence[Extraction], gone: Sequence[Extraction] = ()) -> LiveView:
-    """A view of the documents, in the order given; `gone` are inserted first and taken away last."""
+    """Return a view of the documents, in the order given; `gone` are inserted first and deleted last."""
     writer, view = Consolidator("g"), empty_view()
     steps = [DocumentChange(one.doc_id, None, one) for one in (*gone, *documents)]
     steps += [DocumentChange(one.doc_id, one, None) for one in gone]
@@ -145,7 +145,7 @@ def view_of(documents: Sequence[Extraction], gone: Sequence[Extraction] = ()) ->
 
 
 def times(view: LiveView, as_of: str = "") -> dict[str, ValidityInterval]:
-    """When each document's fact held."""
+    """Return the validity interval of each document's fact."""
     validity = ValidityReader(view, as_of)
     return {
         chunk.doc_id: validity.of_support(row)
@@ -161,14 +161,14 @@ OTHER = said("other", 3, ("Rosa Delgado", "is CEO of", "Meridian"), when="2022")
 
 
 def test_later_document_ends_the_earlier_one_and_says_so() -> None:
-    """The earlier relation names who ended it, when, and what is said instead; the later one stands."""
+    """The earlier relation names the document that ended it, the time, and the new value; the later one is valid."""
     found = times(view_of([LENA, KENJI, OTHER]))
     assert found["old"] == ValidityInterval("", "2021-09-01", ("new", 2), "Kenji Watanabe")
     assert found["new"] == found["other"] == ValidityInterval()
 
 
 def test_earlier_relation_stands_again_when_the_later_document_goes() -> None:
-    """Reversible: with the document goes what it ended."""
+    """When a document is deleted, the claims that it ended are valid again."""
     assert times(view_of([LENA, OTHER], gone=[KENJI])) == {"old": ValidityInterval(), "other": ValidityInterval()}
 
 
@@ -177,12 +177,12 @@ def test_earlier_relation_stands_again_when_the_later_document_goes() -> None:
     [("2017", {"old"}), ("2019", {"old"}), ("2021", {"old", "new"}), ("2021-08", {"old"}), ("2022-01-01", {"new"})],
 )
 def test_question_as_of_a_moment_sees_what_held_then(as_of: str, holds: set[str]) -> None:
-    """Of two that succeed each other each holds in its time, and in the year of the change both."""
+    """Two successive values are each valid in their time, and both in the year of the change."""
     assert set(times(view_of([LENA, KENJI]), as_of)) == holds
 
 
 def test_explicit_times_count_before_the_date_of_the_document() -> None:
-    """A document of 2022 that says "from 2015 to 2017" speaks of then."""
+    """A document of 2022 that states "from 2015 to 2017" describes that time."""
     past = said("past", 4, ("Viktor Hale", "is CEO of", "Kittiwake"), when="2022", since="2015", till="2017")
     view = view_of([LENA, KENJI, past])
     assert set(times(view, "2016")) == {"past"}
@@ -191,20 +191,20 @@ def test_explicit_times_count_before_the_date_of_the_document() -> None:
 
 
 def test_relation_of_many_values_is_never_ended() -> None:
-    """A predicate that nobody declared admits as many objects as there are."""
+    """An undeclared predicate admits any number of objects."""
     facts = [said(f"d{n}", n, ("Lena", "visited", f"Place {n}"), when=f"20{10 + n}") for n in range(1, 5)]
     assert set(times(view_of(facts)).values()) == {ValidityInterval()}
 
 
 def test_spellings_of_one_entity_do_not_contradict_each_other() -> None:
-    """What counts is the entity, not how a document writes it."""
+    """Values are compared by entity, not by spelling."""
     again = said("again", 2, ("lena abara", "is CEO of", "kittiwake"), when="2021")
     assert set(times(view_of([LENA, again])).values()) == {ValidityInterval()}
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_times_depend_on_the_live_documents_alone(seed: int) -> None:
-    """Whatever the order of arrival, and whatever came and went on the way: the same times, and the same digest."""
+    """The times and the digest are the same for any order of arrival and any intermediate documents."""
     print("seed", seed)
     rng = random.Random(seed)
     people, places = [f"Person {n}" for n in "ABCD"], ["Kittiwake", "Meridian"]
@@ -229,7 +229,7 @@ def test_times_depend_on_the_live_documents_alone(seed: int) -> None:
 
 @pytest.mark.parametrize("mode", sorted(MODES))
 def test_every_mode_leaves_out_what_did_not_hold(mode: str) -> None:
-    """As of 2019 no mode hands out the passage or the relation of 2021, and without a moment it says what ended."""
+    """As of 2019 no mode returns the passage or the relation of 2021, and without a moment it shows what ended."""
     text = "chief executive CEO of Kittiwake"
     question = Question(text, vector(text).astype(np.float32), mode=mode, filters=Filters(as_of="2019"))
     view = view_of([LENA, KENJI, OTHER])
@@ -244,6 +244,6 @@ def test_every_mode_leaves_out_what_did_not_hold(mode: str) -> None:
 
 
 def test_moment_that_is_no_date_is_refused() -> None:
-    """The message shows what a date looks like."""
+    """The message shows the format of a date."""
     with pytest.raises(ValueError, match="2019-05-31"):
         ValidityReader(view_of([LENA]), "yesterday")

@@ -1,4 +1,4 @@
-"""Vector sums: exact, order-free, and the same value whatever their form in memory."""
+"""Vector sums: exact, independent of order, and of the same value whatever their form in memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_sum_is_the_same_value_when_the_order_differs(items: list[NDArray[np.flo
 def test_retraction_undoes_addition_when_other_vectors_were_added(
     kept: list[NDArray[np.float16]], passing: list[NDArray[np.float16]]
 ) -> None:
-    """What was added and taken out again leaves no trace, down to the bytes."""
+    """A vector that was added and retracted leaves no trace, down to the bytes."""
     total = _sum(passing + kept)
     for item in passing:
         total.retract(item)
@@ -47,7 +47,7 @@ def test_retraction_undoes_addition_when_other_vectors_were_added(
 
 @given(st.lists(vectors, max_size=5))
 def test_bytes_restore_the_sum_when_read_back(items: list[NDArray[np.float16]]) -> None:
-    """The stored form is complete, and goes on counting."""
+    """The stored form is complete, and the restored sum accepts further vectors."""
     total = _sum(items)
     read = VectorSum.from_bytes(total.to_bytes())
     assert read == total and read.count == total.count
@@ -85,7 +85,7 @@ def test_mean_is_a_float32_unit_vector_when_vectors_do_not_cancel() -> None:
 
 
 def test_copy_is_independent_when_the_original_goes_on() -> None:
-    """A copy keeps the value it was taken at."""
+    """A copy keeps the value of its creation."""
     total = _sum([np.array([1, 0], dtype=np.float16)])
     copy = total.copy()
     total.add(np.array([0, 1], dtype=np.float16))
@@ -93,7 +93,7 @@ def test_copy_is_independent_when_the_original_goes_on() -> None:
 
 
 def test_sum_keeps_its_value_when_the_caller_writes_to_the_array() -> None:
-    """The sum holds its own copy of what it was given."""
+    """The sum holds its own copy of its input."""
     vector = np.array([1, 2], dtype=np.float16)
     total = _sum([vector])
     vector[0] = 7
