@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 
 from graphtide.graph.identity import relation_id
+from graphtide.graph.quotation import neutralise
 from graphtide.graph.reports.cache import ReportFinding, ReportRow
 from graphtide.graph.view import LiveView
 from graphtide.graph.view_tables import ViewEdge
@@ -160,10 +161,10 @@ def render_report(report: Report | ReportRow, sources: Sequence[str]) -> str:
         named = [numbers[chunk] for chunk in finding.chunks if chunk in numbers]
         if named:
             cited.update(dict.fromkeys(named))
-            lines.append(f"{finding.text} {''.join(f'[{number}]' for number in named)}")
+            lines.append(f"{neutralise(finding.text)} {''.join(f'[{number}]' for number in named)}")
     said = " ".join(finding.text for finding in report.findings)
     if lines and report.summary and report.summary not in said and all(chunk in numbers for chunk in _all(report)):
-        lines.insert(0, f"{report.summary} {''.join(f'[{number}]' for number in list(cited)[:8])}")
+        lines.insert(0, f"{neutralise(report.summary)} {''.join(f'[{number}]' for number in list(cited)[:8])}")
     return "\n".join(lines)
 
 

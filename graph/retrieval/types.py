@@ -12,6 +12,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from graphtide.graph.quotation import neutralise
+
 QuestionVector = NDArray[np.float32]
 
 
@@ -142,6 +144,11 @@ class ContextPart:
     text: str
     sources: tuple[str, ...]
     score: float
+
+
+def quoted_part(title: str, text: str, sources: tuple[str, ...], score: float) -> ContextPart:
+    """Return a part whose text has no citations of its own: what reads like one is the documents' text."""
+    return ContextPart(neutralise(title), neutralise(text), sources, score)
 
 
 @dataclass(frozen=True, slots=True)

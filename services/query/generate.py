@@ -19,6 +19,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
+from graphtide.graph.quotation import neutralise
 from graphtide.graph.retrieval.types import Synthesis
 from graphtide.graph.token_count import count_tokens
 from graphtide.services.application import Usage
@@ -115,7 +116,7 @@ def _together(group: Sequence[ContextPart]) -> ContextPart:
         return group[0]
     sources = citable((), group)
     numbering = _Numbering(sources)
-    texts = [f"{part.title}\n{numbering.relabel(part.text, part.sources)}" for part in group]
+    texts = [f"{neutralise(part.title)}\n{numbering.relabel(part.text, part.sources)}" for part in group]
     return ContextPart("; ".join(part.title for part in group)[:_TITLE_CHARS], "\n\n".join(texts), sources)
 
 

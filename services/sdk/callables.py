@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphtide.graph.quotation import neutralise
 from graphtide.infra.models.replies.citation_checker import CitationChecker
 from graphtide.services.model_wiring import OwnModels
 from graphtide.streams.errors import Broken, GraphtideError, Rejected, Retryable
@@ -46,7 +48,10 @@ class Embedding(Protocol):
 
 
 class Answering(Protocol):
-    """Return the answer to a question; `[n]` in it cites `passages[n - 1]`."""
+    """Return the answer to a question; `[n]` in it cites `passages[n - 1]`.
+
+    What reads like a citation or a link in the documents is given as text: `[2]` as `(2)`, `[a](b)` as `[a] (b)`.
+    """
 
     def __call__(self, question: str, passages: Sequence[ContextPassage], /) -> str | Awaitable[str]: ...
 
@@ -133,7 +138,7 @@ class CallableGenerator:
     ) -> Generated:
         """See Generator.answer."""
         passages = citable(context, parts)
-        text = await _call(self._function, "generator", question, passages)
+        text = await _call(self._function, "generator", question, tuple(map(_quotable, passages)))
         if not isinstance(text, str):
             raise Rejected(f"the generator {self.name} returned a {type(text).__name__}: return the answer as a string")
         checker = CitationChecker(len(passages))
@@ -152,6 +157,13 @@ class CallableGenerator:
         """See Generator.answer_part. An own function gives no rating: every answer that cites counts in full."""
         whole = await self.answer(question, part.sources)
         return PartAnswer(whole.text, 100 if whole.cited else 0, whole.cited)
+
+
+def _quotable(passage: ContextPassage) -> ContextPassage:
+    """Return the passage without marks and links in its texts, so that a quotation of it cites nothing."""
+    facts, outdated = map(neutralise, passage.facts), map(neutralise, passage.outdated)
+    title, text = neutralise(passage.title), neutralise(passage.text)
+    return replace(passage, title=title, text=text, facts=tuple(facts), outdated=tuple(outdated))
 
 
 async def _call(function: _Function, role: str, *arguments: object) -> Any:

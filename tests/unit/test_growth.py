@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from graphtide.graph.quotation import neutralise
 from graphtide.graph.resolution import normalise
 from graphtide.infra.models.replies import extraction_parser as extraction_answer
 from graphtide.infra.models.replies.citation_checker import CitationChecker, cited_sentences, renumbered
@@ -77,6 +78,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "cited_sentences": cited_sentences,
     "renumbered": lambda text: renumbered(text, (1, 2)),
     "normalise": normalise,
+    "neutralise": neutralise,
     "quotation": _quoted,
     "extraction": lambda text: extraction_answer.read(
         json.dumps({"entities": [], "relations": [], "title": text}), text

@@ -19,7 +19,6 @@ from graphtide.graph.retrieval.search.ppr import personalised_pagerank
 from graphtide.graph.retrieval.seeds import find_seeds, restart
 from graphtide.graph.retrieval.subgraph import supported_subgraph
 from graphtide.graph.retrieval.types import (
-    ContextPart,
     Question,
     RetrievalResult,
     RetrievedPassage,
@@ -27,6 +26,7 @@ from graphtide.graph.retrieval.types import (
     Trace,
     TraceItem,
     TraceStep,
+    quoted_part,
 )
 from graphtide.graph.token_count import count_tokens
 from graphtide.graph.view import LiveView, walk_entity
@@ -59,7 +59,7 @@ def retrieve_da_rag(view: LiveView, question: Question, course: DaRagSettings = 
     passages = _packed(view, scores, question.top_k, left)
     members = {walk_entity(n): one.score for one in reversed(chosen) for n in one.report.community.members}
     shown = supported_subgraph(view, [view.chunk_numbers[one.chunk_id] for one in passages], members)
-    parts = tuple(ContextPart(one.report.title, one.report.text, one.report.sources, one.score) for one in chosen)
+    parts = tuple(quoted_part(one.report.title, one.report.text, one.report.sources, one.score) for one in chosen)
     trace = _trace(view, found, rated, chosen, passages) if question.explain else None
     return RetrievalResult(passages, shown, view.version, "da-rag", trace, parts)
 

@@ -13,7 +13,7 @@ from graphtide.graph.retrieval.dynagrag.embedding import DECIMALS
 from graphtide.graph.retrieval.dynagrag.pruning import Pruned
 from graphtide.graph.retrieval.dynagrag.traversal import CENTRE, TraversalTree
 from graphtide.graph.retrieval.filters import ChunkPredicate
-from graphtide.graph.retrieval.types import ContextPart
+from graphtide.graph.retrieval.types import ContextPart, quoted_part
 from graphtide.graph.view import LiveView
 
 ENTITIES = 24
@@ -57,7 +57,7 @@ def verbalise(
         lines.append("Also:")
     lines += [f"- {_relation(view, pruned, number, evidence[number].said)}" for number in between]
     ids = tuple(view.chunks[chunk].chunk_id for chunk in sources)
-    return ContextPart(view.entities[pruned.ego.centre].name, "\n".join(lines), ids, similarity)
+    return quoted_part(view.entities[pruned.ego.centre].name, "\n".join(lines), ids, similarity)
 
 
 def _between(pruned: Pruned, tree: TraversalTree) -> Iterator[int]:

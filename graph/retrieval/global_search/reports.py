@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from graphtide.graph.identity import relation_id
+from graphtide.graph.quotation import neutralise
 from graphtide.graph.reports.cache import ReportFinding, ReportRow
 from graphtide.graph.reports.subject import MIN_SIZE, Report, community_context, extractive_report, render_report
 from graphtide.graph.retrieval.filters import ChunkPredicate, admitted_chunks
@@ -104,7 +105,7 @@ def readable(view: LiveView, community: int, scope: ReportScope) -> ReportView |
         return None
     # Under a filter title and summary may tell of what it refuses: then the findings that are left speak for all.
     title, summary = (report.title, report.summary) if admits is None else (text.partition(" [")[0][:80], text)
-    part = ContextPart(title, text, sources, report.rating)
+    part = ContextPart(neutralise(title), text, sources, report.rating)
     rated = f"{title}: {summary}"[:_RATED_CHARS]
     return ReportView(community, view.contents.entities(community), rated, part, report.rating)
 

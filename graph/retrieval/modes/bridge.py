@@ -30,6 +30,7 @@ from graphtide.graph.retrieval.types import (
     Trace,
     TraceItem,
     TraceStep,
+    quoted_part,
 )
 from graphtide.graph.view import LiveView, walk_entity
 
@@ -112,10 +113,10 @@ def render(
             lines = [f"{verbalise(view, one.statement)} [{view.chunks[one.passage].chunk_id}]" for one in told]
             sources = tuple(dict.fromkeys(view.chunks[one.passage].chunk_id for one in told))
             parts.append(
-                ContextPart(f"How {_names(view, group)} are related", "\n".join(lines), sources, 1 / len(told))
+                quoted_part(f"How {_names(view, group)} are related", "\n".join(lines), sources, 1 / len(told))
             )
     if len(tree.groups) > 1:
-        parts.append(ContextPart(_apart(view, tree), _why_apart(tree, bounds), (), 0.0))
+        parts.append(quoted_part(_apart(view, tree), _why_apart(tree, bounds), (), 0.0))
     return tuple(parts)
 
 

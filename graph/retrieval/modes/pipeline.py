@@ -43,6 +43,7 @@ from graphtide.graph.retrieval.types import (
     Trace,
     TraceItem,
     TraceStep,
+    quoted_part,
 )
 from graphtide.graph.view import LiveView, walk_chunk, walk_entity
 
@@ -175,7 +176,7 @@ def _community(
                         lines.append(f"{verbalise(view, number)} [{sources[-1]}]")
         if lines:
             names = listed([view.entities[node].name for node in region.entities[:5]])
-            parts.append(ContextPart(f"The community of {names}", "\n".join(lines), tuple(dict.fromkeys(sources)), 0.0))
+            parts.append(quoted_part(f"The community of {names}", "\n".join(lines), tuple(dict.fromkeys(sources)), 0.0))
     return tuple(parts)
 
 

@@ -11,7 +11,7 @@ from graphtide.graph.retrieval.nakg.clustering import NOISE
 from graphtide.graph.retrieval.nakg.documents import Passages
 from graphtide.graph.retrieval.nakg.edges import DocumentGraph
 from graphtide.graph.retrieval.scoring.candidates import bridge_strength, entities_of
-from graphtide.graph.retrieval.types import ContextPart, RetrievedPassage, TraceItem, TraceStep
+from graphtide.graph.retrieval.types import ContextPart, RetrievedPassage, TraceItem, TraceStep, quoted_part
 from graphtide.graph.view import LiveView
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def relations(view: LiveView, graph: DocumentGraph, passages: Sequence[Retrieved
         return ()
     lines = [_relation(view, one, other, -weight) for weight, one, other in sorted(found)[:SHOWN]]
     sources = sorted({first[end] for _, *ends in sorted(found)[:SHOWN] for end in ends})
-    return (ContextPart("How the documents are related", "\n".join(lines), tuple(sources), -min(found)[0]),)
+    return (quoted_part("How the documents are related", "\n".join(lines), tuple(sources), -min(found)[0]),)
 
 
 def _relation(view: LiveView, one: str, other: str, weight: float) -> str:

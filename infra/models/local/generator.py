@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from graphtide.graph.quotation import neutralise
 from graphtide.infra.models.local.english.dates import measures_in
 from graphtide.infra.models.local.english.text import sentences_of
 from graphtide.infra.models.local.english.verbs import VERBS
@@ -203,12 +204,13 @@ def _candidates(context: Sequence[ContextPassage], parts: Sequence[ContextPart])
         for text, given in cited_sentences(part.text):
             dated = bool(re.search(r"\b\d{4}\b", text))
             named = tuple(numbers[part.sources[local].chunk_id] for local in cites(text, given))
-            found.append(_candidate(text, part.title, dated, origin, tuple(dict.fromkeys(named))))
+            own = text.replace(UNSUPPORTED, " ")  # the mark of a part's answer: no document's text has one in a part
+            found.append(_candidate(own, part.title, dated, origin, tuple(dict.fromkeys(named))))
     return [one for one in found if one.words]
 
 
 def _candidate(text: str, title: str, dated: bool, origin: int, cites: tuple[int, ...]) -> _Candidate:
-    quoted = " ".join(text[:_MAX_SENTENCE_CHARS].split()).removesuffix(UNSUPPORTED).rstrip()
+    quoted = neutralise(" ".join(text[:_MAX_SENTENCE_CHARS].split()))
     dangling = quoted.partition(" ")[0].casefold() in _PRONOUNS
     return _Candidate(quoted, _content(quoted), _content(title), dated, dangling, origin, cites)
 

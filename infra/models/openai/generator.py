@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
+from graphtide.graph.quotation import neutralise
 from graphtide.infra.models.openai.chat import ChatReply, Message, OpenAIChat
 from graphtide.infra.models.prompts.graph_prompts import ANSWER, ANSWER_PART, ByGraph, prompts_by_graph
 from graphtide.infra.models.prompts.templates import NOTHING_FITS, code_for
@@ -138,15 +139,15 @@ def _rest(checked: CitationChecker, held: str, last: ChatReply) -> str:
 
 
 def _marked(number: int, passage: ContextPassage, code: str) -> str:
-    facts = "\n".join(f"- {' '.join(fact.split())}" for fact in passage.facts[:_MOST_FACTS])
+    facts = "\n".join(f"- {neutralise(' '.join(fact.split()))}" for fact in passage.facts[:_MOST_FACTS])
     said = f"\nStated there:\n{facts}" if facts else ""
-    title = " ".join(passage.title.split())
-    return f"<passage-{code} {number}>\nTitle: {title}\n\n{passage.text}{said}\n</passage-{code}>"
+    title = neutralise(" ".join(passage.title.split()))
+    return f"<passage-{code} {number}>\nTitle: {title}\n\n{neutralise(passage.text)}{said}\n</passage-{code}>"
 
 
 def _marked_text(part: ContextPart, numbers: Sequence[int], code: str) -> str:
     """Return a text with the passage numbers of its sources; one without citations ends with a list of them."""
-    title, text = " ".join(part.title.split()), renumbered(part.text, numbers)
+    title, text = neutralise(" ".join(part.title.split())), renumbered(part.text, numbers)
     if text == renumbered(part.text, ()):
         text = f"{text}\n(All of this: {''.join(f'[{number}]' for number in numbers[:_MOST_SOURCES])})"
     return f"<text-{code}>\nTitle: {title}\n\n{text}\n</text-{code}>"

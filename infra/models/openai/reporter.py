@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from graphtide.graph.quotation import without_citations
 from graphtide.graph.reports.cache import ReportFinding
 from graphtide.graph.reports.subject import CommunityContext, Report, extractive_report
 from graphtide.infra.models.openai.chat import Message, OpenAIChat
@@ -95,14 +96,14 @@ def _shown(subject: CommunityContext) -> tuple[str, Mapping[int, ReportFinding]]
     for one in subject.findings:
         numbered[len(numbered) + 1] = ReportFinding(one.text, one.chunks, (one.relation,))
         said = f" \u2014 {one.sentence}" if one.sentence else ""
-        lines.append(f"[{len(numbered)}] {one.text}{said}")
+        lines.append(f"[{len(numbered)}] {without_citations(one.text + said)}")
     for child in subject.children:
         lines.append(f"\nPart with {child.size} entities: {child.title}")
         if child.summary not in " ".join(one.text for one in child.findings):
-            lines.append(child.summary)
+            lines.append(without_citations(child.summary))
         for finding in child.findings[:MOST_FINDINGS]:
             numbered[len(numbered) + 1] = finding
-            lines.append(f"[{len(numbered)}] {finding.text}")
+            lines.append(f"[{len(numbered)}] {without_citations(finding.text)}")
     return "\n".join(lines), numbered
 
 

@@ -8,6 +8,7 @@ summary is used.
 from __future__ import annotations
 
 from graphtide.graph.entity_descriptions import MAX_TOKENS, DescribedSentence, EntityProfile, extractive_summary
+from graphtide.graph.quotation import without_citations
 from graphtide.graph.token_count import count_tokens
 from graphtide.infra.models.openai.chat import Message, OpenAIChat
 from graphtide.infra.models.prompts.graph_prompts import ENTITY, ByGraph, prompts_by_graph
@@ -58,7 +59,10 @@ class OpenAISummarizer:
     async def summarize(self, said: EntityProfile) -> tuple[DescribedSentence, ...]:
         """See `graphtide.streams.summarize.summary_writer.Summarizer`. One call."""
         kind = f" ({said.type})" if said.type else ""
-        lines = [f"Entity: {said.name}{kind}", *(f"[{n}] {one.text}" for n, one in enumerate(said.descriptions, 1))]
+        lines = [
+            f"Entity: {said.name}{kind}",
+            *(f"[{n}] {without_citations(one.text)}" for n, one in enumerate(said.descriptions, 1)),
+        ]
         text = "\n".join(" ".join(line.split()) for line in lines)
         code = code_for([text])
         asked = f"<entity-{code}>\n{text}\n</entity-{code}>"

@@ -1,8 +1,9 @@
 """Checker of citations in a streamed answer: text passes unchanged, a citation only if it is valid.
 
 It does not judge truth: it ensures that every sentence names passages of the context. A citation of any other passage
-is left out, and a sentence without one is marked at its end. Invariants: text that was sent is never changed; the
-joined pieces are the answer's text, however it was cut into pieces on its way.
+is left out, and a sentence without one is marked at its end. A link becomes text, because a model may copy it from a
+document. Invariants: text that was sent is never changed; the joined pieces are the answer's text, however it was cut
+into pieces on its way.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from graphtide.graph.quotation import LINK_BREAKS, without_citations
 from graphtide.infra.models.local.english.text import sentences_of
 
 UNSUPPORTED = "[unsupported]"
@@ -24,6 +26,8 @@ _LETTER = re.compile(r"[^\W\d_]")
 _UNDER_WAY = re.compile(r"\[[\d\s,;]*+\Z")
 _OPEN_END = re.compile(r"(?:[\s.!?\u2026\"'\u201d\u2019)*_]|\[[\d\s,;]*+\]?+)++")
 """A possible citation, or the end of a sentence that its mark must follow."""
+_CONTEXT_CHARS = 16
+"""Characters of the sent text that are kept to recognise a link; at least as many as `LINK_BREAKS` looks back."""
 
 
 class CitationChecker:
@@ -31,6 +35,7 @@ class CitationChecker:
 
     def __init__(self, passages: int) -> None:
         self._passages = passages
+        self._before = ""
         self._sentence = ""
         self._sent = 0
         self._names_one = False
@@ -57,7 +62,26 @@ class CitationChecker:
         """Return the unsent part of the unfinished sentence up to there."""
         start = self._sent
         self._sent = max(start, until)
-        return _CITED.sub(lambda found: self._held(found, start), self._sentence[start:until])
+        given, out, at = self._sentence[start:until], "", 0
+        for found in _CITED.finditer(given):
+            out += self._quoted(given[at : found.start()])
+            out += self._emitted(self._held(found, start))
+            at = found.end()
+        return out + self._quoted(given[at:])
+
+    def _quoted(self, text: str) -> str:
+        """Return the text between citations without marks and links (see `graphtide.graph.quotation`)."""
+        before, out = self._before, ""
+        whole, at = before + without_citations(text), len(before)
+        for place in LINK_BREAKS.finditer(whole, at):
+            out += f"{whole[at : place.start()]} "
+            at = place.start()
+        return self._emitted(out + whole[at:])
+
+    def _emitted(self, text: str) -> str:
+        """Return the text and remember its end: a removed citation may join the two halves of a link."""
+        self._before = (self._before + text)[-_CONTEXT_CHARS:]
+        return text
 
     def _held(self, found: re.Match[str], start: int) -> str:
         """Return adjacent citations in one form, without unknown passages; a blank before them, after words."""
@@ -77,7 +101,7 @@ class CitationChecker:
         bare = len(sentence.rstrip())
         out = self._give(bare)
         if not self._names_one and _LETTER.search(sentence):
-            out += f" {UNSUPPORTED}"
+            out += self._emitted(f" {UNSUPPORTED}")
         out += self._give(end)
         self._sentence, self._sent, self._names_one = self._sentence[end:], 0, False
         return out

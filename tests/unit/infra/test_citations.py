@@ -17,7 +17,7 @@ CASES = {
     "It opened in 1961.[2] It closed [1, 2].": ("It opened in 1961. [2] It closed [1][2].", (1, 0)),
     "It opened [7].": ("It opened. [unsupported]", ()),
     "It opened [0][1].": ("It opened [1].", (0,)),
-    "It opened [999999999].": ("It opened [999999999]. [unsupported]", ()),
+    "It opened [999999999].": ("It opened (999999999). [unsupported]", ()),
     "It opened.": ("It opened. [unsupported]", ()),
     "It opened. It closed [1].": ("It opened. [unsupported] It closed [1].", (0,)),
     "Dr. Ruud and J. R. Smith met [1]. They left.": (
@@ -32,7 +32,9 @@ CASES = {
     "It opened [2] [9] [1].": ("It opened [2][1].", (1, 0)),
     "...": ("...", ()),
     "": ("", ()),
-    "Odd [brackets] and [1": ("Odd [brackets] and [1 [unsupported]", ()),
+    "Odd [brackets] and [1": ("Odd [brackets] and (1 [unsupported]", ()),
+    "It [is](x) [1](http://y).": ("It [is] (x) [1] (http:/ /y).", (0,)),
+    "It [[9]2] is <[9]b>.": ("It (2] is < b>. [unsupported]", ()),
 }
 
 
