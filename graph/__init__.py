@@ -1,1 +1,1 @@
-"""The pure core: what a knowledge graph is, and how it stays current. No driver, no I/O, no clock."""
+"""The pure core: the data model of a knowledge graph and its incremental maintenance. No driver, no I/O, no clock."""

@@ -1,8 +1,7 @@
 """Types of the compiled community kernel (graph/kernels/communities.cpp).
 
-Same methods and same results as ``graph.communities.array_adapter.PureKernel``. The GIL is released while edges
-change, while
-a hierarchy is found and while one is loaded. RuntimeError if another thread is inside: one owner.
+Same methods and same results as ``graph.communities.array_adapter.PureKernel``. The kernel releases the GIL while it
+changes edges, builds a hierarchy or loads one. It raises RuntimeError if a second thread enters it: it has one owner.
 """
 
 import numpy as np
@@ -14,25 +13,25 @@ Int64 = NDArray[np.int64]
 class Kernel:
     def __init__(self) -> None: ...
     def update(self, edges: Int32, deltas: Int64) -> tuple[Int32, Int64, Int64, Int32, Int64, Int64]:
-        """Fields of ``CommunityChange``. ValueError, changing nothing, for what cannot be applied."""
+        """Return the fields of ``CommunityChange``. Raises ValueError, changing nothing, for an invalid batch."""
 
     def fill(self, edges: Int32, weights: Int64) -> None:
-        """Edges of an empty kernel; ``build`` or ``load`` follows."""
+        """Add the edges of an empty kernel; call ``build`` or ``load`` next."""
 
     def build(self) -> None:
-        """Find the hierarchy of the edges from nothing."""
+        """Build the hierarchy of the edges from scratch."""
 
     def load(self, tree: tuple[Int32, Int64, Int64, Int32, Int64, int]) -> None:
         """Replace the hierarchy by the fields of a valid ``Hierarchy``; the edges stay."""
 
     def settle(self) -> None:
-        """Split what is disconnected and examine everything; after a ``load`` that was not a snapshot."""
+        """Split disconnected communities and examine every unit. Call it after a ``load`` that was not a snapshot."""
 
     def hierarchy(self) -> tuple[Int32, Int64, Int64, Int32, Int64, int]:
-        """Fields of ``Hierarchy``."""
+        """Return the fields of ``Hierarchy``."""
 
     def graph(self, level: int) -> tuple[Int64, Int64, Int64, Int64]:
-        """Fields of ``LevelGraph``."""
+        """Return the fields of ``LevelGraph``."""
 
     def levels(self) -> int: ...
     def community(self, node: int, level: int) -> int: ...
@@ -40,9 +39,9 @@ class Kernel:
     def parent(self, community: int) -> int: ...
     def members(self, community: int) -> Int64: ...
     def sums(self, level: int) -> tuple[int, int, int]:
-        """Weight inside communities, sum of their squared degrees, total weight."""
+        """Return the weight inside communities, the sum of their squared degrees, and the total weight."""
 
     def work(self) -> tuple[int, int]:
-        """Fields of ``Work``."""
+        """Return the fields of ``WorkCounters``."""
 
     def memory_bytes(self) -> int: ...

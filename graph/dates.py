@@ -1,9 +1,8 @@
-"""ISO 8601 dates of any precision, as the spans of time that they name.
+"""ISO 8601 dates of any precision, as time intervals.
 
-One grammar for the dates that are accepted and for those that are read: a year, a month, a day, or a day and a time of
-day with or without an offset from UTC. So whatever is accepted can be read. Invariant: a span is counted in whole
-microseconds since the year 1 in UTC, so two spans compare whatever their precision and time zones; a date without a
-zone is taken as UTC.
+One grammar serves validation and parsing: a year, a month, a day, or a day and a time of day with or without an offset
+from UTC. So every accepted date can be parsed. Invariant: an interval is counted in whole microseconds since the year 1
+in UTC, so two intervals compare whatever their precision and time zones; a date without a zone is taken as UTC.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ GRAMMAR = (
     r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}(:?[0-9]{2}(:?[0-9]{2}([.,][0-9]{1,9})?)?)?"
     r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?)?)?"
 )
-"""The form of a date, for people and for schemas; a date of this form may still name no day, as 2023-02-29."""
+"""The form of a date, for error messages and schemas; a date of this form may still name no day, as 2023-02-29."""
 _ISO = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9}))?)?)?"
     r"(?:Z|([+-])(\d\d)(?::?(\d\d))?)?)?)?)?",
@@ -39,7 +38,7 @@ class DateSpan:
 
 
 def date_span(text: str) -> DateSpan | None:
-    """Return the time that a date names: "2024" a year, "2024-05-31T12:30+02:00" a minute. None for anything else."""
+    """Return the interval that a date names: "2024" a year, "2024-05-31T12:30+02:00" a minute; else None."""
     found = _ISO.fullmatch(text)
     if found is None:
         return None
@@ -54,7 +53,7 @@ def date_span(text: str) -> DateSpan | None:
 
 
 def _moment(day: date, hour: str, rest: Sequence[str | None]) -> DateSpan:
-    """Return the time of a day; its length is what the text leaves open. Raises ValueError when there is none."""
+    """Return the interval of a time of day; its length follows the precision. Raises ValueError for an invalid time."""
     minute, second, fraction, sign, offset_hours, offset_minutes = rest
     clock = time(int(hour), int(minute or 0), int(second or 0))
     offset = time(int(offset_hours or 0), int(offset_minutes or 0))
@@ -78,15 +77,17 @@ class DateRange:
 
     @classmethod
     def between(cls, earliest: str, latest: str) -> DateRange:
-        """The range between two dates, both inclusive to their precision; "" is an open end.
+        """Return the range between two dates, both inclusive to their precision; "" is an open end.
 
-        Raises ValueError for what is no date.
+        Raises ValueError for an invalid date.
         """
         first, last = (_bound(text) if text else None for text in (earliest, latest))
         return cls(first.start if first else None, last.end if last else None)
 
     def holds(self, moment: str) -> bool:
-        """Whether no part of the time that a date names lies outside. What is no date is in an unbounded range only."""
+        """Return whether the interval of a date lies within the range. An invalid date is within an unbounded range
+        only.
+        """
         if self.earliest is None and self.latest is None:
             return True
         when = date_span(moment)
@@ -99,7 +100,7 @@ class DateRange:
 def _bound(text: str) -> DateSpan:
     found = date_span(text)
     if found is None:
-        raise ValueError(f"{text!r} is not an ISO date")
+        raise ValueError(f"{text!r} is not an ISO date: write 2024, 2024-05 or 2024-05-31")
     return found
 
 
@@ -108,7 +109,7 @@ def _days(day: date) -> int:
 
 
 def _length(first: date, month: str | None, day: str | None) -> int:
-    """Days in the year, month or day that begins with `first`."""
+    """Return the days in the year, month or day that begins with `first`."""
     if day is not None:
         return 1
     if month is None:

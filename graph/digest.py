@@ -1,7 +1,8 @@
-"""The canonical SHA-256 of a graph, and what differs between two graphs.
+"""The canonical SHA-256 of a graph, and the differences between two graphs.
 
-A graph's rows are written as lines of canonical strings (no inner int, no revision, no version, no float), sorted and
-hashed. Communities are left out: they are heuristic, and compared by quality instead; so is what a model calls a chunk.
+A graph's rows are written as lines of canonical strings (no internal int, no revision, no version, no float), sorted
+and hashed. Communities are left out: they are heuristic, and compared by quality instead. A chunk's model-written title
+and description are left out too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from graphtide.graph.records import GraphDelta
 
 
 def digest(rows: GraphDelta) -> str:
-    """Hex SHA-256 of a snapshot's canonical lines. Cost: n log n in the rows."""
+    """Return the hex SHA-256 of a snapshot's canonical lines. Cost: n log n in the rows."""
     canonical = hashlib.sha256()
     for line in sorted(canonical_lines(rows)):
         canonical.update(line.encode())
@@ -25,14 +26,14 @@ def digest(rows: GraphDelta) -> str:
 
 
 def differences(left: GraphDelta, right: GraphDelta, limit: int = 20) -> tuple[str, ...]:
-    """Up to `limit` rows that stand in one graph only: `- …` those of `left`, `+ …` those of `right`."""
+    """Return up to `limit` rows that only one graph has: `- …` those of `left`, `+ …` those of `right`."""
     a, b = Counter(canonical_lines(left)), Counter(canonical_lines(right))
     found = sorted([f"- {line}" for line in (a - b).elements()] + [f"+ {line}" for line in (b - a).elements()])
     return tuple(found[:limit])
 
 
 def canonical_lines(rows: GraphDelta) -> Iterator[str]:
-    """One JSON line for each row of a snapshot, in no particular order."""
+    """Yield one JSON line for each row of a snapshot, in no particular order."""
     labels = {row.label: (row.name, row.type) for row in rows.labels}
     nodes = {row.node: entity_id(labels[number] for number in row.labels) for row in rows.entities}
     chunks = {row.chunk: row.chunk_id for row in rows.chunks}

@@ -1,13 +1,13 @@
-"""What the live documents say an entity is: their descriptions of it put together, under a bound of tokens.
+"""Entity descriptions: the descriptions of an entity in the live documents, merged within a token limit.
 
-Up to the bound each sentence is one of a document's descriptions, as extraction gave it. Beyond it, the summary that a
-model wrote of them stands in, where there is one that holds (`graph/reports/entity_summaries.py`), else what fits.
-Invariant: what is
-put together is a function of the live descriptions and of how often each is given, whatever order they came in; when a
-document goes, what only it said of the entity goes with it, and so does a summary that rests on it.
+Within the limit each sentence is a document's description as extraction returned it. Beyond it, the text is the
+model-written summary if there is a valid one (`graph/reports/entity_summaries.py`), otherwise the descriptions that
+fit. Invariant: the merged text is a function of the live descriptions and of how often each is given, whatever their
+order of arrival. When a document is deleted, the descriptions that only it gave are removed, and so is a summary that
+cites it.
 
-After GraphRAG's summaries of elements, which a language model writes. Deviations: none is asked where the descriptions
-fit; and each sentence of a summary names the descriptions that it rests on.
+After GraphRAG's summaries of elements, which a language model writes. Deviations: no model is called where the
+descriptions fit; and each sentence of a summary names the descriptions it is based on.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from graphtide.graph.view import LiveView
 
 MAX_TOKENS = 500
 MAX_READ = 1_000
-"""Passages that are looked at, of an entity that stands in more: the first by name."""
+"""Maximum number of passages read per entity; beyond it, the first by name."""
 SHOWN_TOKENS = 3_000
-"""Of descriptions that a model is shown."""
+"""Maximum number of tokens of descriptions in a model's prompt."""
 CITED = 3
-"""Chunks by which a description is cited, when more of them give it."""
+"""Maximum number of chunks cited per description."""
 _SENTENCE_END = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])\s+")
 _MARKS = ".!?\u2026\u3002\uff01\uff1f"
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """One thing that is said of an entity, how often, and some of the chunks that say it, the first by name."""
+    """One description of an entity, how often it is given, and some of the chunks that give it, the first by name."""
 
     text: str
     count: int
@@ -61,17 +61,17 @@ class EntityProfile:
 
 @dataclass(frozen=True, slots=True)
 class DescribedSentence:
-    """A sentence of a summary, and which of a profile's descriptions it rests on, by place."""
+    """A sentence of a summary, and the indices of the profile's descriptions that it is based on."""
 
     text: str
     of: tuple[int, ...]
 
 
 def describe(view: LiveView, node: int, most_tokens: int = MAX_TOKENS) -> str:
-    """What is said of the entity, the most frequent first, equal ones by text; cut where a sentence ends.
+    """Return the entity's description, the most frequent texts first, equal ones by text; cut at the end of a sentence.
 
-    A summary that holds is taken first. Empty where no document describes it. Call under `view.lock.read()`. Cost: its
-    passages, and what MOST_READ of them mention.
+    A valid summary takes precedence. Returns an empty text if no document describes the entity. Call under
+    `view.lock.read()`. Cost: its passages, and the mentions of MAX_READ of them.
     """
     held = view.summaries.summary(view, node)
     if held is not None and count_tokens(held.summary) <= most_tokens:
@@ -81,7 +81,7 @@ def describe(view: LiveView, node: int, most_tokens: int = MAX_TOKENS) -> str:
 
 
 def profile(view: LiveView, node: int) -> EntityProfile | None:
-    """What a summary is written from; None where the descriptions fit together. As `describe` for lock and cost."""
+    """Return the input of a summary; None if the descriptions fit together. Lock and cost as of `describe`."""
     given = _given(view, node)
     counts = Counter({text: one.count for text, one in given.items()})
     if not given or not _joined(counts, MAX_TOKENS)[1]:
@@ -96,7 +96,7 @@ def profile(view: LiveView, node: int) -> EntityProfile | None:
 
 
 def extractive_summary(said: EntityProfile) -> tuple[DescribedSentence, ...]:
-    """The summary that quotes: the most frequent descriptions, as many as fit."""
+    """Return the extractive summary: the most frequent descriptions, as many as fit."""
     order = sorted(range(len(said.descriptions)), key=lambda at: (-said.descriptions[at].count, at))
     taken, left = [], MAX_TOKENS
     for at in order:
@@ -109,7 +109,7 @@ def extractive_summary(said: EntityProfile) -> tuple[DescribedSentence, ...]:
 
 
 def summary_row(said: EntityProfile, sentences: Iterable[DescribedSentence], version: int) -> ReportRow:
-    """A summary as it is kept: each sentence with the chunks of the descriptions that it rests on."""
+    """Return a summary's row: each sentence with the chunks of the descriptions that it is based on."""
     findings = []
     for one in sentences:
         chunks = dict.fromkeys(chunk for at in one.of for chunk in said.descriptions[at].chunks)
@@ -121,15 +121,15 @@ def summary_row(said: EntityProfile, sentences: Iterable[DescribedSentence], ver
 
 
 def merge_descriptions(given: Counter[str], most_tokens: int = MAX_TOKENS) -> str:
-    """Descriptions with how often each is given, as one text. What is contained in one before it is left out.
+    """Return descriptions, given with their counts, as one text. A text contained in an earlier one is left out.
 
-    The first sentence alone, if it is above the bound, is cut where a word ends.
+    A single first sentence above the limit is cut at the end of a word.
     """
     return _joined(given, most_tokens)[0]
 
 
 def _joined(given: Counter[str], most_tokens: int) -> tuple[str, bool]:
-    """The text, and whether anything did not fit."""
+    """Return the text, and whether any description did not fit."""
     said: list[str] = []
     left, cut = most_tokens, False
     for text, _ in sorted(given.items(), key=lambda pair: (-pair[1], pair[0])):
@@ -148,7 +148,7 @@ def _joined(given: Counter[str], most_tokens: int) -> tuple[str, bool]:
 
 
 def _telling(counts: Counter[str]) -> list[str]:
-    """The most frequent descriptions, as many as a model is shown; what is contained in one before it is left out."""
+    """Return the most frequent descriptions, as many as fit the prompt; a text inside an earlier one is left out."""
     shown: list[str] = []
     left = SHOWN_TOKENS
     for text, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
@@ -162,13 +162,13 @@ def _telling(counts: Counter[str]) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """The text's sentences, white space folded, as far as marks and white space tell."""
+    """Split the text into sentences by punctuation and white space; white space is folded."""
     return [one for one in _SENTENCE_END.split(" ".join(text.split())) if one]
 
 
 @dataclass(slots=True)
 class _Given:
-    """How often a description is given, and the chunks that give it, by name."""
+    """The count of a description, and the chunks that give it, by name."""
 
     count: int = 0
     chunks: list[int] = field(default_factory=list)

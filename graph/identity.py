@@ -1,4 +1,4 @@
-"""Canonical names: what the outside sees instead of the inner ints, equal for equal content in any order."""
+"""Canonical names: the public ids in place of the internal ints, equal for equal content in any order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 
 def short_digest(*parts: str) -> str:
-    """16 hex characters that identify the parts. Parts are length-prefixed, so ("ab", "c") is not ("a", "bc")."""
+    """Return 16 hex characters that identify the parts. They are length-prefixed, so ("ab", "c") is not ("a", "bc")."""
     digest = blake2b(digest_size=8)
     for part in parts:
         encoded = part.encode()
@@ -17,15 +17,15 @@ def short_digest(*parts: str) -> str:
 
 
 def entity_id(labels: Iterable[tuple[str, str]]) -> str:
-    """The name of the entity made of these (name, type) labels: that of its least label."""
+    """Return the id of the entity of these (name, type) labels: that of its smallest label."""
     return "e-" + short_digest(*min(labels))
 
 
 def relation_id(subject: str, predicate: str, object_: str) -> str:
-    """The name of the relation between two entity ids."""
+    """Return the id of the relation between two entity ids."""
     return "r-" + short_digest(subject, predicate, object_)
 
 
 def chunk_id(doc_id: str, text: str, repeat: int) -> str:
-    """The name of a chunk: its document, its text, and which repetition of that text in the document it is."""
+    """Return the id of a chunk: from its document, its text, and the number of earlier chunks with the same text."""
     return f"{doc_id}#{short_digest(text, str(repeat))}"

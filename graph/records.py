@@ -1,11 +1,11 @@
-"""The rows a graph is made of, and the delta that takes a graph from one version to the next.
+"""The rows of a graph, and the delta from one version to the next.
 
-There are two families. An `Extraction` is what one document revision contributes; it is cut into `ChunkContribution`s,
-one per chunk, the smallest things that are added or retracted. The `*Row`s are what the graph holds; a `GraphDelta`
-lists the rows that one commit changed, completely: whoever applies the deltas in order holds the same graph as the
-writer, and a snapshot is nothing but one delta from the empty graph.
+There are two families. An `Extraction` is the contribution of one document revision. It is cut into
+`ChunkContribution`s, one per chunk, the smallest things that are added or retracted. The `*Row`s are what the graph
+holds. A `GraphDelta` lists the rows that one commit changed, completely: a replica that applies the deltas in order
+holds the same graph as the writer, and a snapshot is one delta from the empty graph.
 
-Inside, labels, statements, chunks and entities are small ints (`node` for an entity), reused after they are freed.
+Internally, labels, statements, chunks and entities are small ints (`node` for an entity), reused after they are freed.
 They depend on the order of arrival, so they never enter the digest and never leave the service; `graph/digest.py` and
 `graph/identity.py` translate them to canonical strings.
 """
@@ -27,7 +27,7 @@ Vector = NDArray[np.float16]
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """What one chunk calls something. `type` and `description` may be empty."""
+    """One chunk's name for an entity. `type` and `description` may be empty."""
 
     name: str
     type: str
@@ -40,7 +40,7 @@ class Fact:
     """One relation as one chunk states it. `subject` and `object` index the unit's mentions.
 
     `weight_milli` is the weight in thousandths (integers have an inverse). `sentence` is the evidence, cut from the
-    chunk's text, or empty when the fact was brought along. `valid_from` and `valid_to` are ISO dates or empty.
+    chunk's text, or empty if the document supplied the fact. `valid_from` and `valid_to` are ISO dates or empty.
     """
 
     subject: int
@@ -56,9 +56,9 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class ChunkContribution:
-    """One chunk and all it contributes. `key` is a digest of everything in it: equal keys, equal contributions.
+    """One chunk and all its contributions. `key` is a digest of all of them: equal keys, equal contributions.
 
-    `title` and `description` are what a model calls the chunk; empty where none was asked.
+    `title` and `description` are the model's heading of the chunk; empty if no model was called.
     """
 
     key: bytes
@@ -74,7 +74,7 @@ class ChunkContribution:
 
 @dataclass(frozen=True, slots=True)
 class DocumentInfo:
-    """What a document says of itself: shown in citations, used by filters. `metadata` is sorted (key, JSON) pairs."""
+    """A document's own metadata, shown in citations and used by filters. `metadata` is sorted (key, JSON) pairs."""
 
     title: str = ""
     source: str = ""
@@ -84,7 +84,7 @@ class DocumentInfo:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """One document revision's whole contribution. `gaps` are the blanks in front of, between and behind the units."""
+    """One document revision's whole contribution. `separators` are the blanks before, between and after the units."""
 
     doc_id: str
     revision: int
@@ -94,7 +94,7 @@ class Extraction:
 
     @property
     def text(self) -> str:
-        """The document's text, unchanged."""
+        """Return the document's text, unchanged."""
         gaps = self.gaps or ("",) * (len(self.units) + 1)
         parts = (gap + unit.text for gap, unit in zip(gaps, self.units, strict=False))
         return "".join(parts) + gaps[-1]
@@ -102,7 +102,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """One document's step: `old` is what it contributed so far, `new` what it contributes from now on."""
+    """One document's change: `old` is its contribution so far, `new` its contribution from now on."""
 
     doc_id: str
     old: Extraction | None
@@ -157,7 +157,7 @@ class MentionRow:
 
 @dataclass(frozen=True, slots=True)
 class TripleRow:
-    """(subject label, predicate, object label) as all its chunks together state it; `count` is its frequency."""
+    """The triple (subject label, predicate, object label) summed over its chunks; `count` is its frequency."""
 
     statement: int
     subject: int
@@ -172,7 +172,7 @@ class TripleRow:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRow:
-    """One chunk's support for one statement, with the sentence that says so."""
+    """One chunk's support for one statement, with the sentence that states it."""
 
     statement: int
     chunk: int
@@ -186,10 +186,10 @@ class EvidenceRow:
 
 @dataclass(frozen=True, slots=True)
 class SameAsRow:
-    """Two labels that a rule holds to be the same, the evidence of a merge.
+    """Two labels that a rule matches, the evidence of a merge.
 
-    It holds when both labels are in one entity; a guard may have overruled it, and it may hold again when another
-    label goes.
+    It applies when both labels are in one entity. A cannot-link constraint may have overruled it, and it may apply
+    again after another label is removed.
     """
 
     a: int
@@ -213,7 +213,9 @@ class EntityRow:
 
 @dataclass(frozen=True, slots=True)
 class EdgeRow:
-    """An undirected edge between entities, `u` < `v`; `weight` is the frequency of its statements, 0 when gone."""
+    """An undirected edge between entities, `u` < `v`; `weight` is the frequency of its statements, 0 for a removed
+    edge.
+    """
 
     u: int
     v: int
@@ -223,9 +225,9 @@ class EdgeRow:
 
 @dataclass(frozen=True, slots=True)
 class Removals:
-    """Keys that a delta removes. Removals are applied before the rows of the same delta: ids are reused.
+    """Keys that a delta removes. Removals are applied before the rows of the same delta, because ids are reused.
 
-    The mention and evidence rows of a chunk that goes, go with it.
+    The mention and evidence rows of a removed chunk are removed with it.
     """
 
     documents: tuple[str, ...] = ()
@@ -239,9 +241,10 @@ class Removals:
 
 @dataclass(frozen=True, slots=True)
 class GraphDelta:
-    """Everything one commit changed in one graph. Applied to version `version - 1` it gives `version`.
+    """All changes of one commit in one graph. Applied to version `version - 1` it gives `version`.
 
-    A snapshot has `snapshot=True`, holds every row (and the whole `Hierarchy`), and gives `version` from nothing.
+    A snapshot has `snapshot=True`, holds every row (and the whole `Hierarchy`), and gives `version` from the empty
+    graph.
     """
 
     graph: str

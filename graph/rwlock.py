@@ -1,8 +1,8 @@
-"""A readers-writer lock between threads that serves in order of arrival.
+"""A readers-writer lock between threads that serves requests in order of arrival.
 
-Readers share, a writer is alone: a view must not change under a question, and hnswlib must not add beside a query.
-First come, first served keeps a stream of queries from starving the writer, the writer from starving queries, and
-gives an index rebuild its turn. Not re-entrant: a thread that holds it and asks again waits for itself.
+Readers share the lock, a writer holds it alone: a view must not change during a question, and hnswlib must not add
+during a query. The order of arrival keeps a stream of queries from starving the writer or an index rebuild, and the
+writer from starving queries. Not re-entrant: a thread that holds it and requests it again deadlocks.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from contextlib import contextmanager
 
 
 class ReadersWriterLock:
-    """Any number of readers or one writer; whoever waits is served in order of arrival."""
+    """Any number of readers or one writer; waiting threads are served in order of arrival."""
 
     def __init__(self) -> None:
-        """A free lock."""
+        """Create a free lock."""
         self._condition = threading.Condition()
         self._queue: deque[object] = deque()
         self._readers = 0
@@ -25,7 +25,7 @@ class ReadersWriterLock:
 
     @property
     def waiting(self) -> int:
-        """Number of threads that wait for their turn."""
+        """Return the number of waiting threads."""
         return len(self._queue)
 
     @contextmanager
@@ -43,7 +43,7 @@ class ReadersWriterLock:
 
     @contextmanager
     def write(self) -> Iterator[None]:
-        """Hold the lock alone."""
+        """Hold the lock exclusively."""
         with self._condition:
             self._wait(lambda: not self._writing and self._readers == 0)
             self._writing = True
@@ -59,6 +59,6 @@ class ReadersWriterLock:
         self._queue.append(place)
         try:
             self._condition.wait_for(lambda: self._queue[0] is place and free())
-        finally:  # also when interrupted: a place that nobody takes would block everyone behind it
+        finally:  # also when interrupted: an abandoned place would block every later thread
             self._queue.remove(place)
             self._condition.notify_all()

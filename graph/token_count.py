@@ -1,6 +1,6 @@
-"""How many tokens a model would see in a text, without its tokenizer, which would have to be downloaded.
+"""Token count: an estimate of a model's tokens in a text, without its tokenizer, which would have to be downloaded.
 
-Invariant: the count of a text is at most that of its parts together, cut where words end.
+Invariant: the count of a text is at most the sum over its parts, cut at the ends of words.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ _TOKEN = re.compile(r"\w{1,6}|[^\w\s]")
 
 
 def count_tokens(text: str) -> int:
-    """Six characters of a word, or one mark, are a token: within a third of what the usual tokenizers count for
-    English, and on the safe side elsewhere. Linear."""
+    """Return the estimated number of tokens: one per six characters of a word, and one per punctuation mark.
+
+    The estimate is within a third of the usual tokenizers' count for English, and rather too high for other languages.
+    Linear.
+    """
     return sum(1 for _ in _TOKEN.finditer(text))

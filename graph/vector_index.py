@@ -1,10 +1,10 @@
 """Nearest neighbours by cosine: the VectorIndex port, and the exact in-memory index that defines its meaning.
 
-It finds what is near; it decides nothing that enters the digest, since an adapter may be approximate.
+Its results enter no digest, since an adapter may be approximate.
 
-Invariant: a live id holds exactly one unit vector, and a call that raises ValueError has changed nothing.
-Equal vectors have equal similarities to a query whatever their slot or batch, so that ties are broken by id; between
-implementations similarities agree within 1e-6.
+Invariant: a live id holds exactly one unit vector, and a call that raises ValueError has changed nothing. Equal vectors
+have equal similarities to a query whatever their slot or batch, so that ties are broken by id; between implementations
+similarities agree within 1e-6.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ QUERY_BLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Row i answers query i: `ids` (m, k), padded with -1; `similarities` (m, k) in [-1, 1], padded with -inf."""
+    """The results of a search: row i answers query i. `ids` (m, k), padded with -1; `similarities` (m, k) in [-1, 1],
+    padded with -inf.
+    """
 
     ids: Ids
     similarities: Vectors
@@ -33,7 +35,9 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class IndexStatistics:
-    """What an index holds: live vectors, dead slots still held, bytes of both, "exact" or "hnsw", rebuilds so far."""
+    """Statistics of an index: live vectors, dead slots still allocated, bytes of both, "exact" or "hnsw", rebuilds so
+    far.
+    """
 
     live: int
     tombstones: int
@@ -47,55 +51,56 @@ class VectorIndex(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """Length of every vector, fixed for life."""
+        """Return the length of every vector, which is fixed."""
         ...
 
     def __len__(self) -> int:
-        """Number of live ids."""
+        """Return the number of live ids."""
         ...
 
     def __contains__(self, id_: object) -> bool:
-        """Whether the id is live."""
+        """Return whether the id is live."""
         ...
 
     def add(self, ids: Ids, vectors: Vectors) -> None:
         """Insert or replace: `ids` (n,) from 0 up, `vectors` (n, d) of any positive length.
 
-        Of an id given twice the last vector counts. A vector that is already held costs no index work.
-        Raises ValueError for another shape, a negative id, NaN, infinity or a zero vector, with nothing changed.
+        If an id is given twice, its last vector counts. A vector that is already stored costs no index work. Raises
+        ValueError for another shape, a negative id, NaN, infinity or a zero vector, with nothing changed.
         """
         ...
 
     def remove(self, ids: Ids) -> None:
-        """Forget the ids; those not held are passed over, so that a retraction may be repeated."""
+        """Remove the ids; unknown ids are ignored, so that a retraction may be repeated."""
         ...
 
     def search(self, queries: Vectors, k: int, *, allowed: Callable[[int], bool] | None = None) -> SearchResult:
-        """The k most similar live ids of each query (m, d), most similar first, equal similarities by smaller id.
+        """Return the k most similar live ids of each query (m, d), most similar first, equal similarities by smaller
+        id.
 
-        `allowed` is asked by id, and nothing it refuses is returned. With fewer than k to give, rows are padded.
-        Raises ValueError for k below 1 and for queries that `add` would refuse as vectors.
+        `allowed` tests an id; an id it rejects is not returned. With fewer than k results, rows are padded. Raises
+        ValueError for k below 1 and for queries that `add` would reject as vectors.
         """
         ...
 
     def vectors(self, ids: Ids) -> Vectors:
-        """The unit vectors held for the ids, (n, d). Raises KeyError for an id that is not live."""
+        """Return the stored unit vectors of the ids, (n, d). Raises KeyError for an id that is not live."""
         ...
 
     def live_ids(self) -> Ids:
-        """All live ids, ascending. Cost: n log n; for recounts and for an index that is read back."""
+        """Return all live ids, ascending. Cost: n log n; for recounts and for an index that is loaded again."""
         ...
 
     def statistics(self) -> IndexStatistics:
-        """Counts and memory. Cheap enough for every scrape."""
+        """Return counts and memory. It is cheap enough for every metrics scrape."""
         ...
 
 
 def unit_rows(vectors: Vectors, dimensions: int) -> Vectors:
     """Check (n, d) vectors and scale each to length 1, as a fresh C-contiguous float32 array.
 
-    Lengths are taken in float64, row by row: the result of a row does not depend on its batch, and no finite
-    float32 vector overflows or vanishes. Raises ValueError naming the first offending row.
+    Lengths are taken in float64, row by row: the result of a row does not depend on its batch, and no finite float32
+    vector overflows or vanishes. Raises ValueError naming the first invalid row.
     """
     with np.errstate(over="ignore"):
         rows = np.asarray(vectors, dtype=np.float32)
@@ -111,7 +116,7 @@ def unit_rows(vectors: Vectors, dimensions: int) -> Vectors:
 
 
 def checked_ids(ids: Ids) -> list[int]:
-    """The ids as Python ints. Raises ValueError unless they are one row of integers from 0 up."""
+    """Return the ids as Python ints. Raises ValueError unless they are one row of integers from 0 up."""
     array = np.asarray(ids)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ValueError(f"expected one row of integer ids, got {array.dtype} of shape {array.shape}")
@@ -121,10 +126,10 @@ def checked_ids(ids: Ids) -> list[int]:
 
 
 def checked_batch(ids: Ids, vectors: Vectors, dimensions: int) -> tuple[list[int], Vectors]:
-    """One upsert, validated and normalised, with only the last vector of an id given twice."""
+    """Return one upsert, validated and normalised, with only the last vector of an id given twice."""
     keys, rows = checked_ids(ids), unit_rows(vectors, dimensions)
     if len(keys) != len(rows):
-        raise ValueError(f"{len(keys)} ids for {len(rows)} vectors")
+        raise ValueError(f"got {len(keys)} ids for {len(rows)} vectors: the numbers must be equal")
     last = {key: row for row, key in enumerate(keys)}
     if len(last) == len(keys):
         return keys, rows
@@ -132,23 +137,23 @@ def checked_batch(ids: Ids, vectors: Vectors, dimensions: int) -> tuple[list[int
 
 
 def checked_queries(queries: Vectors, k: int, dimensions: int) -> Vectors:
-    """Unit query vectors (m, d). Raises ValueError for k below 1 and for what `unit_rows` refuses."""
+    """Return unit query vectors (m, d). Raises ValueError for k below 1 and for vectors that `unit_rows` rejects."""
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
     return unit_rows(queries, dimensions)
 
 
 def similarities(query: Vectors, vectors: Vectors) -> Vectors:
-    """Cosine of one unit query (d,) to unit vectors (n, d), summed in float64 row by row.
+    """Return the cosine of one unit query (d,) to unit vectors (n, d), summed in float64 row by row.
 
-    A matrix product would round a row differently at different places of the matrix, and ties would break by slot.
+    A matrix product would round a row differently at different positions of the matrix, and ties would break by slot.
     """
     exact: Vectors = (vectors.astype(np.float64) * query.astype(np.float64)).sum(axis=1).astype(np.float32)
     return exact
 
 
 def best_of(ids: Ids, scores: Vectors, k: int) -> tuple[Ids, Vectors]:
-    """One row of a SearchResult from candidates: the best k by similarity, then id, padded to k."""
+    """Return one row of a SearchResult from candidates: the best k by similarity, then id, padded to k."""
     best = np.lexsort((ids, -scores))[:k]
     row_ids = np.full(k, PADDING, dtype=np.int64)
     row_scores = np.full(k, -np.inf, dtype=np.float32)
@@ -157,19 +162,19 @@ def best_of(ids: Ids, scores: Vectors, k: int) -> tuple[Ids, Vectors]:
 
 
 def stacked(rows: list[tuple[Ids, Vectors]], k: int) -> SearchResult:
-    """A SearchResult from its rows; (0, k) when there are none."""
+    """Return a SearchResult from its rows; (0, k) when there are none."""
     ids = np.array([row[0] for row in rows], dtype=np.int64).reshape(-1, k)
     return SearchResult(ids, np.array([row[1] for row in rows], dtype=np.float32).reshape(-1, k))
 
 
 class ExactIndex:
-    """Brute force over one matrix: the reference, and the quickest choice for a few thousand vectors.
+    """Brute-force search over one matrix: the reference, and the fastest choice for a few thousand vectors.
 
-    Search is one matrix product, O(n d) a query. Removed slots are reused, the matrix grows by doubling.
+    Search is one matrix product, O(n d) per query. Removed slots are reused, the matrix grows by doubling.
     """
 
     def __init__(self, dimensions: int) -> None:
-        """An empty index of vectors of the given length, at least 1."""
+        """Create an empty index of vectors of the given length, at least 1."""
         if dimensions < 1:
             raise ValueError(f"dimensions must be at least 1, got {dimensions}")
         self._dimensions = dimensions
@@ -181,15 +186,15 @@ class ExactIndex:
 
     @property
     def dimensions(self) -> int:
-        """Length of every vector."""
+        """Return the length of every vector."""
         return self._dimensions
 
     def __len__(self) -> int:
-        """Number of live ids."""
+        """Return the number of live ids."""
         return len(self._slots)
 
     def __contains__(self, id_: object) -> bool:
-        """Whether the id is live."""
+        """Return whether the id is live."""
         return id_ in self._slots
 
     def add(self, ids: Ids, vectors: Vectors) -> None:
@@ -197,7 +202,7 @@ class ExactIndex:
         self.put(*checked_batch(ids, vectors, self._dimensions))
 
     def put(self, keys: list[int], rows: Vectors) -> None:
-        """Add distinct ids with vectors that are unit already, bit for bit: scaling them again could change them."""
+        """Add distinct ids with vectors of unit length, unchanged: scaling them again could change their bits."""
         for key, row in zip(keys, rows, strict=True):
             slot = self._slots.get(key)
             if slot is None:
@@ -206,7 +211,7 @@ class ExactIndex:
             self._matrix[slot] = row
 
     def remove(self, ids: Ids) -> None:
-        """Forget the ids, see VectorIndex.remove."""
+        """Remove the ids, see VectorIndex.remove."""
         for key in checked_ids(ids):
             slot = self._slots.pop(key, None)
             if slot is not None:
@@ -214,7 +219,7 @@ class ExactIndex:
                 self._free.append(slot)
 
     def search(self, queries: Vectors, k: int, *, allowed: Callable[[int], bool] | None = None) -> SearchResult:
-        """The k most similar of each query, exactly, see VectorIndex.search."""
+        """Return the k most similar of each query, exactly, see VectorIndex.search."""
         unit = checked_queries(queries, k, self._dimensions)
         eligible = self._eligible(allowed)
         rows: list[tuple[Ids, Vectors]] = []
@@ -227,17 +232,17 @@ class ExactIndex:
         return stacked(rows, k)
 
     def vectors(self, ids: Ids) -> Vectors:
-        """The unit vectors held for the ids, see VectorIndex.vectors."""
+        """Return the stored unit vectors of the ids, see VectorIndex.vectors."""
         rows: Vectors = self._matrix[[self._slots[key] for key in checked_ids(ids)]]
         return rows
 
     def statistics(self) -> IndexStatistics:
-        """Counts and memory; free slots are reused and so no tombstones."""
+        """Return counts and memory; free slots are reused and are therefore not tombstones."""
         size_bytes = self._matrix.nbytes + self._owner.nbytes + 100 * len(self._slots)
         return IndexStatistics(len(self._slots), 0, size_bytes, "exact", 0)
 
     def live_ids(self) -> Ids:
-        """All live ids, ascending."""
+        """Return all live ids, ascending."""
         return np.array(sorted(self._slots), dtype=np.int64)
 
     def _take_slot(self) -> int:
@@ -256,7 +261,7 @@ class ExactIndex:
         return np.array([slot for slot, id_ in enumerate(owners.tolist()) if id_ >= 0 and allowed(id_)], dtype=np.intp)
 
     def _candidates(self, rough: Vectors, eligible: NDArray[np.intp], k: int) -> NDArray[np.intp]:
-        """Slots that can be among the best k: all within twice the product's error bound d*u of the k-th."""
+        """Return the slots that can be among the best k: all within twice the product's error bound d*u of the k-th."""
         scores = rough[eligible]
         if len(scores) <= k:
             return eligible

@@ -1,12 +1,12 @@
-"""Exact sums of vectors, so that retracting is the inverse of adding in any order.
+"""Exact vector sums, in which retracting is the inverse of adding, in any order.
 
-What it is: the first and second mean of two-step mean pooling (Thakrar, DynaGRAG 2024, section 3.1): vectors of
-identical entities are averaged into the mean of a label, and the means of labels into that of an entity, so that
-a frequent spelling does not drown the others. What it is not: a vector index.
+They give the first and second mean of two-step mean pooling (Thakrar, DynaGRAG 2024, section 3.1): vectors of identical
+entities are averaged into the mean of a label, and the means of labels into that of an entity, so that a frequent
+spelling does not dominate the others.
 
-Invariant: the value is (count, sum) with sum an integer vector at scale 2**24. Every finite float16 is a multiple
-of 2**-24, so nothing is rounded, and the value depends on the multiset of vectors alone. How it is held in
-memory (one float16 vector and a count while all are the same, else int64) never shows.
+Invariant: the value is (count, sum) with sum an integer vector at scale 2**24. Every finite float16 is a multiple of
+2**-24, so nothing is rounded, and the value depends on the multiset of vectors alone. The representation in memory (one
+float16 vector and a count while all are the same, else int64) has no effect on the value.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Int64Vector = NDArray[np.int64]
 
 
 class VectorSum:
-    """The sum of a multiset of float16 vectors of one dimension, and how many they are.
+    """The sum of a multiset of float16 vectors of one dimension, and their number.
 
-    Memory: 2 bytes a dimension while all vectors are equal, else 8. Each operation costs O(dimensions). With
+    Memory: 2 bytes per dimension while all vectors are equal, else 8. Each operation costs O(dimensions). With
     coordinates of magnitude at most 1 the sum is exact up to 2**39 vectors.
     """
 
@@ -43,12 +43,12 @@ class VectorSum:
 
     @property
     def count(self) -> int:
-        """How many vectors are in the sum."""
+        """Return the number of vectors in the sum."""
         return self._count
 
     @property
     def dimensions(self) -> int:
-        """Length of the vectors; 0 while empty."""
+        """Return the length of the vectors; 0 while empty."""
         held = self._same if self._same is not None else self._wide
         return 0 if held is None else int(held.shape[0])
 
@@ -60,17 +60,18 @@ class VectorSum:
         self._change(vector, _natural(count))
 
     def retract(self, vector: Float16Vector, count: int = 1) -> None:
-        """Take `count` copies of a vector out again: the inverse of `add`.
+        """Subtract `count` copies of a vector: the inverse of `add`.
 
-        Raises ValueError, and changes nothing, when fewer vectors are held, or when none would be left but a sum.
+        Raises ValueError, and changes nothing, when the sum has fewer vectors, or when no vectors but a nonzero sum
+        would remain.
         """
         self._change(vector, -_natural(count))
 
     def mean(self) -> Float32Vector | None:
-        """The mean as a float32 unit vector `(d,)`, or None when empty or when the vectors cancel out.
+        """Return the mean as a float32 unit vector `(d,)`, or None when empty or when the vectors cancel out.
 
-        It is taken of the mean itself where that is a whole number of steps, so that its bits depend neither on how
-        often one vector was added nor on how the sum is held.
+        It is computed from the mean itself where that is a whole number of steps, so that its bits depend neither on
+        how often one vector was added nor on the representation of the sum.
         """
         if self._count == 0:
             return None
@@ -81,14 +82,14 @@ class VectorSum:
         return _unit(total if remainder.any() else quotient)
 
     def copy(self) -> VectorSum:
-        """An independent sum of the same value."""
+        """Return an independent sum of the same value."""
         other = VectorSum()
-        # Held arrays are replaced and never written to, so they can be shared.
+        # Stored arrays are replaced and never written to, so they can be shared.
         other._count, other._same, other._wide = self._count, self._same, self._wide
         return other
 
     def to_bytes(self) -> bytes:
-        """The value in a form that depends on nothing but the value: equal sums give equal bytes."""
+        """Encode the value; equal sums give equal bytes, whatever their representation."""
         if self._count == 0:
             return _HEADER.pack(_COMPACT, 0, 0)
         common = self._same if self._same is not None else _common_vector(self._total(), self._count)
@@ -99,9 +100,9 @@ class VectorSum:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> VectorSum:
-        """Read what `to_bytes` wrote. Raises ValueError for anything else."""
+        """Decode the output of `to_bytes`. Raises ValueError for any other bytes."""
         if len(data) < _HEADER.size:
-            raise ValueError("a vector sum is cut short")
+            raise ValueError("the encoded vector sum is truncated")
         form, count, dimensions = _HEADER.unpack_from(data)
         width = {_COMPACT: 2, _WIDE: 8}.get(form)
         if (
@@ -110,7 +111,7 @@ class VectorSum:
             or len(data) != _HEADER.size + width * dimensions
             or (count == 0) != (not dimensions)
         ):
-            raise ValueError("not a vector sum")
+            raise ValueError("the bytes are not an encoded vector sum")
         read = cls()
         read._count = count
         if count and form == _COMPACT:
@@ -131,7 +132,7 @@ class VectorSum:
         vector = _checked(vector, self.dimensions)
         count = self._count + signed
         if count < 0:
-            raise ValueError(f"{-signed} vectors retracted where {self._count} are held")
+            raise ValueError(f"{-signed} vectors cannot be retracted: the sum has {self._count}")
         if signed == 0:
             return
         if self._count == 0 or (self._same is not None and np.array_equal(self._same, vector)):
@@ -139,8 +140,8 @@ class VectorSum:
             return
         total = self._total() + signed * _fixed(vector)
         if count == 0 and total.any():
-            raise ValueError("a vector was retracted that had not been added")
-        # Only retraction can bring back a sum of equal vectors in practice, and it is the rarer direction.
+            raise ValueError("the retracted vector had not been added")
+        # In practice only a retraction can restore a sum of equal vectors, and it is the rarer direction.
         self._same = _common_vector(total, count) if signed < 0 and count else None
         self._wide = None if self._same is not None or count == 0 else total
         self._count = count
@@ -153,10 +154,10 @@ class VectorSum:
 
 
 def mean_of_means(vectors: Iterable[Float32Vector | None]) -> Float32Vector | None:
-    """The second mean: of the labels' means `(d,)` float32 unit length; absent ones (None) are left out.
+    """Return the second mean: of the labels' means `(d,)` float32 unit length; absent ones (None) are left out.
 
-    Each is rounded to a multiple of 2**-24 (error below 2**-25 a coordinate) and summed in int64, so the result
-    does not depend on the order. None when there is none, or when they cancel out. Source: DynaGRAG, section 3.1.
+    Each is rounded to a multiple of 2**-24 (error below 2**-25 per coordinate) and summed in int64, so the result does
+    not depend on the order. None when there is none, or when they cancel out. Source: DynaGRAG, section 3.1.
     """
     total: Int64Vector | None = None
     for vector in vectors:
@@ -169,7 +170,7 @@ def mean_of_means(vectors: Iterable[Float32Vector | None]) -> Float32Vector | No
 
 def _natural(count: int) -> int:
     if count < 0:
-        raise ValueError("a count of vectors is not negative")
+        raise ValueError("the count of vectors must not be negative")
     return count
 
 
@@ -179,8 +180,8 @@ def _checked(vector: Float16Vector, dimensions: int) -> Float16Vector:
     if dimensions and vector.shape[0] != dimensions:
         raise ValueError(f"expected {dimensions} dimensions, got {vector.shape[0]}")
     if not np.isfinite(vector).all():
-        raise ValueError("a vector has a coordinate that is not finite")
-    # A copy the caller cannot write to, with one zero: -0.0 and 0.0 are the same number.
+        raise ValueError("the vector has a coordinate that is not finite")
+    # A copy that the caller cannot write to, with a single zero: -0.0 and 0.0 are the same number.
     return vector + np.float16(0)
 
 
@@ -189,7 +190,7 @@ def _fixed(vector: Float16Vector) -> Int64Vector:
 
 
 def _common_vector(total: Int64Vector, count: int) -> Float16Vector | None:
-    """The float16 vector of which `total` is exactly `count` copies, if there is one."""
+    """Return the float16 vector of which `total` is exactly `count` copies, if there is one."""
     quotient, remainder = np.divmod(total, count)
     if remainder.any() or np.abs(quotient).max() > 65504 * SCALE:
         return None

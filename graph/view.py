@@ -1,9 +1,9 @@
-"""The read model of one graph: what questions are answered from, in every query process.
+"""The read model of one graph: every query process answers questions from it.
 
-It follows the writer by applying deltas in order, and runs no kernel of its own: the same deltas give the same view
-everywhere. It owns the vector indexes and the walk graph; it holds no file and waits for nothing.
+It applies the writer's deltas in order and runs no kernel of its own: the same deltas give the same view in every
+process. It owns the vector indexes and the walk graph; it holds no file and waits for nothing.
 
-Invariant: at `version`, every table equals the writer's rows, and whatever a removed document alone supported is in
+Invariant: at `version`, every table equals the writer's rows, and content that only a removed document supported is in
 none of them. One writer calls `apply` under `lock.write()`; readers hold `lock.read()` and see one version.
 """
 
@@ -56,10 +56,10 @@ NO_VECTOR: Vector = np.empty(0, np.float16)
 
 
 class LiveView:
-    """See the module. Tables are public for reading, under `lock.read()`; `apply` alone writes them.
+    """The read model; see the module. Tables are public for reading, under `lock.read()`; only `apply` writes them.
 
-    `single_valued` says which predicates contradict each other (graph/validity): how the tables are read, not what
-    stands in them.
+    `single_valued` names the predicates that contradict each other (graph/validity): it affects how the tables are
+    read, not their content.
     """
 
     def __init__(self, graph: str, indexes: VectorIndexes, single_valued: FunctionalPredicates = DEFAULT) -> None:
@@ -93,39 +93,41 @@ class LiveView:
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def entity_id(self, node: int) -> str:
-        """The canonical name of an entity: equal for equal content, whatever the order of arrival."""
+        """Return the canonical name of an entity: equal for equal content, whatever the order of arrival."""
         return self.entities[node].id
 
     def ends(self, statement: int) -> tuple[int, int]:
-        """The entities a statement connects (subject, object), by node."""
+        """Return the entities a statement connects (subject, object), by node."""
         said = self.statements[statement]
         return self.labels[said.subject].node, self.labels[said.object].node
 
     def links_of(self, label: int) -> list[SameAsRow]:
-        """The same-as links of a label, those that a guard overruled too."""
+        """Return the same-as links of a label, including those that a constraint overruled."""
         return [self.same_as[pair] for pair in sorted(self._linked.get(label, ()))]
 
     def named(self, name: str) -> set[int]:
-        """The entities that a normalised name may mean, by node. Cost: its types."""
+        """Return the entities that a normalised name may mean, by node. Cost: its types."""
         return {self.labels[label].node for label in self.names.get(name, ())}
 
     def statements_of(self, node: int) -> Iterator[int]:
-        """The statements an entity is subject or object of, each once per end."""
+        """Yield the statements an entity is subject or object of, each once per end."""
         for number in self.entities[node].labels:
             yield from self.labels[number].statements
 
     # -- following -----------------------------------------------------------------------------------------------------
 
     def apply(self, delta: GraphDelta, *, indexed: IndexVersions | None = None) -> None:
-        """Go to `delta.version`. Call under `lock.write()`.
+        """Apply a delta and move to `delta.version`. Call under `lock.write()`.
 
-        `indexed` says, for a snapshot, which vectors the indexes hold already. Raises ValueError, with nothing
-        changed, for a delta that does not follow on the version held: a follower has missed something then.
+        `indexed` gives, for a snapshot, the vectors that the indexes hold already. Raises ValueError, with nothing
+        changed, for a delta that does not follow the present version: the replica has then missed a delta.
         """
         if delta.snapshot and (self.version or self.documents):
-            raise ValueError("a snapshot goes into an empty view")
+            raise ValueError(f"a snapshot needs an empty view, but the view holds version {self.version}")
         if not delta.snapshot and delta.version != self.version + 1:
-            raise ValueError(f"the view holds version {self.version}, and a delta to {delta.version} does not follow")
+            raise ValueError(
+                f"the view holds version {self.version}: a delta to version {delta.version} does not follow it"
+            )
         self._walked.clear()
         self._drop(delta)
         self._take_labels(delta.labels)
@@ -201,7 +203,7 @@ class LiveView:
             label.mentions = row.mentions
 
     def _move_label(self, number: int, label: ViewLabel, node: int) -> None:
-        """Carry the label's passages over to the entity it belongs to now. Cost: its passages."""
+        """Move the label's passages to its present entity. Cost: its passages."""
         left, joined = self._entity(label.node), self._entity(node)
         for chunk in label.chunks:
             times = sum(row.count for row in self.chunks[chunk].mentions if row.label == number)
@@ -273,7 +275,7 @@ class LiveView:
             if gone is not None:
                 self.entity_nodes.pop(gone.id, None)
         for row in delta.entities:
-            # Two passes: an id may pass from one node to another within a delta.
+            # Two passes: an id may move from one node to another within a delta.
             self.entity_nodes.pop(self._entity(row.node).id, None)
         for row in delta.entities:
             entity = self._entity(row.node)
@@ -323,13 +325,13 @@ class LiveView:
         sync(indexes.statements, gone.statements, statements, indexed.statements)
 
     def _relate(self, delta: GraphDelta) -> None:
-        """Let the learner follow the passages and incidences that this delta touched."""
+        """Pass the changed passages and incidences of this delta to the relatedness model."""
         nodes = {a // 2 for a, b in self._walked if b % 2}
         mentioned = {node: self.entities[node].chunks if node in self.entities else () for node in nodes}
         self.relatedness.follow(delta.gone.chunks, delta.chunks, mentioned)
 
     def _walk(self) -> None:
-        """Bring the walk graph up to the edges and incidences that this delta touched."""
+        """Update the walk graph by the edges and incidences of this delta."""
         pairs = sorted(self._walked)
         if pairs:
             weights = np.array([self._walk_weight(a, b) for a, b in pairs], np.float64)
@@ -346,7 +348,7 @@ class LiveView:
     # -- the rows again ------------------------------------------------------------------------------------------------
 
     def rows(self) -> GraphDelta:
-        """All tables as rows without vectors, for the digest. Call under `lock.read()`. Cost: the whole graph."""
+        """Return all tables as rows without vectors, for the digest. Call under `lock.read()`. Cost: whole graph."""
         return GraphDelta(
             self.graph,
             self.version,

@@ -1,4 +1,4 @@
-"""The vector indexes of a live view, and how they follow its rows.
+"""The vector indexes of a live view, and their synchronisation with its rows.
 
 Invariant: after `sync`, an index holds exactly the rows that have a vector, under that vector.
 """
@@ -25,7 +25,7 @@ class VectorIndexes:
 
 @dataclass(frozen=True, slots=True)
 class IndexVersions:
-    """Up to which version each index holds its vectors already (0: nothing), when a view is filled from a snapshot."""
+    """The version up to which each index holds its vectors already (0: none), when a view is filled from a snapshot."""
 
     chunks: int = 0
     entities: int = 0
@@ -33,12 +33,12 @@ class IndexVersions:
 
 
 def stale(index: VectorIndex, live: Container[int]) -> list[int]:
-    """What an index that was read back holds of rows that went since."""
+    """Return the ids in a loaded index whose rows no longer exist."""
     return [number for number in index.live_ids().tolist() if number not in live]
 
 
 def sync(index: VectorIndex, gone: Sequence[int], rows: Iterable[tuple[int, Vector, int]], held: int) -> None:
-    """Remove what went, add what is new or newer than the index. A row without a vector is not in the index."""
+    """Remove deleted rows, add rows new or newer than the index. A row without a vector is not in the index."""
     dead = list(gone)
     ids: list[int] = []
     vectors: list[Vector] = []

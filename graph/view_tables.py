@@ -1,7 +1,7 @@
-"""What the tables of a live view hold: passages, labels, statements, entities, edges, by small ints.
+"""Tables of a live view: passages, labels, statements, entities, edges, by small ints.
 
-Values that `graph.view` alone writes and everyone reads, under the view's lock; which int means what stands there.
-`walk_entity` and `walk_chunk` give the numbers by which the walk graph knows entities and passages.
+Only `graph.view` writes these values; every reader uses them under the view's lock. `walk_entity` and `walk_chunk` give
+the numbers of entities and passages in the walk graph.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from graphtide.graph.records import EvidenceRow, MentionRow, Vector
 
 @dataclass(slots=True)
 class ViewChunk:
-    """A passage, with what it mentions and states. Its vector stands here too: an index is slow to give one back.
+    """A passage, with its mentions and statements. It holds its vector too: reading one back from an index is slow.
 
-    `title` and `description` are a model's, or empty: what a passage is called is `graph/layers/headings.py`'s to say.
+    `title` and `description` are a model's, or empty: `graph/layers/headings.py` chooses the displayed heading.
     """
 
     chunk_id: str
@@ -32,7 +32,7 @@ class ViewChunk:
 
 @dataclass(slots=True)
 class ViewLabel:
-    """A spelling of one type, the entity it belongs to, the chunks that use it, the statements it stands in."""
+    """A spelling of one type, its entity, the chunks that use it, and the statements that contain it."""
 
     name: str
     type: str
@@ -46,7 +46,7 @@ class ViewLabel:
 class ViewStatement:
     """A triple of labels, how often and how strongly it is stated, and the chunks that state it.
 
-    The vectors of statements and entities stand here too: an index takes twenty times as long to give one back.
+    It holds its vector too, as entities do: reading one back from an index takes twenty times as long.
     """
 
     subject: int
@@ -60,7 +60,7 @@ class ViewStatement:
 
 @dataclass(slots=True)
 class ViewEntity:
-    """A cluster of labels under its canonical `id`. `chunks` counts, by chunk, the mentions of the entity there."""
+    """A cluster of labels under its canonical `id`. `chunks` counts the mentions of the entity by chunk."""
 
     id: str
     name: str
@@ -78,10 +78,10 @@ class ViewEdge:
 
 
 def walk_entity(node: int) -> int:
-    """The walk graph's number of an entity: even."""
+    """Return the walk graph's number of an entity: even."""
     return 2 * node
 
 
 def walk_chunk(chunk: int) -> int:
-    """The walk graph's number of a passage: odd."""
+    """Return the walk graph's number of a passage: odd."""
     return 2 * chunk + 1

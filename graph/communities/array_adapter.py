@@ -1,6 +1,6 @@
-"""The pure core behind the same array interface as the compiled one (``graphtide.graph._communities.Kernel``).
+"""Array interface over the pure core, the same as the compiled kernel's (``graphtide.graph._communities.Kernel``).
 
-Only conversion and the checking of a batch stand here. The invariant: a batch that is refused has changed nothing.
+The module only converts arrays and validates batches. Invariant: a rejected batch changes nothing.
 """
 
 import sys
@@ -11,19 +11,19 @@ import numpy as np
 from graphtide.graph.communities.pure import PureCore
 from graphtide.graph.communities.types import Int32, Int64
 
-LIMIT = 2**56  # of the total weight: keeps resolution x degree x degree within the kernel's 128 bits
+LIMIT = 2**56  # maximum of the total weight: keeps resolution x degree x degree within the kernel's 128 bits
 
 KernelReport = tuple[Int32, Int64, Int64, Int32, Int64, Int64]
 KernelTree = tuple[Int32, Int64, Int64, Int32, Int64, int]
 
 
 def column(values: Iterable[int]) -> Int64:
-    """A list of ints as an array."""
+    """Return ints as an int64 array."""
     return np.array(list(values), dtype=np.int64)
 
 
 class PureKernel:
-    """See ``graph/_communities.pyi`` for the contract of each method."""
+    """The pure kernel. ``graph/_communities.pyi`` holds the contract of each method."""
 
     def __init__(self) -> None:
         self.core = PureCore()
@@ -42,21 +42,21 @@ class PureKernel:
         )
 
     def checked(self, edges: Int32, deltas: Int64) -> dict[tuple[int, int], int]:
-        """The batch summed by edge, without zeros."""
+        """Return the batch summed by edge, without zeros. Raises ValueError for an invalid edge or weight."""
         batch: dict[tuple[int, int], int] = {}
         for (u, v), delta in zip(edges.tolist(), deltas.tolist(), strict=True):
             if u == v or u < 0 or v < 0:
-                raise ValueError(f"edge ({u}, {v}): two different nodes, not negative, are needed")
+                raise ValueError(f"edge ({u}, {v}): the ends must be two different non-negative nodes")
             edge = (u, v) if u < v else (v, u)
             batch[edge] = batch.get(edge, 0) + delta
         adjacency, grown = self.core.levels[0].adjacency, self.core.total_weight
         for (u, v), delta in batch.items():
             weight = adjacency[u].get(v, 0) if u < len(adjacency) else 0
             if weight + delta < 0:
-                raise ValueError(f"edge ({u}, {v}): weight {weight} cannot change by {delta}")
+                raise ValueError(f"edge ({u}, {v}) has weight {weight}: a change by {delta} would make it negative")
             grown += max(delta, 0)
         if grown > LIMIT:
-            raise ValueError(f"the total weight would pass {LIMIT}")
+            raise ValueError(f"the total weight would exceed the maximum of {LIMIT}")
         return {edge: delta for edge, delta in batch.items() if delta}
 
     def fill(self, edges: Int32, weights: Int64) -> None:
@@ -104,7 +104,7 @@ class PureKernel:
 
     def community(self, node: int, level: int) -> int:
         if not 0 <= level < self.core.top:
-            raise IndexError(f"level {level} of {self.core.top}")
+            raise IndexError(f"unknown level {level}: the hierarchy has the levels 0 to {self.core.top}")
         bottom = self.core.levels[0].community
         if not 0 <= node < len(bottom) or bottom[node] < 0:
             return 0

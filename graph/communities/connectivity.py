@@ -1,8 +1,9 @@
-"""Communities that fell apart are split: no community of any partition is ever disconnected.
+"""Connectivity of communities: a community that has become disconnected is split, in every partition.
 
-Invariant used: when a community stops being connected, each of its parts holds a member that lost a link inside it (a
-part without one would have been apart before). Only those members are searched from, all at once, so the work is
-bounded by the smaller parts or by the detour around the lost link, and not by the community.
+The search relies on this invariant: when a community stops being connected, each of its parts holds a member that lost
+a link inside it (a part without such a member was disconnected before). The search therefore starts from those members
+only, from all of them in turn. Its cost is bounded by the smaller parts or by the detour around the lost link, and not
+by the size of the community.
 """
 
 from collections import deque
@@ -12,10 +13,11 @@ from graphtide.graph.communities.local_moving import gather, transfer
 
 
 def parts(state: Levels, h: int, community: int, seeds: list[int]) -> list[set[int]]:
-    """The components of a community of partition ``h``, given a member of each; one, possibly incomplete, if connected.
+    """Return the components of a community of partition ``h``, given a member of each; one, possibly incomplete, if
+    connected.
 
-    The searches from the seeds take turns and merge when they meet. When one is left, it is completed only if it
-    could be smaller than a finished part, because the largest part is the one that need not be listed.
+    The searches from the seeds take turns and merge when they meet. The last remaining search is completed only if its
+    part could be smaller than a finished part, because the largest part need not be listed.
     """
     level = state.levels[h]
     group = {seed: seed for seed in seeds}  # member -> seed whose search reached it
@@ -56,9 +58,10 @@ def parts(state: Levels, h: int, community: int, seeds: list[int]) -> list[set[i
 
 
 def split(state: Levels, h: int) -> bool:
-    """Split every loosened community of partition ``h`` into its components; True if any fell apart.
+    """Split every community of partition ``h`` that is marked as disconnected into its components; return True if any
+    was split.
 
-    The part with most level-0 nodes keeps the community; the others become new ones beside it, largest first.
+    The part with the most level-0 nodes keeps the community. The others become new sibling communities, largest first.
     """
     level, done = state.levels[h], False
     loosened, state.loosened[h] = state.loosened[h], {}
@@ -75,10 +78,10 @@ def split(state: Levels, h: int) -> bool:
 
 
 def detach(state: Levels, h: int, community: int, units: list[int]) -> None:
-    """Make units of a community a new community under the same parent, which may be loosened by it in turn."""
+    """Move units of a community into a new community under the same parent, which may become disconnected in turn."""
     parent = state.levels[h + 1].community[community]
     target = state.open_community(h, parent)
-    if parent >= 0:  # a unit without a link to the others leaves no vanishing edge that would say it
+    if parent >= 0:  # a unit without a link to the others leaves no vanishing edge that would mark it
         state.mark_disconnected(h + 1, parent, community, target)
     for unit in units:
         state.touch(h, unit, state.levels[h].degree[unit])

@@ -1,9 +1,9 @@
-"""The guard against drift: a fresh Leiden run now and then says what the kept communities have lost, and replaces them.
+"""Drift check: a periodic Leiden run measures the modularity lost by the maintained communities and can replace them.
 
-Off the hot path: `leiden` works on a copy of the edges and may run in a thread of its own (NetworKit's ``run`` and
-the graph it builds hold no reference to the live communities). It is not part of the law: what it returns depends on
-the seed and on NetworKit's version. With one thread, as here, equal edges and an equal seed give an equal partition;
-with several, NetworKit's parallel moves race and no seed helps.
+It is off the hot path: `leiden` works on a copy of the edges and may run in a thread of its own (NetworKit's ``run``
+and the graph it builds hold no reference to the live communities). Its result is outside the equality of incremental
+and rebuilt graphs, because it depends on the seed and on NetworKit's version. With one thread, as here, equal edges and
+an equal seed give an equal partition. With several threads NetworKit's parallel moves race, whatever the seed.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from graphtide.graph.communities.types import Int32, Int64
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """``nodes`` (n,) ascending, their ``labels`` (n,), dense from 0, and the modularity on those edges."""
+    """A partition: ``nodes`` (n,) ascending, their ``labels`` (n,) dense from 0, and its modularity on those edges."""
 
     nodes: Int32
     labels: Int64
@@ -23,10 +23,10 @@ class Partition:
 
 
 def leiden(edges: Int32, weights: Int64, *, seed: int = 0, iterations: int = 3) -> Partition:
-    """NetworKit's ParallelLeiden (Traag et al. 2019) on one thread; edges (m, 2), weights (m,); O(m) a round.
+    """Run NetworKit's ParallelLeiden (Traag et al. 2019) on one thread; edges (m, 2), weights (m,); O(m) per round.
 
-    NetworKit computes with float64: weights are exact up to 2**53. The seed is NetworKit's global one, and the number
-    of threads is set for the calling thread only.
+    NetworKit computes in float64: weights are exact up to 2**53. The seed is NetworKit's global one; the number of
+    threads is set for the calling thread only.
     """
     import networkit
 
@@ -49,7 +49,7 @@ def leiden(edges: Int32, weights: Int64, *, seed: int = 0, iterations: int = 3) 
 
 
 def modularity(ends: Int64, weights: Int64, labels: Int64) -> float:
-    """Modularity of ``labels`` (n,) over edges (m, 2) of node positions 0..n-1, by integer sums; O(m)."""
+    """Return the modularity of ``labels`` (n,) over edges (m, 2) of node positions 0..n-1, by integer sums; O(m)."""
     total = int(weights.sum())
     if not total:
         return 0.0
@@ -62,13 +62,13 @@ def modularity(ends: Int64, weights: Int64, labels: Int64) -> float:
 
 
 def modularity_gap(current: float, fresh: Partition) -> float:
-    """How much modularity the kept communities have lost against the fresh ones; negative if they are better."""
+    """Return the modularity that the maintained communities lost against the fresh ones; negative if better."""
     return fresh.modularity - current
 
 
 @dataclass(slots=True)
 class DriftGuard:
-    """When to check, and whether to adopt. Its only state is the weight that changed since the last check.
+    """The schedule of drift checks and the rule of adoption. Its only state is the weight changed since the last check.
 
     A check is due once ``share`` of the graph's weight has changed (insertions and deletions both count). Checks then
     cost a constant factor per change, however large the graph is.
@@ -80,17 +80,19 @@ class DriftGuard:
     changed: int = field(default=0)
 
     def note(self, deltas: Int64) -> None:
-        """Count one update's weight changes; called after each update."""
+        """Count one update's weight changes; call it after each update."""
         self.changed += int(np.abs(deltas).sum())
 
     def due(self, total_weight: int) -> bool:
-        """Whether enough changed to start a check. Start one at a time, and call `started` with it."""
+        """Return whether enough weight changed to start a check. Run one check at a time; call `started` with it."""
         return self.changed >= max(self.minimum_weight, self.share * total_weight)
 
     def started(self) -> None:
-        """A check begins on the edges as they are now."""
+        """Record that a check begins on the present edges."""
         self.changed = 0
 
     def adopts(self, current: float, fresh: Partition) -> bool:
-        """Whether the fresh partition is better by more than the tolerance; ``current`` as when the check began."""
+        """Return whether the fresh partition is better by more than the tolerance; ``current`` is from the start of the
+        check.
+        """
         return modularity_gap(current, fresh) > self.tolerance

@@ -1,6 +1,6 @@
-"""The port's two implementations: the same facade over the compiled kernel or over the pure core.
+"""Facade over both kernels: one implementation of the port, over the compiled kernel or over the pure core.
 
-They return the same arrays for the same calls, so which one runs is a question of speed only; ``name`` says it.
+Both return the same arrays for the same calls, so the choice affects speed only. ``name`` reports the choice.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -63,7 +63,7 @@ class KernelCommunities:
     def modularity(self, level: int = -1) -> float:
         levels = self._kernel.levels()
         if not -levels <= level < levels:
-            raise IndexError(f"level {level} of {levels}")
+            raise IndexError(f"unknown level {level}: the hierarchy has {levels} levels, numbered from 0")
         inside, squares, total = self._kernel.sums(level % levels)
         return (4 * total * inside - squares) / (4 * total * total) if total else 0.0
 
@@ -72,7 +72,7 @@ class KernelCommunities:
 
     def graph(self, level: int) -> LevelGraph:
         if not 0 <= level <= self._kernel.levels():
-            raise IndexError(f"level {level} of {self._kernel.levels()}")
+            raise IndexError(f"level {level} has no graph: the levels are 0 to {self._kernel.levels()}")
         return LevelGraph(*self._kernel.graph(level))
 
     def edges(self) -> tuple[Int32, Int64]:
@@ -96,26 +96,28 @@ class KernelCommunities:
 
 
 def arguments(edges: Int32, weights: Int64) -> tuple[Int32, Int64]:
-    """Both arrays in the kernel's types; raises ValueError for shapes that do not fit together."""
+    """Return both arrays in the kernel's types. Raises ValueError for shapes that do not match."""
     edges = np.ascontiguousarray(edges, dtype=np.int32).reshape(-1, 2)
     weights = np.ascontiguousarray(weights, dtype=np.int64)
     if weights.shape != (len(edges),):
-        raise ValueError(f"edges (n, 2) and weights (n,) are needed, not {edges.shape} and {weights.shape}")
+        raise ValueError(f"edges must be (n, 2) and weights (n,), got {edges.shape} and {weights.shape}")
     return edges, weights
 
 
 def build(
     edges: Int32, weights: Int64, *, snapshot: Hierarchy | None = None, implementation: Implementation = "auto"
 ) -> Communities:
-    """Communities of a graph, ``edges`` (m, 2) and positive ``weights`` (m,): from scratch, or those of ``snapshot``.
+    """Return the communities of a graph, ``edges`` (m, 2) and positive ``weights`` (m,): built, or restored from
+    ``snapshot``.
 
-    With a snapshot of the same edges the result behaves exactly as the object it was taken from. ``auto`` takes the
-    compiled kernel if it was built. Raises ValueError for a weight below 1, an edge given twice is summed, a snapshot
-    of other nodes; ImportError for ``compiled`` where it was not built. Cost: O(edges) per level and round.
+    Restored from a snapshot of the same edges, the result behaves exactly as the object that wrote it. ``auto`` takes
+    the compiled kernel if it was built. The weights of an edge given twice are added. Raises ValueError for a weight
+    below 1 or a snapshot of other nodes; ImportError for ``compiled`` if the extension was not built. Cost: O(edges)
+    per level and round.
     """
     edges, weights = arguments(edges, weights)
     if len(weights) and weights.min() < 1:
-        raise ValueError("weights are positive")
+        raise ValueError("every weight must be positive")
     live = empty(implementation)
     live._kernel.fill(edges, weights)
     if snapshot is None:
@@ -127,7 +129,7 @@ def build(
 
 
 def empty(implementation: Implementation) -> KernelCommunities:
-    """The implementation asked for, without edges."""
+    """Return the requested implementation, without edges."""
     if implementation != "pure":
         try:
             from graphtide.graph._communities import Kernel
@@ -142,18 +144,18 @@ def empty(implementation: Implementation) -> KernelCommunities:
 def check(snapshot: Hierarchy, edges: Int32) -> None:
     """Raise ValueError unless the snapshot is a tree over exactly the nodes of the edges.
 
-    Not checked is what only O(edges) work could: that its communities are connected.
+    The connectivity of its communities is not checked: that would cost O(edges).
     """
     if not np.array_equal(np.unique(edges), snapshot.nodes):
-        raise ValueError("the snapshot is of other nodes than the edges")
+        raise ValueError("the snapshot has other nodes than the edges")
     order, ids = np.argsort(snapshot.ids), snapshot.ids
     if len(ids) != len(np.unique(ids)) or (len(ids) and not 0 < ids.min() <= ids.max() < snapshot.next_id):
-        raise ValueError("the snapshot's community ids are not unique and below next_id")
+        raise ValueError("the snapshot's community ids must be unique and below next_id")
     level_of = dict(zip(ids[order].tolist(), snapshot.levels[order].tolist(), strict=True))
     tree = zip(snapshot.levels.tolist(), snapshot.parents.tolist(), strict=True)
     if any(level_of.get(parent) != (None if level == DEPTH - 1 else level + 1) for level, parent in tree):
-        raise ValueError(f"the snapshot's parents are not the communities of the next of {DEPTH} levels")
+        raise ValueError(f"the snapshot's parents must be communities of the next of {DEPTH} levels")
     if not np.array_equal(np.union1d(snapshot.communities, snapshot.parents[snapshot.parents > 0]), ids[order]):
-        raise ValueError("the snapshot has communities without members, or members without community")
+        raise ValueError("the snapshot has communities without members, or members without a community")
     if not {level_of.get(community) for community in np.unique(snapshot.communities).tolist()} <= {0}:
-        raise ValueError("the snapshot's nodes are not in communities of level 0")
+        raise ValueError("every node of the snapshot must be in a community of level 0")

@@ -1,7 +1,8 @@
-"""Community ids follow the members: after the moves of one level, an id stays with the community that holds most of it.
+"""Matching of community ids to communities: after the moves of one level, an id stays with the community that holds
+most of its nodes.
 
-Moves go unit by unit, so a big community may drain into a small one; without this the small one's id would survive.
-An id that changes hands is a label that changes hands: slots, members and weights stay where they are.
+Units move one by one, so a big community may drain into a small one; without this matching the small one's id would
+survive. Only the id moves to another slot: members and weights stay where they are.
 """
 
 from collections import Counter
@@ -12,12 +13,12 @@ from graphtide.graph.communities.levels import NEW, Levels
 def settle_names(state: Levels, h: int, first_new: int) -> None:
     """Give the ids of partition ``h`` to the communities that inherited most of their level-0 nodes.
 
-    Ids from ``first_new`` on were given out during this update and mean nothing outside yet, so they never compete.
-    Cost: the moved units, and the members of a community whose id changes.
+    Ids from ``first_new`` on were allocated during this update and are not published yet, so they never compete. Cost:
+    the moved units, and the members of a community whose id changes.
     """
     level, above = state.levels[h], state.levels[h + 1]
     shared: Counter[tuple[int, int]] = Counter()  # (id before, slot now) -> level-0 nodes that made this move
-    stayed: dict[int, int] = {}  # slot -> level-0 nodes that were there before, for slots that others came to
+    stayed: dict[int, int] = {}  # slot -> level-0 nodes present before the update, for slots that received units
     for key, before in state.journal[h].items():
         unit = key if h == 0 else state.slots.get(key, (h, -1))[1]
         if unit < 0 or (slot := level.community[unit]) < 0 or before == above.ident[slot]:
@@ -38,7 +39,7 @@ def settle_names(state: Levels, h: int, first_new: int) -> None:
 
 
 def assign(claims: list[tuple[int, int, int]]) -> dict[int, int]:
-    """Greedy matching of ids to slots, the largest overlap first; slot -> id."""
+    """Match ids to slots greedily, the largest overlap first; return slot -> id."""
     names: dict[int, int] = {}
     taken: set[int] = set()
     for _, ident, slot in claims:
@@ -49,7 +50,7 @@ def assign(claims: list[tuple[int, int, int]]) -> dict[int, int]:
 
 
 def rename(state: Levels, h: int, names: dict[int, int], involved: dict[int, int]) -> None:
-    """Put the new ids on; a community left without one gets a fresh one. Its members are journalled first."""
+    """Apply the new ids; a community left without one gets a fresh id. Its members are journalled first."""
     above = state.levels[h + 1]
     taken = set(names.values())
     for slot in sorted(involved, key=lambda c: above.ident[c]):

@@ -1,11 +1,11 @@
-"""The weighted graphs of the hierarchy, one on top of the other, and the sums that modularity is made of.
+"""The weighted graphs of the hierarchy, one per level, and the sums that modularity is computed from.
 
-Level 0 holds the caller's nodes. A community of level ``h`` is a unit of level ``h + 1``: same slot, its total degree
-is the unit's degree, and the weight between two communities is the weight of the edge between the two units. Every
-number is an integer sum with an inverse, so a deletion is an insertion with the sign turned.
+Level 0 holds the caller's nodes. A community of level ``h`` is a unit of level ``h + 1``: it has the same slot, its
+total degree is the unit's degree, and the weight between two communities is the weight of the edge between the two
+units. Every number is an integer sum with an inverse, so a deletion is an insertion with the opposite sign.
 
-This module is not the algorithm: it moves weights, never decides. Slots are internal and reused; whatever depends on an
-order uses ``ident`` (level 0: the node, above: the community's id), so a restored hierarchy behaves like the one saved.
+This module moves weights and decides nothing. Slots are internal and reused. Every step that depends on an order uses
+``ident`` (level 0: the node, above: the community's id), so a restored hierarchy behaves like the saved one.
 """
 
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class Level:
     free: list[int] = field(default_factory=list)
     live: int = 0
     inside: int = 0  # weight of the edges with both ends in one community
-    squares: int = 0  # sum of the squared degrees of the units
+    squares: int = 0  # sum of the units' squared degrees
 
     def extend(self, count: int) -> None:
         """Append unused slots until there are ``count``."""
@@ -42,7 +42,7 @@ class Level:
 
 @dataclass(slots=True)
 class PendingChange:
-    """What happened to a unit since it was last examined: its degree then, and the weight that changed around it."""
+    """The change of a unit since it was last examined: its degree then, and the weight that changed around it."""
 
     degree: int
     weight: int = 0
@@ -53,7 +53,9 @@ class Levels:
 
     def __init__(self, depth: int) -> None:
         self.levels = [Level() for _ in range(depth + 1)]
-        self.tracked_top = True  # False while the top graph's edges are not kept because they will be summed at once
+        self.tracked_top = (
+            True  # False while the top graph's edges are not maintained because they will be summed at once
+        )
         self.next_id = 1
         self.total_weight = 0
         self.slots: dict[int, tuple[int, int]] = {}  # community id -> (level of its unit, slot)
@@ -67,19 +69,19 @@ class Levels:
 
     @property
     def top(self) -> int:
-        """Number of partitions; ``levels[top]`` has no partition of its own."""
+        """Return the number of partitions; ``levels[top]`` has no partition of its own."""
         return len(self.levels) - 1
 
     # -- bookkeeping of one update -------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Forget what the last update touched."""
+        """Clear the journal of the last update."""
         self.touched = [{} for _ in self.levels]
         self.loosened = [{} for _ in self.levels]
         self.journal = [{} for _ in self.levels]
 
     def touch(self, h: int, unit: int, weight: int) -> PendingChange:
-        """Note that ``weight`` changed around a unit; call before the degree changes."""
+        """Note that ``weight`` changed around a unit; call it before the degree changes."""
         mark = self.touched[h].get(unit)
         if mark is None:
             mark = self.touched[h][unit] = PendingChange(self.levels[h].degree[unit])
@@ -87,33 +89,33 @@ class Levels:
         return mark
 
     def due(self, h: int, unit: int) -> bool:
-        """Whether enough changed around a unit to examine it again: 1/16 of its degree, at once or since it last did.
+        """Return whether 1/16 of a unit's degree changed, in one update or since it was last examined, so that it is
+        due.
 
-        A unit with many edges is thus scanned once in a number of changes that grows with its degree, which keeps the
-        cost of a document flat while hubs and coarse communities grow. The rule has no memory beyond the degree
-        itself.
+        The number of changes between two scans of a unit thus grows with its degree, which keeps the cost of a document
+        flat while hubs and coarse communities grow. The rule keeps no state beyond the degree itself.
         """
         mark, degree = self.touched[h][unit], self.levels[h].degree[unit]
         step = max(0, max(mark.degree, degree).bit_length() - 5)
         return mark.weight * 16 >= degree or (mark.degree >> step) != (degree >> step)
 
     def regrown(self, h: int, unit: int) -> bool:
-        """Whether a unit's degree passed a multiple of a quarter of its power of two since it was last examined."""
+        """Return whether a unit's degree passed a multiple of a quarter of its power of two since it was examined."""
         before, degree = self.touched[h][unit].degree, self.levels[h].degree[unit]
         step = max(0, max(before, degree).bit_length() - 3)
         return (before >> step) != (degree >> step)
 
     def key(self, h: int, unit: int) -> int:
-        """What names the unit outside: the node at level 0, the community id above."""
+        """Return the external name of a unit: the node at level 0, the community id above."""
         return unit if h == 0 else self.levels[h].ident[unit]
 
     def parent_id(self, h: int, unit: int) -> int:
-        """Id of the community the unit is in, or 0."""
+        """Return the id of the unit's community, or 0."""
         above = self.levels[h].community[unit]
         return self.levels[h + 1].ident[above] if above >= 0 else NONE
 
     def record(self, h: int, unit: int) -> None:
-        """Keep the unit's community as it was when the update began; later calls change nothing."""
+        """Record the unit's community as of the start of the update; later calls change nothing."""
         self.journal[h].setdefault(self.key(h, unit), self.parent_id(h, unit))
 
     def visit(self, h: int, unit: int) -> None:
@@ -132,7 +134,7 @@ class Levels:
         level.squares += delta * (2 * old + delta)
 
     def add_edge(self, h: int, a: int, b: int, delta: int) -> None:
-        """Change the weight between two units; a link inside a community that vanishes is noted for the split check."""
+        """Change the weight between two units; note a vanished link inside a community for the connectivity check."""
         level = self.levels[h]
         weight = level.adjacency[a].get(b, 0) + delta
         if weight:
@@ -149,7 +151,7 @@ class Levels:
     # -- units and membership --------------------------------------------------------------------------------------
 
     def open_community(self, h: int, parent: int) -> int:
-        """A new, empty community of partition ``h`` under ``parent`` (a slot, or -1 at the top); returns its slot."""
+        """Open an empty community of partition ``h`` under ``parent`` (a slot, or -1 at the top); return its slot."""
         level = self.levels[h + 1]
         if not level.free:
             level.extend(len(level.degree) + 1)
@@ -166,20 +168,22 @@ class Levels:
         return slot
 
     def open_chain(self, h: int, highest: int, parent: int) -> int:
-        """New empty communities of the partitions ``highest`` down to ``h``, each in the one above; the last slot."""
+        """Open new empty communities of the partitions ``highest`` down to ``h``, each in the one above; return the
+        last slot.
+        """
         for s in range(highest, h - 1, -1):
             parent = self.open_community(s, parent)
         return parent
 
     def chain(self, h: int, community: int) -> list[int]:
-        """Slots of a community of partition ``h`` and of its ancestors."""
+        """Return the slots of a community of partition ``h`` and of its ancestors."""
         slots = [community]
         for s in range(h + 1, self.top):
             slots.append(self.levels[s].community[slots[-1]])
         return slots
 
     def close_if_empty(self, h: int, community: int) -> None:
-        """Remove a community of partition ``h`` without members, then its parent if that is empty now, and so on."""
+        """Remove a community of partition ``h`` without members, then each ancestor that becomes empty."""
         while not self.levels[h + 1].members[community]:
             level = self.levels[h + 1]
             self.record(h + 1, community)
@@ -198,7 +202,9 @@ class Levels:
     # -- answers ---------------------------------------------------------------------------------------------------
 
     def changes(self) -> tuple[list[tuple[int, int]], list[tuple[int, int, int]], list[int]]:
-        """What differs from before: (node, community), (child, level, parent) and removed ids, each sorted."""
+        """Return the differences of this update: (node, community), (child, level, parent) and removed ids, each
+        sorted.
+        """
         nodes: list[tuple[int, int]] = []
         children: list[tuple[int, int, int]] = []
         removed: list[int] = []

@@ -1,30 +1,33 @@
 """Asynchronous label propagation whose move rule is the modularity gain, started from touched units only.
 
-LPAm (Barber & Clark 2009) as the local moving of a kept hierarchy (Blondel et al. 2008), with two deviations. Each
-level has a resolution of its own (below), so that the levels differ in grain however the graph grew. And a unit
-chooses its community from the coarsest partition downwards. It goes where the coarsest modularity gains most; only
-among equals (same coarsest community) does the next finer partition decide, and so on. This is the multilevel
-refinement of Rotta & Noack (2011) folded into the move itself, and it gives termination: each move raises (Q_top,
-..., Q_0) lexicographically.
+LPAm (Barber & Clark 2009) as the local moving phase of a maintained hierarchy (Blondel et al. 2008), with two
+deviations. Each level has a resolution of its own (below), so that the levels differ in granularity however the graph
+grew. And a unit chooses its community from the coarsest partition downwards: it moves where the coarsest modularity
+gains most, and only among equals (same coarsest community) does the next finer partition decide, and so on. This is the
+multilevel refinement of Rotta & Noack (2011) folded into the move itself. It gives termination: each move raises
+(Q_top, ..., Q_0) lexicographically.
 
-Ties stay; among equal best the smaller community id wins; units move in the order of their idents: deterministic.
-All comparisons are integer: weight to the community x total degree against own degree x the community's degree.
+The result is deterministic: a tie with the present community keeps the unit there, the smaller community id wins among
+equal best, and units move in the order of their idents. All comparisons are integer: weight to the community x total
+degree against own degree x the community's degree.
 """
 
 from graphtide.graph.communities.levels import Levels
 
-# Resolution of each partition, finest first (Reichardt & Bornholdt 2006): a community of one level holds some tens of
-# times the weight of one of the level below. The coarsest is plain modularity; the fine ones keep the units small,
-# and so mobile.
+# Resolution of each partition, finest first (Reichardt & Bornholdt 2006): a community of one level has some tens of
+# times the weight of a community of the level below. The coarsest is plain modularity; the fine resolutions keep the
+# units small, and so mobile.
 RESOLUTION = (1024, 32, 1)
 DEPTH = len(RESOLUTION)
-ROUNDS = 32  # cap on the rounds of one propagation; a safeguard, as every move is a strict gain
+ROUNDS = 32  # maximum of rounds per propagation; a safeguard, because every move is a strict gain
 
 Sums = list[dict[int, int]]  # per partition from the unit's level upwards: community slot -> weight from the unit to it
 
 
 def gather(state: Levels, h: int, unit: int) -> Sums:
-    """Weight from a unit to each neighbouring community, at its own partition and at every coarser one; O(degree)."""
+    """Return the weight from a unit to each neighbouring community, at its own partition and every coarser one;
+    O(degree).
+    """
     level = state.levels[h]
     state.visit(h, unit)
     sums: Sums = [{}]
@@ -41,7 +44,7 @@ def gather(state: Levels, h: int, unit: int) -> Sums:
 
 
 def best_of(state: Levels, s: int, sums: dict[int, int], degree: int, stay: int, parent: int) -> int:
-    """The community of partition ``s`` under ``parent`` (-1: any) with the highest score, or -1 for one of its own.
+    """Return the community of partition ``s`` under ``parent`` (-1: any) with the highest score, or -1 for a new one.
 
     ``stay`` is the unit's present community, -1 if it has left the branch. Score: w(u, C) * 2m - resolution * k_u *
     K_C, K without u.
@@ -66,7 +69,7 @@ def best_of(state: Levels, s: int, sums: dict[int, int], degree: int, stay: int,
 
 
 def choose(state: Levels, h: int, unit: int, sums: Sums) -> int:
-    """The community of partition ``h`` the unit belongs in by the rule above; opens a new one if alone is better."""
+    """Return the community of partition ``h`` for the unit by the rule above; open a new one if that is better."""
     own = state.chain(h, state.levels[h].community[unit])
     degree = state.levels[h].degree[unit]
     parent, home = -1, True
@@ -80,7 +83,7 @@ def choose(state: Levels, h: int, unit: int, sums: Sums) -> int:
 
 
 def transfer(state: Levels, h: int, unit: int, target: int, sums: Sums) -> None:
-    """Put a unit into another community of partition ``h`` and carry the weights upwards until the branches meet."""
+    """Move a unit into another community of partition ``h`` and carry the weights upwards until the branches meet."""
     level = state.levels[h]
     source = level.community[unit]
     degree, size = level.degree[unit], level.size[unit]
@@ -109,9 +112,10 @@ def transfer(state: Levels, h: int, unit: int, target: int, sums: Sums) -> None:
 
 
 def move(state: Levels, h: int, unit: int, target: int, sums: Sums) -> None:
-    """Transfer, and note which former neighbours in the community may have been held together by the unit.
+    """Transfer a unit, and note the former neighbours in the community that only the unit may have connected.
 
-    A leaf holds nothing together, but if it stood in for its part of a loosened community, its one neighbour does now.
+    A leaf connects no other units. But if it represented its part of a community marked as disconnected, its single
+    neighbour represents that part now.
     """
     level = state.levels[h]
     source = level.community[unit]
@@ -123,7 +127,7 @@ def move(state: Levels, h: int, unit: int, target: int, sums: Sums) -> None:
 
 
 def propagate(state: Levels, h: int) -> bool:
-    """Examine the due units of a level in order, and wake the neighbours of those that move; True if any moved."""
+    """Examine the due units of a level in order, mark the neighbours of those that move; return True if any moved."""
     level = state.levels[h]
     queue = sorted((u for u in state.touched[h] if state.due(h, u)), key=lambda u: state.key(h, u))
     moved = False

@@ -1,9 +1,9 @@
-"""Whole communities merge where that raises their partition's modularity: moves of single units cannot do it.
+"""Merging of whole communities where it raises their partition's modularity; moves of single units cannot do it.
 
-Without this a growing graph keeps the communities it had when it was small, since the resolution limit of modularity
+Without merging, a growing graph keeps the communities of its early size, because the resolution limit of modularity
 grows with the total weight (Fortunato & Barthelemy 2007). Louvain adds a level instead; here the number of levels is
-fixed. Only siblings merge, so no coarser partition changes, and each merge is a strict gain: the order of `moving`
-still rises.
+fixed. Only siblings merge, so no coarser partition changes, and each merge is a strict gain: the lexicographic order of
+`local_moving` still rises.
 """
 
 from graphtide.graph.communities.levels import Levels
@@ -11,7 +11,7 @@ from graphtide.graph.communities.local_moving import RESOLUTION, ROUNDS, gather,
 
 
 def merge(state: Levels, h: int) -> bool:
-    """Merge each due community of partition ``h`` with its best sibling until none gains; True if any did.
+    """Merge each due community of partition ``h`` with its best sibling until none gains; return True if any merged.
 
     Cost: the neighbours of the due communities, and the members of those that are absorbed.
     """
@@ -34,7 +34,7 @@ def merge(state: Levels, h: int) -> bool:
 
 
 def partner(state: Levels, h: int, unit: int) -> int:
-    """The sibling whose merger with the community gains most (ties: the smaller id), or -1."""
+    """Return the sibling whose merger with the community gains most (ties: the smaller id), or -1."""
     above, twice = state.levels[h + 1], 2 * state.total_weight
     scaled = above.degree[unit] * RESOLUTION[h]
     best, best_gain = -1, 0

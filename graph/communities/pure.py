@@ -1,8 +1,8 @@
-"""The pure-Python core: always works, and defines what the compiled one must return.
+"""The pure-Python core: needs no compiler, and is the reference for the compiled core.
 
-It is the algorithm over plain lists; checking of arguments, arrays and reports are the facade's (``live``).
-Invariants after every call: each partition is a set of connected communities, the hierarchy is a tree, every sum
-equals its recount.
+It is the algorithm over plain lists; the facade (``facade``) checks arguments and converts arrays and reports.
+Invariants after every call: each partition is a set of connected communities, the hierarchy is a tree, every sum equals
+its recount.
 """
 
 from collections.abc import Iterable
@@ -14,12 +14,12 @@ from graphtide.graph.communities.local_moving import DEPTH, propagate
 from graphtide.graph.communities.merging import merge
 from graphtide.graph.communities.refinement import divide
 
-PASSES = 4  # cap on moves, splits and merges at one level
-CYCLES = 3  # cap on passes over all levels when everything is examined
+PASSES = 4  # maximum of moves, splits and merges at one level
+CYCLES = 3  # maximum of passes over all levels when every unit is examined
 
 
 class PureCore(Levels):
-    """The hierarchy and the operations on it; edges as (u, v, weight) with u != v."""
+    """The hierarchy and the operations on it; edges are (u, v, weight) with u != v."""
 
     def __init__(self) -> None:
         super().__init__(DEPTH)
@@ -27,7 +27,7 @@ class PureCore(Levels):
     # -- changes ---------------------------------------------------------------------------------------------------
 
     def update(self, deltas: dict[tuple[int, int], int]) -> None:
-        """Change edge weights (u < v, no zero deltas, never below zero in all), and follow it upwards."""
+        """Change edge weights (u < v, no zero deltas, no weight below zero), and update every level above."""
         self.begin()
         first_new = self.next_id
         if deltas:
@@ -43,7 +43,7 @@ class PureCore(Levels):
         self.ascend(first_new)
 
     def enter(self, node: int) -> None:
-        """A node with its first edge: alone in a community at every level."""
+        """Add a node with its first edge: alone in a community at every level."""
         level = self.levels[0]
         self.journal[0][node] = NEW
         level.live += 1
@@ -54,7 +54,7 @@ class PureCore(Levels):
             self.levels[s].size[community] += 1
 
     def leave(self, node: int) -> None:
-        """A node without edges: in no community."""
+        """Remove a node without edges from its communities."""
         level = self.levels[0]
         bottom = level.community[node]
         self.record(0, node)
@@ -67,7 +67,7 @@ class PureCore(Levels):
         self.close_if_empty(0, bottom)
 
     def change(self, u: int, v: int, delta: int) -> None:
-        """Add ``delta`` to an edge and to every sum it is part of."""
+        """Add ``delta`` to an edge and to every sum that contains it."""
         self.total_weight += delta
         together = False
         for s in range(self.top + 1):
@@ -82,14 +82,14 @@ class PureCore(Levels):
                 level.inside += delta if together else 0
 
     def ascend(self, first_new: int) -> bool:
-        """Settle every level from the bottom; True if anything moved."""
+        """Settle every level from the bottom; return True if any unit moved."""
         moved = False
         for h in range(self.top):
             moved |= self.settle_level(h, first_new)
         return moved
 
     def settle_level(self, h: int, first_new: int) -> bool:
-        """Moves, splits and merges of one level until they change nothing, then names; a merge needs no split."""
+        """Move, split and merge at one level until nothing changes, then match the ids; a merge needs no split."""
         moved = False
         for turn in range(PASSES):
             moved |= propagate(self, h)
@@ -102,7 +102,7 @@ class PureCore(Levels):
         return moved
 
     def raise_top(self) -> None:
-        """A new coarsest partition, at first with one community for each of the coarsest communities so far."""
+        """Open a new coarsest partition, at first with one community for each coarsest community so far."""
         below = self.levels[self.top]
         below.inside = self.levels[self.top - 1].inside
         self.levels.append(Level())
@@ -120,7 +120,7 @@ class PureCore(Levels):
     # -- from scratch ----------------------------------------------------------------------------------------------
 
     def build(self) -> None:
-        """The hierarchy of a filled core, from nothing: level by level upwards, then everything once more."""
+        """Build the hierarchy of a filled core from scratch: level by level upwards, then every level once more."""
         self.levels = [self.levels[0], Level()]
         self.tracked_top = False
         for node, degree in enumerate(self.levels[0].degree):
@@ -137,7 +137,7 @@ class PureCore(Levels):
         self.examine(self.next_id)
 
     def fill(self, edges: Iterable[tuple[int, int, int]]) -> None:
-        """The graph of level 0; edges are unique."""
+        """Set the graph of level 0; edges are unique."""
         level = self.levels[0]
         for u, v, weight in edges:
             level.extend(1 + max(u, v))
@@ -147,7 +147,7 @@ class PureCore(Levels):
             self.add_degree(0, v, weight)
 
     def settle(self) -> None:
-        """Split whatever is disconnected, then examine everything; after the hierarchy was replaced."""
+        """Split every disconnected community, then examine every unit; call it after the hierarchy was replaced."""
         first_new = self.next_id
         for h in range(self.top):
             above = self.levels[h + 1]
@@ -156,7 +156,7 @@ class PureCore(Levels):
         self.examine(first_new)
 
     def examine(self, first_new: int) -> None:
-        """Every unit of every level is due, until nothing moves."""
+        """Examine every unit of every level until none moves."""
         for _ in range(CYCLES):
             for h, level in enumerate(self.levels):
                 for unit, degree in enumerate(level.degree):
@@ -168,7 +168,7 @@ class PureCore(Levels):
     def load(self, assigned: dict[int, int], tree: list[tuple[int, int, int]], next_id: int) -> None:
         """Replace the hierarchy: node -> community, (community, level of its partition, parent or 0), parents valid.
 
-        The level-0 graph stays. Slots are given out in the order of the ids, so equal hierarchies load equally.
+        The level-0 graph stays. Slots are allocated in the order of the ids, so equal hierarchies load equally.
         """
         self.levels[1:] = [Level() for _ in range(DEPTH)]
         self.slots, self.next_id, self.tracked_top = {}, next_id, True
@@ -193,13 +193,13 @@ class PureCore(Levels):
         self.begin()
 
     def place(self, h: int, unit: int, ident: int) -> None:
-        """Membership while loading."""
+        """Set a unit's membership while loading."""
         slot = self.slots[ident][1]
         self.levels[h].community[unit] = slot
         self.levels[h + 1].members[slot].add(unit)
 
     def sum_weights(self, h: int) -> int:
-        """The weights between the communities of partition ``h``, all at once; returns the weight inside them."""
+        """Sum the weights between the communities of partition ``h`` in one pass; return the weight inside them."""
         level, above, twice_inside = self.levels[h], self.levels[h + 1], 0
         for unit, neighbours in enumerate(level.adjacency):
             a = level.community[unit]

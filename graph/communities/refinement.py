@@ -1,10 +1,11 @@
-"""A community that has grown may have become two: what merged while the graph was small is taken apart again.
+"""Refinement: a community that has grown is divided where two communities fit better.
 
-Single moves cannot do it, and without it every early merger stays (of twelve planted blocks streamed from nothing,
-one to three pairs stayed together). So a community whose degree has changed by an eighth to a quarter is clustered
-again from single units, on the side and inside itself only; it is divided if that raises its partition's modularity.
-The parts are siblings, so no coarser partition changes, and the gain is strict: the order of `moving` still rises.
-Amortised over the change that made it due, the cost is a constant per unit of weight.
+Moves of single units cannot divide it, and without refinement every early merger stays (of twelve planted blocks
+streamed into an empty graph, one to three pairs stayed together). So a community whose degree has changed by an eighth
+to a quarter is clustered again from single units, on a copy and inside itself only. It is divided if that raises its
+partition's modularity. The parts are siblings, so no coarser partition changes, and the gain is strict: the
+lexicographic order of `local_moving` still rises. Amortised over the change that made it due, the cost is a constant
+per unit of weight.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ class RefinementRegion:
     resolution: int
 
     def regroup(self) -> None:
-        """Local moving from single units, in order, each to the group that gains most; ties stay, then the first."""
+        """Move single units in order, each to the group that gains most; ties keep the unit, else the first wins."""
         for _ in range(ROUNDS):
             moved = False
             for unit, links in enumerate(self.links):
@@ -48,7 +49,7 @@ class RefinementRegion:
                 return
 
     def between(self) -> dict[int, dict[int, int]]:
-        """Weights between the groups."""
+        """Return the weights between the groups."""
         weights: dict[int, dict[int, int]] = {group: {} for group in sorted(set(self.group))}
         for unit, links in enumerate(self.links):
             row = weights[self.group[unit]]
@@ -58,7 +59,7 @@ class RefinementRegion:
         return weights
 
     def join_groups(self) -> None:
-        """Merge pairs of groups, in order, each with the one that gains most, until none gains."""
+        """Merge pairs of groups, in order, each with the group that gains most, until none gains."""
         weights, into = self.between(), list(range(len(self.links)))
         for _ in range(ROUNDS):
             merged = False
@@ -79,7 +80,7 @@ class RefinementRegion:
                 self.group[unit] = into[self.group[unit]]
 
     def best_pair(self, group: int, row: dict[int, int]) -> int:
-        """The group whose merger gains most (ties: the first), or -1."""
+        """Return the group whose merger gains most (ties: the first), or -1."""
         best, best_gain = -1, 0
         for other, weight in row.items():
             gain = weight * self.twice - self.resolution * self.total[group] * self.total[other]
@@ -88,13 +89,13 @@ class RefinementRegion:
         return best
 
     def gain(self) -> int:
-        """What dividing into the groups adds to the modularity, times the squared total degree."""
+        """Return what dividing into the groups adds to the modularity, times the squared total degree."""
         cut = sum(w for u, links in enumerate(self.links) for v, w in links if self.group[u] != self.group[v])
         totals = [self.total[group] for group in set(self.group)]
         return self.resolution * (sum(totals) ** 2 - sum(t * t for t in totals)) - cut * self.twice
 
     def components(self) -> list[list[int]]:
-        """The connected parts of the groups, by position; parts in the order of their first unit."""
+        """Return the connected parts of the groups, by position; parts are in the order of their first unit."""
         seen: set[int] = set()
         parts: list[list[int]] = []
         for start in range(len(self.links)):
@@ -114,7 +115,7 @@ class RefinementRegion:
 
 
 def divide(state: Levels, h: int) -> bool:
-    """Divide the communities of partition ``h`` that have changed enough and gain by it; True if any was."""
+    """Divide the communities of partition ``h`` that changed enough and gain by it; return True if any was divided."""
     above, done = state.levels[h + 1], False
     grown = [unit for unit in state.touched[h + 1] if state.regrown(h + 1, unit)]
     for community in sorted(grown, key=lambda u: above.ident[u]):
@@ -135,7 +136,7 @@ def divide(state: Levels, h: int) -> bool:
 
 
 def inside(state: Levels, h: int, units: list[int]) -> RefinementRegion:
-    """The region of a community's units, each a group of its own."""
+    """Return the region of a community's units, each a group of its own."""
     level = state.levels[h]
     position = {unit: place for place, unit in enumerate(units)}
     for unit in units:

@@ -1,7 +1,7 @@
-"""Taking over a partition found elsewhere, without losing the hierarchy below it or the ids.
+"""Adoption of an external partition, preserving the finer levels of the hierarchy and the ids.
 
-The partition becomes the coarsest level; every finer community is cut along it. Deviation from replacing level 0: a
-partition of best modularity is coarse, and the fine levels are what reports and drill-down stand on.
+The partition becomes the coarsest level, and every finer community is cut along it. Deviation from replacing level 0: a
+partition of best modularity is coarse, while reports and drill-down use the fine levels.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from graphtide.graph.communities.types import CommunityChange, Hierarchy, Int32,
 
 
 def ancestors(tree: Hierarchy) -> list[Int64]:
-    """Community of each node at each level, finest first, (n,) each."""
+    """Return the community of each node at each level, finest first, (n,) each."""
     if not len(tree.nodes):
         return []
     chains = [tree.communities]
@@ -20,11 +20,11 @@ def ancestors(tree: Hierarchy) -> list[Int64]:
 
 
 def refine_by(tree: Hierarchy, nodes: Int32, labels: Int64) -> Hierarchy:
-    """The hierarchy cut along a partition: at every level but the coarsest community x label, there the labels alone.
+    """Cut the hierarchy along a partition: community x label at every level but the coarsest, where the labels alone
+    count.
 
-    A node the partition does not know (it came since) is a block of its own. The largest piece keeps an id; at the
-    coarsest level ids go by best overlap. Pieces may be disconnected: the core splits them. O(nodes log nodes) per
-    level.
+    A node unknown to the partition (added since) is a block of its own. The largest piece keeps an id; at the coarsest
+    level ids go by best overlap. Pieces may be disconnected: the core splits them. O(nodes log nodes) per level.
     """
     chains = ancestors(tree)
     if not chains:
@@ -48,7 +48,7 @@ def refine_by(tree: Hierarchy, nodes: Int32, labels: Int64) -> Hierarchy:
 
 
 def blocks(nodes: Int32, known: Int32, labels: Int64) -> Int64:
-    """A label for each of ``nodes``, dense from 0; unknown nodes get one of their own."""
+    """Return a label for each of ``nodes``, dense from 0; unknown nodes get a label of their own."""
     order = np.argsort(known, kind="stable")
     place = np.minimum(np.searchsorted(known[order], nodes), max(len(known) - 1, 0))
     hit = known[order][place] == nodes if len(known) else np.zeros(len(nodes), dtype=bool)
@@ -61,7 +61,8 @@ def blocks(nodes: Int32, known: Int32, labels: Int64) -> Int64:
 
 
 def name(chain: Int64, piece: Int64, next_id: int) -> tuple[Int64, int]:
-    """An id for each node's piece (dense labels): the old community's it overlaps most, each id once, or a fresh one.
+    """Return an id for each node's piece (dense labels): of the old community with most overlap, each id once, or a
+    fresh one.
 
     The largest overlap chooses first; ties go to the smaller id, then to the piece with the smaller first node.
     """
@@ -82,7 +83,7 @@ def name(chain: Int64, piece: Int64, next_id: int) -> tuple[Int64, int]:
 
 
 def compare(before: Hierarchy, after: Hierarchy) -> CommunityChange:
-    """The change between two hierarchies of the same nodes; O(n)."""
+    """Return the change between two hierarchies of the same nodes; O(n)."""
     moved = before.communities != after.communities
     place = np.minimum(np.searchsorted(before.ids, after.ids), max(len(before.ids) - 1, 0))
     if len(before.ids):

@@ -1,7 +1,6 @@
-"""A follower's copy of the hierarchy: applies the writer's changes, and answers from them.
+"""Replica of the hierarchy: applies the writer's changes and answers reads from the copy.
 
-It never decides anything and keeps no weights, so it has no modularity. After each change it equals the writer's
-hierarchy.
+It decides nothing and holds no weights, so it has no modularity. After each change it equals the writer's hierarchy.
 """
 
 import numpy as np
@@ -11,7 +10,7 @@ from graphtide.graph.communities.types import CommunityChange, Hierarchy, Int64
 
 
 class HierarchyReplica:
-    """Starts from a snapshot, then follows change by change, in order and without gaps."""
+    """A copy that starts from a snapshot and applies each change, in order and without gaps."""
 
     def __init__(self, snapshot: Hierarchy | None = None) -> None:
         self._community: dict[int, int] = {}
@@ -27,7 +26,9 @@ class HierarchyReplica:
             )
 
     def apply(self, change: CommunityChange) -> None:
-        """Follow one change; O(change). Raises KeyError if it is not the next one and names what is not there."""
+        """Apply one change; O(change). Raises KeyError for a change out of order that refers to an unknown node or
+        community.
+        """
         rows = zip(change.children.tolist(), change.levels.tolist(), change.parents.tolist(), strict=True)
         for child, level, parent in rows:
             self._leave(child, self._tree.get(child, (0, 0))[1])
@@ -53,33 +54,33 @@ class HierarchyReplica:
             self._members[community].discard(member)
 
     def levels(self) -> int:
-        """Number of levels, fixed."""
+        """Return the number of levels, which is fixed."""
         return DEPTH
 
     def community(self, node: int, level: int = 0) -> int:
-        """Id of the community a node is in at a level, 0 for an unknown node; KeyError for a level that is not."""
+        """Return the id of a node's community at a level, 0 for an unknown node; KeyError for an unknown level."""
         ident = self._community.get(node, 0)
         for _ in range(level if ident else 0):
             ident = self._tree[ident][1]
         return ident
 
     def level(self, community: int) -> int:
-        """Level of a community; raises KeyError for an id that is not in use."""
+        """Return the level of a community. Raises KeyError for an unknown id."""
         return self._tree[community][0]
 
     def parent(self, community: int) -> int:
-        """The community above, 0 at the coarsest level; raises KeyError for an id that is not in use."""
+        """Return the parent community, 0 at the coarsest level. Raises KeyError for an unknown id."""
         return self._tree[community][1]
 
     def members(self, community: int) -> Int64:
-        """Sorted nodes (level 0) or child communities; raises KeyError for an id that is not in use."""
+        """Return the sorted nodes (level 0) or child communities. Raises KeyError for an unknown id."""
         return np.array(sorted(self._members[community]), dtype=np.int64)
 
     def roots(self) -> list[int]:
-        """The coarsest communities, sorted."""
+        """Return the coarsest communities, sorted."""
         return sorted(self._roots)
 
     def hierarchy(self) -> Hierarchy:
-        """The copy as a snapshot, with the smallest ``next_id`` it can vouch for; O(n log n)."""
+        """Return the copy as a snapshot, with the smallest ``next_id`` that its ids allow; O(n log n)."""
         tree = [(community, *self._tree[community]) for community in sorted(self._tree)]
         return Hierarchy.of_rows(sorted(self._community.items()), tree, 1 + max(self._tree, default=0))

@@ -1,4 +1,4 @@
-"""From what documents contribute to what the graph is: the write model, one per graph, owned by its single writer."""
+"""The write model: derives a graph from the documents' contributions. Each graph has one, owned by its writer."""
 
 from graphtide.graph.consolidation.consolidator import Consolidator
 from graphtide.graph.consolidation.kernel_work import KernelWork

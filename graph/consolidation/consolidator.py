@@ -1,10 +1,10 @@
-"""The write model of one graph: takes changes of documents, keeps everything derived current, says what changed.
+"""The write model of one graph: applies changes of documents, updates all derived data, and returns the delta.
 
-It holds labels, statements, their clusters, the topology and the kernels (trussness, communities); it holds no text,
-no provenance and no index, which live in `graphtide.graph.view`. It is not durable: it is restored from a snapshot.
+It holds labels, statements, their clusters, the topology and the kernels (trussness, communities). Text, provenance and
+indexes are in `graphtide.graph.view`. It is not durable: it is restored from a snapshot.
 
-Invariant (the one law): after any sequence of `apply`, the rows that the deltas add up to are those of one `apply`
-of all live extractions to an empty consolidator, but for inner ints and communities.
+Invariant (incremental = rebuilt): after any sequence of `apply`, the sum of the deltas has the same rows as one `apply`
+of all live extractions to an empty consolidator, except for internal ints and communities.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from graphtide.graph.vector_sum import VectorSum
 
 @dataclass(slots=True)
 class _Batch:
-    """What one change of the graph has touched so far."""
+    """The labels, statements, nodes and edges touched so far by one change of the graph."""
 
     net: SignedCounts = field(default_factory=SignedCounts)
     plans: list[tuple[DocumentChange, UnitDiff]] = field(default_factory=list)
@@ -51,7 +51,7 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True)
 class DriftSnapshot:
-    """A copy of the topology, (n, 2) edges with weights (n,), and the modularity of the communities kept on it."""
+    """A copy of the topology, (n, 2) edges with weights (n,), and the modularity of its maintained communities."""
 
     edges: np.ndarray
     weights: np.ndarray
@@ -59,12 +59,12 @@ class DriftSnapshot:
 
 
 class Consolidator:
-    """See the module. One owner; not safe to share between threads."""
+    """The write model; see the module. It has one owner and is not safe to share between threads."""
 
     def __init__(
         self, graph: str, guard: DriftGuard | None = None, verdicts: Mapping[PairKey, bool] | None = None
     ) -> None:
-        """An empty graph. `verdicts` are what a judge has said of pairs of labels so far: input, like documents."""
+        """Create an empty graph. `verdicts` are a judge's decisions on pairs of labels: input, like documents."""
         self.graph = graph
         self.version = 0
         self._tables = Tables()
@@ -78,7 +78,7 @@ class Consolidator:
     def restore(
         cls, snapshot: GraphDelta, guard: DriftGuard | None = None, verdicts: Mapping[PairKey, bool] | None = None
     ) -> Consolidator:
-        """The write model as it was when the snapshot's rows were written. Cost: linear in the rows."""
+        """Restore the write model as of the snapshot. Cost: linear in the rows."""
         restored = cls(snapshot.graph, guard, verdicts)
         restored.version = snapshot.version
         _fill(restored._tables, snapshot)
@@ -88,28 +88,28 @@ class Consolidator:
 
     @property
     def kernels(self) -> Mapping[str, str]:
-        """Which implementation each kernel runs on."""
+        """Return the implementation of each kernel."""
         return {"trussness": self._trussness.name, "communities": self._communities.name}
 
     def effort(self) -> KernelWork:
-        """What the kernels took since this object was made or restored; O(1)."""
+        """Return the kernels' work since this object was made or restored; O(1)."""
         return kernel_work_of(self._trussness, self._communities)
 
     def hierarchy(self) -> communities.Hierarchy:
-        """The communities as they stand, whole. Cost: linear in the nodes."""
+        """Return the whole present hierarchy of communities. Cost: linear in the nodes."""
         return self._communities.hierarchy()
 
     def violations(self) -> list[str]:
-        """What the trussness self-check finds wrong; empty when it proves every value exact."""
+        """Return the errors that the trussness self-check finds; empty when it proves every value exact."""
         return self._trussness.violations()
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def apply(self, changes: Sequence[DocumentChange]) -> GraphDelta:
-        """Take the changes (at most one a document) as one batch, and return what they changed, at the next version.
+        """Apply the changes (at most one per document) as one batch, and return the delta to the next version.
 
-        `old` must be what the graph holds of the document: ValueError otherwise, with nothing changed.
-        Cost: what the changed units contribute and the neighbourhoods they touch; not the size of the graph.
+        `old` must be what the graph holds of the document; otherwise raises ValueError and changes nothing. Cost: the
+        contributions of the changed units and the neighbourhoods they touch; not the size of the graph.
         """
         self._check(changes)
         batch = _Batch()
@@ -121,15 +121,15 @@ class Consolidator:
         return self._conclude(batch, clusters)
 
     def borderline(self, most: int) -> list[PairKey]:
-        """Up to `most` pairs of labels that the rules leave to a judge and that no verdict is known of."""
+        """Return up to `most` pairs of labels that the rules leave to a judge and that have no verdict yet."""
         labels = self._tables.labels
         keys = ((labels[a].key, labels[b].key) for a, b in self._resolver.borderline())
         return [(a, b) if a <= b else (b, a) for a, b in itertools.islice(keys, most)]
 
     def decide(self, pair: PairKey, same: bool) -> GraphDelta | None:
-        """Take a judge's verdict on a pair, and say what it changed; None when one of the labels is gone by now.
+        """Apply a judge's verdict on a pair and return the delta; None when one of the labels no longer exists.
 
-        A verdict is remembered for as long as this object lives; keeping it beyond is the caller's part.
+        The verdict is kept for the lifetime of this object; the caller makes it durable.
         """
         a, b = (self._tables.label_numbers.get(key) for key in pair)
         if a is None or b is None:
@@ -137,7 +137,8 @@ class Consolidator:
         return self._conclude(_Batch(), self._resolver.decide((a, b), same))
 
     def drift_check(self) -> DriftSnapshot | None:
-        """When enough of the graph changed since the last check: what a fresh Leiden run is to be compared with.
+        """Return the input of a comparison with a fresh Leiden run, or None while too little changed since the last
+        check.
 
         The check itself (`graph.communities.drift.leiden`) works on this copy, in any thread. Cost: the edges.
         """
@@ -148,7 +149,9 @@ class Consolidator:
         return DriftSnapshot(edges, weights, self._communities.modularity())
 
     def adopt(self, check: DriftSnapshot, fresh: Partition) -> GraphDelta | None:
-        """Take a fresh partition over where it is better by more than the guard's tolerance; None where it is not."""
+        """Adopt a fresh partition that is better by more than the guard's tolerance and return the delta; None
+        otherwise.
+        """
         if not self._guard.adopts(check.modularity, fresh):
             return None
         self.version += 1
@@ -159,11 +162,11 @@ class Consolidator:
 
     def _check(self, changes: Sequence[DocumentChange]) -> None:
         if len({change.doc_id for change in changes}) != len(changes):
-            raise ValueError("a batch holds one change a document")
+            raise ValueError("a batch must hold at most one change per document")
         for change in changes:
             held, given = self._tables.documents.get(change.doc_id), len(change.old.units) if change.old else None
             if (None if held is None else len(held)) != given:
-                raise ValueError(f"document {change.doc_id!r}: the graph does not hold the old revision that was given")
+                raise ValueError(f"document {change.doc_id!r}: the graph does not hold the given old revision")
 
     def _plan(self, change: DocumentChange, batch: _Batch) -> None:
         plan = diff_units(change, self._tables.documents.get(change.doc_id, ()))
@@ -182,7 +185,7 @@ class Consolidator:
                 self._count_label(key, changes, batch)
 
     def _count_label(self, key: LabelKey, changes: Mapping[MentionKey, int], batch: _Batch) -> None:
-        """Change a label's sums, and have it judged again if it is new, gone, or another mean now."""
+        """Change a label's sums, and resolve it again if it is new, removed, or has a new mean."""
         label = self._tables.label(key)
         fresh, before = not label.mentions, label.vectors.mean()
         for (form, vector), count in changes.items():
@@ -216,7 +219,9 @@ class Consolidator:
     # -- what follows from it ------------------------------------------------------------------------------------------
 
     def _conclude(self, batch: _Batch, clusters: ClusterChange) -> GraphDelta:
-        """Bring entities, edges and kernels up to date, say what changed, and forget what died."""
+        """Update entities, edges and kernels, return the delta, and drop the labels and statements whose count became
+        zero.
+        """
         self.version += 1
         placed = self._entities.place(clusters, batch.statements)
         delta = self._delta(batch, clusters, placed)
@@ -261,7 +266,7 @@ class Consolidator:
         return [self._tables.labels[number] for number in self._entities.clusters[node]]
 
     def _edge_rows(self, changes: list[tuple[EdgeKey, int, int]]) -> tuple[tuple[EdgeRow, ...], tuple[EdgeKey, ...]]:
-        """Rows of edges whose weight or trussness changed, and the edges that went."""
+        """Return the rows of edges whose weight or trussness changed, and the removed edges."""
         gone = edge_pairs(changes, appeared=False)
         change = self._trussness.update(_pairs(edge_pairs(changes, appeared=True)), _pairs(gone))
         values = dict(zip(map(tuple, change.edges.tolist()), change.values.tolist(), strict=True))
@@ -288,7 +293,7 @@ class Consolidator:
 
 
 def _fill(tables: Tables, snapshot: GraphDelta) -> None:
-    """Take over the stored sums."""
+    """Load the stored sums."""
     for row in snapshot.labels:
         sums = VectorSum.from_bytes(row.vector_sum)
         label = LabelState(row.label, (row.name, row.type), row.node, row.mentions, vectors=sums)

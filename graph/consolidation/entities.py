@@ -1,8 +1,8 @@
-"""Entities and edges: which node stands for a cluster of labels, and what its statements add to the topology.
+"""Entities and edges: the node of each cluster of labels, and the topology of its statements.
 
-A node is the inner name of an entity. When clusters merge or split, the node goes with the part that brings most
-statements along, so that little moves. Invariant: after `place`, every live statement between two entities supports
-exactly the edge between their nodes.
+A node is the internal number of an entity. When clusters merge or split, the part with most statements keeps the node,
+so that few statements move. Invariant: after `place`, every live statement between two entities supports exactly the
+edge between their nodes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from graphtide.graph.resolution import ClusterChange
 
 @dataclass(slots=True)
 class PlacementResult:
-    """What placing a batch did: nodes with a new cluster, nodes that went, labels that changed their node."""
+    """The result of placing a batch: nodes with a new cluster, removed nodes, labels that changed their node."""
 
     nodes: set[int] = field(default_factory=set)
     gone: list[int] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Entities:
         self.topology = Topology()
 
     def place(self, change: ClusterChange, statements: Iterable[int]) -> PlacementResult:
-        """Follow a change of clusters, and of the counts of these statements.
+        """Apply a change of clusters, and the changed counts of these statements.
 
         Cost: the labels in the clusters and the statements of labels that moved.
         """
@@ -49,12 +49,12 @@ class Entities:
         return placed
 
     def forget(self, nodes: Iterable[int]) -> None:
-        """Make nodes that went free for the next batch."""
+        """Release removed nodes for reuse by the next batch."""
         self._free.release(nodes)
         self._free.settle()
 
     def restore(self, clusters: dict[int, frozenset[int]]) -> None:
-        """Take over stored clusters, of labels that know their nodes already."""
+        """Load stored clusters of labels that have their nodes already."""
         self.clusters = clusters
         self._free = IdAllocator(clusters)
 
@@ -77,7 +77,7 @@ class Entities:
             del self.clusters[node]
 
     def _heirs(self, formed: Iterable[frozenset[int]], freed: set[int]) -> dict[frozenset[int], int]:
-        """Which of the freed nodes each new cluster takes over, the one with most statements on it first."""
+        """Match each new cluster with the freed node it takes over; the one with most statements chooses first."""
         claims: dict[tuple[int, frozenset[int]], int] = defaultdict(int)
         for cluster in formed:
             for number in cluster:

@@ -1,6 +1,6 @@
-"""What keeping a graph's structure current took, in counts that are the same on every machine.
+"""Counters of the kernels' work, in units that are the same on every machine.
 
-Not a clock, and no part of the graph's state: nothing is decided by it, and a restored graph begins at zero.
+They measure no time and are not part of the graph's state: no decision uses them, and a restored graph starts at zero.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from graphtide.graph.trussness import Trussness
 
 @dataclass(frozen=True, slots=True)
 class KernelWork:
-    """``triangles`` that the trussness kernel listed; units that the communities examined, and the links it read."""
+    """Work counters: ``triangles`` listed by the trussness kernel; units examined by the communities, and the links
+    they read.
+    """
 
     triangles: int
     community_units: int
     community_links: int
 
     def since(self, before: KernelWork) -> KernelWork:
-        """What came on top of ``before``."""
+        """Return the work added since ``before``."""
         return KernelWork(
             self.triangles - before.triangles,
             self.community_units - before.community_units,
@@ -29,6 +31,6 @@ class KernelWork:
 
 
 def kernel_work_of(trussness: Trussness, communities: Communities) -> KernelWork:
-    """What the two took so far; O(1)."""
+    """Return the counters of both kernels; O(1)."""
     work = communities.work()
     return KernelWork(trussness.work(), work.units, work.links)

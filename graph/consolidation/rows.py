@@ -1,6 +1,6 @@
-"""The rows that a delta says: how labels, statements, entities and documents of the write model are written down.
+"""The rows of a delta: labels, statements, entities and documents of the write model as they are stored.
 
-Pure reading, but for the numbers of new chunks, which are given out here.
+All functions only read, except that the numbers of new chunks are allocated here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from graphtide.graph.vector_sum import mean_of_means
 
 @dataclass(slots=True)
 class DocumentRows:
-    """What a batch changed of documents and their chunks."""
+    """The changes of a batch to documents and their chunks."""
 
     documents: list[DocumentRow] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class DocumentRows:
 
 
 def document_rows(tables: Tables, plans: Sequence[tuple[DocumentChange, UnitDiff]], version: int) -> DocumentRows:
-    """The rows of changed documents. Units that stay keep their chunk, and its row if their place is the same."""
+    """Return the rows of changed documents. An unchanged unit keeps its chunk, and at the same position its row."""
     rows = DocumentRows()
     for change, plan in plans:
         if change.new is None:
@@ -70,7 +70,7 @@ def statement_row(tables: Tables, number: int, version: int) -> TripleRow:
 
 
 def entity_row(node: int, members: Iterable[LabelState], version: int) -> EntityRow:
-    """The entity as its labels make it: commonest spelling and type (ties by name), second mean of the vectors."""
+    """Return an entity's row from its labels: commonest spelling and type (ties by name), second mean of vectors."""
     labels = sorted(members, key=lambda label: label.key)
     forms: Counter[str] = Counter()
     types: Counter[str] = Counter()
@@ -92,7 +92,7 @@ def entity_row(node: int, members: Iterable[LabelState], version: int) -> Entity
 def _chunk_rows(
     tables: Tables, change: DocumentChange, new: Extraction, plan: UnitDiff, version: int, rows: list[ChunkRow]
 ) -> tuple[int, ...]:
-    """Add the rows of chunks that are new, or stand elsewhere now, and return the numbers of all."""
+    """Add the rows of chunks that are new or have another position, and return the numbers of all."""
     held = {}
     if change.old:
         places = zip(tables.documents[change.doc_id], occurrence_index(change.old), strict=True)
@@ -129,7 +129,7 @@ def _evidence_rows(tables: Tables, unit: ChunkContribution, chunk: int) -> list[
 
 
 def _stored(mean: NDArray[np.float32] | None) -> Vector:
-    """A mean as a row keeps it; vectors that cancel out leave none, and nothing is near them."""
+    """Return a mean as a row stores it; None for vectors that cancel out, so that no search finds the entity."""
     return np.empty(0, np.float16) if mean is None else mean.astype(np.float16)
 
 

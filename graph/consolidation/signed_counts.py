@@ -1,7 +1,7 @@
-"""Signed sums of contributions: what a batch of changes adds and retracts, with everything that cancels left out.
+"""Signed sums of contributions: the additions and retractions of a batch, with everything that cancels left out.
 
-This is where an edit comes to cost what differs: a sentence that both revisions hold is added and retracted here,
-and reaches neither the labels nor the statements.
+The cost of an edit is therefore that of the difference: a sentence in both revisions is added and retracted here, and
+reaches neither the labels nor the statements.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ LabelKey = tuple[str, str]
 """Normalised name and type."""
 Triple = tuple[LabelKey, str, LabelKey]
 MentionKey = tuple[str, bytes]
-"""One way a label is mentioned: its spelling and the vector's bytes."""
+"""One form of a label's mentions: its spelling and the vector's bytes."""
 FactKey = tuple[int, bytes]
-"""One way a statement is made: its weight in thousandths and the vector's bytes."""
+"""One form of a statement: its weight in thousandths and the vector's bytes."""
 
 normalised = lru_cache(maxsize=1 << 16)(normalise)
 
 
 @dataclass(slots=True)
 class SignedCounts:
-    """Signed counts by label and by triple, and the units that come and go."""
+    """Signed counts by label and by triple, and the added and removed units."""
 
     labels: dict[LabelKey, Counter[MentionKey]] = field(default_factory=lambda: defaultdict(Counter))
     triples: dict[Triple, Counter[FactKey]] = field(default_factory=lambda: defaultdict(Counter))
 
     def count(self, unit: ChunkContribution, sign: int) -> None:
-        """Add (`sign` 1) or retract (-1) all that a unit contributes."""
+        """Add (`sign` 1) or retract (-1) all contributions of a unit."""
         keys = label_keys(unit)
         for key, mention in zip(keys, unit.mentions, strict=True):
             self.labels[key][(mention.name, mention.vector.tobytes())] += sign
@@ -45,10 +45,10 @@ class SignedCounts:
 
 @dataclass(slots=True)
 class UnitDiff:
-    """Where a document's units go: those that stay (with their chunks), those that come, the chunks that leave."""
+    """The difference of a document's units: those kept (with their chunks), those added, and the removed chunks."""
 
     kept: dict[int, int] = field(default_factory=dict)
-    """Index of the new unit -> chunk that holds it already."""
+    """Index of the new unit -> the chunk that already holds it."""
     added: list[int] = field(default_factory=list)
     """Indices of new units that have no chunk yet."""
     retracted: list[tuple[ChunkContribution, int]] = field(default_factory=list)
@@ -72,7 +72,7 @@ def diff_units(change: DocumentChange, chunks: tuple[int, ...]) -> UnitDiff:
 
 
 def label_keys(unit: ChunkContribution) -> list[LabelKey]:
-    """The label of each mention of a unit."""
+    """Return the label of each mention of a unit."""
     return [label_key(mention) for mention in unit.mentions]
 
 
@@ -81,12 +81,12 @@ def label_key(mention: Mention) -> LabelKey:
 
 
 def predicate_key(predicate: str) -> str:
-    """A predicate as statements are told apart by: spacing and case unified, words kept."""
+    """Return a predicate's identity key: spacing and case unified, words kept."""
     return " ".join(predicate.casefold().replace("_", " ").split())
 
 
 def occurrence_index(extraction: Extraction | None) -> list[int]:
-    """For each unit, how many units in front of it have the same text: what keeps chunk ids apart."""
+    """Return, for each unit, the number of earlier units with the same text; it keeps chunk ids distinct."""
     seen: Counter[str] = Counter()
     numbers = []
     for unit in extraction.units if extraction else ():

@@ -1,7 +1,7 @@
-"""What the write model remembers: labels and statements as sums of contributions, under small reusable ints.
+"""State of the write model: labels and statements as sums of contributions, under small reusable ints.
 
-Invariant: a label or statement lives exactly as long as its count is positive, and equals the sum of what live units
-contribute to it, whatever the order in which they came and went.
+Invariant: a label or statement exists exactly as long as its count is positive, and equals the sum of what live units
+contribute to it, in whatever order they were added and removed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ StatementKey = tuple[int, str, int]
 
 
 class IdAllocator:
-    """Small ints, the least free one first. A released number is handed out again only after `settle`.
+    """An allocator of small ints, the smallest free one first. A released number is reused only after `settle`.
 
-    So within one batch a number never means two things.
+    So a number has one meaning within a batch.
     """
 
     __slots__ = ("_free", "_next", "_released")
@@ -49,7 +49,7 @@ class IdAllocator:
 
 @dataclass(slots=True)
 class LabelState:
-    """A normalised spelling of one type: how often it is mentioned, under which spellings, and where it stands."""
+    """A normalised spelling of one type: its mention count, its spellings, and its node."""
 
     number: int
     key: LabelKey
@@ -62,7 +62,7 @@ class LabelState:
 
 @dataclass(slots=True)
 class Placement:
-    """What a statement adds to the topology: `count` to the edge `u` - `v` (`u` < `v`)."""
+    """A statement's contribution to the topology: `count` to the edge `u` - `v` (`u` < `v`)."""
 
     u: int
     v: int
@@ -71,7 +71,7 @@ class Placement:
 
 @dataclass(slots=True)
 class StatementState:
-    """A triple of labels: how often it is stated, and which edge of the topology it supports right now."""
+    """A triple of labels: how often it is stated, and the edge of the topology it supports at present."""
 
     number: int
     key: StatementKey
@@ -96,7 +96,7 @@ class Tables:
         self._free_statements = IdAllocator()
 
     def label(self, key: LabelKey) -> LabelState:
-        """The label of that key; a new one, without mentions, if there is none."""
+        """Return the label of that key; create one without mentions if there is none."""
         number = self.label_numbers.get(key)
         if number is None:
             number = self.label_numbers[key] = self._free_labels.take()
@@ -104,7 +104,7 @@ class Tables:
         return self.labels[number]
 
     def statement(self, triple: Triple) -> StatementState:
-        """The statement of that triple, whose labels must be there; a new one, never stated, if there is none."""
+        """Return the statement of that triple, whose labels must exist; create one with count zero if there is none."""
         subject, predicate, object_ = triple
         key = (self.label_numbers[subject], predicate, self.label_numbers[object_])
         number = self.statement_numbers.get(key)
@@ -114,18 +114,18 @@ class Tables:
         return self.statements[number]
 
     def hold(self, statement: StatementState) -> None:
-        """Enter a statement between labels that are there."""
+        """Insert a statement between existing labels."""
         self.statements[statement.number] = statement
         self.statement_numbers[statement.key] = statement.number
         for end in (statement.key[0], statement.key[2]):
             self.labels[end].statements.add(statement.number)
 
     def nodes(self, statement: StatementState) -> tuple[int, int]:
-        """The entities of a statement's subject and object."""
+        """Return the entities of a statement's subject and object."""
         return self.labels[statement.key[0]].node, self.labels[statement.key[2]].node
 
     def forget(self, labels: Iterable[int], statements: Iterable[int], chunks: Iterable[int]) -> None:
-        """Drop what died in a batch, and make the numbers free for the next one."""
+        """Remove the labels, statements and chunks deleted in a batch, and release their numbers for the next one."""
         for number in statements:
             statement = self.statements.pop(number)
             del self.statement_numbers[statement.key]
@@ -140,6 +140,6 @@ class Tables:
             free.settle()
 
     def renumber(self, chunks: Iterable[int]) -> None:
-        """After tables were filled by hand: find out which numbers are free."""
+        """Recompute the free numbers after the tables were filled directly."""
         self._free_labels, self._free_statements = IdAllocator(self.labels), IdAllocator(self.statements)
         self.free_chunks = IdAllocator(chunks)

@@ -1,4 +1,4 @@
-"""Edges between entities, as the sum of the statements that support them, and what a batch did to them."""
+"""Topology: the edges between entities as the sum of their statements, and the changes of a batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EdgeKey = tuple[int, int]
 
 @dataclass(slots=True)
 class Topology:
-    """Undirected weighted edges by (u, v) with u < v. `before` holds the weights that the running batch found."""
+    """Undirected weighted edges by (u, v) with u < v. `before` holds the weights at the start of the batch."""
 
     weights: dict[EdgeKey, int] = field(default_factory=dict)
     before: dict[EdgeKey, int] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class Topology:
         self._add(placement, -placement.count)
 
     def changed(self) -> list[tuple[EdgeKey, int, int]]:
-        """(edge, weight before, weight now) of every edge the batch changed, sorted; the batch is over then."""
+        """Return (edge, weight before, weight now) of every edge the batch changed, sorted, and end the batch."""
         moved = [(key, old, self.weights.get(key, 0)) for key, old in self.before.items()]
         self.before.clear()
         return sorted((key, old, new) for key, old, new in moved if old != new)
@@ -40,12 +40,12 @@ class Topology:
 
 
 def placement(u: int, v: int, count: int) -> Placement | None:
-    """Where a statement between two entities stands; a statement of an entity about itself has no edge."""
+    """Return the edge that a statement between two entities supports; None for a statement about one entity."""
     if u == v or not count:
         return None
     return Placement(min(u, v), max(u, v), count)
 
 
 def edge_pairs(changes: Iterable[tuple[EdgeKey, int, int]], *, appeared: bool) -> list[EdgeKey]:
-    """The edges that came into being, or those that went."""
+    """Return the edges that were created, or those that were removed."""
     return [key for key, old, new in changes if (old == 0 if appeared else new == 0)]

@@ -1,14 +1,13 @@
 """The three layers of DA-RAG's index over the live view: passages, knowledge graph, similarity.
 
-    contract.py     what every layer answers: the neighbours of one number, the links among some
-    chunks.py       passages, linked where a relation leads from one to the other, and the links between the layers
-    headings.py     what a passage is called: title and one line
+    types.py        the port of a layer: the neighbours of a number, the links among several
+    chunks.py       passages, linked where a relation connects them, and the links between the layers
+    headings.py     the title and one-line description of a passage
     knowledge.py    entities and the relations between them, with trussness
     similarity.py   entities and their nearest by vector
 
-Nothing here is kept: every answer is read off the view's tables and indexes when it is asked for, so that a layer is
-as current as the view and cannot fall out of step with it. Measured against keeping them, that is the cheaper way too:
-see `docs/core.md`.
+The layers store nothing: every result is read from the view's tables and indexes on request, so that a layer is always
+as current as the view. Measurements show this to be cheaper than storing them: see `docs/core.md`.
 
 Source: Zeng et al. 2026 (DA-RAG), section 3.
 """

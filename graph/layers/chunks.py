@@ -1,18 +1,18 @@
-"""The chunk layer L_C: passages, linked where a relation of the graph leads from one to the other (DA-RAG, section 3).
+"""The chunk layer L_C: passages, linked where a relation of the graph connects them (DA-RAG, section 3).
 
 Two passages i and j are linked when an entity u that i mentions and an entity w that j mentions have a relation,
-wherever it is stated (the set P of E_intra). A passage that states a relation of u is so linked to every other passage
-that mentions u. Nothing is kept: the links are read off the relations and the incidence of entities and passages.
+wherever it is stated (the set P of E_intra). A passage that states a relation of u is thus linked to every other
+passage that mentions u. The layer stores nothing: it reads the links from the relations and the incidence of entities
+and passages.
 
 Deviations:
-- Links have weights, for the paper's have none: a relation of frequency f between entities of m and n passages brings
-  f / (m n) to each pair of passages it leads across, and a link's weight is the sum over its relations.
-- A relation with m n above `spread` links nothing. Two entities mentioned everywhere would link everything with
-  everything, which is quadratic and says little. What is lost is exactly the contributions of less than f / `spread`;
-  what stays is at most `spread` pairs a relation, so the layer is linear in the relations. The rule looks at the live
-  graph alone, so the order of arrival has no part in it; it is symmetric, so links still run both ways.
-- The title and description of a passage (`headings.py`) are for people to see; a passage is searched by the vector of
-  its text, not of these.
+- Links have weights; the paper's have none. A relation of frequency f between entities of m and n passages adds f / (m
+  n) to each pair of passages it connects, and a link's weight is the sum over its relations.
+- A relation with m n above `spread` links nothing. Two entities mentioned everywhere would link all passages with each
+  other, which is quadratic and carries little information. This drops exactly the contributions below f / `spread` and
+  leaves at most `spread` pairs per relation, so the layer is linear in the relations. The rule uses the live graph
+  alone, so the order of arrival has no influence; it is symmetric, so links are undirected.
+- The title and description of a passage (`headings.py`) are for display; search uses the vector of the passage's text.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _ONE = 1 << 32
 
 
 class ChunkLayer:
-    """See the module. A `Layer` over passages, by chunk number."""
+    """The chunk layer; see the module. A `Layer` over passages, by chunk number."""
 
     def __init__(self, view: LiveView, spread: int = SPREAD) -> None:
         self._view = view
         self._spread = spread
 
     def neighbours(self, number: int) -> tuple[Neighbour, ...]:
-        """See `Layer.neighbours`. Cost: the relations of the passage's entities, and `spread` a relation at most."""
+        """See `Layer.neighbours`. Cost: the relations of the passage's entities, and at most `spread` per relation."""
         totals: dict[int, int] = defaultdict(int)
         entities = self._view.entities
         for node in entities_in(self._view, number):
@@ -49,7 +49,9 @@ class ChunkLayer:
         return ranked(((chunk, share / _ONE) for chunk, share in totals.items()), self._name)
 
     def induced_edges(self, numbers: Collection[int]) -> tuple[LayerLink, ...]:
-        """See `Layer.among`. Cost: the relations among the passages' entities, and `spread` a relation at most."""
+        """See `Layer.induced_edges`. Cost: the relations among the passages' entities, and at most `spread` per
+        relation.
+        """
         holders: dict[int, list[int]] = defaultdict(list)
         for number in set(numbers):
             for node in entities_in(self._view, number):
@@ -67,7 +69,7 @@ class ChunkLayer:
         return linked({pair: total / _ONE for pair, total in found.items()}, self._name)
 
     def _shares(self, node: int, others: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """What the relation to each of the others brings to every pair of passages, in fixed point."""
+        """Yield the weight that the relation to each other entity adds to every pair of passages, in fixed point."""
         entities = self._view.entities
         edges, here = self._view.neighbours.get(node, {}), len(entities[node].chunks)
         if here > self._spread:
@@ -82,16 +84,16 @@ class ChunkLayer:
 
 
 def entities_in(view: LiveView, chunk: int) -> set[int]:
-    """The entities that a passage mentions, by node: the links E_inter between the layers (section 3).
+    """Return the entities that a passage mentions, by node: the links E_inter between the layers (section 3).
 
-    None for a passage that is in no table.
+    Returns an empty set for an unknown passage.
     """
     held = view.chunks.get(chunk)
     return {view.labels[mention.label].node for mention in held.mentions} if held else set()
 
 
 def working_entities(view: LiveView, chunks: Iterable[int]) -> set[int]:
-    """The entities linked to any of the passages: V_work, what the finer layers are searched on (section 4)."""
+    """Return the entities linked to any of the passages: V_work, the search space of the finer layers (section 4)."""
     found: set[int] = set()
     for chunk in chunks:
         found |= entities_in(view, chunk)

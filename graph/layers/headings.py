@@ -1,9 +1,9 @@
-"""What a passage is called in the chunk layer: a title and one line that says what it is about (DA-RAG, section 3).
+"""Headings of passages in the chunk layer: a title and a one-line description of the subject (DA-RAG, section 3).
 
-As in the paper a language model writes both, within the call that extracts the passage, so that they cost no other.
-Where none did (no model is configured, or the document brought its facts along), and for whichever of the two it left
-empty, they are read off the passage, its document's title and the entities it mentions. Invariant: a function of the
-live view's content alone. They name a passage and state nothing: no model is shown them, no digest has them.
+As in the paper a language model writes both, within the call that extracts the passage, so that they cost no extra
+call. If no model is configured, if the document supplied its own facts, or if the model left one of them empty, it is
+derived from the passage, its document's title and the entities it mentions. Invariant: a heading is a function of the
+live view's content alone. It names a passage and states no fact: it enters no prompt and no digest.
 """
 
 from __future__ import annotations
@@ -26,9 +26,12 @@ class Heading(NamedTuple):
 
 
 def heading(view: LiveView, chunk: int) -> Heading:
-    """The model's; else, as title, the passage's own first line where that reads as one, its document's, or its first
-    words, and as description its first sentence, with the entities it mentions most often that the sentence does not
-    name. Call under `view.lock.read()`. Raises KeyError for a passage that is not live. Cost: the passage.
+    """Return the model's heading of a passage, or derive the missing parts.
+
+    The derived title is the passage's own first line if it has the form of a title, otherwise its document's title,
+    otherwise its first words. The derived description is its first sentence, with the most mentioned entities that the
+    sentence does not name. Call under `view.lock.read()`. Raises KeyError for a passage that is not live. Cost: the
+    passage.
     """
     held = view.chunks[chunk]
     if held.title and held.description:
@@ -57,7 +60,7 @@ def _named(view: LiveView, chunk: int) -> list[str]:
 
 
 def _cut(text: str, most: int) -> str:
-    """At most so many characters, ending where a word does."""
+    """Return at most `most` characters, cut at the end of a word."""
     if len(text) <= most:
         return text
     return text[: most - 1].rsplit(" ", 1)[0].rstrip(",;:") + "\u2026"

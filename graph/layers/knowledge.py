@@ -1,7 +1,7 @@
 """The knowledge graph layer L_KG: entities and the relations between them (DA-RAG, section 3).
 
-Its links are the edges of the view's topology; their weight is the frequency of the statements behind them. Trussness
-is kept by the writer and travels in the deltas, so that a k-truss is read off and not computed.
+Its links are the edges of the view's topology; their weight is the frequency of the statements of the edge. The writer
+maintains trussness and the deltas carry it, so that a k-truss is read and not computed.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from graphtide.graph.view import LiveView
 
 
 class KnowledgeLayer:
-    """See the module. A `Layer` over entities, by node, restricted to edges of trussness `least` and more.
+    """The knowledge layer; see the module. A `Layer` over entities, by node, restricted to edges of trussness `least`
+    or more.
 
-    2, the least trussness there is, restricts nothing (Cohen 2008). DA-RAG's layer has no weights; deviation: ours are
-    statement counts, for those who want them.
+    The minimum trussness, 2, restricts nothing (Cohen 2008). DA-RAG's layer has no weights; deviation: the weights here
+    are statement counts.
     """
 
     def __init__(self, view: LiveView, least: int = 2) -> None:
@@ -30,7 +31,7 @@ class KnowledgeLayer:
         return ranked(found, self._view.entity_id)
 
     def induced_edges(self, numbers: Collection[int]) -> tuple[LayerLink, ...]:
-        """See `Layer.among`. Cost: for each number the lesser of its degree and how many numbers there are."""
+        """See `Layer.induced_edges`. Cost: per number, the smaller of its degree and the count of numbers."""
         inside = set(numbers)
         found: dict[tuple[int, int], float] = {}
         for number in inside:
@@ -42,5 +43,5 @@ class KnowledgeLayer:
         return linked(found, self._view.entity_id)
 
     def trussness(self, one: int, other: int) -> int:
-        """The trussness of an edge. Raises KeyError where there is none."""
+        """Return the trussness of an edge. Raises KeyError for an unknown edge."""
         return self._view.neighbours[one][other].trussness

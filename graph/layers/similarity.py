@@ -1,12 +1,12 @@
 """The similarity layer L_S: each entity linked with its k nearest by vector (DA-RAG, section 3).
 
-Undirected: u and v are linked when either is among the k nearest of the other, and the link's weight is their cosine.
-The paper's k is 5 (section 6.3). Deviation: a link of cosine 0 or less is none, however near the ends are to each
-other for want of anything nearer.
+It is undirected: u and v are linked when either is among the k nearest of the other, and the link's weight is their
+cosine. The paper's k is 5 (section 6.3). Deviation: a cosine of 0 or less gives no link, even between nearest
+neighbours.
 
-What is nearest is asked of the view's index when it is needed. The index may be approximate, and then so is the layer;
-on an exact index it is a function of the entities and their vectors alone: the k nearest are chosen by the cosine of
-the vectors held, and equals by canonical name.
+The view's index is searched on request. The index may be approximate, and then so is the layer. On an exact index the
+layer is a function of the entities and their vectors alone: the k nearest are chosen by the cosine of the stored
+vectors, and equals by canonical name.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ NEAREST = 5
 REACH = 64
 
 ROUNDING = 2e-6
-"""An index's similarities are exact to 1e-6: what is closer than twice that is told apart by the vectors themselves."""
+"""An index's similarities are exact to 1e-6: values closer than twice that are compared by the vectors themselves."""
 
 
 class SimilarityLayer:
-    """See the module. A `Layer` over entities, by node.
+    """The similarity layer; see the module. A `Layer` over entities, by node.
 
-    `among` has every link. `neighbours` looks for those that count the entity among their own nearest within the
-    `reach` nearest to it; one that is further down is missed there, and found from its own side.
+    `induced_edges` returns every link. `neighbours` looks for the entities that have this entity among their own
+    nearest only within its `reach` nearest; it misses one beyond them, which finds the link from its own side.
     """
 
     def __init__(self, view: LiveView, nearest: int = NEAREST, reach: int = REACH) -> None:
@@ -43,7 +43,9 @@ class SimilarityLayer:
         self._reach = reach
 
     def neighbours(self, number: int) -> tuple[Neighbour, ...]:
-        """See `Layer.neighbours`, and the class. Cost: a search, and one more for each likely link from outside."""
+        """See `Layer.neighbours`, and the class. Cost: one search, and one more for each candidate link from another
+        entity.
+        """
         if number not in self._index:
             return ()
         query = self._vectors([number])
@@ -56,7 +58,7 @@ class SimilarityLayer:
         return self._ranked(query[0], list(found))
 
     def induced_edges(self, numbers: Collection[int]) -> tuple[LayerLink, ...]:
-        """See `Layer.among`. Cost: a search a number."""
+        """See `Layer.induced_edges`. Cost: one search per number."""
         place = {number: row for row, number in enumerate(number for number in set(numbers) if number in self._index)}
         vectors = self._vectors(list(place))
         near = zip(place, self._nearest_of(list(place), vectors), strict=True)
@@ -67,23 +69,25 @@ class SimilarityLayer:
         return linked(found, self._view.entity_id)
 
     def nearest(self, number: int) -> tuple[Neighbour, ...]:
-        """The links an entity makes itself: its k nearest, nearest first; none without a vector. Cost: a search."""
+        """Return an entity's own links: its k nearest, nearest first; none without a vector. Cost: one search."""
         if number not in self._index:
             return ()
         query = self._vectors([number])
         return self._ranked(query[0], self._nearest_of([number], query)[0])
 
     def _nearest_of(self, numbers: Sequence[int], queries: Vectors) -> list[list[int]]:
-        """The k nearest of each, in no particular order and whatever their cosine."""
+        """Return the k nearest of each number, in no particular order and whatever their cosine."""
         if not numbers:
             return []
-        # Two more than wanted: itself, and one to see whether anybody ties for the last place.
+        # Two more than requested: the entity itself, and one to detect a tie for the last place.
         found = self._index.search(queries, self._nearest + 2)
         rows = zip(numbers, queries, found.ids, found.similarities, strict=True)
         return [self._chosen(number, query, ids, cosines) for number, query, ids, cosines in rows]
 
     def _chosen(self, number: int, query: Vectors, ids: Ids, cosines: Vectors) -> list[int]:
-        """The k nearest of what a search returned, most similar first; wider searches until all who tie are in."""
+        """Return the k nearest of a search's results, most similar first; search wider until all tied results are
+        included.
+        """
         while True:
             rows = zip(ids.tolist(), cosines.tolist(), strict=True)
             others = [(id_, cosine) for id_, cosine in rows if id_ not in (PADDING, number)]
@@ -101,9 +105,9 @@ class SimilarityLayer:
         return [one.number for one in ranked(exact, self._view.entity_id)][: self._nearest]
 
     def _doubtful(self, number: int, around: Sequence[int]) -> list[int]:
-        """Those around an entity that may count it among their nearest.
+        """Return the entities around an entity that may have it among their nearest.
 
-        Whoever has k others nearer than this entity, among those around it, has k nearer ones in the whole graph.
+        An entity that has k others nearer than this one, among those around it, has k nearer ones in the whole graph.
         """
         vectors = self._vectors([number, *around])
         cosines = vectors @ vectors.T
@@ -112,7 +116,7 @@ class SimilarityLayer:
         return [around[place] for place in np.flatnonzero(closer < self._nearest).tolist()]
 
     def _ranked(self, query: Vectors, others: Sequence[int]) -> tuple[Neighbour, ...]:
-        """Those with a cosine above 0 to one entity's vector, which is the same from either end."""
+        """Return the entities with a cosine above 0 to one entity's vector; the cosine is symmetric."""
         cosines = zip(others, similarities(query, self._vectors(others)).tolist(), strict=True)
         return ranked(((other, cosine) for other, cosine in cosines if cosine > 0), self._view.entity_id)
 

@@ -1,7 +1,7 @@
-"""What a layer is to those who search it: an undirected weighted graph that can be asked, and cannot be changed.
+"""The port of a layer: an undirected weighted graph that is read-only to its searches.
 
-Invariant: what a layer answers depends on the view's content alone. Numbers inside depend on the order of arrival, so
-every answer is ordered, and every choice between equals made, by canonical names.
+Invariant: what a layer returns depends on the view's content alone. Internal numbers depend on the order of arrival, so
+canonical names order every result and break every tie.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ class LayerLink(NamedTuple):
 
 
 class Layer(Protocol):
-    """One layer of a view, over the numbers of its entities or of its passages. Call under `view.lock.read()`."""
+    """One layer of a view, over the numbers of its entities or of its passages. Call it under `view.lock.read()`."""
 
     def neighbours(self, number: int) -> Sequence[Neighbour]:
-        """Every neighbour, the heaviest link first, equal ones by name. No self-links; links run both ways.
+        """Return every neighbour, the heaviest link first, equal ones by name. No self-links; links are undirected.
 
-        A number that has no links, or is in no table, has no neighbours.
+        Returns nothing for a number without links or an unknown number.
         """
         ...
 
     def induced_edges(self, numbers: Collection[int]) -> Sequence[LayerLink]:
-        """The layer's subgraph on these numbers: every link with both ends among them, once, by names.
+        """Return the layer's subgraph on these numbers: every link with both ends among them, once, by names.
 
-        What a community is searched in (DA-RAG, section 4, "working subgraph").
+        Community search runs on it (DA-RAG, section 4, "working subgraph").
         """
         ...
 
 
 def ranked(found: Iterable[tuple[int, float]], name: Callable[[int], str]) -> tuple[Neighbour, ...]:
-    """Neighbours in their canonical order."""
+    """Return neighbours in canonical order."""
     ordered = sorted(found, key=lambda pair: (-pair[1], name(pair[0])))
     return tuple(Neighbour(number, weight) for number, weight in ordered)
 
 
 def linked(found: Mapping[tuple[int, int], float], name: Callable[[int], str]) -> tuple[LayerLink, ...]:
-    """Links in their canonical order, each with its ends in theirs."""
+    """Return links in canonical order, each with its ends in canonical order."""
     ends = {end for pair in found for end in pair}
     rank = {number: place for place, number in enumerate(sorted(ends, key=name))}
     links = (
@@ -60,6 +60,8 @@ def linked(found: Mapping[tuple[int, int], float], name: Callable[[int], str]) -
 
 
 def intersection(one: Collection[int], other: Collection[int]) -> Iterator[int]:
-    """The numbers in both, in no particular order. Cost: the smaller of the two, if both are quick to look into."""
+    """Yield the numbers in both, in no particular order. Cost: the smaller of the two, if both have fast membership
+    tests.
+    """
     smaller, larger = (one, other) if len(one) < len(other) else (other, one)
     return (number for number in smaller if number in larger)

@@ -1,8 +1,8 @@
-"""Personalised PageRank on a graph that changes, by local push: a query costs what it reaches, an update its edges.
+"""Personalised PageRank on a changing graph, by local push: a query costs what it reaches, an update its edges.
 
-Two implementations of one Protocol, with the same results: a C++ kernel, chosen when it is there, and pure Python.
-Nothing is precomputed, so nothing has to be maintained beside the adjacency itself.
-It chooses no seeds and holds no names: nodes are small ints given by the caller.
+Two implementations of one Protocol give the same results: a C++ kernel, chosen if it was built, and pure Python.
+Nothing is precomputed, so only the adjacency is maintained. The module chooses no seeds and holds no names: nodes are
+small ints given by the caller.
 """
 
 from typing import Literal
@@ -21,13 +21,13 @@ else:
 
 
 def build(*, implementation: Literal["auto", "compiled", "pure"] = "auto") -> WalkGraph:
-    """An empty walk graph.
+    """Return an empty walk graph.
 
-    `auto` takes the compiled implementation if the extension was built, else the pure one; ImportError if `compiled`
-    is asked for and was not built.
+    `auto` takes the compiled implementation if the extension was built, else the pure one. Raises ImportError if
+    `compiled` is requested and was not built.
     """
     if implementation == "pure" or (implementation == "auto" and not COMPILED_AVAILABLE):
         return PureWalkGraph()
     if not COMPILED_AVAILABLE:
-        raise ImportError("the extension graphtide.graph._pagerank was not built")
+        raise ImportError("the extension graphtide.graph._pagerank was not built: request 'auto' or 'pure'")
     return CompiledWalkGraph()

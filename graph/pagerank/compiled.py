@@ -1,6 +1,6 @@
 """The compiled implementation: checks in Python, then the kernel graph/kernels/pagerank.cpp, which holds the graph.
 
-Importing this module fails with ImportError where the extension was not built; graph.pagerank.build then uses pure.py.
+Importing this module fails with ImportError if the extension was not built; graph.pagerank.build then uses pure.py.
 """
 
 from graphtide.graph._pagerank import Kernel
@@ -13,7 +13,7 @@ class CompiledWalkGraph:
     name = "compiled"
 
     def __init__(self) -> None:
-        """An empty graph."""
+        """Create an empty graph."""
         self._kernel = Kernel()
 
     def update(self, edges: Nodes, weights: Scores) -> None:
@@ -42,9 +42,9 @@ class CompiledWalkGraph:
         return self._kernel.weight(u, v)
 
     def memory_bytes(self) -> int:
-        """Bytes allocated by the kernel."""
+        """Return the bytes allocated by the kernel."""
         return self._kernel.memory_bytes()
 
     def __len__(self) -> int:
-        """The number of edges."""
+        """Return the number of edges."""
         return len(self._kernel)

@@ -1,4 +1,4 @@
-"""The pure-Python implementation: it needs no compiler, and says what the kernel must do."""
+"""The pure-Python implementation: needs no compiler, and is the reference for the kernel."""
 
 import threading
 
@@ -11,12 +11,12 @@ BYTES_A_NODE = 300
 
 
 class PureWalkGraph:
-    """A WalkGraph over dictionaries. One lock: pushes take turns."""
+    """A WalkGraph over dictionaries. It has one lock: pushes run one at a time."""
 
     name = "pure"
 
     def __init__(self) -> None:
-        """An empty graph."""
+        """Create an empty graph."""
         self._links: dict[int, dict[int, float]] = {}
         self._degrees: dict[int, int] = {}  # in weight units
         self._edges = 0
@@ -55,11 +55,11 @@ class PureWalkGraph:
         return self._links.get(u, {}).get(v, 0.0)
 
     def memory_bytes(self) -> int:
-        """An estimate."""
+        """Return an estimate of the bytes held."""
         return BYTES_AN_EDGE * self._edges + BYTES_A_NODE * len(self._links)
 
     def __len__(self) -> int:
-        """The number of edges."""
+        """Return the number of edges."""
         return self._edges
 
     def _set(self, u: int, v: int, weight: float) -> None:
@@ -77,13 +77,13 @@ class PureWalkGraph:
                 del self._links[node], self._degrees[node]
 
     def _spread(self, restart: RestartVector) -> dict[int, int]:
-        """Forward push (Andersen, Chung & Lang 2006, section 3), returning the scores in units.
+        """Run forward push (Andersen, Chung & Lang 2006, section 3) and return the scores in units.
 
         A node whose residue exceeds tolerance x degree keeps the share 1 - damping of it and passes the rest on by
-        weight. What stays behind bounds the error, for the walk is reversible. Deviations: the walk is not lazy,
-        restarts with probability 1 - damping, several seeds at once; and nodes are pushed in rounds, each with what
-        it held at the start of the round, in whole units rounded down. Integers add up to the same in any order, so
-        the result does not show how the nodes are numbered or their links ordered.
+        weight. The remaining residue bounds the error, because the walk is reversible. Deviations: the walk is not
+        lazy, restarts with probability 1 - damping, and takes several seeds at once; nodes are pushed in rounds, each
+        with its residue at the start of the round, in whole units rounded down. Integer sums do not depend on their
+        order, so the result is independent of the nodes' numbers and of the order of their links.
         """
         scores: dict[int, int] = {}
         residue: dict[int, int] = {}

@@ -1,6 +1,6 @@
-"""What a walk graph is to its callers: a Protocol, and the checks that every implementation shares.
+"""The port of a walk graph: a Protocol, and the checks that every implementation shares.
 
-It is not an implementation (compiled.py, pure.py), and knows nothing of entities or passages: nodes are small ints.
+It knows nothing of entities or passages: nodes are small ints. The implementations are compiled.py and pure.py.
 """
 
 import math
@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-# Weights are multiples of 2^-24 that float32 holds exactly, so that degrees are integer sums: adding and retracting
-# an edge leaves no trace, and a degree does not depend on the order of its edges.
+# Weights are multiples of 2^-24 that float32 holds exactly, so that degrees are integer sums: adding and retracting an
+# edge restores the degree, and a degree does not depend on the order of its edges.
 WEIGHT_UNIT = 2.0**-24
 LARGEST_WEIGHT = 2.0**24
 
@@ -31,16 +31,16 @@ class WalkGraph(Protocol):
 
     @property
     def name(self) -> str:
-        """`compiled` or `pure`: for `stats`, and for nothing else."""
+        """Return `compiled` or `pure`, for `stats` only."""
         ...
 
     def update(self, edges: Nodes, weights: Scores) -> None:
         """Set the weight of each edge, (n, 2) int32 in any direction, to `weights` (n,); 0 removes the edge.
 
-        The weight is absolute, so an update may be repeated; of an edge given twice the last weight counts. Weights
-        are rounded to float32 and to multiples of 2^-24. Nodes are dense: memory grows with the largest number.
-        ValueError, with nothing done: a self-loop, a negative node, a weight that is negative, not finite, above
-        2^24, or rounded to 0. Cost: O(1) an edge, at hubs too.
+        The weight is absolute, so an update may be repeated; if an edge is given twice, its last weight counts. Weights
+        are rounded to float32 and to multiples of 2^-24. Nodes are dense: memory grows with the largest number. Raises
+        ValueError, changing nothing, for a self-loop, a negative node, or a weight that is negative, not finite, above
+        2^24, or rounded to 0. Cost: O(1) per edge, at hubs too.
         """
         ...
 
@@ -53,45 +53,47 @@ class WalkGraph(Protocol):
         epsilon: float = 1e-4,
         max_pushes: int = 1_000_000,
     ) -> tuple[Nodes, Scores]:
-        """Personalised PageRank of the seeds (n,), restarting in proportion to `mass` (n,), which it distributes.
+        """Return the personalised PageRank of the seeds (n,), with restarts in proportion to `mass` (n,), which it
+        distributes.
 
-        Returns the nodes reached, best first and equal scores by node, with their scores: where a walk stands that
-        goes on with probability `damping`, by edge weight, and else restarts. A seed without edges keeps its mass.
-        Each score is too low by at most `epsilon` x total mass x degree of the node, and never too high; what is
-        missing in all is the total mass minus the sum of the scores. Both but for rounding: 2^-60 of the total mass
-        for each link followed, and the last bit of a float.
-        A node's score is a function of the weighted graph and the seeds: bit by bit the same from every
-        implementation, whatever the order in which either was given, and however the nodes are numbered.
-        Nodes are pushed in rounds, and a round that would exceed `max_pushes` in all is not begun: then the scores
-        are too low by more.
-        ValueError: a negative seed, a negative or non-finite mass or none at all, 0 <= damping < 1 or epsilon > 0
-        violated. Cost: at most 1 / (epsilon (1 - damping)) in weighted degrees of the nodes pushed, whatever the size
-        of the graph.
+        Returns the reached nodes, best first and equal scores by node, with their scores: the stationary distribution
+        of a walk that continues with probability `damping`, by edge weight, and otherwise restarts. A seed without
+        edges keeps its mass. Each score is too low by at most `epsilon` x total mass x degree of the node, and never
+        too high; the missing total is the total mass minus the sum of the scores. Rounding adds to both: 2^-60 of the
+        total mass for each followed link, and the last bit of a float.
+
+        A node's score is a function of the weighted graph and the seeds: bit by bit the same from every implementation,
+        whatever the order in which either was given, and however the nodes are numbered. Nodes are pushed in rounds. A
+        round that would exceed `max_pushes` in total does not start; the scores are then lower.
+
+        Raises ValueError for a negative seed, a negative or non-finite mass or none at all, 0 <= damping < 1 or epsilon
+        > 0 violated. Cost: at most 1 / (epsilon (1 - damping)) in weighted degrees of the nodes pushed, whatever the
+        size of the graph.
         """
         ...
 
     def degree(self, node: int) -> float:
-        """The sum of the weights of the node's edges; 0 for a node never seen."""
+        """Return the sum of the weights of the node's edges; 0 for an unknown node."""
         ...
 
     def weight(self, u: int, v: int) -> float:
-        """The weight of an edge; 0 if there is none."""
+        """Return the weight of an edge; 0 if there is none."""
         ...
 
     def memory_bytes(self) -> int:
-        """Bytes held, spare capacity included (estimated in pure Python)."""
+        """Return the bytes held, spare capacity included (estimated in pure Python)."""
         ...
 
     def __len__(self) -> int:
-        """The number of edges."""
+        """Return the number of edges."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RestartVector:
-    """A checked query in units of mass: distinct seeds, ascending, and what each of them restarts with.
+    """A checked query in units of mass: distinct seeds, ascending, and the restart mass of each.
 
-    `tolerance` units may stay behind for each unit of a node's degree; `unit` is what one unit counts in a score.
+    `tolerance` units may remain for each unit of a node's degree; `unit` is the value of one unit in a score.
     """
 
     seeds: Nodes
@@ -103,13 +105,13 @@ class RestartVector:
 
 
 def checked_update(edges: Nodes, weights: Scores) -> tuple[Nodes, NDArray[np.float32]]:
-    """The edges as int32 and their weights rounded to the unit. Raises ValueError as WalkGraph.update."""
+    """Return the edges as int32 and their weights rounded to the unit. Raises ValueError as WalkGraph.update."""
     pairs, wanted = np.asarray(edges), np.asarray(weights, dtype=np.float64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or wanted.shape != (len(pairs),):
         raise ValueError(f"expected edges (n, 2) and weights (n,), got {pairs.shape} and {wanted.shape}")
     ends = _checked_nodes(pairs)
     _refuse(pairs[:, 0] == pairs[:, 1], pairs, "is a self-loop")
-    # Written so that NaN is refused too.
+    # Written so that NaN is rejected too.
     _refuse(~((wanted >= 0) & (wanted <= LARGEST_WEIGHT)), wanted, "is not a weight from 0 to 2^24")
     rounded = (np.rint(wanted.astype(np.float32).astype(np.float64) / WEIGHT_UNIT) * WEIGHT_UNIT).astype(np.float32)
     _refuse((wanted > 0) & (rounded == 0), wanted, "is below the smallest weight 2^-24")
@@ -121,9 +123,9 @@ def checked_restart(seeds: Nodes, mass: Scores, damping: float, epsilon: float, 
     nodes, masses = np.asarray(seeds), np.asarray(mass, dtype=np.float64)
     if nodes.ndim != 1 or masses.shape != nodes.shape:
         raise ValueError(f"expected seeds (n,) and mass (n,), got {nodes.shape} and {masses.shape}")
-    _refuse(~((masses >= 0) & (masses < np.inf)), masses, "is not a mass")
+    _refuse(~((masses >= 0) & (masses < np.inf)), masses, "is not a finite non-negative mass")
     if not 0 <= damping < 1 or not epsilon > 0 or max_pushes < 0:
-        raise ValueError(f"damping {damping}, epsilon {epsilon}, max_pushes {max_pushes}: out of range")
+        raise ValueError(f"damping {damping}, epsilon {epsilon} or max_pushes {max_pushes} is out of range")
     by_node: dict[int, list[float]] = {}
     for node, part in zip(_checked_nodes(nodes).tolist(), masses.tolist(), strict=True):
         by_node.setdefault(node, []).append(part)
@@ -139,7 +141,7 @@ def checked_restart(seeds: Nodes, mass: Scores, damping: float, epsilon: float, 
 
 
 def _total(masses: list[float]) -> float:
-    """The sum, rounded once: the same in any order."""
+    """Return the sum, rounded once: the same in any order."""
     try:
         return math.fsum(masses)
     except OverflowError:

@@ -1,17 +1,18 @@
-"""How likely two passages belong together, learned from the live graph and from nothing else.
+"""Relatedness: the probability that two passages belong together, learned from the live graph alone.
 
     features.py     a pair of vectors as whole numbers: the hidden layer of equation 1
-    pairs.py        which pairs are examples: of one entity, and of chance
-    statistics.py   what all examples come to, with an inverse; and the weights that fit them
-    learner.py      follows a view's deltas
+    pairs.py        the training pairs: of one entity, and of chance
+    statistics.py   the invertible sums over all examples; and the weights that fit them
+    model.py        applies a view's deltas
 
-Not a part of the graph: it enters no digest. Yet the law holds for it: the weights are a function of the live passages,
-their vectors, and what they mention, to the last bit, whatever came, changed and went before.
+It is not part of the graph and enters no digest. But incremental equals rebuilt here too: the weights are a function of
+the live passages, their vectors and their mentions, to the last bit, whatever was added, changed and removed before.
 
-Source: Gibbs, NAKG, section 3.3, equation 1, and section 3.5. The paper trains by gradients over epochs, so that its
-weights depend on the order of the documents and cannot forget one. Deviation, for that reason: the hidden layer is
-fixed, and only the last layer is learned, in closed form by ridge regression, from sums over pairs; a pair that goes is
-subtracted. Heads and layers of attention ("Edge Transformer") are described without a formula, and are not here.
+Source: Gibbs, NAKG, section 3.3, equation 1, and section 3.5. The paper trains by gradients over epochs, so its weights
+depend on the order of the documents, and no document can be removed from them. Deviation, for that reason: the hidden
+layer is fixed, and only the last layer is learned, in closed form by ridge regression, from sums over pairs; a removed
+pair is subtracted. The paper describes heads and layers of attention ("Edge Transformer") without a formula; they are
+not implemented.
 """
 
 from graphtide.graph.relatedness.features import Encoded, encode, pair_features

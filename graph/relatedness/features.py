@@ -1,11 +1,11 @@
-"""A pair of vectors as whole numbers, so that sums over pairs are exact and a pair can be taken out again.
+"""Pair features: two vectors as whole numbers, so that sums over pairs are exact and a pair can be subtracted.
 
 Equation 1 of NAKG, sigma(MLP([h_i | h_j | cos(h_i, h_j)])), without its last layer. Invariant: features are integers
 that float64 holds exactly, a function of the two vectors, the same for (i, j) and (j, i), and the same in any batch.
 
 Deviations: the hidden layer's weights are signs drawn once (Achlioptas 2003; random features: Rahimi & Recht 2008) and
 the same in every process; as the graph is undirected, both orders of the pair are added; and the cosine and its square
-skip the hidden layer, which could only approximate them.
+bypass the hidden layer, which could only approximate them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Whole = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """n vectors in units of 1 / SCALE, (n, d), and what the hidden layer makes of each as first and second, (n, m)."""
+    """n vectors in units of 1 / SCALE, (n, d), and the hidden layer's outputs of each as first and second, (n, m)."""
 
     vectors: NDArray[np.int16]
     first: NDArray[np.int32]
@@ -41,7 +41,7 @@ class Encoded:
 
     @classmethod
     def joined(cls, parts: Sequence[Encoded]) -> Encoded:
-        """The rows of all of them, in their order."""
+        """Return the rows of all parts, in their order."""
         vectors, first, second = (
             np.concatenate(rows) for rows in zip(*((p.vectors, p.first, p.second) for p in parts), strict=True)
         )
@@ -49,7 +49,7 @@ class Encoded:
 
 
 def encode(vectors: Vectors) -> Encoded:
-    """Vectors (n, d) of any positive length. Cost O(n d HIDDEN); sums are far below 2^53, and so exact."""
+    """Encode vectors (n, d) of any positive length. Cost O(n d HIDDEN); sums are far below 2^53, and so exact."""
     dimensions = vectors.shape[1]
     whole: Whole = np.rint(unit_rows(vectors, dimensions).astype(np.float64) * SCALE)
     first, second = _signs(dimensions)
@@ -57,7 +57,9 @@ def encode(vectors: Vectors) -> Encoded:
 
 
 def pair_features(one: Encoded, other: Encoded) -> Whole:
-    """Features of the pairs (one[i], other[i]), (n, FEATURES): 1, cosine, its square, hidden units; all times SCALE."""
+    """Return the features of the pairs (one[i], other[i]), (n, FEATURES): 1, cosine, its square, hidden units; all
+    times SCALE.
+    """
     products = np.einsum("nd,nd->n", one.vectors.astype(np.float64), other.vectors.astype(np.float64))
     cosine = np.rint(products / SCALE)
     hidden = np.maximum(one.first + other.second, 0) + np.maximum(other.first + one.second, 0)

@@ -1,7 +1,7 @@
-"""Keeps the examples current as a view changes.
+"""The relatedness model: keeps the training examples current as a view changes.
 
-Invariant: after `follow`, the sums are those of the pairs of the live passages, whatever they were before. One writer
-follows, under the view's write lock; readers ask for the weights under its read lock.
+Invariant: after `follow`, the sums are those of the pairs of the live passages, whatever their history. One writer
+calls `follow`, under the view's write lock; readers read the weights under its read lock.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from graphtide.graph.relatedness.statistics import BLOCK, SufficientStatistics, 
 
 
 class RelatednessModel:
-    """See the module. Memory: some 1.3 kB a passage of 384 dimensions."""
+    """The model; see the module. Memory: some 1.3 kB per passage of 384 dimensions."""
 
     def __init__(self) -> None:
         self._passages: dict[int, PairPassage] = {}
@@ -28,14 +28,15 @@ class RelatednessModel:
         self.chance = SufficientStatistics()
 
     def weights(self) -> Weights:
-        """The weights that fit the live examples. Cost: a tenth of a millisecond, whatever their number."""
+        """Return the weights that fit the live examples. Cost: a tenth of a millisecond, whatever their number."""
         return fit_weights(self.together, self.chance)
 
     def follow(self, gone: Iterable[int], rows: Iterable[ChunkRow], mentioned: Mapping[int, Collection[int]]) -> None:
-        """Passages that go and come, by number, and for each entity that changed, by node, where it is mentioned now.
+        """Remove and add passages by number, and set, for each changed entity by node, the passages that mention it
+        now.
 
-        A row of a passage that is held, and did not go, brings nothing new: its text and vector never change.
-        Cost: a few pairs a passage, and at most TOGETHER an entity.
+        A row of a known passage that is not removed changes nothing: its text and vector never change. Cost: a few
+        pairs per passage, and at most TOGETHER per entity.
         """
         chance: Counter[Pair] = Counter()
         for number in gone:
@@ -70,7 +71,7 @@ class RelatednessModel:
 
 
 def _count(net: Counter[Pair], go: Iterable[Pair], come: Iterable[Pair]) -> None:
-    """What goes and comes again is not computed twice."""
+    """Count removals and additions, so that a pair removed and added again is not computed twice."""
     for pair in go:
         net[pair] -= 1
     for pair in come:

@@ -1,4 +1,4 @@
-"""What all examples come to: sums that are exact and can be undone, and the weights that fit them.
+"""Sufficient statistics of the examples: exact, invertible sums, and the weights that fit them.
 
 Invariant: the sums are integers, so they are a function of the multiset of examples, whatever was added and retracted.
 """
@@ -27,25 +27,25 @@ class Weights:
     trained_on: tuple[int, int]
 
     def score(self, one: Encoded, other: Encoded) -> NDArray[np.float64]:
-        """The scores of the pairs (one[i], other[i]), (n,)."""
+        """Return the scores of the pairs (one[i], other[i]), (n,)."""
         found: NDArray[np.float64] = np.einsum("nf,f->n", pair_features(one, other), self.last / SCALE)
         return found
 
     def edges(self, one: Encoded, other: Encoded) -> NDArray[np.float64]:
-        """Edge weights e_ij in (0, 1) of the pairs (one[i], other[i]), (n,): equation 1 with T = 8.
+        """Return the edge weights e_ij in (0, 1) of the pairs (one[i], other[i]), (n,): equation 1 with T = 8.
 
-        The score's distance to the middle of its two targets is what the temperature multiplies.
+        The temperature multiplies the score's distance to the middle of its two targets.
         """
         found: NDArray[np.float64] = 1 / (1 + np.exp(-TEMPERATURE * (self.score(one, other) - 0.5)))
         return found
 
 
 UNTRAINED = Weights(np.eye(FEATURES)[1], (0, 0))
-"""Before there is any example: the cosine."""
+"""The weights without any example: the cosine."""
 
 
 class SufficientStatistics:
-    """The sums over one kind of example: how many, of their features, and of the products of these."""
+    """The sums over one kind of example: the count, the features, and the products of the features."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -65,10 +65,10 @@ class SufficientStatistics:
 
 
 def fit_weights(together: SufficientStatistics, chance: SufficientStatistics) -> Weights:
-    """The last layer that comes nearest to 1 on pairs that belong together and to 0 on pairs of chance, in squares.
+    """Return the least-squares last layer: target 1 on pairs that belong together, 0 on pairs of chance.
 
-    Both kinds count the same however many there are of each; RIDGE keeps features that say the same from growing
-    without bound. Cost O(FEATURES^3), a tenth of a millisecond: whoever asks solves it anew, and nothing goes stale.
+    Both kinds have the same weight however many examples each has; RIDGE keeps the weights of collinear features
+    bounded. Cost O(FEATURES^3), a tenth of a millisecond: each caller solves it anew, and no result becomes stale.
     """
     if not together.count or not chance.count:
         return UNTRAINED

@@ -1,9 +1,9 @@
-"""The summaries of a live graph's entities: of those of whom the documents say more than a description holds.
+"""Cache of entity summaries: of the entities whose descriptions exceed the token limit of a description.
 
-Not a store: it is loaded from one, where a summary is a row among the reports (level ENTITY), and lost with its view.
-Invariants: a summary that rests on a chunk that is no longer in the graph, or whose entity is now made of other labels,
-is never given out. The first is put into effect by the delta that takes the chunk away, at a cost of the summaries that
-cite it. Derived from the graph and from what a model said: no digest has it.
+It is filled from a store, where a summary is a row among the reports (level ENTITY), and lost with its view. Invariant:
+the cache never returns a summary that cites a removed chunk or whose entity now has other labels. The delta that
+removes the chunk also invalidates the summaries that cite it; the cost is their number. A summary derives from the
+graph and a model's output: it enters no digest.
 """
 
 from __future__ import annotations
@@ -18,23 +18,27 @@ if TYPE_CHECKING:
     from graphtide.graph.view import LiveView
 
 ENTITY = -1
-"""The level of a row that is not about a community."""
+"""The level of a row that belongs to an entity, not to a community."""
 
 
 def storage_id(entity: str) -> int:
-    """What a summary is kept under: negative, so that it is no community's. Of an entity's canonical id."""
+    """Return the number under which a summary is stored, from the entity's canonical id: negative, so never a
+    community's.
+    """
     return -1 - (int(entity.removeprefix("e-"), 16) >> 1)
 
 
 def summary_key(view: LiveView, node: int) -> str:
-    """The entity's id, and a digest of the labels it is made of: other labels, another entity. Cost: its labels."""
+    """Return the entity's id and a digest of its labels: other labels give another key. Cost: its labels."""
     entity = view.entities[node]
     labels = sorted((view.labels[number].name, view.labels[number].type) for number in entity.labels)
     return f"{entity.id} {short_digest(*(part for label in labels for part in label))}"
 
 
 class EntitySummaryCache:
-    """See the module. Changed under the view's write lock. `looked`: every entity was looked at since the start."""
+    """The summary cache; see the module. It changes under the view's write lock. `looked`: every entity was scanned
+    since the start.
+    """
 
     def __init__(self) -> None:
         self.looked = False
@@ -47,16 +51,16 @@ class EntitySummaryCache:
         return len(self._rows)
 
     def summary(self, view: LiveView, node: int) -> ReportRow | None:
-        """The summary of an entity, if there is one and it holds. Cost: the entity's labels."""
+        """Return the summary of an entity, if there is a valid one. Cost: the entity's labels."""
         row = self._rows.get(view.entities[node].id)
         return row if row is not None and row.title == summary_key(view, node) else None
 
     def held(self, entity: str) -> bool:
-        """Whether there is one, of the entity as it is or was. O(1)."""
+        """Return whether the cache has a summary of the entity, valid or not. O(1)."""
         return entity in self._rows
 
     def put(self, view: LiveView, rows: Iterable[ReportRow]) -> None:
-        """Take summaries in. One that cites what is gone meanwhile is withdrawn at once, as is one without entity."""
+        """Add summaries. A summary that cites a removed chunk or is of a removed entity is withdrawn at once."""
         for row in rows:
             entity = row.title.partition(" ")[0]
             self._remove(entity)
@@ -70,37 +74,39 @@ class EntitySummaryCache:
                     self._citing.setdefault(source, set()).add(entity)
 
     def withdraw(self, chunk_id: str) -> None:
-        """The chunk is gone: what cites it goes, too, and waits to be written again. Cost: what cites it."""
+        """Invalidate the summaries that cite a removed chunk; they wait to be written again. Cost: the summaries that
+        cite it.
+        """
         for entity in list(self._citing.get(chunk_id, ())):
             self._remove(entity)
             self._withdrawn.add(entity)
 
     def retire(self, entities: Iterable[str]) -> None:
-        """Let go of these summaries; they wait to be written again."""
+        """Remove these summaries; they wait to be written again."""
         for entity in entities:
             self._remove(entity)
             self._withdrawn.add(entity)
 
     def drop(self, entities: Sequence[str]) -> None:
-        """These need none any more."""
+        """Remove the summaries of entities that no longer need one."""
         for entity in entities:
             if self._remove(entity):
                 self._gone.add(storage_id(entity))
 
     def keep(self, numbers: Set[int]) -> None:
-        """Let go of all others, and of what is owed: someone else writes them."""
+        """Keep only these summaries and clear the pending work, because another process writes them."""
         for entity in [one for one, row in self._rows.items() if row.community not in numbers]:
             self._remove(entity)
         self._withdrawn.clear()
         self._gone.clear()
 
     def drain_withdrawn(self) -> set[str]:
-        """Entities whose summary was withdrawn since the last call."""
+        """Return the entities whose summary was withdrawn since the last call."""
         taken, self._withdrawn = self._withdrawn, set()
         return taken
 
     def drain_removed(self) -> set[int]:
-        """Numbers of summaries that a store may forget, since the last call."""
+        """Return the numbers of the summaries that a store may delete, since the last call."""
         taken, self._gone = self._gone, set()
         return taken
 

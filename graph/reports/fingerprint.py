@@ -1,12 +1,12 @@
-"""What each community holds, as a fingerprint that follows the graph, and how much of it changed since another one.
+"""Fingerprints of the communities' contents, and the share of a content that changed between two fingerprints.
 
-A community's content is its entities, each with its name and everything that is stated about it, inside the community
-and beyond. It is never listed here: of every community, at every level, stand the number of entities, the sum of their
+A community's content is its entities, each with its name and every statement about it, inside the community and beyond.
+The content is never listed here. Each community, at every level, has the number of its entities, the sum of their
 digests, and a linear sketch of these (Charikar, Chen & Farach-Colton 2002, "Count sketch", one row). All three are
-sums, so an entity that comes, goes or moves costs one addition a level, and a community that moves takes its own along.
+sums, so an added, removed or moved entity costs one addition per level, and a moved community moves its own sums.
 
-Invariant: after any sequence of deltas the contents equal those of a build from the rows, to the last bit. They
-depend on canonical strings alone, so on equal communities they are equal whatever the order of arrival.
+Invariant: after any sequence of deltas the fingerprints equal those of a build from the rows, to the last bit. They
+depend on canonical strings alone, so equal communities have equal fingerprints whatever the order of arrival.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _MASK = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """A community's content at one moment: how many entities, the sum of their digests, the sketch (64 counts)."""
+    """A community's content at one moment: the number of entities, the sum of their digests, the sketch (64 counts)."""
 
     entities: int
     digest: int
     sketch: bytes
 
     def encode(self) -> str:
-        """A short line of ASCII, for a store."""
+        """Return a short line of ASCII, for a store."""
         return f"{self.entities}:{self.digest:016x}:{base64.b64encode(zlib.compress(self.sketch)).decode()}"
 
     @staticmethod
     def decode(text: str) -> Fingerprint | None:
-        """What `encode` wrote; None for anything else, which then equals nothing."""
+        """Parse the output of `encode`; return None for any other text, which then equals no fingerprint."""
         try:
             entities, digest, sketch = text.split(":")
             counts = zlib.decompress(base64.b64decode(sketch, validate=True))
@@ -55,9 +55,10 @@ class Fingerprint:
             return None
 
     def changed(self, other: Fingerprint) -> float:
-        """The share of entities that differ, in [0, 1]: |A and B's difference| / (|A| + |B|); 0 only for equal ones.
+        """Return the share of entities that differ, in [0, 1]: |A and B's difference| / (|A| + |B|); 0 only for equal
+        contents.
 
-        An entity about which something else is stated now differs. Exact for up to a few, then estimated from the
+        An entity with changed statements differs. The share is exact for up to a few entities, then estimated from the
         sketches with a relative error of about sqrt(2 / 64).
         """
         if (self.entities, self.digest) == (other.entities, other.digest):
@@ -85,7 +86,7 @@ class _Content:
 
 
 def fingerprint_of(items: Iterable[str]) -> Fingerprint:
-    """The fingerprint of a set of texts, each an entity of its own to it."""
+    """Return the fingerprint of a set of texts, each treated as one entity."""
     content = _Content()
     for item in items:
         content.item(_digest(item), 1)
@@ -93,10 +94,10 @@ def fingerprint_of(items: Iterable[str]) -> Fingerprint:
 
 
 class CommunityFingerprints:
-    """See the module. Written by the view alone: `count` around a chunk's coming and going, then `follow`."""
+    """The fingerprints; see the module. Only the view writes: `count` for an added or removed chunk, then `follow`."""
 
     def __init__(self) -> None:
-        self._said: Counter[int] = Counter()  # label -> sum of the digests of what is stated about it
+        self._said: Counter[int] = Counter()  # label -> sum of the digests of the statements about it
         self._labels: set[int] = set()
         self._homes: dict[int, tuple[int, int]] = {}  # node -> (community of the finest level, digest)
         self._parents: dict[int, int] = {}
@@ -104,29 +105,31 @@ class CommunityFingerprints:
         self._changed: set[int] = set()
 
     def entities(self, community: int) -> int:
-        """How many there are in a community of any level; 0 for one that is not. O(1)."""
+        """Return the number of entities in a community of any level; 0 for an unknown community. O(1)."""
         held = self._contents.get(community)
         return held.entities if held else 0
 
     def digest(self, community: int) -> int:
-        """A number that canonically names the content: equal contents, equal numbers. 0 for no community. O(1)."""
+        """Return a number that identifies the content: equal contents, equal numbers; 0 if unknown. O(1)."""
         held = self._contents.get(community)
         return held.digest if held else 0
 
     def fingerprint(self, community: int) -> Fingerprint | None:
-        """The content as it is now; None for a community that is not there. O(1)."""
+        """Return the present fingerprint; None for an unknown community. O(1)."""
         held = self._contents.get(community)
         return Fingerprint(held.entities, held.digest, held.sketch.tobytes()) if held else None
 
     def drain_changed(self) -> set[int]:
-        """The communities whose content changed since the last call; where nobody calls, at most all there are."""
+        """Return the communities whose content changed since the last call; without calls, at most all that exist."""
         taken, self._changed = self._changed, set()
         return taken
 
     # -- following -----------------------------------------------------------------------------------------------------
 
     def count(self, view: LiveView, chunk: ViewChunk, times: int) -> None:
-        """What a chunk states comes (1) or goes (-1). Call while its statements and labels are there. O(its facts)."""
+        """Add (1) or remove (-1) the statements of a chunk. Call it while its statements and labels exist. O(its
+        facts).
+        """
         place = f"{chunk.doc_id}\0{chunk.text}"
         for shown in chunk.evidence:
             said = view.statements[shown.statement]
@@ -136,7 +139,7 @@ class CommunityFingerprints:
                 self._labels.add(label)
 
     def follow(self, view: LiveView, delta: GraphDelta) -> None:
-        """Go along with a delta that the view has applied. Cost: what the delta touches, times the levels."""
+        """Apply a delta that the view has applied. Cost: the rows of the delta, times the levels."""
         nodes = {row.node for row in delta.entities} | set(delta.gone.entities)
         nodes.update(view.labels[label].node for label in self._labels if label in view.labels)
         for label in delta.gone.labels:
@@ -177,7 +180,9 @@ class CommunityFingerprints:
             community = self._parents.get(community, 0)
 
     def _move(self, change: CommunityChange | Hierarchy) -> None:
-        """Communities leave their parents with all they hold, then join the new ones. In any order: see `_hang`."""
+        """Remove the changed communities from their old parents and add them to the new ones, in any order: see
+        `_hang`.
+        """
         if isinstance(change, Hierarchy):
             children, removed = change.ids.tolist(), []
             self._parents.clear()
@@ -198,7 +203,7 @@ class CommunityFingerprints:
         self._changed.difference_update(removed)
 
     def _hang(self, child: int, parent: int, times: int) -> None:
-        """Count a child's content in, or out of, all that is above. What hangs on nothing has nothing above it."""
+        """Add or subtract a child's content in all of its ancestors. A child without parent has no ancestors."""
         while parent:
             self._contents[parent].all(self._contents[child], times)
             self._changed.add(parent)

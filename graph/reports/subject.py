@@ -1,13 +1,14 @@
-"""What a community's report is written from, and how a report reads as a piece of context. Pure reading.
+"""Sources of a community report, and the text of a report in a context. Read-only.
 
-Bounded whatever the community's size: a small one gives its entities and what is stated among them; a large one of the
-finest level its most mentioned entities and what is stated among these; any other the reports of its largest children
-(without one, the child's own short subject), and what is stated among the entities that lead these. Order and ties go
-by counts and canonical names, so on equal communities the same comes out in whatever order they were built.
+The size of the sources is bounded whatever the community's size. A small community gives its entities and the
+statements among them. A large one of the finest level gives its most mentioned entities and the statements among these.
+Any other gives the reports of its largest children (without a report, the child's own short context), and the
+statements among the leading entities of these. Counts and canonical names decide order and ties, so equal communities
+give equal sources whatever the order in which they were built.
 
 After "GraphRAG: Improving global search via dynamic community selection" (reports of communities at every level of a
-hierarchy). Deviation: a parent reads its children's reports only where its own content is too large, so that a small
-one is reported from what the documents say.
+hierarchy). Deviation: a parent uses its children's reports only if its own content is too large, so that a report on a
+small community comes from the documents.
 """
 
 from __future__ import annotations
@@ -23,23 +24,24 @@ from graphtide.graph.view import LiveView
 from graphtide.graph.view_tables import ViewEdge
 
 MIN_SIZE = 3
-"""Entities from which a community is worth a report."""
+"""Minimum number of entities of a community with a report."""
 WHOLE = 40
-"""Entities up to which a community is read from the graph."""
+"""Maximum number of entities up to which a community is read from the graph."""
 CHILDREN = 12
 LEADING = 3
-"""Entities by which each part of the finest level is known to those above."""
+"""Number of entities that represent each community of the finest level in its ancestors."""
 PAIRS = 30
 CITED = 3
-"""Chunks that a statement is shown with, when more of them state it."""
+"""Maximum number of chunks shown per statement."""
 _MOST_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedFinding:
-    """One statement inside a community: readable, with a sentence that says so and the chunk that one stands in.
+    """One statement inside a community: its text, a sentence that states it, and that sentence's chunk.
 
-    `chunks` are some of those that state it, that one first; `count` how often it is stated; `relation` its id.
+    `chunks` are some of the chunks that state it, the sentence's chunk first; `count` is how often it is stated;
+    `relation` is its id.
     """
 
     text: str
@@ -52,7 +54,7 @@ class ReportedFinding:
 
 @dataclass(frozen=True, slots=True)
 class ChildReport:
-    """What a community below says: its report, or the beginnings of one."""
+    """The report of a child community, or its leading entities and findings if there is no report."""
 
     title: str
     summary: str
@@ -62,10 +64,10 @@ class ChildReport:
 
 @dataclass(frozen=True, slots=True)
 class CommunityContext:
-    """A community as a report needs it, the most mentioned entities and the most stated findings first.
+    """The input of a community's report, the most mentioned entities and the most frequent findings first.
 
-    `fingerprint` names the whole content (`graph.reports.fingerprint`), also what is not shown here. `size` counts its
-    entities.
+    `fingerprint` identifies the whole content (`graph.reports.fingerprint`), including what is not shown here. `size`
+    counts its entities.
     """
 
     community: int
@@ -79,7 +81,7 @@ class CommunityContext:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report as it is written. `rating` is how much the community matters, 0 to 10."""
+    """A written report. `rating` is the community's importance, 0 to 10."""
 
     title: str
     summary: str
@@ -88,7 +90,7 @@ class Report:
 
 
 def members(view: LiveView, community: int) -> Iterator[int]:
-    """The entities of a community of any level, by node."""
+    """Yield the entities of a community of any level, by node."""
     if view.hierarchy.level(community) == 0:
         yield from view.hierarchy.members(community).tolist()
         return
@@ -97,9 +99,9 @@ def members(view: LiveView, community: int) -> Iterator[int]:
 
 
 def community_context(view: LiveView, community: int, most: int = 10) -> CommunityContext:
-    """Read a community. Call under `view.lock.read()`. Raises KeyError when it is no longer there.
+    """Read a community. Call under `view.lock.read()`. Raises KeyError when it no longer exists.
 
-    Cost: its entities for one of the finest level, its children for any other, and what is shown of them.
+    Cost: its entities at the finest level, its children at any other, and the shown part of them.
     """
     level = view.hierarchy.level(community)
     size = view.contents.entities(community)
@@ -117,9 +119,10 @@ def community_context(view: LiveView, community: int, most: int = 10) -> Communi
 
 
 def extractive_report(subject: CommunityContext, most: int = 8) -> Report:
-    """The report that quotes: titled by its first entities, each finding a sentence of a document, or a statement.
+    """Return the extractive report: titled by its first entities, each finding a sentence of a document, or a
+    statement.
 
-    Nothing in it was written by anyone but the sources. The rating is log2 of the size, at most 10.
+    All its text comes from the sources. The rating is log2 of the size, at most 10.
     """
     told = [child.findings for child in subject.children] + [tuple(_quoted(subject.findings))]
     turns = [one for place in range(most) for findings in told for one in findings[place : place + 1]]
@@ -134,7 +137,7 @@ def extractive_report(subject: CommunityContext, most: int = 8) -> Report:
 
 
 def row(subject: CommunityContext, report: Report, version: int) -> ReportRow:
-    """The report as it is kept."""
+    """Return the stored row of a report."""
     sources = tuple(dict.fromkeys(chunk for finding in report.findings for chunk in finding.chunks))
     return ReportRow(
         subject.community,
@@ -150,10 +153,10 @@ def row(subject: CommunityContext, report: Report, version: int) -> ReportRow:
 
 
 def render_report(report: Report | ReportRow, sources: Sequence[str]) -> str:
-    """A report as a generator reads it: each finding with the numbers of its chunks among `sources` (from 1).
+    """Return a report as text for the generator: each finding with the numbers of its chunks among `sources` (from 1).
 
-    Findings none of whose chunks is among them are left out. A summary that says more than the findings stands in
-    front, and rests on all that is cited behind it.
+    A finding without a chunk among them is left out. A summary that adds to the findings precedes them, and cites all
+    their chunks.
     """
     numbers = {chunk: number for number, chunk in enumerate(sources, 1)}
     lines, cited = [], dict[int, None]()
@@ -181,22 +184,23 @@ def _by_mentions(view: LiveView) -> Callable[[int], tuple[int, str, str]]:
 
 
 def _largest(view: LiveView, community: int) -> list[int]:
-    """The largest children. Cost: the children."""
+    """Return the largest children. Cost: the children."""
     under = view.hierarchy.members(community).tolist()
     return nsmallest(CHILDREN, under, key=lambda one: (-view.contents.entities(one), view.contents.digest(one)))
 
 
 def _leading(view: LiveView, community: int) -> list[int]:
-    """The most mentioned entities of the largest parts: what binds the parts is stated among these."""
+    """Return the most mentioned entities of the largest children: statements among these connect the children."""
     if view.hierarchy.level(community) == 0:
         return nsmallest(LEADING, view.hierarchy.members(community).tolist(), key=_by_mentions(view))
     return [node for child in _largest(view, community) for node in _leading(view, child)]
 
 
 def _inside(view: LiveView, nodes: Sequence[int]) -> set[int]:
-    """The statements of the heaviest edges among some entities. Cost: the smaller end of each pair, and its statements.
+    """Return the statements of the heaviest edges among some entities. Cost: the smaller end of each pair, and its
+    statements.
 
-    A hub is not read whole: what it states with another entity is found from that one's side.
+    A hub's statements are not read in full: a statement with another entity is found from that entity's side.
     """
     among = set(nodes)
     pairs: list[tuple[int, list[str], int, int]] = [
@@ -223,7 +227,7 @@ def _edges(view: LiveView, node: int, among: set[int]) -> Iterator[tuple[int, Vi
 
 
 def _finding(view: LiveView, number: int) -> ReportedFinding:
-    """A statement with the first sentence (by chunk id) that supports it."""
+    """Return a statement with the first sentence (by chunk id) that supports it."""
     said = view.statements[number]
     ends = [view.entities[node] for node in view.ends(number)]
     chunks = nsmallest(CITED, said.chunks, key=lambda chunk: view.chunks[chunk].chunk_id)
@@ -235,18 +239,18 @@ def _finding(view: LiveView, number: int) -> ReportedFinding:
 
 
 def _quoted(findings: Sequence[ReportedFinding]) -> list[ReportFinding]:
-    """A finding for each sentence: statements that one sentence makes are one finding."""
+    """Return one finding per sentence: statements of the same sentence are merged."""
     said: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for one in findings:
         chunks, relations = said.setdefault(one.sentence or f"{one.text}.", ({}, {}))
-        # The sentence stands in the first chunk; a statement without one is made by all of them.
+        # The sentence is in the first chunk; a statement without one cites all of its chunks.
         chunks.update(dict.fromkeys(one.chunks[:1] if one.sentence else one.chunks))
         relations[one.relation] = None
     return [ReportFinding(text, tuple(chunks), tuple(relations)) for text, (chunks, relations) in said.items()]
 
 
 def _children(view: LiveView, community: int) -> tuple[ChildReport, ...]:
-    """The largest children that state anything, as their reports have it."""
+    """Return the largest children that have a report or statements."""
     told = (_child(view, child) for child in _largest(view, community))
     return tuple(one for one in told if one.findings)
 

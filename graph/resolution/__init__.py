@@ -1,8 +1,8 @@
-"""Entity resolution without order: which labels are the same entity, and why.
+"""Entity resolution that does not depend on the order of arrival: which labels are the same entity, and why.
 
-Read in this order: `normalisation` (a name becomes a label), `signature` (what is read off it), `guards` and
-`similarity` (the rules for a pair), `judgement`, `blocking` (which pairs), `clusters` (from links to entities) and
-`resolver` (the state that is kept current).
+Read in this order: `normalisation` (from a name to a label), `label_features` (its parsed features), `cannot_link` and
+`similarity` (the rules for a pair), `pair_scoring`, `blocking` (the candidate pairs), `clusters` (from links to
+entities) and `resolver` (the maintained state).
 """
 
 from graphtide.graph.resolution.normalisation import normalise

@@ -1,12 +1,11 @@
-"""Which pairs of labels are worth judging: a rule on the two labels, kept in blocks.
+"""Blocking: the candidate pairs of labels, from keys computed of one label alone.
 
-What it is: keys computed from one label alone, words and vector, and an index from key to labels. Two labels are a
-candidate pair when they share a key in fitting roles: one that says less (`SHORT`) and one that says more (`FULL`),
-or two that say the same in another form (`EQUAL`). What it is not: nearest-neighbour search: that would be
-approximate and depend on the order of arrival.
+It is an index from key to labels; keys come from a label's words and vector. Two labels are a candidate pair when they
+share a key in compatible roles: a shorter form (`SHORT`) and a fuller one (`FULL`), or two other forms of the same name
+(`EQUAL`). Nearest-neighbour search would be approximate and depend on the order of arrival.
 
-Invariant: a block with more than `MAX_BLOCK` members proposes nothing, whoever came first. So candidates are a
-function of the set of live labels, and one label has at most `MAX_BLOCK` of them for each of its keys.
+Invariant: a block with more than `MAX_BLOCK` members proposes nothing, whatever the order of arrival. So candidates are
+a function of the set of live labels, and one label has at most `MAX_BLOCK` of them for each of its keys.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Keys = dict[Key, int]
 
 
 def lexical_keys(label: Signature) -> Keys:
-    """Keys from the words of a label, with its role in each. Cost: linear in the number of words, squared."""
+    """Return keys from the words of a label, with its role in each. Cost: linear in the number of words, squared."""
     if label.is_generic:
         return {}
     bag = label.bag
@@ -53,10 +52,11 @@ def lexical_keys(label: Signature) -> Keys:
 
 
 def vector_keys(label: Signature, vector: Quantised | None) -> Keys:
-    """Keys from the signs of projections with a fixed seed (Charikar 2002), each joined with a trace of the words.
+    """Return keys from the signs of projections with a fixed seed (Charikar 2002), each joined with a trace of the
+    words.
 
     The trace keeps blocks small however many labels there are. At cosine 0.95 one of the six tables agrees with
-    probability 0.85, at 0.90 with 0.64: these keys are for what the words' keys miss. Cost: `TABLES * BITS * d`
+    probability 0.85, at 0.90 with 0.64: these keys find pairs that the words' keys miss. Cost: `TABLES * BITS * d`
     multiplications.
     """
     if vector is None or label.is_generic or label.is_dated or len(label.words) > _MAX_WORDS:
@@ -71,7 +71,7 @@ def vector_keys(label: Signature, vector: Quantised | None) -> Keys:
 
 
 def _reductions(label: Signature) -> Iterator[tuple[str, ...]]:
-    """What a shorter label of the same thing would consist of."""
+    """Yield the words of possible shorter labels of the same entity."""
     words = label.words
     if label.tail:
         yield words
@@ -124,7 +124,7 @@ def _add(keys: Keys, key: Key, role: int) -> None:
 
 
 def _skeleton(word: str) -> str:
-    """First letter and consonants, doubled ones once: what spelling variants share."""
+    """Return the first letter and the consonants, doubled ones once: spelling variants share them."""
     if not word.isalpha():
         return word
     kept = word[0]
@@ -136,7 +136,7 @@ def _skeleton(word: str) -> str:
 
 @lru_cache(maxsize=4)
 def _projections(dimensions: int) -> NDArray[np.float32]:
-    # From a hash function rather than a random generator, whose stream may differ between releases.
+    # From a hash function and not a random generator, whose stream may differ between releases.
     count = dimensions * TABLES * BITS
     stream = shake_256(b"graphtide projections").digest((count + 7) // 8)
     bits = np.unpackbits(np.frombuffer(stream, np.uint8))[:count].reshape(dimensions, TABLES * BITS)
@@ -145,22 +145,22 @@ def _projections(dimensions: int) -> NDArray[np.float32]:
 
 
 def roles_compatible(role: int, other: int) -> bool:
-    """Whether two members of a block with these roles are a candidate pair."""
+    """Return whether two members of a block with these roles are a candidate pair."""
     return bool((role & SHORT and other & FULL) or (role & FULL and other & SHORT))
 
 
 @dataclass(slots=True)
 class Blocks:
-    """The index from key to labels. Holds no judgement and no vectors.
+    """The index from key to labels. It holds no scores and no vectors.
 
-    Changes cost the number of keys that differ, and answer with the keys whose block closed or opened.
+    A change costs the number of keys that differ, and returns the keys whose block closed or opened.
     """
 
     _members: dict[Key, dict[int, int]] = field(default_factory=dict)
     _keys: dict[int, Keys] = field(default_factory=dict)
 
     def put(self, label: int, keys: Keys) -> list[Key]:
-        """Index a label under these keys and no others. An empty mapping keeps it, without candidates."""
+        """Index a label under these keys and no others. An empty mapping keeps the label, without candidates."""
         old = self._keys.get(label, {})
         self._keys[label] = keys
         crossed = [key for key, role in old.items() if keys.get(key) != role and self._leave(key, label)]
@@ -173,7 +173,7 @@ class Blocks:
         return crossed
 
     def remove(self, label: int) -> list[Key]:
-        """Forget a label."""
+        """Remove a label."""
         return [key for key in self._keys.pop(label) if self._leave(key, label)]
 
     def _leave(self, key: Key, label: int) -> bool:
@@ -184,7 +184,7 @@ class Blocks:
         return len(block) == MAX_BLOCK
 
     def candidates(self, label: int) -> set[int]:
-        """The labels that form a candidate pair with this one."""
+        """Return the labels that form a candidate pair with this one."""
         found: set[int] = set()
         for key, role in self._keys[label].items():
             block = self._members[key]
@@ -194,7 +194,7 @@ class Blocks:
         return found
 
     def are_candidates(self, a: int, b: int) -> bool:
-        """Whether the two form a candidate pair now."""
+        """Return whether the two labels form a candidate pair now."""
         keys, others = self._keys[a], self._keys[b]
         return any(
             len(self._members[key]) <= MAX_BLOCK and roles_compatible(keys[key], others[key])
@@ -202,11 +202,11 @@ class Blocks:
         )
 
     def members(self, keys: Iterable[Key]) -> set[int]:
-        """All labels in these blocks."""
+        """Return all labels in these blocks."""
         return {label for key in keys for label in self._members.get(key, ())}
 
     def pairs(self, key: Key) -> Iterator[tuple[int, int]]:
-        """The candidate pairs that this block proposes: none if it is closed."""
+        """Yield the candidate pairs that this block proposes: none if it is closed."""
         block = list(self._members.get(key, {}).items())
         if len(block) > MAX_BLOCK:
             return

@@ -1,7 +1,7 @@
-"""What forbids that two labels are the same, whatever their vectors say.
+"""Cannot-link constraints: conditions under which two labels are never one entity, whatever their vectors.
 
-What it is: the guards of the resolver. They dispose where similarity proposes, and no chain of links may bring two
-labels together that they keep apart. What it is not: evidence for sameness; passing every guard means nothing.
+A constraint overrules every proposed link, and no chain of links may join two labels that a constraint separates.
+Passing every constraint is no evidence for sameness.
 
 Invariant: `cannot_link_reason` is symmetric and depends on the two signatures alone.
 """
@@ -15,7 +15,7 @@ from graphtide.graph.resolution.label_features import Signature
 
 
 def cannot_link_reason(a: Signature, b: Signature) -> str | None:
-    """Why the two can never be one entity, in a word, or None. Cost: linear in the number of words."""
+    """Return a short reason why the two can never be one entity, or None. Cost: linear in the number of words."""
     return next(_reasons(a, b), None)
 
 
@@ -29,7 +29,7 @@ def _reasons(a: Signature, b: Signature) -> Iterator[str]:
     if a.suffix and b.suffix and a.suffix != b.suffix:
         yield "suffix"
     if is_abbreviation(a) or is_abbreviation(b):
-        return  # its letters say nothing about the words of the other
+        return  # its letters contain no information about the words of the other
     if a.qualifiers != b.qualifiers and "".join(a.words) != "".join(b.words):
         yield "qualifier"
     if a.is_dated != b.is_dated:
@@ -43,12 +43,12 @@ def _reasons(a: Signature, b: Signature) -> Iterator[str]:
 
 
 def is_abbreviation(signature: Signature) -> bool:
-    """A single short word, which may be initials: "bjp", "saam"."""
+    """Return whether the label is a single short word, which may be initials: "bjp", "saam"."""
     return bool(signature.letters)
 
 
 def names_differ(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
-    """Whether two persons' names have one family name but given names that cannot be one person's."""
+    """Return whether two persons' names share the family name but have given names that cannot be one person's."""
     a, b = without_numbers(a), without_numbers(b)
     if not a or not b or a[-1] != b[-1]:
         return False
@@ -59,24 +59,24 @@ def names_differ(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
 
 
 def without_numbers(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words that are not numbers."""
+    """Return the words that are not numbers."""
     return tuple(w for w in words if not w[0].isdigit())
 
 
 def is_letter_run(word: str) -> bool:
-    """Could be initials written together, as in "jrr"."""
+    """Return whether the word could be initials written together, as in "jrr"."""
     return 2 <= len(word) <= 3
 
 
 def given_names_agree(x: str, y: str) -> bool:
-    """Equal, one the initial of the other, or one a short form of the other."""
+    """Return whether two given names are equal, one the initial of the other, or one a short form of the other."""
     if x == y or (len(x) == 1 and y.startswith(x)) or (len(y) == 1 and x.startswith(y)):
         return True
     return lx.NICKNAMES.get(x, x) == lx.NICKNAMES.get(y, y)
 
 
 def embeds(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
-    """Whether each name of the shorter agrees with one of the longer, in order."""
+    """Return whether each name of the shorter agrees with one of the longer, in order."""
     rest = iter(long)
     return all(any(given_names_agree(x, y) for y in rest) for x in short)
 

@@ -1,10 +1,10 @@
-"""From links to entities: components of same-as that no chain can make swallow a stranger.
+"""Clustering: from links to entities, the connected labels that no constraint separates.
 
-What it is: two order-free rules on one component of proposed links. An *ambiguous* label, one that abbreviates
-several labels which are not the same among themselves ("J. Smith" beside "John Smith" and "James Smith"), is linked
-to none of them. And of what remains, constrained single linkage: links are taken from the best to the least, ties
-by the labels' names, and a union is refused when any two labels across it conflict. What it is not: a judgement of
-pairs.
+Two rules apply to a component of proposed links; neither depends on order. An *ambiguous* label abbreviates several
+labels which are not the same among themselves ("J. Smith" beside "John Smith" and "James Smith"): it is linked to none
+of them. The remaining links go through constrained single linkage: links are taken from the highest score to the
+lowest, ties by the labels' names, and a union is rejected when any two labels across it conflict. Pairs are scored
+elsewhere.
 
 Invariant: the result depends on the links and names given, not on their order or on the labels' numbers.
 """
@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from graphtide.graph.resolution.pair_scoring import LabelKey
 
 MAX_MEANINGS = 8
-"""A label that could abbreviate more labels than this is ambiguous without looking further."""
+"""A label that could abbreviate more labels than this is treated as ambiguous without further comparisons."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterLink:
-    """A proposed link between two labels, a < b. `general` is the label that says less, or -1."""
+    """A proposed link between two labels, a < b. `general` is the less specific label, or -1."""
 
     a: int
     b: int
@@ -35,9 +35,9 @@ PairTest = Callable[[int, int], bool]
 
 
 def drop_ambiguous_links(links: Iterable[ClusterLink], are_same: PairTest) -> list[ClusterLink]:
-    """The links that remain when every ambiguous label has lost those in which it is the general side.
+    """Return the remaining links after every ambiguous label has lost those in which it is the general side.
 
-    `are_same` says whether two labels would be linked if they were compared. Cost: at most `MAX_MEANINGS` squared
+    `are_same` decides whether two labels would be linked if they were compared. Cost: at most `MAX_MEANINGS` squared
     comparisons for each label.
     """
     links = list(links)
@@ -58,9 +58,9 @@ def _differ(labels: list[int], are_same: PairTest) -> bool:
 def linkage(
     labels: Iterable[int], links: Iterable[ClusterLink], keys: Mapping[int, LabelKey], conflict: PairTest
 ) -> list[frozenset[int]]:
-    """Constrained single linkage; labels without links are clusters of one.
+    """Run constrained single linkage; labels without links are clusters of one.
 
-    Cost: sorting the links, and one test for each pair of labels that comes together.
+    Cost: sorting the links, and one test for each pair of labels that the clusters join.
     """
     cluster: dict[int, list[int]] = {label: [label] for label in labels}
     for link in sorted(links, key=lambda link: _canonical(link, keys)):

@@ -1,9 +1,9 @@
-"""What the resolver reads off one label: its words, numbers and kind, computed once per label.
+"""Label features: the words, numbers and kind of one label, computed once per label.
 
-What it is: a pure function of the label's name and type. What it is not: a comparison (`similarity.py`,
-`guards.py`) or an index (`blocking.py`).
+A pure function of the label's name and type. Comparisons are in `similarity.py` and `cannot_link.py`, the index in
+`blocking.py`.
 
-Invariant: equal (name, type) give equal signatures; nothing here looks at any other label.
+Invariant: equal (name, type) give equal signatures; nothing here reads any other label.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One label as the resolver compares it. All words are folded, singular and in one spelling."""
+    """One label's features for comparison. All words are case-folded, singular and in one spelling."""
 
     name: str
     type: str
@@ -70,20 +70,20 @@ class Signature:
     turned: bool  # "X of Y", which is "Y X" in another order
     is_person: bool  # could be a person's name
     is_plural: bool  # its last word lost a plural ending
-    is_generic: bool  # points at something said before; the same as nothing
-    bracketed: bool  # the rest stood in brackets
+    is_generic: bool  # refers to an earlier mention ("the city"); matches no label
+    bracketed: bool  # the rest was in brackets
     letters: str  # of a label that is a single word of two to six letters and so may be initials, else ""
     short_form: str  # letters that the label itself gives in brackets as its abbreviation
     is_dated: bool  # made of numbers and words of the calendar
 
     @property
     def bag(self) -> tuple[str, ...]:
-        """All words in a canonical order."""
+        """Return all words in a canonical order."""
         return tuple(sorted(self.words + self.tail))
 
 
 def parse_label(name: str, type_: str) -> Signature:
-    """Read a normalised label. Cost: linear in its length."""
+    """Parse a normalised label. Cost: linear in its length."""
     folded = _fold(name)
     head, tail, short_form = _split(folded)
     plain = head.split()
@@ -134,7 +134,7 @@ def _initials(name: str, words: tuple[str, ...], tail: tuple[str, ...]) -> str:
 
 
 def acronym_of(words: tuple[str, ...]) -> str:
-    """The initials of the words, numbers left out."""
+    """Return the initials of the words, without numbers."""
     return "".join(w[0] for w in words if not w[0].isdigit())
 
 
@@ -146,7 +146,7 @@ def _fold(name: str) -> str:
 
 
 def _split(name: str) -> tuple[str, str, str]:
-    """The name, what a bracket or a comma adds to it, and the abbreviation that a bracket gives it."""
+    """Return the name, the addition in a bracket or after a comma, and the abbreviation that a bracket gives."""
     brackets = _PAREN.findall(name)
     bare = _PAREN.sub(" ", name).strip() if brackets else name
     if brackets and not bare:
@@ -172,13 +172,13 @@ def _letters(text: str) -> str:
 
 
 def _abbreviates(short: str, full: str) -> bool:
-    """Whether the letters of the one occur in the other in order, from its first letter on."""
+    """Return whether the letters of `short` occur in `full` in order, starting with its first letter."""
     rest = iter(full)
     return 2 <= len(short) <= 6 and short[0] == full[:1] and all(c in rest for c in short)
 
 
 def _keeps_of(plain: list[str], words: tuple[str, ...]) -> bool:
-    """Whether the "of" still stands between two words, and not inside a phrase that became one."""
+    """Return whether the "of" is still between two words, and not inside a phrase that became one word."""
     return sum(w not in lx.STOP for w in plain) <= len(words)
 
 
@@ -193,7 +193,7 @@ def _words(text: str) -> tuple[str, ...]:
             continue
         found += _plain_words(text[position : match.start()])
         joined = lx.ALIASES.get(letters) or lx.DOTTED_ALIASES.get(letters)
-        # Letters with dots are initials before a name, and one abbreviation when nothing else is there.
+        # Letters with dots are initials before a name, and one abbreviation when they are the whole text.
         found += joined.split() if joined else [letters] if match.group().strip(" .") == alone else list(letters)
         position = match.end()
     found += _plain_words(text[position:])
@@ -203,7 +203,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _without_stop_words(words: list[str]) -> list[str]:
-    # A last "a" is a mark, as in "National League A"; a last state code is a region.
+    # A last "a" is a designation, as in "National League A"; a last state code is a region.
     kept = [w for i, w in enumerate(words) if w not in lx.STOP or (w == "a" and _is_mark(words, i))] or words
     if len(kept) > 1 and kept[-1] in lx.PLAIN_STATE_CODES:
         return kept[:-1] + lx.US_STATES[kept[-1]].split()
@@ -276,7 +276,7 @@ def _take_suffix(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
 
 
 def _take_title(words: tuple[str, ...], plain: list[str]) -> tuple[tuple[str, ...], str]:
-    """Leading titles before a name. What follows must look like one, so that "King County" keeps its king."""
+    """Split leading titles from a name. The rest must look like a name, so "King County" keeps "King"."""
     if len(plain) > 1 and ("of" in plain[1:3] or plain[0].endswith(("'s", "s'"))):
         return words, ""
     start = 0

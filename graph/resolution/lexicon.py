@@ -1,8 +1,8 @@
-"""What words mean to the resolver: small curated tables, English first.
+"""The resolver's lexicon: small curated tables of words, English first.
 
-What it is: data. What it is not: a gazetteer or a model; a word that stands in no table is a name like any other.
-All entries are folded words as `signature.py` makes them (lower case, no accents, singular). Each table says what
-it is for; a word may stand in several. Invariant: none of this depends on what the graph holds.
+It is data, not a gazetteer or a model: a word in no table is treated as a name. All entries are folded words as
+`label_features.py` makes them (lower case, no accents, singular). A comment gives each table's purpose; a word may be
+in several tables. Invariant: no table depends on the graph.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FALSE_PLURALS = frozenset(
 
 
 def singular(word: str) -> str:
-    """The word without a plural ending. Cost: constant."""
+    """Return the word without a plural ending. Cost: constant."""
     if len(word) < 4 or word[-1] != "s" or word in FALSE_PLURALS or word[-2:] in ("ss", "us", "is"):
         return word
     if word.endswith("ies") and len(word) > 4:
@@ -37,7 +37,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """Parse "a=b c=d" into a mapping; "_" in a value stands for a space."""
+    """Parse "a=b c=d" into a mapping; "_" in a value represents a space."""
     return {
         left: " ".join(map(singular, right.split("_"))) for left, right in (entry.split("=") for entry in _split(text))
     }
@@ -46,12 +46,12 @@ def _pairs(text: str) -> dict[str, str]:
 # Words that carry no identity of their own.
 STOP = _words("the a an of and et und")
 
-# Labels that point at something said before, never at one thing: they are the same as nothing.
+# Labels that refer to an earlier mention and never name one thing: they match no label.
 PRONOUNS = _words(
     "i me my mine we our ours you your yours he him his she her hers it its they them their theirs who whom whose "
-    "this that these those here there someone somebody something anyone anybody everyone everybody everything "
-    "nobody nothing none other another each both all some many most few one such same former latter unknown n/a"
-)
+    "this that these those here there someone something anyone everyone everybody everything "
+    "nothing none other another each both all some many most few one such same former latter unknown n/a"
+) | {"somebody", "anybody", "nobody"}
 GENERIC_NOUNS = _words(
     "city town village place area region country state nation county district province capital river lake mountain "
     "island film movie show series episode song single album track band group artist singer actor actress director "
@@ -62,7 +62,7 @@ GENERIC_NOUNS = _words(
     "article magazine journal newspaper website project program event award title name thing year month week day time "
     "date century decade number population language religion"
 )
-# Institutions that every country has: with a country they are one thing, without it they are not.
+# Institutions that every country has: together with a country the label names one thing, alone it does not.
 INSTITUTIONS = _words(
     "senate congress parliament constitution government army navy cabinet president minister ministry court police "
     "independence house assembly declaration supreme representative senator governor treasury crown"
@@ -74,7 +74,7 @@ TITLES = _words(
     "bishop general gen colonel col major captain capt lieutenant lt sergeant sgt admiral commander judge justice "
     "senator governor chancellor chairman sheikh imam rabbi"
 )
-PLAIN_TITLES = _words("mr mrs ms miss")  # a whole family's
+PLAIN_TITLES = _words("mr mrs ms miss")  # used with a whole family's name
 SUFFIXES = _pairs("jr=junior junior=junior sr=senior senior=senior")
 PARTICLES = _words("van von der den de del della di da du la le el al bin ibn ben dos san ter ten zu af av")
 
@@ -120,7 +120,7 @@ PHRASES = {
     ("1st", "world", "war"): ("world", "war", "1"),
     ("american", "indian"): ("native", "american"),
 }
-# Abbreviations of one well-known thing: no other words with the same initials will do.
+# Abbreviations of one well-known thing: other words with the same initials do not match.
 KNOWN_ACRONYMS = _pairs(
     "nba=national_basketball_association nfl=national_football_league nhl=national_hockey_league "
     "mlb=major_league_baseball fbi=federal_bureau_investigation cia=central_intelligence_agency "
@@ -154,12 +154,12 @@ REGIONS = _words(
     "ohio oklahoma oregon pennsylvania tennessee texas utah vermont virginia wisconsin wyoming ontario quebec manitoba"
 )
 
-# Countries that share their short name with another: "Republic of" is what tells them apart.
+# Countries that share their short name with another: "Republic of" distinguishes them.
 TWIN_COUNTRIES = _words("congo china korea ireland macedonia vietnam yemen guinea sudan")
-# State codes that are not words or initials of something else.
+# State codes that are not words or initials of another thing.
 PLAIN_STATE_CODES = _words("ga nh ny nj tx fl nc tn ky va wv vt wi mn nd sd wy nv nm il")
 
-# Words that set apart two things of one name: both sides must have the same ones.
+# Words that distinguish two things of one name: both sides must have the same ones.
 QUALIFIERS = _words(
     "north south east west northeast northwest southeast southwest central inner outer upper lower new old great "
     "greater little late early mid middle former ancient modern men women man woman male female boy girl "
@@ -170,7 +170,7 @@ QUALIFIERS = _words(
 # After these, "united" is part of a name.
 UNITED = (("state",), ("kingdom",), ("nation",), ("arab",))
 COUNTRY_STARTS = (("united", "state"), ("united", "kingdom"))
-# Members of one group exclude each other wherever both sides name one.
+# Members of one group exclude each other if both sides contain one.
 EXCLUSIVE = tuple(
     _words(group)
     for group in (
@@ -197,18 +197,18 @@ PARTS = _words(
     "service system event style charts agent legend oral virgin candidate group movement "
     "area book film site mystery program project climate ideology metro degree doctrine creation industry member"
 )
-# A further word of this kind says only what everyone knows the thing is.
+# A further word of this kind adds no information about the thing.
 EMPTY = _words(
     "incorporated limited corporation company llc plc gmbh aircraft airplane team band ocean institution bomber online "
     "indian"
 )
 # Buildings that have a name of their own, so that the city before it adds nothing.
 FACILITIES = _words("airport station cathedral stadium aerodrome")
-# Adjectives that rarely tell two things of one name apart.
+# Adjectives that rarely distinguish two things of one name.
 SOFT = _words("national regional international metropolitan official")
 # Endings that names of persons do not have.
 WORD_ENDINGS = ("tion", "sion", "ity", "ism", "ment", "ness", "ical", "ious", "able", "ology", "graphy", "ship", "ic")
-# Words that no person's name has, besides the tables above.
+# Words that occur in no person's name, besides the tables above.
 NOT_NAMES = _words(
     "airlines airway bank league club united international association organization society union institute academy "
     "olympic olympiad game cup stadium mound route highway line railway railroad mission force police museum "
@@ -237,7 +237,7 @@ NICKNAMES = _pairs(
     "kathy=katherine katie=katherine maggie=margaret meg=margaret peggy=margaret sue=susan jenny=jennifer jen=jennifer "
     "becky=rebecca debbie=deborah abby=abigail cathy=catherine val=valene vicky=victoria"
 )
-# Given and family names so frequent that the two together do not tell one person from another.
+# Given and family names so frequent that the two together do not identify one person.
 COMMON_GIVEN = _words(
     "john james william george charles henry joseph thomas robert david michael richard paul peter mary elizabeth anna "
     "edward samuel daniel alfred walter frank jose juan luis carlos wei li mohammed ahmed ivan"

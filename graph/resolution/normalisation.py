@@ -1,8 +1,8 @@
-"""How a mention becomes a label: the one spelling under which a name is kept.
+"""Normalisation of names: from a mention to a label, the one spelling under which a name is stored.
 
-What it is: Unicode, case, punctuation and spacing brought to one form, so that names which differ in nothing a
-reader would notice are one label. What it is not: a judgement of meaning. Whatever could tell two things apart
-(digits, accents, "!" in a title, "+" in "C++", brackets) is left alone; the resolver weighs those.
+Unicode, case, punctuation and spacing are unified, so that names without a visible difference are one label. Meaning is
+not considered here: everything that could distinguish two things (digits, accents, "!" in a title, "+" in "C++",
+brackets) is kept for the resolver.
 
 Invariant: `normalise(normalise(x)) == normalise(x)`, and only a blank name gives the empty string.
 """
@@ -25,15 +25,15 @@ _SPACES = re.compile(r"\s+")
 _SPACE_AROUND_DASH = re.compile(r" ?-(?: ?-)*+ ?")
 _SPACE_BEFORE = re.compile(r" ([,;:.!?)\]])")
 _SPACE_AFTER = re.compile(r"([(\[]) ")
-_MAX_PASSES = 8  # one pass settles ordinary names, two all that tests have found
+_MAX_PASSES = 8  # one pass suffices for ordinary names, two for all that tests have found
 
 
 def normalise(name: str) -> str:
-    """The label of a name: NFKC, case-folded, with quotes, dashes, apostrophes and spaces unified.
+    """Return the label of a name: NFKC, case-folded, with quotes, dashes, apostrophes and spaces unified.
 
-    Zero-width and bidirectional marks are dropped, as is the punctuation that a sentence leaves around a name.
-    A name made of nothing else (for instance "...") keeps its stripped original spelling; a blank one gives "".
-    Idempotent. Cost: linear in the length.
+    Zero-width and bidirectional marks are dropped, as is a sentence's punctuation around a name. A name of nothing else
+    (for instance "...") keeps its stripped original spelling; a blank one gives "". Idempotent. Cost: linear in the
+    length.
     """
     current = name
     for _ in range(_MAX_PASSES):
@@ -53,7 +53,7 @@ def _one_pass(name: str) -> str:
     folded = _DOUBLED_APOSTROPHE.sub(" ", folded.translate(_PUNCTUATION))
     folded = _SPACE_AROUND_DASH.sub("-", _SPACES.sub(" ", folded))
     folded = _SPACE_AFTER.sub(r"\1", _SPACE_BEFORE.sub(r"\1", folded))
-    # A leading dash or dot can be part of a name or a number (".NET", "-5"); a trailing one is the sentence's.
+    # A leading dash or dot can be part of a name or a number (".NET", "-5"); a trailing one belongs to the sentence.
     return folded.strip().lstrip(",;:").rstrip(",;:.-").strip()
 
 

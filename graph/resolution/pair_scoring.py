@@ -1,7 +1,7 @@
-"""What is decided about one pair of labels: linked, not linked, or worth asking.
+"""Pair scoring: the decision on one pair of labels, which is to link, not to link, or to ask a judge.
 
-What it is: words and vectors of a pair put together, with the verdict of a judge where there is one. What it is
-not: the judge itself (whoever drives the graph may ask one, and brings its verdict) and not a clustering.
+It combines the similarity of words and of vectors, and a judge's verdict if there is one. The judge itself is outside:
+the caller asks it and passes its verdicts. Clustering is in `clusters.py`.
 
 Invariant: `score_pair` is symmetric and depends on the two labels and the verdict on this pair alone.
 """
@@ -20,7 +20,7 @@ from graphtide.graph.resolution.similarity import Quantised, cosine_milli, match
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelView:
-    """One live label as the resolver is told of it.
+    """One live label as the caller passes it to the resolver.
 
     `name` and `type` are normalised ("" for an unknown type); `vector` is the mean of its mentions, `(d,)` float32 of
     unit length, or None.
@@ -37,20 +37,20 @@ PairKey = tuple[LabelKey, LabelKey]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelFeatures:
-    """A label made ready for comparison."""
+    """A label prepared for comparison."""
 
     signature: Signature
     vector: Quantised | None
 
     @property
     def key(self) -> LabelKey:
-        """(name, type): what ties are broken by."""
+        """Return (name, type), the key that breaks ties."""
         return self.signature.name, self.signature.type
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A link that the pair itself justifies. `general` is the side that says less (0 or 1), or -1."""
+    """A link that the pair itself justifies. `general` is the less specific side (0 or 1), or -1."""
 
     rule: str
     score_milli: int
@@ -62,22 +62,24 @@ class Borderline:
 
 
 BORDERLINE = Borderline()
-_JUDGED = 50  # a judge's yes counts a little less than what words and vectors settle themselves
+_JUDGED = 50  # a judge's positive verdict scores slightly less than a decision by words and vectors
 
 
 def label_features(view: LabelView, known: Signature | None = None) -> LabelFeatures:
-    """Read a label; `known` is its signature where name and type are unchanged. Cost: linear in name and vector."""
+    """Return a label's features; `known` is its signature if name and type are unchanged. Cost: linear in name and
+    vector.
+    """
     signature = known if known is not None else parse_label(view.name, view.type)
     return LabelFeatures(signature, None if view.vector is None else quantise(view.vector))
 
 
 def pair_key(a: LabelFeatures, b: LabelFeatures) -> PairKey:
-    """The name of a pair, equal in both orders: what verdicts are remembered by."""
+    """Return the key of a pair's verdict, equal in both orders."""
     return (a.key, b.key) if a.key <= b.key else (b.key, a.key)
 
 
 def score_pair(a: LabelFeatures, b: LabelFeatures, verdicts: Mapping[PairKey, bool]) -> Proposal | Borderline | None:
-    """Judge one pair. The score is the mean of the lexical and the vector similarity, in thousandths."""
+    """Score one pair. The score is the mean of the lexical and the vector similarity, in thousandths."""
     relation = match_rule(a.signature, b.signature)
     if relation is None:
         return None

@@ -1,13 +1,13 @@
-"""Entity resolution: keeps the clusters of labels current while labels come, change and go.
+"""Entity resolution: maintains the clusters of labels while labels are added, changed and removed.
 
-What it is: the state behind same-as. It is told which labels changed and answers which clusters and links changed;
-the work depends on those labels and their blocks, not on how many labels there are. What it is not: the owner of
-vectors or entities (consolidation), a store, or a caller of models.
+The caller passes the changed labels and receives the changed clusters and links. The work depends on those labels and
+their blocks, not on the number of labels. Vectors and entities belong to consolidation; this module stores nothing
+durably and calls no model.
 
-Invariant: clusters and links are a function of the set of live `LabelView`s and of the verdicts, whatever the order
-of arrival and whatever the labels' numbers. A deleted label leaves no trace, so it undoes the merges it justified.
-Source: Thakrar, DynaGRAG 2024, section 3.1, which lets a language model name similar entities; here rules decide, so
-that the answer can be reproduced and undone, and a model is asked for borderline pairs only.
+Invariant: clusters and links are a function of the set of live `LabelView`s and of the verdicts, whatever the order of
+arrival and whatever the labels' numbers. A deleted label leaves no trace, so its deletion undoes the merges it
+justified. Source: Thakrar, DynaGRAG 2024, section 3.1, where a language model names similar entities. Deviation: rules
+decide, so that the result can be reproduced and undone, and a model is asked for borderline pairs only.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ Pair = tuple[int, int]
 class SameAs:
     """A link between two labels, a < b, and its evidence: the rule that made it and its score in thousandths.
 
-    A link that does not hold was proposed and then overruled, because one side is ambiguous or a guard forbade the
-    union; it is stored all the same, since it may hold again when another label goes.
+    A link that does not hold was proposed and then overruled, because one side is ambiguous or a cannot-link constraint
+    forbade the union. It is stored because it may hold again when another label is removed.
     """
 
     a: int
@@ -55,8 +55,8 @@ class SameAs:
 class ClusterChange:
     """Clusters before and after an update, disjoint on each side, and the links that differ.
 
-    A new label is formed as a cluster of one at least; a label that went is in `dissolved` only. `links_removed`
-    gives the links as they were; a link that stops or starts to hold is in both. All tuples are sorted.
+    A new label forms at least a cluster of one; a removed label is in `dissolved` only. `links_removed` gives the links
+    as they were; a link that stops or starts to hold is in both. All tuples are sorted.
     """
 
     dissolved: tuple[frozenset[int], ...] = ()
@@ -66,24 +66,24 @@ class ClusterChange:
 
 
 class Resolver:
-    """The clusters of the live labels. One owner, not thread-safe."""
+    """The clusters of the live labels. It has one owner and is not thread-safe."""
 
     def __init__(self, verdicts: Mapping[PairKey, bool] | None = None) -> None:
-        """`verdicts` are what a judge has said so far, by `pair_key`; they are copied."""
+        """Create an empty resolver. `verdicts` are a judge's decisions so far, by `pair_key`; they are copied."""
         self._verdicts: dict[PairKey, bool] = dict(verdicts or {})
         self._profiles: dict[int, LabelFeatures] = {}
         self._lexical_keys: dict[int, Keys] = {}
         self._blocks = Blocks()
         self._links: dict[int, dict[int, ClusterLink]] = {}
         self._awaiting: dict[int, set[int]] = {}
-        self._clusters: dict[int, frozenset[int]] = {}  # those of two and more
+        self._clusters: dict[int, frozenset[int]] = {}  # clusters of two or more labels
 
     def update(self, changed: Mapping[int, LabelView | None]) -> ClusterChange:
-        """Take in new and changed labels, and forget those that are None.
+        """Add new and changed labels, and remove those that are None.
 
-        Called once for each document, after the labels' means are known. Raises KeyError, before any change, if a
-        label that is not held is to be forgotten. Cost: for each label some thirty dictionary operations, one small
-        matrix product, at most `MAX_BLOCK` judgements a key, and the linkage of the components touched.
+        Call it once for each document, after the labels' means are known. Raises KeyError, before any change, for the
+        removal of an unknown label. Cost: for each label some thirty dictionary operations, one small matrix product,
+        at most `MAX_BLOCK` pair scores per key, and the linkage of the components touched.
         """
         work = _Update(self)
         for label, view in changed.items():
@@ -95,7 +95,7 @@ class Resolver:
         return work.settle()
 
     def decide(self, pair: Pair, verdict: bool) -> ClusterChange:
-        """Record a judge's verdict on a pair from `borderline`, and link or leave it. Verdicts are kept for good."""
+        """Record a judge's verdict on a pair from `borderline`, and apply it. Verdicts are kept permanently."""
         a, b = sorted(pair)
         self._verdicts[pair_key(self._profiles[a], self._profiles[b])] = verdict
         work = _Update(self)
@@ -105,11 +105,11 @@ class Resolver:
     def restore(self, labels: Mapping[int, LabelView], links: Iterable[SameAs], awaiting: Iterable[Pair] = ()) -> None:
         """Rebuild the state from stored labels, all stored links and the pairs that awaited a verdict.
 
-        Raises ValueError if the resolver is not empty. Only the pairs given are judged again. Cost: linear in labels
+        Raises ValueError if the resolver is not empty. Only the given pairs are scored again. Cost: linear in labels
         and links.
         """
         if self._profiles:
-            raise ValueError("only an empty resolver can be restored")
+            raise ValueError("the resolver is not empty: only an empty resolver can be restored")
         work = _Update(self)
         for label, view in labels.items():
             work.index(label, label_features(view))
@@ -118,23 +118,23 @@ class Resolver:
         work.settle()
 
     def cluster_of(self, label: int) -> frozenset[int]:
-        """The labels that are one entity with this one, itself included. Raises KeyError if it is not live."""
+        """Return the labels that are one entity with this one, itself included. Raises KeyError if it is not live."""
         if label not in self._profiles:
             raise KeyError(label)
         return self._clusters.get(label) or frozenset((label,))
 
     def links_of(self, label: int) -> tuple[SameAs, ...]:
-        """The links of a label that hold, in the order of the other label's number."""
+        """Return the links of a label that hold, in the order of the other label's number."""
         links = (self._same_as(link) for _, link in sorted(self._links.get(label, {}).items()))
         return tuple(link for link in links if link.holds)
 
     def evidence(self, a: int, b: int) -> SameAs | None:
-        """The link between two labels, whether it holds or was overruled; None if none was proposed."""
+        """Return the link between two labels, whether it holds or was overruled; None if none was proposed."""
         link = self._links.get(a, {}).get(b)
         return None if link is None else self._same_as(link)
 
     def borderline(self) -> tuple[Pair, ...]:
-        """The pairs that await a verdict, a < b, ordered by the labels' names."""
+        """Return the pairs that await a verdict, a < b, ordered by the labels' names."""
         pairs = [(a, b) for a, others in self._awaiting.items() for b in others if a < b]
         return tuple(sorted(pairs, key=lambda pair: pair_key(self._profiles[pair[0]], self._profiles[pair[1]])))
 
@@ -144,19 +144,19 @@ class Resolver:
 
 
 class _Update:
-    """One change of a resolver's state, from the labels that changed to the clusters that did."""
+    """One change of a resolver's state, from the changed labels to the changed clusters."""
 
     def __init__(self, state: Resolver) -> None:
         self._state = state
-        self._before: dict[Pair, SameAs | None] = {}  # links as they were, for those that may have changed
+        self._before: dict[Pair, SameAs | None] = {}  # the earlier links of pairs that may have changed
         self._touched: set[int] = set()
-        self._gone: dict[int, frozenset[int]] = {}  # removed labels and the clusters they were in
+        self._gone: dict[int, frozenset[int]] = {}  # removed labels and their former clusters
         self._new: set[int] = set()
         self._unjudged: set[int] = set()
         self._blocks_changed: set[Key] = set()
 
     def replace(self, label: int, view: LabelView | None) -> None:
-        """Put a label's new view in place of the old one, and take back all that rested on the old one."""
+        """Replace a label's view by a new one, and retract everything derived from the old one."""
         state = self._state
         old = state._profiles.get(label)
         if view is None:
@@ -171,7 +171,7 @@ class _Update:
         self.index(label, new, state._lexical_keys[label] if unchanged else None)
 
     def index(self, label: int, new: LabelFeatures, words: Keys | None = None) -> None:
-        """Enter a label into the blocks. Its pairs are judged by `judge`."""
+        """Insert a label into the blocks. `judge` scores its pairs."""
         state = self._state
         if label not in state._profiles:
             self._new.add(label)
@@ -183,7 +183,7 @@ class _Update:
         self._unjudged.add(label)
 
     def judge(self) -> None:
-        """Judge the candidates of every indexed label, and what blocks that opened or closed propose."""
+        """Score the candidates of every indexed label, and the pairs of blocks that opened or closed."""
         state, pairs = self._state, set[Pair]()
         for key in self._blocks_changed:
             pairs.update(_ordered(a, b) for a, b in state._blocks.pairs(key))
@@ -198,12 +198,12 @@ class _Update:
                 self.judge_again(a, b)
 
     def judge_again(self, a: int, b: int) -> None:
-        """Judge one pair and record the outcome."""
+        """Score one pair again and record the outcome."""
         profiles = self._state._profiles
         self._put(a, b, score_pair(profiles[a], profiles[b], self._state._verdicts))
 
     def settle(self) -> ClusterChange:
-        """Cluster anew what is connected to anything touched, and say what differs."""
+        """Cluster the components that contain a touched label again, and return the differences."""
         state = self._state
         region = self._region()
         links = {(link.a, link.b): link for label in region for link in state._links.get(label, {}).values()}
@@ -236,7 +236,7 @@ class _Update:
         )
 
     def _region(self) -> set[int]:
-        """All live labels connected to a touched one by proposed links."""
+        """Return all live labels connected to a touched one by proposed links."""
         links, profiles = self._state._links, self._state._profiles
         waiting = [label for label in self._touched if label in profiles]
         region = set(waiting)
@@ -260,12 +260,12 @@ class _Update:
             self._put(label, other, None)
 
     def _held(self, label: int) -> set[int]:
-        """The labels with which this one has a link or awaits a verdict."""
+        """Return the labels with which this one has a link or awaits a verdict."""
         state = self._state
         return state._links.get(label, {}).keys() | state._awaiting.get(label, set())
 
     def _put(self, a: int, b: int, outcome: Proposal | Borderline | None) -> None:
-        """Record the outcome of a judgement in place of what was there."""
+        """Record the outcome of a pair's score in place of the old one."""
         state = self._state
         self._remember(a, b)
         if isinstance(outcome, Proposal) or b in state._links.get(a, {}):

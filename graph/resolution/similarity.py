@@ -1,11 +1,11 @@
-"""Whether two labels look alike enough to be one entity: words propose, vectors confirm.
+"""Similarity of two labels: words propose a match, vectors confirm it.
 
-What it is: the judgement of one pair that no guard forbids. Each rule says which difference in wording it forgives
-and how near the vectors must then be; only a difference of form needs no vector. What it is not: a search for
-pairs, or the last word: the guards and the ambiguity rule come after.
+It rates one pair that no cannot-link constraint forbids. Each rule names the difference in wording it tolerates and the
+cosine that the vectors then need; only a difference of form needs no vector. Candidate search is in `blocking.py`; the
+constraints and the ambiguity rule are applied afterwards.
 
-Invariant: `match_rule` and `cosine_milli` are symmetric (up to which side is the general one), and exact: cosines are
-integer sums, so no machine and no order of operands changes a decision.
+Invariant: `match_rule` and `cosine_milli` are symmetric (except for which side is the general one), and exact: cosines
+are integer sums, so no machine and no order of operands changes a decision.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from graphtide.graph.resolution import lexicon as lx
 from graphtide.graph.resolution.label_features import Signature, acronym_of
 
 STEP = 1 << 11  # products of coordinates at this scale sum to less than 2**24: exact in float32, in any order
-LONGEST = 12  # words; a longer label is a sentence, and the same only as itself
+LONGEST = 12  # words; a longer label is a sentence and matches only itself
 Quantised = NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A difference in wording that is forgiven, and the least cosine (thousandths) at which it is.
+    """A tolerated difference in wording, and the minimum cosine (thousandths) for it.
 
-    `blind` rules hold without vectors. From `ask` up to `floor` a pair is borderline: worth asking a judge.
+    `blind` rules apply without vectors. From `ask` up to `floor` a pair is borderline: a judge should decide.
     """
 
     name: str
@@ -56,7 +56,7 @@ COUNTRY = Rule("country", 920, ask=850)
 EMPTY = Rule("empty word", 850, ask=800)
 MISSPELT = Rule("spelling variant", 860, ask=800)
 ACRONYM = Rule("acronym", 100)
-THREE_LETTERS = Rule("three letters", 150)  # too few to be anyone's own
+THREE_LETTERS = Rule("three letters", 150)  # too short to identify one name
 PLACED = Rule("city before a building", 880, ask=800)
 SOFT = Rule("soft word", 955, ask=900)
 NEAR = Rule("one word more", 1001, ask=900)  # for a judge only
@@ -64,7 +64,9 @@ NEAR = Rule("one word more", 1001, ask=900)  # for a judge only
 
 @dataclass(frozen=True, slots=True)
 class RuleMatch:
-    """How two labels differ. `general` is 0 or 1 for the side that says less and could mean others too, else -1."""
+    """The difference of two labels. `general` is 0 or 1 for the less specific side, which could mean others too, else
+    -1.
+    """
 
     rule: Rule
     lexical_milli: int
@@ -72,18 +74,18 @@ class RuleMatch:
 
 
 def quantise(vector: NDArray[np.float32]) -> Quantised:
-    """A float32 unit vector `(d,)` in steps of 1/2048: the form in which cosines are exact."""
+    """Return a float32 unit vector `(d,)` in steps of 1/2048: the form in which cosines are exact."""
     rounded: Quantised = np.rint(vector * np.float32(STEP)).astype(np.int16)
     return rounded
 
 
 def cosine_milli(a: Quantised, b: Quantised) -> int:
-    """The cosine in thousandths, rounded down; off by at most one from that of the unrounded vectors, d <= 1024."""
+    """Return the cosine in thousandths, rounded down; within one of that of the unrounded vectors, d <= 1024."""
     return int(np.dot(a.astype(np.float32), b.astype(np.float32))) * 1000 // (STEP * STEP)
 
 
 def match_rule(a: Signature, b: Signature) -> RuleMatch | None:
-    """Which rule could make the two the same, or None. Looks at words alone; guards included. Symmetric.
+    """Return the rule that matches the two labels, or None. It uses words alone; constraints included. Symmetric.
 
     Cost: linear in the number of words; a misspelt word costs the product of two words' lengths.
     """
@@ -129,7 +131,7 @@ def _same_but_title(a: Signature, b: Signature) -> _Found:
 
 
 def _rotated(a: Signature, b: Signature) -> bool:
-    """ "X of Y" beside "Y X"."""
+    """Return whether one label is "X of Y" and the other "Y X"."""
     return a.turned != b.turned and a.words != b.words and _is_rotation(a.words, b.words)
 
 
@@ -155,7 +157,7 @@ def _abbreviated(a: Signature, b: Signature) -> _Found:
 
 
 def acronyms(words: tuple[str, ...]) -> set[str]:
-    """The initials of the words, with and without small words."""
+    """Return the initials of the words, with and without small words."""
     return {acronym_of(words), acronym_of(tuple(w for w in words if w not in lx.PARTICLES and len(w) > 2))}
 
 
@@ -207,12 +209,12 @@ def _given_names(short: tuple[str, ...], long: tuple[str, ...], family: str, gen
         return (INITIALS, general) if shortened else (NICKNAME, -1)
     if len(short[0]) > 1 and len(long[0]) > 1 and not abbreviates:
         return MIDDLE, general
-    # "T. J. Miller" is not "Tim Miller": one given name is left out and the other only begins alike.
+    # "T. J. Miller" is not "Tim Miller": one given name is missing and the other has only the same initial.
     return (INITIALS, general) if abbreviates and all(len(w) > 1 for w in long) else None
 
 
 def _contained(a: Signature, b: Signature) -> _Found:
-    """One label has all the words of the other and some more; what those are decides."""
+    """Match a label that has all the words of the other and some more; the additional words decide."""
     words, other = a.words + a.tail, b.words + b.tail
     general = 0 if len(words) < len(other) else 1
     short, long = (a, b) if general == 0 else (b, a)
@@ -252,13 +254,15 @@ def _adds_nothing(more: list[str], short: Signature) -> bool:
 
 
 def _is_placed(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
-    """ "Gatwick Airport" beside "London Gatwick Airport", but not "Central Station" beside any other."""
+    """Return whether they are like "Gatwick Airport" and "London Gatwick Airport", but not "Central Station" and any
+    other.
+    """
     named = [w for w in short[:-1] if w not in lx.QUALIFIERS and w not in lx.PARTS and w not in lx.SOFT]
     return bool(named) and long[1:] == short and short[-1] in lx.FACILITIES
 
 
 def _region_rule(short: Signature) -> Rule:
-    """Few regions share a name ("Alberta, Canada"), and few rulers a name and a number ("Nicholas I of Russia")."""
+    """Return the rule for an added region: few regions share a name ("Alberta, Canada"), few rulers a number."""
     return KNOWN_REGION if short.numbers or _all_regions(list(short.words)) else REGION
 
 
@@ -273,7 +277,7 @@ def _in_order(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
 
 
 def _misspelt(a: Signature, b: Signature) -> _Found:
-    """Exactly one word differs, by a letter or two inside it."""
+    """Match labels of which exactly one word differs, by one or two letters inside it."""
     if len(a.words) != len(b.words) or a.tail != b.tail:
         return None
     differing = [(x, y) for x, y in zip(a.words, b.words, strict=True) if x != y]
@@ -282,7 +286,7 @@ def _misspelt(a: Signature, b: Signature) -> _Found:
     x, y = differing[0]
     is_person, is_last = a.is_person or b.is_person, a.words[-1] != b.words[-1]
     shortest, least = min(len(x), len(y)), 7 if len(a.words) == 1 or (is_person and is_last) else 5
-    # A last letter that differs is an ending ("Buddhism" beside "Buddhist"), not a slip.
+    # A different last letter is an ending ("Buddhism" beside "Buddhist"), not a spelling error.
     if shortest < least or x[0] != y[0] or x[:-1] == y[:-1] or x.startswith(y) or y.startswith(x):
         return None
     if is_person and a.words[0] != b.words[0]:
@@ -291,7 +295,7 @@ def _misspelt(a: Signature, b: Signature) -> _Found:
 
 
 def _distance(x: str, y: str) -> int:
-    """Levenshtein distance."""
+    """Return the Levenshtein distance."""
     row = list(range(len(y) + 1))
     for i, c in enumerate(x, 1):
         diagonal, row[0] = row[0], i
@@ -301,7 +305,7 @@ def _distance(x: str, y: str) -> int:
 
 
 def _lexical_milli(a: Signature, b: Signature) -> int:
-    """Dice's coefficient of the words, weighted by their length."""
+    """Return Dice's coefficient of the words, weighted by their length, in thousandths."""
     left, right = Counter(a.words + a.tail), Counter(b.words + b.tail)
     shared = sum(len(w) * n for w, n in (left & right).items())
     total = sum(len(w) * n for w, n in left.items()) + sum(len(w) * n for w, n in right.items())

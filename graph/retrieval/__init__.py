@@ -1,24 +1,25 @@
 """Retrieval from the live view: one table of modes, one call.
 
-A mode is a function of a view and a question; it reads the view's tables and indexes, keeps nothing of its own, and
-is deterministic: on equal graphs, built in whatever order, with exact indexes, it gives equal results.
+A mode is a function of a view and a question; it reads the view's tables and indexes, keeps no state of its own, and is
+deterministic: on equal graphs, built in whatever order, with exact indexes, it gives equal results.
 
-    request.py     what goes in and what comes out
-    vector.py      mode `vector`: by similarity alone
-    local.py       mode `local`: by the graph, for a context
-    passages.py    mode `passages`: by the graph, for recall
-    bridge.py      mode `bridge`: how what the question names is related: recognition.py ─► roads.py ─► steiner.py
-    pipeline.py    mode `pipeline`: breadth.py, phse.py, regions.py, walk, bridge and MMR, one after the other
-    darag/         mode `da-rag`: communities searched for the question, put into words
-    dynagrag/      mode `dynagrag`: ego-graphs, chosen to differ, pruned and put into words: a part each
-    auto.py        mode `auto`: which of the others a question is for
-    global_static.py, global_dynamic.py
-                   modes `global`, `global-dynamic`: reports of communities, all of a level or what is rated relevant
-    nakg/          mode `nakg`: the documents as a graph with learned edges; and the documents related to one
-    paired.py      the course of `local` and `passages`, in these steps, each usable alone:
-        seeds.py ─► walk.py ─► candidates.py ─► evidence.py ─► mmr.py
-    terms.py, filters.py, subgraph.py, explain.py: words, filters, what is shown beside, why
-    times.py: when the relations of any mode's subgraph held
+    types.py             the input and output of every mode
+    modes/vector.py      mode `vector`: by similarity alone
+    modes/local.py       mode `local`: by the graph, for a context
+    modes/passages.py    mode `passages`: by the graph, for recall
+    modes/bridge.py      mode `bridge`: how the entities named in the question are related, with entity_linking.py and
+                         search/: entity_graph.py ─► steiner.py
+    modes/pipeline.py    mode `pipeline`: BFS, beam search, community filter, walk, bridge and MMR in sequence
+    modes/auto.py        mode `auto`: chooses one of the others for the question
+    darag/               mode `da-rag`: community search for the question, with verbalised communities
+    dynagrag/            mode `dynagrag`: diverse ego-graphs, pruned and verbalised: one step per module
+    global_search/       modes `global`, `global-dynamic`: community reports, of a level or rated as relevant
+    nakg/                mode `nakg`: the documents as a graph with learned edges; and the documents related to one
+    scoring/pair_reranking.py
+                         the steps that `local` and `passages` share, each usable alone:
+        seeds.py ─► search/ppr.py ─► scoring/candidates.py ─► scoring/pair_scoring.py ─► scoring/mmr.py
+    question_words.py, filters.py, subgraph.py, explain.py: words, filters, the shown subgraph, the explanation
+    temporal.py: the validity of the relations in any mode's subgraph
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ Method = Callable[[LiveView, Question], RetrievalResult]
 
 
 def retrieve_auto(view: LiveView, question: Question) -> RetrievalResult:
-    """Mode `auto`: as the mode that suits the question, which is the result's `mode`; `chosen` says why."""
+    """Run mode `auto`: choose the question's mode, which is the result's `mode`; `chosen` gives the reason."""
     choice = choose(view, question.text, MODES)
     return with_choice(MODES[choice.mode](view, replace(question, mode=choice.mode)), choice)
 
@@ -78,18 +79,19 @@ MODES: Mapping[str, Method] = MappingProxyType(
 
 
 class UnknownMode(ValueError):  # noqa: N818 - named for what is wrong, as elsewhere
-    """A mode that is not in `MODES`; the message names those that are."""
+    """An unknown mode; the message names the modes in `MODES`."""
 
 
 def retrieve(view: LiveView, question: Question) -> RetrievalResult:
     """Answer a question by its mode. Call under `view.lock.read()`; the result holds no reference into the view.
 
-    An empty graph, or a question near nothing, gives no passages. Raises UnknownMode, and ValueError for `top_k`
-    below 1, for a vector that is not finite or not of the index's length, and for a filter's date that is none.
+    Returns no passages for an empty graph, or a question without similar content. Raises UnknownMode, and ValueError
+    for `top_k` below 1, for a vector that is not finite or not of the index's length, and for an invalid date in a
+    filter.
     """
     method = MODES.get(question.mode)
     if method is None:
-        raise UnknownMode(f"mode {question.mode!r} is none of {', '.join(sorted(MODES))}")
+        raise UnknownMode(f"unknown mode {question.mode!r}: use one of {', '.join(sorted(MODES))}")
     if question.top_k < 1:
         raise ValueError(f"top_k must be at least 1, got {question.top_k}")
     return dated(view, method(view, question), question.filters.as_of)

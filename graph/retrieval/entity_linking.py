@@ -1,7 +1,7 @@
-"""The entities that a question names, by the spellings the graph knows.
+"""Entity linking: the entities that a question names, by the spellings in the graph.
 
-Not a language model and not a vector search: a stretch of the question is an entity's name when, normalised, it is
-one of the entity's labels. Invariant: what is recognised depends on the question and the labels alone.
+A span of the question is an entity's name when, normalised, it is one of the entity's labels; no model and no vector
+search is used. Invariant: the result depends on the question and the labels alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _EMPTY = frozenset(_JOINING.split())
 
 @dataclass(frozen=True, slots=True)
 class LinkedEntity:
-    """An entity, the words of the question that name it, and whether they are written as a name is."""
+    """An entity, the words of the question that name it, and whether they are written as a proper name."""
 
     node: int
     said: str
@@ -34,12 +34,12 @@ class LinkedEntity:
 
 
 def link_entities(view: LiveView, question: str, admits: ChunkPredicate | None = None) -> tuple[LinkedEntity, ...]:
-    """The entities a question names, in the order it names them, each once.
+    """Return the entities a question names, in the order of the question, each once.
 
-    The longest stretch of words counts, up to LONGEST, and no word twice; words that only join others name nothing.
-    Of several entities of one name the most mentioned is meant. A name is `proper` when it is more than one word, or
-    has a capital or a digit that does not merely begin the question. Only the first READ words are read.
-    Cost: a look-up for each stretch.
+    The longest span of words counts, up to LONGEST, and no word is used twice; a span of function words alone names
+    nothing. Of several entities of one name the most mentioned is taken. A name is `proper` when it is more than one
+    word, or has a capital or a digit that is not just the first letter of the question. Only the first READ words are
+    read. Cost: a look-up for each span.
     """
     words = [found.span() for found in _PIECE.finditer(question)][:READ]
     taken = [False] * len(words)
@@ -67,7 +67,7 @@ def _meant(view: LiveView, said: str, admits: ChunkPredicate | None) -> int | No
 
 
 def _spellings(said: str) -> Iterator[str]:
-    """The stretch as it stands, without the marks around it, and without an 's at its end."""
+    """Yield the span unchanged, without the punctuation around it, and without a final 's."""
     bare = said.strip(_AROUND)
     for spelling in dict.fromkeys(map(normalise, (said, bare, _POSSESSIVE.sub("", bare)))):
         if spelling and not _EMPTY.issuperset(spelling.split()):

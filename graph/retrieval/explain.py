@@ -1,4 +1,4 @@
-"""How a ranking came about, step by step, in names a reader knows. Built only when a question asks to explain."""
+"""Explanation of a ranking, step by step, in readable names. It is built only when a question requests it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN = 10
 
 
 def seed_steps(view: LiveView, seeds: Seeds) -> tuple[TraceStep, ...]:
-    """The neighbours of the question that restart the walk, with their cosines."""
+    """Return the neighbours of the question that restart the walk, with their cosines."""
     return (
         TraceStep(
             "relation seeds",
@@ -33,7 +33,7 @@ def seed_steps(view: LiveView, seeds: Seeds) -> tuple[TraceStep, ...]:
 
 
 def walk_step(view: LiveView, restart: Mapping[int, float], mass: Mapping[int, float]) -> TraceStep:
-    """The nodes where the walk stays most, entities and passages, with what restarts there."""
+    """Return the entities and passages with most of the walk's mass, with their restart mass."""
     named = [(value, *_walk_name(view, node), restart.get(node, 0.0)) for node, value in mass.items()]
     named.sort(key=lambda row: (-row[0], row[1]))
     items = tuple(TraceItem(id_, name, value, (("restart", again),)) for value, id_, name, again in named[:SHOWN])
@@ -41,7 +41,7 @@ def walk_step(view: LiveView, restart: Mapping[int, float], mass: Mapping[int, f
 
 
 def pair_step(view: LiveView, pool: CandidatePool, scores: Scores, weighting: Weighting) -> TraceStep:
-    """The best pairs of passages and every part of their scores."""
+    """Return the best pairs of passages and every term of their scores."""
     items: dict[frozenset[int], TraceItem] = {}
     for place in best_first(scores.ravel(), 2 * SHOWN):
         row, second = divmod(int(place), scores.shape[1])
@@ -49,19 +49,19 @@ def pair_step(view: LiveView, pool: CandidatePool, scores: Scores, weighting: We
         both = frozenset((first, second))
         if np.isfinite(scores[row, second]) and both not in items:
             items[both] = _pair(view, pool, row, second, float(scores[row, second]), weighting)
-    about = "Passages that answer together, named by the entity that leads from one to the other."
+    about = "Passages that answer together, named by the entity that links one to the other."
     return TraceStep("pairs", about, tuple(items.values())[:SHOWN])
 
 
 def word_step(pool: CandidatePool) -> TraceStep:
-    """The question's words that the candidates were told apart by."""
+    """Return the question's words that distinguish the candidates."""
     rows = zip(pool.words, pool.candidates.words.tolist(), strict=True)
     items = sorted((TraceItem(word, word, weight) for word, weight in rows), key=lambda item: (-item.score, item.id))
-    return TraceStep("words", "Words of the question by how few of the candidates have them.", tuple(items))
+    return TraceStep("words", "Words of the question, weighted by how few of the candidates have them.", tuple(items))
 
 
 def choice_step(view: LiveView, pool: CandidatePool, relevance: Scores, order: Sequence[int]) -> TraceStep:
-    """The passages chosen, in order, with each one's relevance and what it is worth by itself."""
+    """Return the chosen passages, in order, with each one's relevance and unary score."""
     near, reached = nearness(pool.candidates), reach(pool.candidates.walk)
     items = tuple(
         TraceItem(
@@ -89,7 +89,7 @@ def _pair(view: LiveView, pool: CandidatePool, row: int, second: int, score: flo
 
 
 def _bridge_name(view: LiveView, first: int, second: int) -> str:
-    """The entity that leads most strongly from one passage to the other, if any does."""
+    """Return the entity that links two passages most strongly, if there is one."""
     leading = [node for node in entities_of(view, first) & entities_of(view, second) if bridge_strength(view, node)]
     best = min(leading, key=lambda node: (-bridge_strength(view, node), view.entity_id(node)), default=None)
     return "" if best is None else view.entities[best].name

@@ -1,7 +1,7 @@
-"""Which passages a question may be answered from.
+"""Filters: the passages that a question may be answered from.
 
-Not a ranking, and not a permission: what a filter refuses is neither a seed, nor a candidate, nor one of a pair, nor
-shown in a trace; but the graph stays whole, so a walk may cross what it also knows from there, and weights count it.
+An excluded passage is neither a seed, nor a candidate, nor one of a pair, nor shown in a trace. A filter is not an
+access control: the graph stays whole, so a walk may cross relations of excluded passages, and weights count them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ ChunkPredicate = Callable[[int], bool]
 
 
 def admitted_chunks(view: LiveView, filters: Filters) -> ChunkPredicate | None:
-    """A test of a chunk's number, or None when the filters admit everything. Each document is judged once.
+    """Return a test of a chunk's number, or None when the filters admit everything. Each document is tested once.
 
-    Under `as_of` a passage is left out when it states something, and nothing of it held at that moment. Raises
-    ValueError for a bound of the dates, or an `as_of`, that is no ISO date.
+    Under `as_of` a passage is excluded when it states something, and nothing of it held at that moment. Raises
+    ValueError for a date bound, or an `as_of`, that is not an ISO date.
     """
     if filters == Filters():
         return None
@@ -53,9 +53,9 @@ def _fits(doc_id: str, info: DocumentInfo, filters: Filters, dates: DateRange) -
 
 
 def same_json(one: object, other: object) -> bool:
-    """Whether two JSON values are equal: numbers by value (1 is 1.0), objects whatever the order of their keys.
+    """Return whether two JSON values are equal: numbers by value (1 is 1.0), objects whatever the order of their keys.
 
-    Python alone would also hold true to be 1.
+    Python's own comparison would also treat true as equal to 1.
     """
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same_json(value, other[key]) for key, value in one.items())

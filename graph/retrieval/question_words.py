@@ -1,7 +1,7 @@
-"""The words of a question that say what it is about, and whether it is about anything in particular.
+"""Question words: the content words of a question, and whether it asks about the whole corpus.
 
-Not a parser. Word lists are of English, as the rest of the offline parts; a question in another language has other
-words and counts as one about something. Invariant: depends on the question's text alone.
+Word lists are English, as in the rest of the offline parts; a question in another language has other words and counts
+as one about something particular. Invariant: the result depends on the question's text alone.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ EVERYTHING = frozenset(_EVERYTHING.split())
 
 
 def content_words(question: str) -> frozenset[str]:
-    """The words that something in particular could be found by; none when the question is about all there is."""
+    """Return the words that name a particular subject; none when the question is about the whole corpus."""
     return frozenset(words(question)) - ASKING - EVERYTHING
 
 
 def is_corpus_question(question: str) -> bool:
-    """Whether it asks of the whole and of nothing in it: some word for the whole, and none that tells."""
+    """Return whether the question asks about the whole corpus: it has a word for the whole, and no content word."""
     return bool(frozenset(words(question)) & EVERYTHING) and not content_words(question)

@@ -1,6 +1,6 @@
-"""Where a question touches the graph: the nearest statements, entities and passages, and the restart made of them.
+"""Seeds of a question: the nearest statements, entities and passages, and the restart vector made of them.
 
-Not the walk. Invariant: seeds are in canonical order, by similarity and then by name, whatever the numbers inside.
+Invariant: seeds are in canonical order, by similarity and then by name, whatever the internal numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from graphtide.graph.retrieval.types import QuestionVector
 from graphtide.graph.vector_index import PADDING, VectorIndex
 from graphtide.graph.view import LiveView, walk_chunk, walk_entity
 
-TIES = 16  # fetched beyond k: equal vectors come by number from an index, and are to be cut by name
+TIES = 16  # fetched beyond k: an index returns equal vectors by number, and the cut is by name
 
 STATEMENTS = 5
 ENTITIES = 5
@@ -36,7 +36,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """The question's neighbours of each kind, best first. `passages` may be more than restart the walk."""
+    """The question's neighbours of each kind, best first. `passages` may be more than those that restart the walk."""
 
     statements: tuple[Hit, ...]
     entities: tuple[Hit, ...]
@@ -44,7 +44,7 @@ class Seeds:
 
 
 def find_seeds(view: LiveView, vector: QuestionVector, admits: ChunkPredicate | None, depth: int) -> Seeds:
-    """The seeds of a question, `depth` passages among them. Under a filter each has a passage that is admitted.
+    """Return the seeds of a question, `depth` passages among them. Under a filter each has an admitted passage.
 
     Cost: three searches.
     """
@@ -59,30 +59,32 @@ def find_seeds(view: LiveView, vector: QuestionVector, admits: ChunkPredicate | 
 def nearest_passages(
     view: LiveView, vector: QuestionVector, admits: ChunkPredicate | None, count: int
 ) -> tuple[Hit, ...]:
-    """The `count` admitted passages most similar to the question, equal ones by chunk id."""
+    """Return the `count` admitted passages most similar to the question, equal ones by chunk id."""
     return nearest(view.indexes.chunks, vector, count, lambda n: view.chunks[n].chunk_id, admits)
 
 
 def nearest(
     index: VectorIndex, vector: QuestionVector, count: int, name: Callable[[int], str], allowed: ChunkPredicate | None
 ) -> tuple[Hit, ...]:
-    """The `count` most similar of an index, equal ones by their canonical name. None for a question of no direction."""
+    """Return the `count` most similar of an index, equal ones by canonical name. None for a zero question vector."""
     if not len(index) or not np.any(vector):
         return ()
     found = index.search(vector[np.newaxis].astype(np.float32), count + TIES, allowed=allowed)
-    least = float(found.similarities[0][:count][-1])  # a name takes longer than a search: only what may stay is named
+    least = float(
+        found.similarities[0][:count][-1]
+    )  # a name costs more than a search: only hits that may stay are named
     rows = zip(found.ids[0].tolist(), found.similarities[0].tolist(), strict=True)
     hits = [Hit(number, name(number), cosine) for number, cosine in rows if number != PADDING and cosine >= least]
     return tuple(sorted(hits, key=lambda hit: (-hit.cosine, hit.key))[:count])
 
 
 def restart(view: LiveView, seeds: Seeds) -> dict[int, float]:
-    """The restart distribution over the walk graph's nodes, summing to 1; empty without any seed.
+    """Return the restart distribution over the walk graph's nodes, summing to 1; empty without any seed.
 
     Statements give their mass to the entities they connect, passages keep theirs, and an entity that many passages
-    mention gets less of it (node specificity). After Gutiérrez et al. 2024, section 2.3 (specificity) and 2025,
-    section 3.4 (restart over phrases and passages), with two deviations: entities seed directly too, and the
-    three kinds have fixed shares, of which a kind without a hit leaves its own to the others.
+    mention gets less of it (node specificity). After Gutiérrez et al. 2024, section 2.3 (specificity) and 2025, section
+    3.4 (restart over phrases and passages), with two deviations: entities seed directly too, and the three kinds have
+    fixed shares; the share of a kind without a hit goes to the others.
     """
     by_statement: dict[int, float] = {}
     for hit in seeds.statements:
@@ -101,12 +103,12 @@ def restart(view: LiveView, seeds: Seeds) -> dict[int, float]:
 
 
 def specificity(view: LiveView, node: int) -> float:
-    """How much an entity tells: one over the number of passages that mention it."""
+    """Return an entity's specificity: one over the number of passages that mention it."""
     return 1.0 / max(len(view.entities[node].chunks), 1)
 
 
 def statement_key(view: LiveView, number: int) -> str:
-    """The canonical name of the relation that a statement belongs to, and its labels, since several may say it."""
+    """Return the canonical name of a statement's relation, and its labels, since several statements may share it."""
     said = view.statements[number]
     subject, object_ = view.labels[said.subject], view.labels[said.object]
     ends = (view.entity_id(label.node) for label in (subject, object_))

@@ -1,4 +1,4 @@
-"""What the graph says of two entities, and how a statement reads."""
+"""Statements between two entities, and the text of a statement."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from graphtide.graph.view import LiveView
 
 
 def between(view: LiveView, one: int, other: int, admits: ChunkPredicate | None) -> list[int]:
-    """The statements that relate two entities in an admitted passage, the heaviest first, equal ones by name.
+    """Return the statements that relate two entities in an admitted passage, the heaviest first, equal ones by name.
 
-    Cost: the statements of whichever end has fewer.
+    Cost: the statements of the end that has fewer.
     """
     end = min((one, other), key=lambda node: sum(len(view.labels[n].statements) for n in view.entities[node].labels))
     both = {one, other}
@@ -20,17 +20,17 @@ def between(view: LiveView, one: int, other: int, admits: ChunkPredicate | None)
 
 
 def supporting_passages(view: LiveView, number: int, admits: ChunkPredicate | None) -> list[int]:
-    """The admitted passages that state something, by chunk id."""
+    """Return the admitted passages that support a statement, by chunk id."""
     held = (chunk for chunk in view.statements[number].chunks if admits is None or admits(chunk))
     return sorted(held, key=lambda chunk: view.chunks[chunk].chunk_id)
 
 
 def verbalise(view: LiveView, number: int) -> str:
-    """A statement by the names of its entities."""
+    """Return a statement as text, by the names of its entities."""
     subject, object_ = (view.entities[end].name for end in view.ends(number))
     return f"{subject} — {view.statements[number].predicate} → {object_}"
 
 
 def listed(names: list[str]) -> str:
-    """Names as a sentence lists them."""
+    """Return names as a list in a sentence."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

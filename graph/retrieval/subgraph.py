@@ -1,4 +1,4 @@
-"""The part of the graph that a list of passages states: what a reader is shown beside the text."""
+"""Supported subgraph: the part of the graph that a list of passages states, shown beside the text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MAX_EDGES = 60
 
 
 def supported_subgraph(view: LiveView, chunks: Sequence[int], mass: Mapping[int, float] | None = None) -> Subgraph:
-    """The entities the passages mention, the walk's best of them first, and the relations the passages state.
+    """Return the entities the passages mention, the walk's best of them first, and the relations the passages state.
 
-    Without `mass` (by walk node) an entity scores by how many of the passages mention it. At most MAX_NODES and
-    MAX_EDGES, the heaviest. Cost: linear in what the passages mention.
+    Without `mass` (by walk node) an entity's score is the number of passages that mention it. At most MAX_NODES and
+    MAX_EDGES, the heaviest. Cost: linear in the passages' mentions.
     """
     mentioned = Counter(node for chunk in chunks for node in entities_of(view, chunk))
     scores = {n: mass.get(walk_entity(n), 0.0) if mass is not None else float(times) for n, times in mentioned.items()}
@@ -29,7 +29,7 @@ def supported_subgraph(view: LiveView, chunks: Sequence[int], mass: Mapping[int,
 
 
 def _relations(view: LiveView, chunks: Iterable[int], ids: Mapping[int, str]) -> tuple[AnswerEdge, ...]:
-    """The relations stated between entities that are shown. Statements of other spellings of the same add up."""
+    """Return the relations stated between shown entities. Statements in other spellings of the same relation add up."""
     stated = {support.statement for chunk in chunks for support in view.chunks[chunk].evidence}
     weight_milli: Counter[tuple[str, str, str]] = Counter()
     for number in stated:

@@ -1,6 +1,6 @@
-"""When the relations of a subgraph held: the last step of every mode, and no mode's own.
+"""Validity of the relations in a subgraph: the last step of every mode.
 
-Invariant: under `as_of` no relation is shown that is known not to have held then, whatever the mode.
+Invariant: under `as_of` no relation is shown that is known not to have been valid then, whatever the mode.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from graphtide.graph.view import LiveView
 
 
 def dated(view: LiveView, retrieved: RetrievalResult, as_of: str) -> RetrievalResult:
-    """The same with the times of its relations. Cost: the statements of the relations' less connected ends, bounded."""
+    """Return the result with the validity of its relations. Cost: the statements of the relations' less connected ends,
+    bounded.
+    """
     edges = tuple(dated_edges(view, retrieved.subgraph.edges, as_of))
     return replace(retrieved, subgraph=Subgraph(retrieved.subgraph.nodes, edges))
 
 
 def dated_edges(view: LiveView, edges: Iterable[AnswerEdge], as_of: str = "") -> Iterator[AnswerEdge]:
-    """The edges with their times, those not in force at the moment left out."""
+    """Yield the edges with their validity, without those not in force at the moment."""
     validity = ValidityReader(view, as_of)
     for edge in edges:
         numbers = _stating(view, edge)
@@ -36,7 +38,7 @@ def _with_times(edge: AnswerEdge, held: ValidityInterval) -> AnswerEdge:
 
 
 def _stating(view: LiveView, edge: AnswerEdge) -> list[int]:
-    """The statements that a relation is made of; none where both its ends have more than can be looked through."""
+    """Return the statements of a relation; none if both its ends have more than the scan limit."""
     ends = [view.entity_nodes.get(name) for name in (edge.source, edge.target)]
     if None in ends:
         return []

@@ -1,7 +1,7 @@
-"""What a retrieval is asked and what it hands back: plain values, nothing of how it is done.
+"""Types of a retrieval: its question and its result, plain values independent of the mode.
 
 Invariant: everything here is named by canonical strings (chunk ids, entity ids, relation ids). The small ints of the
-live view depend on the order of arrival and stay inside.
+live view depend on the order of arrival and stay internal.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ QuestionVector = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a passage's document must be; an empty field admits all.
+    """Conditions on a passage's document; an empty field admits all.
 
-    `metadata` holds (key, JSON value) pairs that must all be equal, numbers by value. `occurred_from` and
-    `occurred_to` are ISO 8601 dates of any precision and time zone (without one, UTC), both inclusive: to "2024"
-    admits all of 2024. A document without a date is outside a range, and so is one that happened "in 2024" where the
-    range ends in May.
+    `metadata` holds (key, JSON value) pairs that must all be equal, numbers by value. `occurred_from` and `occurred_to`
+    are ISO 8601 dates of any precision and time zone (without one, UTC), both inclusive: to "2024" admits all of 2024.
+    A document without a date is outside a range, and so is one that happened "in 2024" where the range ends in May.
 
-    `as_of` is an ISO date, too: what is known not to have held then is left out, relations as well as passages that
-    state nothing else (graph/validity). It asks when a thing held, not when a document was written.
+    `as_of` is an ISO date, too: it excludes relations known not to have been valid then, and passages that state
+    nothing else (graph/validity). It is the time of validity, not the time a document was written.
     """
 
     doc_ids: tuple[str, ...] = ()
@@ -49,12 +48,12 @@ class Question:
     filters: Filters = field(default_factory=Filters)
     explain: bool = False
     level: int | None = None
-    """Of the hierarchy of communities, 0 the finest: for the modes that read reports. None: the mode's own choice."""
+    """Level of the community hierarchy, 0 the finest, for the modes that read reports. None: the mode's default."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievedPassage:
-    """A chunk, best first in its list. What `score` means is the mode's; within one answer higher is better."""
+    """A chunk, best first in its list. The mode defines `score`; within one answer higher is better."""
 
     chunk_id: str
     doc_id: str
@@ -64,7 +63,7 @@ class RetrievedPassage:
 
 @dataclass(frozen=True, slots=True)
 class AnswerNode:
-    """An entity of the subgraph; `score` is its PageRank mass, or how many of the passages mention it."""
+    """An entity of the subgraph; `score` is its PageRank mass, or the number of passages that mention it."""
 
     id: str
     name: str
@@ -76,8 +75,8 @@ class AnswerNode:
 class AnswerEdge:
     """A relation of the subgraph between two of its nodes, with its weight over the whole graph.
 
-    `valid_from` and `valid_to` are ISO dates or empty; `ended_by` is the document that contradicts it since, and
-    `instead` what that says.
+    `valid_from` and `valid_to` are ISO dates or empty; `ended_by` is the later document that contradicts it, and
+    `instead` that document's statement.
     """
 
     id: str
@@ -101,7 +100,7 @@ class Subgraph:
 
 @dataclass(frozen=True, slots=True)
 class TraceItem:
-    """One line of a trace: what, how it is called, its score, and what the score is made of."""
+    """One line of a trace: an id, its name, its score, and the terms of the score."""
 
     id: str
     name: str
@@ -111,7 +110,7 @@ class TraceItem:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One step of a retrieval, in the order it was taken; `about` says in plain words what was done."""
+    """One step of a retrieval, in the order of execution; `about` describes it in plain words."""
 
     name: str
     about: str
@@ -124,20 +123,20 @@ class Trace:
 
 
 class Synthesis(StrEnum):
-    """How an answer is made of what was retrieved."""
+    """The method of making an answer from the result."""
 
     AT_ONCE = "at-once"
-    """One answer from all of it."""
+    """One answer from the whole result."""
     BY_PART = "by-part"
-    """An answer from each part, rated by how helpful it is; the final one from the best of these."""
+    """An answer from each part, rated by its helpfulness; the final answer from the best of these."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextPart:
-    """A piece of context that a mode wrote itself: a community's report, a subgraph put into words.
+    """A piece of context that a mode wrote itself: a community's report, a verbalised subgraph.
 
-    `sources` are the ids of the chunks it rests on: what an answer made from it may cite. `[n]` in `text` names the
-    n-th of them (from 1); a text without such a mark rests on all of them together. `score` is the mode's.
+    `sources` are the ids of the chunks it is based on, which an answer made from it may cite. `[n]` in `text` names the
+    n-th of them (from 1); a text without such a mark is based on all of them. The mode defines `score`.
     """
 
     title: str
@@ -153,10 +152,10 @@ def quoted_part(title: str, text: str, sources: tuple[str, ...], score: float) -
 
 @dataclass(frozen=True, slots=True)
 class RetrievalResult:
-    """The answer of a mode at one version of the graph. `trace` is there when the question asked to explain.
+    """The result of a mode at one version of the graph. `trace` is present when the question requested an explanation.
 
-    `parts` are what the mode has beyond passages, best first. `synthesis` says how an answer is made of both. `chosen`
-    says in plain words why this mode was taken, where mode `auto` took it.
+    `parts` are the mode's context beyond passages, best first. `synthesis` is the method of making an answer from both.
+    `chosen` gives the reason for this mode, if mode `auto` chose it.
     """
 
     passages: tuple[RetrievedPassage, ...]

@@ -1,9 +1,9 @@
 """Dynamic trussness: the truss decomposition of a graph that changes, exact after every batch of edges.
 
-Two implementations of one Protocol, with identical values: a C++ kernel, chosen when it is there, and pure Python.
-Both keep the order in which a peeling would remove the edges (Zhang & Yu, SIGMOD 2019), so an update costs what it
-changes, and the state can prove itself right without an oracle.
-It is not a query for a truss community, and it holds no names: nodes are small ints given by the caller.
+Two implementations of one Protocol give identical values: a C++ kernel, chosen if it was built, and pure Python. Both
+maintain the order in which a peeling would remove the edges (Zhang & Yu, SIGMOD 2019), so an update costs what it
+changes, and the state can verify itself without an oracle. The module does not search truss communities and holds no
+names: nodes are small ints given by the caller.
 """
 
 from typing import Literal
@@ -24,12 +24,12 @@ else:
 def build(edges: EdgeArray, *, implementation: Literal["auto", "compiled", "pure"] = "auto") -> Trussness:
     """Decompose the graph of these edges, (n, 2) int32 in any order, and return it ready for updates.
 
-    `auto` takes the compiled implementation if the extension was built, else the pure one. ValueError as in
-    Trussness.update; ImportError if `compiled` is asked for and was not built.
-    Cost: O(sum over edges of the smaller degree); a million edges a second compiled, a hundred thousand pure.
+    `auto` takes the compiled implementation if the extension was built, else the pure one. Raises ValueError as
+    Trussness.update; ImportError if `compiled` is requested and was not built. Cost: O(sum over edges of the smaller
+    degree); a million edges per second compiled, a hundred thousand pure.
     """
     if implementation == "pure" or (implementation == "auto" and not COMPILED_AVAILABLE):
         return PureTrussness(edges)
     if not COMPILED_AVAILABLE:
-        raise ImportError("the extension graphtide.graph._trussness was not built")
+        raise ImportError("the extension graphtide.graph._trussness was not built: request 'auto' or 'pure'")
     return CompiledTrussness(edges)

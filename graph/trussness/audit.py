@@ -1,7 +1,7 @@
-"""The self-check that needs no oracle, pure Python: it recounts from the adjacency, and believes no stored count.
+"""The self-check without an oracle, in pure Python: it recounts from the adjacency and uses no stored count.
 
-The twin of graph/kernels/truss/audit.hpp. Two facts prove every value exact: peeling in the kept order removes each
-edge at its own level, and each edge closes enough triangles at its level. It changes nothing.
+It mirrors graph/kernels/truss/audit.hpp. Two facts prove every value exact: peeling in the maintained order removes
+each edge at its own level, and each edge closes enough triangles at its level. It changes nothing.
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ from graphtide.graph.trussness.state import NONE, PeelState
 
 
 def check_all(state: PeelState) -> Iterator[str]:
-    """Yield what is wrong anywhere: edges, and the lists of the levels. Cost: all triangles."""
+    """Yield every error in the state: of edges, and of the lists of the levels. Cost: all triangles."""
     live = state.live()
     missing = Counter(state.trussness[edge] for edge in live)
     for level in sorted(missing.keys() | state.head.keys()):
@@ -22,7 +22,7 @@ def check_all(state: PeelState) -> Iterator[str]:
 
 
 def check_edges(state: PeelState, edges: Iterable[tuple[int, int]]) -> Iterator[str]:
-    """Yield what is wrong with these edges (u, v in any order). Cost: their triangles."""
+    """Yield every error of these edges (u, v in any order). Cost: their triangles."""
     for u, v in edges:
         edge = state.find(u, v)
         if edge is None:

@@ -1,6 +1,6 @@
-"""The compiled implementation: a thin skin over the kernel graph/kernels/trussness.cpp, which holds all the state.
+"""The compiled implementation: a thin wrapper of the kernel graph/kernels/trussness.cpp, which holds all the state.
 
-Importing this module fails with ImportError where the extension was not built; graph.trussness.build then uses pure.py.
+Importing this module fails with ImportError if the extension was not built; graph.trussness.build then uses pure.py.
 """
 
 import numpy as np
@@ -11,9 +11,9 @@ from graphtide.graph.trussness.types import EdgeArray, TrussnessChange
 
 
 class CompiledTrussness:
-    """Trussness kept by the C++ kernel; the GIL is released while it builds, updates and checks.
+    """Trussness maintained by the C++ kernel; the GIL is released while it builds, updates and checks.
 
-    The contract is that of graph.trussness.types.Trussness. Arrays of another type than int32 are a TypeError.
+    The contract is that of graph.trussness.types.Trussness. Arrays of another type than int32 raise TypeError.
     """
 
     name = "compiled"
@@ -23,7 +23,7 @@ class CompiledTrussness:
         self.adopt(Kernel(edges))
 
     def adopt(self, kernel: Kernel) -> None:
-        """Stand before this kernel from now on."""
+        """Wrap this kernel from now on."""
         self.kernel = kernel
         self._update = kernel.update
 

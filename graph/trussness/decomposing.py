@@ -1,6 +1,6 @@
 """Static decomposition of a whole graph by peeling, pure Python (Cohen 2008; buckets as Batagelj & Zaversnik 2003).
 
-The twin of graph/kernels/truss/decompose.hpp: the order of peeling is the order that updates then maintain.
+It mirrors graph/kernels/truss/decompose.hpp: updates maintain the order of peeling.
 """
 
 from graphtide.graph.trussness.state import PeelState
@@ -16,8 +16,8 @@ def decompose(state: PeelState, edges: list[tuple[int, int]]) -> None:
     for edge in ids:
         buckets[state.later[edge]].append(edge)
     for count, bucket in enumerate(buckets):
-        for edge in bucket:  # grows while it is walked
-            # An edge moves down by being listed again; its entries further up are then stale.
+        for edge in bucket:  # grows during the iteration
+            # An edge moves down by being listed again; its entries at higher levels are then stale.
             if state.trussness[edge] == 0 and state.later[edge] <= count:
                 _peel(state, edge, count + 2, buckets)
 

@@ -1,7 +1,7 @@
-"""Insertion, first step, pure Python: a batch of new edges gets its place in the order.
+"""Insertion, first step, pure Python: the position of a batch of new edges in the peel order.
 
-The twin of graph/kernels/truss/insert.hpp, where the method is told: the batch is peeled while every other edge keeps
-its trussness. What comes out is the best lower bound of each edge of the batch, and no edge of the batch violates the
+It mirrors graph/kernels/truss/insert.hpp, which explains the method: the batch is peeled while every other edge keeps
+its trussness. The result is the best lower bound of each edge of the batch, and no edge of the batch violates the
 order.
 """
 
@@ -25,12 +25,12 @@ class _Batch:
     of: dict[int, list[_Triangle]] = field(default_factory=dict)
     """The triangles of each edge of the batch."""
     alive: dict[int, int] = field(default_factory=dict)
-    """How many of them are left, for the edges that wait."""
+    """The number of remaining triangles, for the edges not yet placed."""
     violating: list[int] = field(default_factory=list)
 
 
 def insert(state: PeelState, edges: list[int]) -> None:
-    """Place edges that are in the adjacency and in no list, and raise what they lift.
+    """Place edges that are in the adjacency and in no list, and raise the edges they affect.
 
     Cost: the triangles of the new edges, and of the edges that become candidates to be raised.
     """
@@ -52,7 +52,7 @@ def _join(state: PeelState, batch: _Batch, edge: int, trussness_before: int) -> 
 
 
 def _enumerate(state: PeelState, batch: _Batch, edges: list[int]) -> None:
-    """List the triangles of the new edges, each once; old edges that were in none so far join the batch."""
+    """List the triangles of the new edges, each once; old edges without triangles so far join the batch."""
     done: set[int] = set()
     for edge in edges:
         for a, b in state.walk(edge):
@@ -85,13 +85,13 @@ def _peel(state: PeelState, batch: _Batch) -> None:
         for triangle in by_level.pop(level, ()):
             _lose_old_edge(state, batch, triangle)
         leaving = [edge for edge, alive in batch.alive.items() if alive <= level - 2]
-        for edge in leaving:  # grows while it is walked
+        for edge in leaving:  # grows during the iteration
             _leave(state, batch, edge, level, leaving)
         level = max(level + 1, min([*by_level, *(alive + 2 for alive in batch.alive.values())], default=0))
 
 
 def _lose_old_edge(state: PeelState, batch: _Batch, triangle: _Triangle) -> None:
-    """Let the triangle's first old edge leave: it stands first in the triangle, and counts it."""
+    """Remove the triangle's first old edge: it is the first edge of the triangle, and counts it."""
     if triangle.dead:
         return
     triangle.dead = True

@@ -1,6 +1,6 @@
-"""The pure-Python implementation: it always works, and its values are the kernel's to the last edge.
+"""The pure-Python implementation: needs no compiler, and its values equal the kernel's for every edge.
 
-It is not fast (tens to hundreds of microseconds an edge); it is the kernel's method, step by step, in readable form:
+It is slow (tens to hundreds of microseconds per edge). It is the kernel's method, step by step, in readable form:
 decomposing.py, inserting.py, raising.py, removing.py, audit.py over state.py.
 """
 
@@ -20,7 +20,7 @@ Pair = tuple[int, int]
 
 
 class PureTrussness:
-    """Trussness kept in Python lists and dicts. The contract is that of graphtide.graph.trussness.types.Trussness."""
+    """Trussness in Python lists and dicts. The contract is that of graphtide.graph.trussness.types.Trussness."""
 
     name = "pure"
 
@@ -83,7 +83,7 @@ class PureTrussness:
         return self._state.work
 
     def memory_bytes(self) -> int:
-        """Estimate the bytes held: the containers, and 32 for each int an edge owns."""
+        """Estimate the bytes held: the containers, and 32 for each int of an edge."""
         state = self._state
         columns = (state.ends, state.trussness, state.later, state.support, state.label, state.previous, state.next)
         own_ints = 32 * 4 * len(state.ends)
@@ -103,7 +103,7 @@ def _as_pairs(edges: EdgeArray) -> list[Pair]:
 
 
 def _pairs(edges: EdgeArray, twice: str) -> list[Pair]:
-    """Return the edges as pairs u < v, sorted, each once; ValueError names the first that cannot be."""
+    """Return the edges as pairs u < v, sorted, each once. Raises ValueError naming the first invalid edge."""
     pairs = sorted((min(pair), max(pair)) for pair in _as_pairs(edges))
     for before, (u, v) in zip([None, *pairs], pairs, strict=False):
         if u < 0:

@@ -1,9 +1,8 @@
-"""Insertion, second step, pure Python: edges that stand too early in the order are raised, level by level.
+"""Insertion, second step, pure Python: edges too early in the order are raised, level by level.
 
-The twin of graph/kernels/truss/raise.hpp, where the method is told; Zhang & Yu (SIGMOD 2019), for any set of violating
-edges (later > trussness - 2) at once, levels upwards.
-Invariant: `later` is right throughout, candidates standing above the level: of a candidate it counts its triangles
-alive.
+It mirrors graph/kernels/truss/raise.hpp, which explains the method; Zhang & Yu (SIGMOD 2019), for any set of violating
+edges (later > trussness - 2) at once, levels upwards. Invariant: `later` is always right, with candidates counted as
+above the level: for a candidate it is the number of its alive triangles.
 """
 
 from enum import Enum
@@ -76,7 +75,7 @@ class _Level:
             heappush(self.heap, _Entry(edge, self.state.label))
 
     def _is_alive(self, edge: int, label: int) -> bool:
-        """Say whether a triangle's edge counts for one at `label`: it is a candidate, or stands behind it."""
+        """Return whether a triangle's edge counts for an edge at `label`: it is a candidate, or later in the order."""
         trussness = self.state.trussness[edge]
         if trussness != self.level:
             return trussness > self.level
@@ -102,7 +101,7 @@ class _Level:
                 self.handed[first].append((edge, b if first == a else a))
 
     def _holder(self, a: int, b: int) -> int | None:
-        """Return the first in the order of those that are of the level and no candidates: it counts the triangle."""
+        """Return the first in the order among those of the level that are no candidates: it counts the triangle."""
         staying = [e for e in (a, b) if self.state.trussness[e] == self.level and not self._is_candidate(e)]
         return min(staying, key=self.state.label.__getitem__, default=None)
 
@@ -121,14 +120,14 @@ class _Level:
             self.state.link_behind(edge, evicted)
 
     def _lose_triangle(self, edge: int, evicted: list[int]) -> None:
-        """Take a triangle from a candidate; one that falls below what the next level asks joins the evicted, once."""
+        """Remove a triangle from a candidate; one that falls below the next level's minimum joins the evicted, once."""
         if self._is_candidate(edge):
             self.state.later[edge] -= 1
             if self.state.later[edge] == self.level - 2:
                 evicted.append(edge)
 
     def _cascade(self, evicted: list[int], label: int) -> None:
-        for gone in evicted:  # grows while it is walked
+        for gone in evicted:  # grows during the iteration
             self.standing[gone] = _Standing.EVICTED
             for a, b in self.triangles[gone]:
                 if not (self._is_alive(a, label) and self._is_alive(b, label)):
@@ -149,7 +148,7 @@ class _Level:
         return stuck
 
     def _peel(self, survivors: list[int]) -> tuple[list[int], list[int]]:
-        """Order the survivors so that few have too many later triangles at the next level; return those few apart."""
+        """Order the survivors so that few have too many later triangles at the next level; return those separately."""
         later, stuck, followed = self.state.later, [], 0
         for edge in survivors:
             self.state.support[edge] = later[edge]
@@ -164,7 +163,7 @@ class _Level:
         return placed, stuck
 
     def _hand_on(self, edge: int, placed: list[int]) -> None:
-        """Count the triangles that the placed edge is the first of for it alone; what sinks enough is placed next."""
+        """Subtract the placed edge's triangles from their other edges; an edge that falls far enough is placed next."""
         state = self.state
         self.standing[edge] = _Standing.PLACED
         for pair in self.triangles[edge]:

@@ -1,7 +1,7 @@
-"""Deletion, pure Python: edges leave, and each edge that loses too many triangles sinks to the level it supports.
+"""Deletion, pure Python: edges are removed, and an edge that loses too many triangles sinks to the level it supports.
 
-The twin of graph/kernels/truss/remove.hpp, where the method is told: sinking to the h-index of an edge's triangles
-until nothing sinks gives the exact values (Sariyuce et al. 2018), and the end of the lower level is a right place in
+It mirrors graph/kernels/truss/remove.hpp, which explains the method: sinking to the h-index of an edge's triangles
+until nothing sinks gives the exact values (Sariyuce et al. 2018), and the end of the lower level is a valid position in
 the order.
 """
 
@@ -9,7 +9,7 @@ from graphtide.graph.trussness.state import PeelState
 
 
 def remove(state: PeelState, edges: list[int]) -> None:
-    """Take out edges that are there, each once. Cost: their triangles, and those of every edge that sinks."""
+    """Remove existing edges, each once. Cost: their triangles, and those of every edge that sinks."""
     weak: list[int] = []
     for edge in edges:
         for a, b in state.walk(edge):
@@ -64,7 +64,7 @@ def _h_index(state: PeelState, triangles: list[tuple[int, int]], limit: int) -> 
 
 
 def _release_triangle(state: PeelState, edge: int, pair: tuple[int, int], level: int, weak: list[int]) -> None:
-    """Settle one triangle of a sinking edge: what it counts at the lower level, and who counted on it above."""
+    """Update the counts of one triangle of a sinking edge: its own at the lower level, and those of the edges above."""
     a, b = pair
     lowest, before = min(state.trussness[a], state.trussness[b]), state.trussness[edge]
     if lowest > level:

@@ -1,11 +1,11 @@
-"""What the steps of a pure-Python update share: the adjacency, the peel order, and the log of changed values.
+"""State shared by the steps of a pure-Python update: the adjacency, the peel order, and the log of changed values.
 
-The twin of graph/kernels/truss/state.hpp and peel_order.hpp; the invariants are the same:
-- all edges stand in one order, by trussness and within a trussness by a linked list with integer labels;
+It mirrors graph/kernels/truss/state.hpp and peel_order.hpp; the invariants are the same:
+- all edges are in one order, by trussness and within a trussness by a linked list with integer labels;
 - `later` of an edge counts its triangles whose other two edges come later in the order, `support` those whose other two
-  have its trussness or more. Between updates later <= trussness - 2 <= support, for every edge: exactness in two
-  halves;
-- edges of trussness 2 are in no triangle, and stand in no list.
+  have its trussness or more. Between updates later <= trussness - 2 <= support, for every edge: the two halves of
+  exactness;
+- edges of trussness 2 are in no triangle, and in no list.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ NONE = -1
 
 
 class PeelState:
-    """Edges as parallel lists indexed by edge id; ids of removed edges are given out again."""
+    """Edges as parallel lists indexed by edge id; ids of removed edges are reused."""
 
     def __init__(self) -> None:
         self.adjacency: list[dict[int, int]] = []
@@ -44,7 +44,7 @@ class PeelState:
             yield at_u[node], at_v[node]
 
     def walk(self, edge: int) -> Iterator[tuple[int, int]]:
-        """The triangles of an edge as part of an update: counted."""
+        """Yield the triangles of an edge and count them as work of an update."""
         for pair in self.triangles(edge):
             self.work += 1
             yield pair
@@ -61,13 +61,13 @@ class PeelState:
         return [edge for edge, ends in enumerate(self.ends) if ends is not None]
 
     def before(self, a: int, b: int) -> bool:
-        """Say whether edge a stands before edge b in the order."""
+        """Return whether edge a is before edge b in the order."""
         if self.trussness[a] != self.trussness[b]:
             return self.trussness[a] < self.trussness[b]
         return self.label[a] < self.label[b]
 
     def create(self, u: int, v: int) -> int:
-        """Add an edge to the adjacency, and return its id; it stands in no list yet."""
+        """Add an edge to the adjacency and return its id; it is in no list yet."""
         while len(self.adjacency) <= v:
             self.adjacency.append({})
         edge = self._recycle((u, v)) if self.free else self._extend((u, v))
@@ -89,7 +89,7 @@ class PeelState:
         return edge
 
     def destroy(self, edge: int) -> None:
-        """Take an edge out of its list and the adjacency, and free its id."""
+        """Remove an edge from its list and the adjacency, and free its id."""
         u, v = self.ends_of(edge)
         self.unlink(edge)
         del self.adjacency[u][v], self.adjacency[v][u]
@@ -97,7 +97,7 @@ class PeelState:
         self.free.append(edge)
 
     def unlink(self, edge: int) -> None:
-        """Take an edge out of the list of its level."""
+        """Remove an edge from the list of its level."""
         level = self.trussness[edge]
         if level <= 2:
             return
@@ -115,7 +115,7 @@ class PeelState:
             self.previous[after] = before
 
     def link_last(self, edge: int, level: int) -> None:
-        """Give an unlinked edge a trussness, and the last place in that level."""
+        """Set the trussness of an unlinked edge, and make it the last of that level."""
         self.trussness[edge] = level
         if level > 2:
             last = self.tail.get(level, NONE)
@@ -124,7 +124,7 @@ class PeelState:
             self._join(level, edge, NONE)
 
     def link_first(self, edge: int, level: int) -> None:
-        """Give an unlinked edge a trussness, and the first place in that level."""
+        """Set the trussness of an unlinked edge, and make it the first of that level."""
         self.trussness[edge] = level
         first = self.head.get(level, NONE)
         self.label[edge] = 0 if first == NONE else self.label[first] - STRIDE
@@ -132,7 +132,7 @@ class PeelState:
         self._join(level, NONE, edge)
 
     def link_behind(self, anchor: int, edges: Sequence[int]) -> None:
-        """Put unlinked edges of the anchor's level right behind it, in the given order."""
+        """Insert unlinked edges of the anchor's level right after it, in the given order."""
         level, after = self.trussness[anchor], self.next[anchor]
         if after != NONE and self.label[after] - self.label[anchor] <= len(edges):
             self._spread(level, max(STRIDE, 2 * len(edges)))
@@ -145,7 +145,7 @@ class PeelState:
         self._join(level, before, after)
 
     def _spread(self, level: int, step: int) -> None:
-        """Label a level anew: the relative order stays, so heaps that compare live labels stay heaps."""
+        """Relabel a level: the relative order stays, so heaps that compare live labels stay heaps."""
         label, edge = 0, self.head[level]
         while edge != NONE:
             self.label[edge] = label

@@ -1,10 +1,10 @@
-"""When a relation held, and which later document ended it: read from what is live, never stored.
+"""Validity of relations: when a relation held, and which later document ended it; derived on reading, never stored.
 
-    predicates.py  which predicates admit one object (or one subject) at a time
-    timeline.py    what rival claims do to one another: pure, on spans of time
-    reading.py     the claims of a live view, and when its statements held
+    predicates.py  the predicates that admit one object (or one subject) at a time
+    timeline.py    the effect of rival claims on each other: pure, on intervals of time
+    intervals.py   the claims of a live view, and the validity of its statements
 
-Under the law of the graph a contradiction is no event that happens to the graph on a document's arrival: it is a
-property of the live documents together. So nothing here is kept: delete or edit the later document, and the earlier
-one's relation stands again. Neither does anything here enter the digest.
+Because incremental must equal rebuilt, a contradiction is not an event on a document's arrival: it is a property of all
+live documents. So nothing here is stored: after the later document is deleted or edited, the earlier one's relation is
+valid again. Nothing here enters the digest.
 """

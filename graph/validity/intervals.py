@@ -1,7 +1,7 @@
-"""When the statements of a live view held: what each passage says of its own, and what later ones made of it.
+"""Validity intervals of a live view's statements: from each passage's own dates and from later claims.
 
-Read under the view's lock, for one question; it remembers what it read, so it is thrown away with the question. It
-changes nothing. Invariant: the answer depends on the live documents alone.
+A reader works under the view's lock, for one question; it caches what it read, so it is discarded with the question. It
+changes nothing. Invariant: the result depends on the live documents alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from graphtide.graph.validity.predicates import FunctionalPredicate
 from graphtide.graph.validity.timeline import Claim, ClaimStatus, Supersession, resolve_claims
 from graphtide.graph.view import LiveView
 
-MAX_STATEMENTS = 2_000  # of one entity: where there are more, only what a passage says of its own counts
+MAX_STATEMENTS = 2_000  # of one entity: beyond it, only a passage's own dates count
 MAX_CLAIMS = 200
 
 _Support = tuple[int, int]
@@ -25,9 +25,10 @@ _UNTROUBLED = ClaimStatus(None, False)
 
 @dataclass(frozen=True, slots=True)
 class ValidityInterval:
-    """When a relation held, as far as its passages say: ISO dates as they wrote them, "" where nothing says.
+    """The validity of a relation according to its passages: ISO dates as written, "" if unknown.
 
-    `ended_by` is (document, revision) of the later document that contradicts it, and what that says instead.
+    `ended_by` is (document, revision) of the later document that contradicts it, and `instead` that document's
+    statement.
     """
 
     valid_from: str = ""
@@ -37,26 +38,27 @@ class ValidityInterval:
 
 
 class ValidityReader:
-    """When statements held, by the view's table of predicates and, where a question asks so, at one moment."""
+    """The validity of statements, by the view's table of predicates and, if a question names one, at a moment."""
 
     def __init__(self, view: LiveView, as_of: str = "") -> None:
-        """`as_of` is an ISO date of any precision, "" for none. Raises ValueError for what is no date."""
+        """Create a reader. `as_of` is an ISO date of any precision, or "". Raises ValueError for an invalid date."""
         self._view = view
         self._table = view.single_valued
         self._moment = date_span(as_of) if as_of else None
         if as_of and self._moment is None:
-            raise ValueError(f"as_of {as_of!r} is not an ISO date such as 2019, 2019-05 or 2019-05-31")
+            raise ValueError(f"as_of {as_of!r} is not an ISO date: write 2019, 2019-05 or 2019-05-31")
         self._known: dict[tuple[str, int], dict[_Support, ClaimStatus]] = {}
 
     @property
     def asked(self) -> bool:
-        """Whether a moment was named."""
+        """Return whether the question names a moment."""
         return self._moment is not None
 
     def in_force(self, row: EvidenceRow) -> bool:
-        """Whether a passage's support for a statement held at some time of the moment asked about.
+        """Return whether a passage's support for a statement may have been valid at the question's moment.
 
-        It did unless it is known that it did not: what is not dated held always. Without a moment: everything holds.
+        It was valid unless it is known that it was not: an undated statement is always valid. Without a moment
+        everything is valid.
         """
         if self._moment is None:
             return True
@@ -66,16 +68,16 @@ class ValidityReader:
         return not _over(claim.ends, found.ended, self._moment)
 
     def statement_in_force(self, number: int) -> bool:
-        """Whether any passage supports the statement at the moment asked about."""
+        """Return whether any passage supports the statement at the question's moment."""
         return self._moment is None or any(map(self.in_force, self._supports(number)))
 
     def passage_in_force(self, chunk: int) -> bool:
-        """Whether the passage states anything that held at the moment, or states nothing at all."""
+        """Return whether the passage states anything valid at the moment, or states nothing at all."""
         evidence = self._view.chunks[chunk].evidence
         return self._moment is None or not evidence or any(map(self.in_force, evidence))
 
     def of_support(self, row: EvidenceRow) -> ValidityInterval:
-        """When one passage's support for a statement held, for a reader."""
+        """Return the validity of one passage's support for a statement, for display."""
         ended = self._standing(row).ended
         if ended is None:
             return ValidityInterval(row.valid_from, row.valid_to)
@@ -85,7 +87,7 @@ class ValidityReader:
         )
 
     def of_relation(self, numbers: Iterable[int]) -> ValidityInterval:
-        """When a relation held that several statements say: the times of the passage after which it held longest.
+        """Return the validity of a relation with several statements: that of the passage with the latest end.
 
         Cost: the statements' passages and rivals.
         """
@@ -111,7 +113,7 @@ class ValidityReader:
         return known.get((row.statement, row.chunk), _UNTROUBLED)
 
     def _read(self, family: FunctionalPredicate, anchor: int) -> dict[_Support, ClaimStatus]:
-        """What becomes of every claim of the family on one entity. Cost: the entity's statements, up to a bound."""
+        """Resolve every claim of the family on one entity. Cost: the entity's statements, up to a limit."""
         view = self._view
         numbers = list(islice(view.statements_of(anchor), MAX_STATEMENTS + 1))
         if len(numbers) > MAX_STATEMENTS:
@@ -129,7 +131,7 @@ class ValidityReader:
         return {(row.statement, row.chunk): one for row, one in zip(rows, found, strict=True)}
 
     def _ends(self, number: int, family: FunctionalPredicate) -> tuple[int, int]:
-        """(the entity that has one value, the value) of a statement, by node."""
+        """Return (the entity that has one value, the value) of a statement, by node."""
         subject, object_ = self._view.ends(number)
         return (subject, object_) if family.one == "object" else (object_, subject)
 
@@ -144,7 +146,7 @@ class ValidityReader:
         return Claim(name, document.doc_id, document.revision, said or happened, ends, said is not None)
 
     def _written(self, by: Claim) -> str:
-        """The date at which a claim took over, as its document writes it."""
+        """Return the date at which a claim replaced another, as its document writes it."""
         if not by.explicit:
             return self._view.documents[by.document].info.occurred_at
         rows = (
@@ -160,7 +162,7 @@ class ValidityReader:
 
 
 def _over(ends: DateSpan | None, ended: Supersession | None, moment: DateSpan) -> bool:
-    """Whether a claim is known to be over when the moment begins."""
+    """Return whether a claim is known to have ended when the moment begins."""
     if ends is not None and ends.end <= moment.start:
         return True
     return ended is not None and ended.at is not None and ended.at <= moment.start

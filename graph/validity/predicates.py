@@ -1,9 +1,9 @@
-"""Predicates that admit one value at a time: declared, never guessed from the data.
+"""Functional predicates, which admit one value at a time: declared, never guessed from the data.
 
-A family is a set of predicates that say the same thing, and says which end is the one of which there is only one: a
-company has one chief executive (the subject of "is chief executive of"), a person lives in one place (the object of
-"lives in"). Predicates are compared by a normal form: lower case, without articles, without "is", "currently" and
-their like in front. What is said in the past tense ("was mayor of") is no member, since it claims nothing of now.
+A family is a set of predicates with the same meaning, and names the end that is unique: a company has one chief
+executive (the subject of "is chief executive of"), a person lives in one place (the object of "lives in"). Predicates
+are compared by a normal form: lower case, without articles, without a leading "is", "currently" and the like. A
+predicate in the past tense ("was mayor of") is no member, since it claims nothing about the present.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PRESENT = frozenset({"is", "are", "has", "have", "currently", "now", "current",
 
 @dataclass(frozen=True, slots=True)
 class FunctionalPredicate:
-    """Predicates of one meaning, as normal forms. `one` is the end that takes one value for each other end."""
+    """Predicates of one meaning, as normal forms. `one` is the end with a single value for each other end."""
 
     name: str
     one: End
@@ -27,29 +27,30 @@ class FunctionalPredicate:
 
 
 def normal(predicate: str) -> str:
-    """The normal form of a predicate; that of "is the CEO of" is "ceo of"."""
+    """Return the normal form of a predicate; that of "is the CEO of" is "ceo of"."""
     return " ".join(word for word in predicate.casefold().replace("_", " ").split() if word not in _PRESENT)
 
 
 class FunctionalPredicates:
-    """Which family a predicate belongs to. Immutable.
+    """The family of each predicate. Immutable.
 
-    `by_arrival` says that of two documents without a date the one published later is the later one.
+    With `by_arrival`, of two documents without a date the one published later is the later one.
     """
 
     def __init__(self, families: Iterable[FunctionalPredicate], by_arrival: bool = False) -> None:
-        """Raises ValueError when a predicate is in two families, or a family has none."""
+        """Index the families. Raises ValueError when a predicate is in two families, or a family has none."""
         self.families = tuple(families)
         self.by_arrival = by_arrival
         self._by_predicate: dict[str, FunctionalPredicate] = {}
         for family in self.families:
             if not family.predicates:
-                raise ValueError(f"the family {family.name!r} names no predicate")
+                raise ValueError(f"the family {family.name!r} names no predicate: list at least one")
             for predicate in family.predicates:
                 other = self._by_predicate.setdefault(normal(predicate), family)
                 if other is not family:
                     raise ValueError(
-                        f"the predicate {predicate!r} is in the families {other.name!r} and {family.name!r}"
+                        f"the predicate {predicate!r} is in the families {other.name!r} and {family.name!r}: "
+                        "keep it in one"
                     )
 
     def family(self, predicate: str) -> FunctionalPredicate | None:
@@ -57,14 +58,14 @@ class FunctionalPredicates:
 
 
 def parse_families(table: Mapping[str, object]) -> FunctionalPredicates:
-    """The families of a TOML table: `[mayor]`, `one = "subject"`, `predicates = ["mayor of", …]`.
+    """Parse a TOML table of families: `[mayor]`, `one = "subject"`, `predicates = ["mayor of", …]`.
 
-    `by_arrival = true` in front of them is understood. Raises ValueError that names what is wrong, and what would do.
+    `by_arrival = true` may precede them. Raises ValueError naming the invalid entry and the valid form.
     """
     families = []
     by_arrival = table.get("by_arrival", False)
     if not isinstance(by_arrival, bool):
-        raise ValueError("by_arrival is true or false")
+        raise ValueError("by_arrival must be true or false")
     for name, body in table.items():
         if name == "by_arrival":
             continue
@@ -73,13 +74,13 @@ def parse_families(table: Mapping[str, object]) -> FunctionalPredicates:
         if set(said) != {"one", "predicates"} or one not in ("subject", "object") or not isinstance(predicates, list):
             raise ValueError(f'[{name}] needs one = "subject" or "object", and predicates = ["…", …], nothing else')
         if not all(isinstance(predicate, str) and normal(predicate) for predicate in predicates):
-            raise ValueError(f"[{name}]: a predicate is empty, or no text")
+            raise ValueError(f"[{name}]: a predicate is empty or not a string")
         families.append(FunctionalPredicate(name, one, frozenset(predicates)))
     return FunctionalPredicates(families, by_arrival)
 
 
 def _office(name: str, *titles: str) -> FunctionalPredicate:
-    """Whoever holds an office: one subject for each object, however the title is put."""
+    """Return the family of an office: one subject for each object, for all forms of the title."""
     return FunctionalPredicate(
         name, "subject", frozenset(f"{title} {link}" for title in titles for link in ("of", "for", "at"))
     )
@@ -109,4 +110,4 @@ DEFAULT = FunctionalPredicates(
         FunctionalPredicate("population", "object", frozenset({"population of", "population"})),
     )
 )
-"""What holds unless the settings name a file of their own."""
+"""The families used unless the settings name a file."""

@@ -1,11 +1,10 @@
-"""Mode `da-rag`: communities searched for the question, coarse to fine, over the three layers (Zeng et al. 2026).
+"""Mode `da-rag`: community search for the question, coarse to fine, over the three layers (Zeng et al. 2026).
 
-attributed.py  a small graph whose nodes have a relevance, and its trusses
-qpeel.py       the embedding-attributed community search: Q-Peel, Algorithm 1
-adaptive.py    the communities of every k, and the relevance score that chooses among them
-report.py      a community put into words, from its structure
-working.py     coarse to fine: from passages to working subgraphs to communities
-mode.py        the mode: reports packed under the budget, then passages
+attributed_graph.py   a small graph whose nodes have a relevance, and its trusses qpeel.py              the
+embedding-attributed community search: Q-Peel, Algorithm 1 adaptive.py           the communities of every k, and the
+relevance score that chooses among them report.py             the text of a community, from its structure
+coarse_to_fine.py     from passages to working subgraphs to communities mode.py               the mode: reports packed
+under the token budget, then passages
 """
 
 from graphtide.graph.retrieval.darag.mode import retrieve_da_rag

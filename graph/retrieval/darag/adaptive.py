@@ -1,9 +1,10 @@
-"""Which k: the communities of every k, for a score to choose among (Zeng et al. 2026, "Adaptive k-determination").
+"""Adaptive k: the communities of every k, and the score that selects among them (Zeng et al. 2026, "Adaptive
+k-determination").
 
-The paper has a language model read every candidate, write its report and rate it. Deviation: no model is called here;
-a community scores by its QRScore plus the share of the question's words that its report has (weighed by how few of
-the reports have them), which is what can be known of it without one. Chosen are, as there, the best first, as long as
-their reports fit the budget; one whose members are all in a community chosen before adds nothing and is passed over.
+In the paper a language model reads every candidate, writes its report and rates it. Deviation: no model is called here.
+A community's score is its QRScore plus the share of the question's words in its report (weighted by the rarity of each
+word among the reports). Selection is as in the paper: the best first, as long as their reports fit the budget. A
+community whose members are all in an earlier one is skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MIN_SIZE = 3
 
 @dataclass(frozen=True, slots=True)
 class Community:
-    """A community of a layer: its members' numbers in canonical order, and what it is like. `k` 0: a neighbourhood."""
+    """A community of a layer: its members' numbers in canonical order, and measures. `k` is 0 for a neighbourhood."""
 
     layer: str
     k: int
@@ -34,7 +35,7 @@ class Community:
 
 @dataclass(frozen=True, slots=True)
 class CommunityReportText:
-    """A community in words, the passages they rest on, and what the words cost."""
+    """The text of a community's report, the passages it is based on, and its cost in tokens."""
 
     community: Community
     title: str
@@ -53,10 +54,10 @@ class Rated:
 
 
 def communities(graph: AttributedGraph, layer: str) -> list[Community]:
-    """The community of every k from 3 up, each set of members once, under its greatest k; k ascending.
+    """Return the community of every k from 3 up, each set of members once, under its greatest k; k ascending.
 
-    Of more than LEVELS values of k, LEVELS evenly spread ones are tried, the least and the greatest among them.
-    Deviation: where the layer has no triangle there is no 3-truss, and k is 2, which is any connected subgraph.
+    If there are more than LEVELS values of k, LEVELS evenly spread ones are tried, the smallest and the greatest
+    included. Deviation: if the layer has no triangle there is no 3-truss, and k is 2, which is any connected subgraph.
     """
     levels = [k for k in graph.levels() if k >= MIN_SIZE] or graph.levels()[:1]
     if len(levels) > LEVELS:
@@ -70,7 +71,7 @@ def communities(graph: AttributedGraph, layer: str) -> list[Community]:
 
 
 def neighbourhood(graph: AttributedGraph, layer: str) -> list[Community]:
-    """Instead of a search: the most relevant node that has links, and all that it is linked with (section 6.3)."""
+    """Return the most relevant node with links and all its neighbours, in place of a search (section 6.3)."""
     linked = np.unique(graph.edges).tolist()
     if not linked:
         return []
@@ -80,7 +81,9 @@ def neighbourhood(graph: AttributedGraph, layer: str) -> list[Community]:
 
 
 def community(graph: AttributedGraph, layer: str, k: int, members: Members) -> Community:
-    """Members as a community; the density counts the edges of the k-truss among them (appendix B.3, but of pairs)."""
+    """Return members as a community; the density counts the edges of the k-truss among them (appendix B.3, but of
+    pairs).
+    """
     kept = graph.edges[graph.trussness >= k]
     inside = int(np.isin(kept, members).all(axis=1).sum())
     pairs = len(members) * (len(members) - 1) / 2
@@ -89,7 +92,7 @@ def community(graph: AttributedGraph, layer: str, k: int, members: Members) -> C
 
 
 def rate(reports: Sequence[CommunityReportText], question: str) -> list[Rated]:
-    """Every report with its joint relevance score, best first; equal ones by title and text."""
+    """Return every report with its joint relevance score, best first; equal ones by title and text."""
     _, held = terms.occurrences(question, [f"{one.title}\n{one.text}" for one in reports])
     covered = held @ terms.weights(held) if held.size else np.zeros(len(reports))
     rows = zip(reports, covered.tolist(), strict=True)
@@ -98,7 +101,7 @@ def rate(reports: Sequence[CommunityReportText], question: str) -> list[Rated]:
 
 
 def pack(rated: Sequence[Rated], budget: int) -> list[Rated]:
-    """The best first, as long as the reports' tokens fit; what does not fit is passed over."""
+    """Return the best reports in order, as long as their tokens fit; a report that does not fit is skipped."""
     chosen: list[Rated] = []
     left = budget
     for one in rated:

@@ -1,7 +1,7 @@
-"""A small graph whose nodes have a relevance to the question: what a community is searched in.
+"""Attributed graph: a small graph whose nodes have a relevance to the question, the input of community search.
 
-Nodes are positions 0 … n-1 in canonical order, so that whatever is decided by position is decided by name.
-Invariant: relevance is an integer in fixed point: means of it compare exactly, in whatever order they were summed.
+Nodes are positions 0 … n-1 in canonical order, so that a decision by position is a decision by name. Invariant:
+relevance is an integer in fixed point: means of it compare exactly, in whatever order they were summed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Adjacency = NDArray[np.bool_]
 class AttributedGraph:
     """n nodes by `numbers` in the view, their `relevance` (cosine times ONE), `edges` (m, 2) with `trussness` (m,).
 
-    The trussness is that of this graph, which is at most the one kept for the whole.
+    The trussness is that of this graph, which is at most that of the whole graph.
     """
 
     numbers: tuple[int, ...]
@@ -35,31 +35,31 @@ class AttributedGraph:
 
     @classmethod
     def over(cls, numbers: Sequence[int], cosines: Sequence[float], links: Sequence[LayerLink]) -> AttributedGraph:
-        """From the numbers in canonical order, their cosines, and a layer's links among them."""
+        """Build from the numbers in canonical order, their cosines, and a layer's links among them."""
         place = {number: position for position, number in enumerate(numbers)}
         ends = np.array([(place[a], place[b]) for a, b, _ in links], dtype=np.int32).reshape(-1, 2)
         edges, values = build(ends).edges()
         return cls(tuple(numbers), tuple(round(cosine * ONE) for cosine in cosines), edges, values)
 
     def levels(self) -> list[int]:
-        """The distinct trussness values, ascending."""
+        """Return the distinct trussness values, ascending."""
         found: list[int] = np.unique(self.trussness).tolist()
         return found
 
     def truss(self, k: int) -> Adjacency:
-        """The maximal k-truss as an (n, n) matrix."""
+        """Return the maximal k-truss as an (n, n) matrix."""
         kept = self.edges[self.trussness >= k]
         matrix = np.zeros((len(self.numbers), len(self.numbers)), dtype=bool)
         matrix[kept[:, 0], kept[:, 1]] = matrix[kept[:, 1], kept[:, 0]] = True
         return matrix
 
     def score(self, members: Members) -> float:
-        """QRScore, the members' mean cosine to the question (equation 1)."""
+        """Return QRScore, the members' mean cosine to the question (equation 1)."""
         return sum(self.relevance[node] for node in members) / len(members) / ONE
 
 
 def reached(adjacency: Adjacency, start: int, alive: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The nodes of `alive` that a path within them connects with `start`. Cost: a row for each node."""
+    """Return the nodes of `alive` that a path within them connects with `start`. Cost: a row for each node."""
     seen = np.zeros(len(adjacency), dtype=bool)
     seen[start] = True
     frontier = seen.copy()

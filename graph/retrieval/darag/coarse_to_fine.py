@@ -1,14 +1,14 @@
-"""Coarse to fine: a community of passages, the working subgraphs on its entities, and their communities.
+"""Coarse-to-fine search: a community of passages, the working subgraphs on its entities, and their communities.
 
-Zeng et al. 2026, section 4. Invariant: every step is bounded, whatever the size of the graph; under a filter it sees
+Zeng et al. 2026, section 4. Invariant: every step is bounded, whatever the size of the graph; under a filter it reads
 admitted passages and their entities only.
 
 Deviations: the maximal k-truss of a whole layer is most of the graph, and cannot be computed for each question. The
-coarse search is on the passages that are nearest to the question and those that the walk from its seeds reaches;
-without chunk layer the fine one is on entities found in the same way; and the working subgraphs keep the WORKING
-entities nearest to the question. Of the coarse communities of every k those go on that are chosen like the reports:
-by QRScore, as long as their passages fit the context's budget, and the best in any case; for k-trusses of a high k are
-the near-cliques of passages that mention the same well-known thing, whatever was asked.
+coarse search runs on the passages nearest to the question and those that the walk from its seeds reaches. Without the
+chunk layer the fine search runs on entities found in the same way. The working subgraphs keep the WORKING entities
+nearest to the question. Of the coarse communities of every k, the search continues with those selected like the
+reports: by QRScore, as long as their passages fit the context's budget, and the best in any case. Reason: k-trusses of
+a high k are near-cliques of passages that mention the same well-known entity, whatever the question.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from graphtide.graph.vector_index import similarities
 from graphtide.graph.view import LiveView
 
 COARSE = 120
-"""Passages of the coarse search: the NEAREST, the rest the walk's best."""
+"""Number of passages of the coarse search: the NEAREST, the rest the walk's best."""
 NEAREST = 80
 WORKING = 100
 ANCHORS = 10
-"""Passages that anchor the fine search where no two of the coarse one are linked."""
+"""Number of passages that start the fine search if no two passages of the coarse search are linked."""
 
 
 @dataclass(frozen=True, slots=True)
 class DaRagSettings:
-    """Which parts of the method are used; all but for ablations. Budgets are tokens (appendix, table 4)."""
+    """The enabled parts of the method; an ablation disables some. Budgets are in tokens (appendix, table 4)."""
 
     chunk_layer: bool = True
     similarity_layer: bool = True
@@ -68,7 +68,7 @@ def coarse_to_fine(
     admits: ChunkPredicate | None,
     course: DaRagSettings = COURSE,
 ) -> CommunitySearchResult:
-    """The communities of a question, from its nearest passages and the walk's mass (both admitted)."""
+    """Return the communities of a question, from its nearest passages and the walk's mass (both admitted)."""
     coarse: list[Community] = []
     if course.chunk_layer:
         coarse = _coarse(view, question, passages, mass, course)
@@ -109,7 +109,7 @@ def _coarse(
 
 
 def _fitting(view: LiveView, coarse: Sequence[Community], budget: int) -> list[Community]:
-    """The best by QRScore, equal ones with the greater k first, whose passages fit together."""
+    """Return the best by QRScore, equal ones with the greater k first, whose passages fit the budget together."""
     kept: list[Community] = []
     inside: set[int] = set()
     for one in sorted(coarse, key=lambda one: (-one.relevance, -one.k)):
@@ -123,7 +123,7 @@ def _fitting(view: LiveView, coarse: Sequence[Community], budget: int) -> list[C
 
 
 def _entities(view: LiveView, question: Question, mass: Mapping[int, float], admits: ChunkPredicate | None) -> set[int]:
-    """Without chunk layer: the entities nearest to the question, and those where the walk stays most."""
+    """Return, without the chunk layer, the entities nearest to the question and those with most of the walk's mass."""
 
     def allowed(node: int) -> bool:
         return admits is None or any(map(admits, view.entities[node].chunks))
@@ -135,7 +135,7 @@ def _entities(view: LiveView, question: Question, mass: Mapping[int, float], adm
 
 
 def _nearest(view: LiveView, question: Question, entities: Iterable[int]) -> dict[int, float]:
-    """The WORKING entities nearest to the question that have a vector, by canonical name, with their cosines."""
+    """Return the WORKING entities nearest to the question that have a vector, by canonical name, with their cosines."""
     named = sorted((view.entity_id(node), node) for node in entities if node in view.indexes.entities)
     if not named:
         return {}

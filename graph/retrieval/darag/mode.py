@@ -1,7 +1,7 @@
-"""The mode itself: reports of communities, as many as the budget holds, and passages in what is left of it.
+"""Mode `da-rag`: reports of communities, as many as the token budget holds, and passages in the rest of it.
 
-Zeng et al. 2026, sections 4 and 5. No model is called: the reports are made from structure (report.py), and the
-answer is made from reports and passages at once.
+Zeng et al. 2026, sections 4 and 5. No model is called: reports are made from structure (report.py), and the answer is
+made from reports and passages in one step.
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ from graphtide.graph.view import LiveView, walk_entity
 
 TITLES = 3
 SHARE = 0.25
-"""The paper hands out no passages, only communities: how much being in one counts beside similarity is ours."""
+"""Weight of community membership beside similarity. It is not from the paper, which returns communities and no
+passages.
+"""
 
 
 def retrieve_da_rag(view: LiveView, question: Question, course: DaRagSettings = COURSE) -> RetrievalResult:
-    """Reports within `course.report_tokens`, and up to `top_k` passages within what `context_tokens` leaves.
+    """Return reports within `course.report_tokens`, and up to `top_k` passages within the rest of `context_tokens`.
 
-    A passage's `score` is its cosine, and SHARE of the relevance of the best community of passages that it is in, and
-    of the best that has a report resting on it. There is at least one passage, if any is near. Call under
-    `view.lock.read()`. Cost: four searches and one for each working entity, one walk, and matrices of COARSE and
-    WORKING rows: bounded, whatever the graph's size.
+    A passage's `score` is its cosine, plus SHARE of the relevance of the best community of passages that contains it,
+    and of the best whose report cites it. There is at least one passage, if any is near. Call under `view.lock.read()`.
+    Cost: four searches and one for each working entity, one walk, and matrices of COARSE and WORKING rows: bounded,
+    whatever the graph's size.
     """
     admits = admitted_chunks(view, question.filters)
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
@@ -67,7 +69,7 @@ def retrieve_da_rag(view: LiveView, question: Question, course: DaRagSettings = 
 def _scores(
     view: LiveView, question: Question, near: set[int], coarse: Sequence[Community], chosen: Sequence[Rated]
 ) -> dict[int, float]:
-    """Every passage that may be handed out with its score, best first, equal ones by name."""
+    """Return every candidate passage with its score, best first, equal ones by name."""
     anchors = {number: one.relevance for one in reversed(coarse) for number in one.members}
     resting = {
         view.chunk_numbers[chunk_id]: one.report.community.relevance
@@ -77,11 +79,11 @@ def _scores(
     found: ScoredPassages = score_passages(view, question, near.union(anchors, resting))
     rows = zip(found.numbers, found.cosine.tolist(), strict=True)
     scores = {number: cosine + SHARE * (anchors.get(number, 0.0) + resting.get(number, 0.0)) for number, cosine in rows}
-    return dict(sorted(scores.items(), key=lambda row: -row[1]))  # stable: the numbers come by name
+    return dict(sorted(scores.items(), key=lambda row: -row[1]))  # stable: the numbers are in the order of names
 
 
 def _packed(view: LiveView, scores: Mapping[int, float], count: int, budget: int) -> tuple[RetrievedPassage, ...]:
-    """The best `count`, as long as they fit; the first in any case."""
+    """Return the best `count`, as long as they fit; the first in any case."""
     passages: list[RetrievedPassage] = []
     for number, score in scores.items():
         budget -= count_tokens(titled(view, number))
@@ -93,7 +95,7 @@ def _packed(view: LiveView, scores: Mapping[int, float], count: int, budget: int
 
 
 def _called(view: LiveView, coarse: Community) -> str:
-    """The titles of a community's first passages."""
+    """Return the titles of a community's first passages."""
     titles = dict.fromkeys(heading(view, number).title for number in coarse.members[:TITLES])
     return "; ".join(titles)
 
@@ -128,11 +130,13 @@ def _trace(
     handed = tuple(TraceItem(one.chunk_id, "", one.score) for one in passages)
     return Trace(
         (
-            TraceStep("chunk communities", "Communities of passages, by QRScore: where the search goes on.", coarse),
+            TraceStep(
+                "chunk communities", "Communities of passages, by QRScore: the search continues in them.", coarse
+            ),
             TraceStep(
                 "communities", "Communities of entities, by QRScore and the question's words in their report.", fine
             ),
-            TraceStep("passages", "Passages by similarity and by the communities they are in or speak for.", handed),
+            TraceStep("passages", "Passages by similarity, and by the communities that contain or cite them.", handed),
         )
     )
 

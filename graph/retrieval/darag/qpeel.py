@@ -1,13 +1,13 @@
-"""Q-Peel: a connected k-truss of high relevance, by taking away what is least relevant (Zeng et al. 2026, Alg. 1).
+"""Q-Peel: a connected k-truss of high relevance, by removing the least relevant nodes (Zeng et al. 2026, Alg. 1).
 
 The embedding-attributed community search (section 5.1) asks for the connected k-truss with the highest QRScore, which
-is NP-hard (appendix A.4); this is the paper's heuristic. Invariant: what is returned is a connected k-truss, so that
-its density is at least (k - 1) / (n - 1) (appendix A.1) and its diameter at most (2 n - 2) / k (appendix A.2).
+is NP-hard (appendix A.4); this is the paper's heuristic. Invariant: the result is a connected k-truss, so its density
+is at least (k - 1) / (n - 1) (appendix A.1) and its diameter at most (2 n - 2) / k (appendix A.2).
 
-Readings, where the pseudocode leaves a choice: a community is a set of nodes with the edges of the maximal k-truss
+Interpretation where the pseudocode leaves a choice: a community is a set of nodes with the edges of the maximal k-truss
 among them, since other edges between them may close too few triangles; a removal must improve the score strictly
-(section 5.2: "improves the QRScore"); `updated` starts anew for every component; of equal scores the larger community
-is taken (property 3, maximality), then the first by name.
+(section 5.2: "improves the QRScore"); `updated` is reset for every component; of equal scores the larger community is
+taken (property 3, maximality), then the first by name.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from graphtide.graph.retrieval.darag.attributed_graph import Adjacency, Attribut
 
 
 def q_peel(graph: AttributedGraph, k: int) -> Members | None:
-    """The best community of trussness `k`, ascending positions; None where there is no k-truss.
+    """Return the best community of trussness `k`, ascending positions; None if there is no k-truss.
 
-    Equal to Algorithm 1 word for word, which starts over at the least relevant node after every removal, at less cost:
-    a node that cannot go can only become free when a neighbour goes (a cut node too: what it held was that neighbour
-    alone), so it waits until then; and what holds a node is counted, not looked for again. Cost: two products of (n, n)
-    matrices, a row of n for each edge, and a search of the component for each node that no edge holds.
+    The result equals that of Algorithm 1, which restarts from the least relevant node after each removal, at less cost.
+    A node that cannot be removed becomes removable only when a neighbour is removed (a cut node too: it connected that
+    neighbour alone), so it waits until then; and the tight edges of a node are counted instead of searched again. Cost:
+    two products of (n, n) matrices, a row of n for each edge, and a search of the component for each node without a
+    tight edge.
     """
     adjacency = graph.truss(k)
     found = [_Peeling(graph, adjacency, component, k).peel() for component in _components(adjacency)]
@@ -46,7 +47,7 @@ def _better(graph: AttributedGraph, one: Members, other: Members) -> bool:
 
 
 def _components(adjacency: Adjacency) -> Iterator[Members]:
-    """The connected components that have edges, in the order of their first nodes."""
+    """Yield the connected components that have edges, in the order of their first nodes."""
     left: NDArray[np.bool_] = np.asarray(adjacency.any(axis=0))
     while left.any():
         component = reached(adjacency, int(left.argmax()), left)
@@ -55,10 +56,11 @@ def _components(adjacency: Adjacency) -> Iterator[Members]:
 
 
 class _Peeling:
-    """One component while it is peeled: who is in it, and how many triangles each edge closes.
+    """One component while it is peeled: its members, and how many triangles each edge closes.
 
-    An edge is tight when it closes k - 2 triangles, as few as a k-truss allows: each node that closes one of them is
-    held by it. `_holding` says how many tight edges hold each node. Supports only fall, so an edge becomes tight once.
+    An edge is tight when it closes k - 2 triangles, the minimum of a k-truss: it blocks the removal of each node that
+    closes one of them. `_holding` counts the tight edges that block each node. Supports only decrease, so an edge
+    becomes tight once.
     """
 
     def __init__(self, graph: AttributedGraph, adjacency: Adjacency, members: Members, k: int) -> None:
@@ -74,7 +76,7 @@ class _Peeling:
         self._alive = np.ones(len(members), dtype=bool)
 
     def peel(self) -> Members:
-        """Remove the least relevant node that can go, until none can or none would improve the mean."""
+        """Remove the least relevant removable node, until there is none or none would improve the mean."""
         heap = [(relevance, node) for node, relevance in enumerate(self._relevance)]
         heapq.heapify(heap)
         total, count, waiting = sum(self._relevance), len(heap), set[int]()
@@ -91,7 +93,7 @@ class _Peeling:
         return tuple(self._members[node] for node in np.flatnonzero(self._alive).tolist())
 
     def _can_go(self, node: int) -> bool:
-        """Whether the rest stays a k-truss (its edges across keep k - 2 triangles) and connected."""
+        """Return whether the rest stays a k-truss (the edges opposite the node keep k - 2 triangles) and connected."""
         if self._holding[node]:
             return False
         around = np.flatnonzero(self._adjacency[node])
@@ -102,7 +104,7 @@ class _Peeling:
         return bool(reached(self._adjacency, int(around[0]), others)[around].all())
 
     def _remove(self, node: int) -> list[int]:
-        """Take out a node that nothing holds; returns its neighbours."""
+        """Remove a node without tight edges; return its neighbours."""
         around = np.flatnonzero(self._adjacency[node])
         inner = np.ix_(around, around)
         self._holding -= (self._adjacency[self._tight[node]] & self._adjacency[node]).sum(axis=0)

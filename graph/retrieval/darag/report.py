@@ -1,6 +1,6 @@
-"""A community put into words from its structure alone: who belongs to it, and what is stated among them.
+"""Text of a community from its structure alone: its members, and the statements among them.
 
-Not a summary: nothing is said that a passage does not state, and every line names its passage.
+Every line is stated by a passage and names it; nothing is summarised.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Near = Callable[[int], float]
 def report(
     view: LiveView, community: Community, near: Near, admits: ChunkPredicate | None, budget: int
 ) -> CommunityReportText:
-    """At most `budget` tokens and LINES relations, those between the most relevant members first.
+    """Return a report of at most `budget` tokens and LINES relations, those between the most relevant members first.
 
     `near` is an entity's cosine to the question. Cost: the statements of the members, for LINES relations.
     """
@@ -50,7 +50,7 @@ def _line(view: LiveView, node: int) -> str:
 
 
 def _fitted(title: str, names: Sequence[str], budget: int) -> str:
-    """The members' names in one line, as many as the budget holds."""
+    """Return the members' names in one line, as many as the budget holds."""
     left = budget - count_tokens(title)
     kept: list[str] = []
     for name in names:
@@ -62,7 +62,7 @@ def _fitted(title: str, names: Sequence[str], budget: int) -> str:
 
 
 def _relations(view: LiveView, members: Sequence[int], admits: ChunkPredicate | None) -> Iterator[tuple[str, str]]:
-    """What is stated among the members, with a passage each, those of the first members first."""
+    """Yield the statements among the members, with a passage each, those of the first members first."""
     told = 0
     for one, other in combinations(members, 2):
         if told == LINES:

@@ -1,20 +1,21 @@
-"""Mode `dynagrag`: ego-graphs around what the question touches, chosen to differ, pruned, and put into words.
+"""Mode `dynagrag`: ego-graphs around the question's entities, selected for diversity, pruned, and verbalised.
 
-    settings.py     the parameters, and what an ablation turns off
-    egographs.py    the entities and relations within three hops of a centre, under caps
+    settings.py     the parameters, and the switches of an ablation
+    egographs.py    the entities and relations within three hops of a centre, under limits
     embedding.py    one vector for an ego-graph: weighted node and edge features over the total weight
-    choosing.py     centres ─► ego-graphs ─► similarity ─► unique top nodes
+    selection.py    centres ─► ego-graphs ─► similarity ─► unique top nodes
     pruning.py      distances, prominence, graph convolution: a soft mask over entities and relations
-    traversal.py    dynamic similarity-aware BFS, and the plain one
-    prompt.py       a tree read in pre-order, then what is outside the tree: the hard prompt
-    mode.py         the whole, and the passages behind it
+    traversal.py    dynamic similarity-aware BFS, and plain BFS
+    prompt.py       a tree in pre-order, then the non-tree relations: the hard prompt
+    ranking.py      the passages of the chosen subgraphs, best first
+    mode.py         the complete mode
 
-An answer for each part, its helpfulness, and the final synthesis (section 3.5) need a language model: they belong to
-whoever answers, and `Retrieved.synthesis` asks for them.
+An answer for each part, its helpfulness, and the final synthesis (section 3.5) need a language model: the answer stage
+makes them, as `RetrievalResult.synthesis` requests.
 
-Nothing is kept between questions. The paper keeps a database of all ego-graphs; but a document about a hub changes the
-ego-graph of everything within three hops of it, which has no bound. So the ego-graphs of the centres that a question
-touches are read off the live view, and are always those of the live graph.
+Nothing is stored between questions. The paper keeps a database of all ego-graphs; but a document about a hub changes
+the ego-graph of every entity within three hops of it, which has no bound. So the ego-graphs of a question's centres are
+read from the live view, and are always those of the live graph.
 
 Source: Thakrar 2024 (DynaGRAG). Section 3.1 (de-duplication, two-step mean pooling) is the consolidation's.
 """

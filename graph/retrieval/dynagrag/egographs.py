@@ -1,7 +1,7 @@
-"""The ego-graph of an entity: what is within k hops of it, under caps.
+"""Ego-graph of an entity: the entities and relations within k hops of it, under limits.
 
-Not a ranking, and kept nowhere. Invariant: an ego-graph is a function of the live graph and the filter. Entities come
-in the order of discovery, which weights and canonical names decide; relations in the order of their ends.
+Invariant: an ego-graph is a function of the live graph and the filter. Entities are in the order of discovery, which
+weights and canonical names decide; relations are in the order of their ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOTHING: dict[int, ViewEdge] = {}
 
 
 class EgoRelation(NamedTuple):
-    """A statement inside an ego-graph: its number, and the places of subject and object among the entities."""
+    """A statement inside an ego-graph: its number, and the positions of subject and object among the entities."""
 
     statement: int
     subject: int
@@ -31,7 +31,7 @@ class EgoRelation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EgoGraph:
-    """The centre first, then what is around it, by hops; `nodes` are numbers of the view."""
+    """The centre first, then the entities around it, by hops; `nodes` are numbers of the view."""
 
     nodes: tuple[int, ...]
     relations: tuple[EgoRelation, ...]
@@ -42,7 +42,7 @@ class EgoGraph:
 
 
 class EgoGraphs:
-    """The ego-graphs of one question; what several of them share is read once."""
+    """The ego-graphs of one question; data shared by several of them is read once."""
 
     def __init__(self, view: LiveView, admits: ChunkPredicate | None, caps: EgoGraphLimits) -> None:
         self._view = view
@@ -54,8 +54,8 @@ class EgoGraphs:
     def around(self, centre: int) -> EgoGraph:
         """Return the ego-graph of an entity (section 3.2) within the limits. Deviation: Thakrar's has no limits.
 
-        Under a filter only relations that an admitted passage states lead on, or are part of it.
-        Cost: at most `nodes` entities of at most `hub` neighbours each, and the centre's own.
+        Under a filter it follows and contains only relations that an admitted passage states. Cost: at most `nodes`
+        entities of at most `hub` neighbours each, and the centre's own.
         """
         found, ring = {centre: 0}, [centre]
         for _ in range(self._caps.hops):
@@ -64,7 +64,7 @@ class EgoGraphs:
         return EgoGraph(nodes, tuple(self._relations(found, nodes)))
 
     def _following(self, ring: list[int], found: dict[int, int]) -> Iterator[int]:
-        """The next hop, in order of discovery; adds it to `found`."""
+        """Yield the next hop, in order of discovery, and add it to `found`."""
         for node in ring:
             if found[node] and len(self._view.neighbours.get(node, ())) > self._caps.hub:
                 continue
@@ -76,7 +76,7 @@ class EgoGraphs:
                     yield other
 
     def _strongest_of(self, node: int) -> list[int]:
-        """The other ends of the heaviest relations, equal ones by name."""
+        """Return the other ends of the heaviest relations, equal ones by name."""
         known = self._strongest.get(node)
         if known is None:
             edges, entities = self._view.neighbours.get(node, {}), self._view.entities
@@ -88,16 +88,18 @@ class EgoGraphs:
         return known
 
     def _relations(self, place: dict[int, int], nodes: tuple[int, ...]) -> Iterator[EgoRelation]:
-        """Of all pairs in the order of their places. The time of a question goes here."""
+        """Yield the relations of all pairs in the order of their positions. Most of a question's time is spent here."""
         neighbours, inside = self._view.neighbours, place.keys()
         for node, at in place.items():
-            others = neighbours.get(node, NOTHING).keys() & inside  # the smaller is looked through
+            others = neighbours.get(node, NOTHING).keys() & inside  # the intersection scans the smaller set
             for further in sorted([place[other] for other in others if place[other] > at]):
                 for number, subject, object_ in self._statements(node, nodes[further]):
                     yield EgoRelation(number, place[subject], place[object_])
 
     def _statements(self, one: int, other: int) -> list[Stated]:
-        """The admitted statements between two entities, by their words. Cost: those of the one that has fewer."""
+        """Return the admitted statements between two entities, by their words. Cost: those of the entity that has
+        fewer.
+        """
         pair = (one, other) if one < other else (other, one)
         known = self._between.get(pair)
         if known is None:

@@ -1,7 +1,7 @@
-"""Vectors and weights of ego-graphs, and the one vector that stands for each of them.
+"""Vectors and weights of ego-graphs, and the one embedding of each ego-graph.
 
-Pure, on arrays that it gathers once a question. Invariant: rows stand in the order of first use, which is canonical, so
-that sums have one order and equal graphs give equal bits.
+Pure, on arrays gathered once per question. Invariant: rows are in the order of first use, which is canonical, so that
+sums have one order and equal graphs give equal bits.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Matrix = NDArray[np.float64]
 Scores = NDArray[np.float64]
 
 AVERAGED = 3  # source, target and relation: n of the weighted edge features
-DECIMALS = 6  # what float32 tells apart: equal similarities must be equal wherever they stand, so that names decide
+DECIMALS = 6  # float32's precision: equal similarities must be equal in every row, so that names decide
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Unit vectors (n, d) and weights (n,) of numbered things; `row` says where each number stands.
+    """Unit vectors (n, d) and weights (n,) of numbered items; `row` maps each number to its row.
 
-    What has no vector has a row of zeros and weighs nothing.
+    An item without a vector has a row of zeros and weight 0.
     """
 
     row: dict[int, int]
@@ -45,7 +45,7 @@ class EgoGraphVectors:
 
 
 def gather(view: LiveView, egos: Sequence[EgoGraph]) -> EgoGraphVectors:
-    """Fetch each vector once. An entity weighs how often it is mentioned, a relation how often it is stated."""
+    """Fetch each vector once. An entity's weight is its mention count, a relation's its statement count."""
     nodes = dict.fromkeys(node for ego in egos for node in ego.nodes)
     numbers = dict.fromkeys(relation.statement for ego in egos for relation in ego.relations)
     entities, statements = (view.entities[node] for node in nodes), (view.statements[number] for number in numbers)
@@ -67,11 +67,11 @@ def _features(numbers: list[int], held: list[tuple[Vector, int]], dimensions: in
 
 
 def total_embeddings(egos: Sequence[EgoGraph], gathered: EgoGraphVectors) -> Matrix:
-    """The total graph embedding of each ego-graph, (egos, d); not of unit length.
+    """Return the total graph embedding of each ego-graph, (egos, d); not of unit length.
 
     Section 3.2: weighted node features h_i w_i, weighted edge features (h_i + h_k + r_ik) / 3 * w_ik, both summed and
-    divided by the total weight. It is linear in the vectors, so each vector is fetched once and has one coefficient,
-    a whole number of thirds. Cost O(sum of the ego-graphs' sizes * d).
+    divided by the total weight. It is linear in the vectors, so each vector is fetched once and has one coefficient, a
+    whole number of thirds. Cost O(sum of the ego-graphs' sizes * d).
     """
     found = np.zeros((len(egos), gathered.entities.vectors.shape[1]))
     for at, ego in enumerate(egos):
@@ -80,7 +80,7 @@ def total_embeddings(egos: Sequence[EgoGraph], gathered: EgoGraphVectors) -> Mat
         rows, ends = edge_rows(ego, gathered.statements)
         of_edges = gathered.statements.weights[rows]
         of_nodes += np.bincount(ends.ravel(), np.repeat(of_edges, 2), len(places))
-        total = of_nodes.sum() + of_edges.sum()  # three a weight: w_total thrice
+        total = of_nodes.sum() + of_edges.sum()  # three per weight: 3 w_total
         if total:
             summed = of_nodes.astype(np.float32) @ gathered.entities.vectors[places]
             found[at] = (summed + of_edges.astype(np.float32) @ gathered.statements.vectors[rows]) / total
@@ -88,14 +88,14 @@ def total_embeddings(egos: Sequence[EgoGraph], gathered: EgoGraphVectors) -> Mat
 
 
 def edge_rows(ego: EgoGraph, statements: Features) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The rows of an ego-graph's relations (m,), and the places of their two ends among its nodes (m, 2)."""
+    """Return the rows of an ego-graph's relations (m,), and the positions of their two ends among its nodes (m, 2)."""
     relations = np.array(ego.relations, np.intp).reshape(-1, 3)
     rows = [statements.row[number] for number in relations[:, 0].tolist()]
     return np.array(rows, np.intp), relations[:, 1:]
 
 
 def cosines(vectors: Matrix | Vectors, question: Scores) -> Scores:
-    """The cosine of each row (n, d) to a vector (d,), 0 for a row of zeros, rounded so that equals are equal."""
+    """Return the cosine of each row (n, d) to a vector (d,), 0 for a row of zeros, rounded so that equals are equal."""
     lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors)) * np.sqrt(question @ question)
     products = np.einsum("nd,d->n", vectors, question.astype(vectors.dtype)).astype(np.float64)
     found: Scores = np.round(np.divide(products, lengths, out=np.zeros(len(vectors)), where=lengths > 0), DECIMALS)

@@ -1,6 +1,6 @@
-"""Mode `dynagrag` from a question to its parts and passages; see the package for the steps.
+"""Mode `dynagrag`: from a question to its parts and passages; see the package for the steps.
 
-Invariant: it decides on canonical names and on values alone, so equal graphs give equal results on exact indexes.
+Invariant: canonical names and values alone decide, so equal graphs give equal results on exact indexes.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ DEFAULT = Dynagrag()
 
 
 def retrieve_dynagrag(view: LiveView, question: Question, told: Dynagrag = DEFAULT) -> RetrievalResult:
-    """A part for each chosen subgraph, by similarity; and the `top_k` passages, most of all those the parts rest on.
+    """Return a part for each chosen subgraph, by similarity; and the `top_k` passages, mostly those the parts cite.
 
-    Call under `view.lock.read()`. Cost: five searches, some seventy small ego-graphs, the passages behind five of
-    them: each step is bounded, whatever the graph's size.
+    Call under `view.lock.read()`. Cost: five searches, some seventy small ego-graphs, the passages of five of them:
+    each step is bounded, whatever the graph's size.
     """
     admits = admitted_chunks(view, question.filters)
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))

@@ -1,7 +1,7 @@
-"""The hard prompt: a subgraph as an outline that a language model reads (section 3.4).
+"""The hard prompt: a subgraph as an outline for a language model (section 3.4).
 
-Not the question, and no instruction: whoever answers adds both. Invariant: every line rests on passages that the
-filter admits, and their ids are the part's sources.
+It contains neither the question nor an instruction: the answer stage adds both. Invariant: every line is supported by
+passages that the filter admits, and their ids are the part's sources.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from graphtide.graph.view import LiveView
 
 ENTITIES = 24
 BETWEEN = 16
-SAID = 240  # characters of what a passage says of an entity or a relation
-ALONE = 3  # passages of a centre that no relation leads away from
+SAID = 240  # maximum characters of a passage's description of an entity or a relation
+ALONE = 3  # passages of a centre without relations
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The passage that a relation is shown by, by number, and what it says of it; may be "" but for the passage."""
+    """The passage shown for a relation, by number, and its description of it, which may be ""."""
 
     chunk: int
     said: str
@@ -33,10 +33,10 @@ class Evidence:
 def verbalise(
     view: LiveView, admits: ChunkPredicate | None, pruned: Pruned, tree: TraversalTree, similarity: float
 ) -> ContextPart:
-    """The subgraph in pre-order: each entity with its summary under the relation that leads to it; then the relations
-    that are not of the tree.
+    """Return the subgraph in pre-order, then the relations that are not of the tree.
 
-    Weights are the pruned ones: frequency times mask. Cost: the entities of the tree and their relations.
+    Each entity follows the relation that leads to it, with its summary. Weights are the pruned ones: frequency times
+    mask. Cost: the entities of the tree and their relations.
     """
     between = list(_between(pruned, tree))[:BETWEEN]
     shown = [relation for relation, _ in tree.parents.values()] + between
@@ -61,7 +61,7 @@ def verbalise(
 
 
 def _between(pruned: Pruned, tree: TraversalTree) -> Iterator[int]:
-    """The non-tree edges among what is shown, the greatest mask first."""
+    """Yield the non-tree edges among the shown entities, the greatest mask first."""
     inside, of_tree = set(tree.order), {relation for relation, _ in tree.parents.values()}
     masks = pruned.relations.round(DECIMALS).tolist()
     ranked = sorted(range(len(masks)), key=lambda number: (-masks[number], number))
@@ -72,7 +72,7 @@ def _between(pruned: Pruned, tree: TraversalTree) -> Iterator[int]:
 
 
 def _evidence(view: LiveView, admits: ChunkPredicate | None, statement: int) -> Evidence:
-    """The first passage, by id, that states it."""
+    """Return the first passage, by id, that states it."""
     chunks = view.statements[statement].chunks
     admitted = chunks if admits is None else filter(admits, chunks)
     chunk = min(admitted, key=lambda number: view.chunks[number].chunk_id)
@@ -87,7 +87,7 @@ def _alone(view: LiveView, admits: ChunkPredicate | None, node: int) -> list[int
 
 
 def _summaries(view: LiveView, pruned: Pruned, tree: TraversalTree, chunks: list[int]) -> dict[int, str]:
-    """What the shown passages say of each entity: the first description there is, by passage."""
+    """Return the shown passages' description of each entity: the first one, by passage."""
     places = {pruned.ego.nodes[place]: place for place in tree.order}
     found: dict[int, str] = {}
     for chunk in chunks:
@@ -99,10 +99,10 @@ def _summaries(view: LiveView, pruned: Pruned, tree: TraversalTree, chunks: list
 
 
 def _held(view: LiveView, pruned: Pruned, tree: TraversalTree, chunks: set[int]) -> dict[int, tuple[str, int]]:
-    """Of entities of whom much is said: a sentence of their summary, and a passage that it rests on.
+    """Return a sentence of the stored summary of each entity that has one, and a passage that the sentence cites.
 
-    The first that rests on a passage which is shown; of the centre, else, its first, which shows one passage more.
-    Under a filter there is none: a summary tells of what it refuses, too.
+    The first sentence that cites a shown passage is taken; for the centre otherwise its first sentence, which shows one
+    more passage. Under a filter nothing is returned: a summary also covers passages that the filter excludes.
     """
     found = {}
     for place in tree.order:

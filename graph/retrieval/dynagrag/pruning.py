@@ -1,14 +1,15 @@
-"""How much each entity and relation of a chosen subgraph counts for the question: a soft mask (section 3.3).
+"""Soft mask: the weight of each entity and relation of a chosen subgraph for the question (section 3.3).
 
 Nothing is removed. The paper's perceptron and graph convolution are trained end to end on questions with a language
-model; this project trains on no question, so what stands in for their weights is fixed and said here:
+model. This project trains on no question, so their weights are fixed as follows:
 
-- MLP with sigmoid: one unit on the distance, standardised over all that is judged together, so that it holds for any
+- MLP with sigmoid: one unit on the distance, standardised over all items scored together, so that it holds for any
   embedder: relevance = sigmoid((mean - distance) / deviation).
 - GCN: two layers of the normalised adjacency without weights and activation between (Wu et al. 2019, simple graph
-  convolution, for which a trained matrix is the last step only): what it lacks is a learned choice of directions.
+  convolution, for which a trained matrix is the last step only): it lacks a learned choice of directions.
 - "Combine structural significance and semantic alignment" (no formula): prominence = relevance * (1 + structure) / 2,
-  structure = ln(1 + weight) / ln(1 + greatest weight): structure can double what is relevant, and save nothing else.
+  structure = ln(1 + weight) / ln(1 + greatest weight): structure can double the prominence of a relevant item, and
+  cannot make an irrelevant one prominent.
 
 Pure, on arrays. Invariant: masks are in (0, 1], and the greatest entity's mask of a subgraph is 1.
 """
@@ -28,7 +29,7 @@ LAYERS = 2
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What counts of an ego-graph: masks of its nodes (n,) and relations (m,), and the refined nodes' cosines (n,)."""
+    """A pruned ego-graph: masks of its nodes (n,) and relations (m,), and the refined nodes' cosines (n,)."""
 
     ego: EgoGraph
     nodes: Scores
@@ -38,14 +39,14 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class Prominence:
-    """Prominence of every gathered entity and statement, by row."""
+    """The prominence of every gathered entity and statement, by row."""
 
     entities: Scores
     statements: Scores
 
 
 def prominence(gathered: EgoGraphVectors, rows: tuple[list[int], list[int]], question: Scores) -> Prominence:
-    """Prominence of the entities and statements in `rows`; others are not judged and have 0."""
+    """Return the prominence of the entities and statements in `rows`; others are not scored and have 0."""
     unit = question / np.sqrt(question @ question)
     both = (gathered.entities, gathered.statements)
     distances = [np.sqrt(np.maximum(2 - 2 * cosines(f.vectors[r], unit), 0.0)) for f, r in zip(both, rows, strict=True)]
@@ -61,13 +62,13 @@ def prominence(gathered: EgoGraphVectors, rows: tuple[list[int], list[int]], que
 
 
 def structure(weights: Scores) -> Scores:
-    """Weights on a logarithmic scale, 1 for the greatest."""
+    """Return weights on a logarithmic scale, 1 for the greatest."""
     scale: Scores = np.log1p(weights) / max(float(np.log1p(weights.max(initial=0.0))), 1e-12)
     return scale
 
 
 def prune(ego: EgoGraph, gathered: EgoGraphVectors, judged: Prominence, question: Scores) -> Pruned:
-    """Pass prominence and vectors along the relations, and scale both to masks. Cost O(n^2 (n + d)), n capped."""
+    """Pass prominence and vectors along the relations, and scale both to masks. Cost O(n^2 (n + d)), n bounded."""
     places = [gathered.entities.row[node] for node in ego.nodes]
     rows, ends = edge_rows(ego, gathered.statements)
     passing = propagation(len(places), ends, judged.statements[rows])
@@ -79,13 +80,15 @@ def prune(ego: EgoGraph, gathered: EgoGraphVectors, judged: Prominence, question
 
 
 def untouched(ego: EgoGraph, gathered: EgoGraphVectors, question: Scores) -> Pruned:
-    """The subgraph as it is: what pruning is compared with."""
+    """Return the unpruned subgraph, the baseline of pruning."""
     vectors = gathered.entities.vectors[[gathered.entities.row[node] for node in ego.nodes]]
     return Pruned(ego, np.ones(len(ego.nodes)), np.ones(len(ego.relations)), cosines(vectors, question))
 
 
 def propagation(count: int, ends: Positions, weights: Scores) -> Matrix:
-    """LAYERS steps of D^-1/2 (A + I) D^-1/2 (Kipf & Welling 2017, equation 2), (n, n); A sums relations' weights."""
+    """Return LAYERS steps of D^-1/2 (A + I) D^-1/2 (Kipf & Welling 2017, equation 2), (n, n); A sums relations'
+    weights.
+    """
     adjacency = np.eye(count)
     if len(ends):
         np.add.at(adjacency, (ends[:, 0], ends[:, 1]), weights)

@@ -1,6 +1,6 @@
-"""The passages behind the chosen subgraphs, best first.
+"""Ranking of the passages of the chosen subgraphs.
 
-Not in the paper, which answers from prompts alone: passages are what is cited, and what recall is measured by.
+It is not in the paper, which answers from prompts alone; here passages are cited, and recall is measured on them.
 Invariant: the order is by score, and then by chunk id.
 """
 
@@ -21,12 +21,12 @@ from graphtide.graph.retrieval.types import QuestionVector
 from graphtide.graph.vector_index import similarities, unit_rows
 from graphtide.graph.view import LiveView
 
-SPREAD = 64  # a relation that more passages state says nothing of any of them
+SPREAD = 64  # a relation that more passages state does not distinguish them
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A passage by number, its score, and what that is the sum of."""
+    """A passage by number, its score, and the terms of the score."""
 
     number: int
     score: float
@@ -37,10 +37,10 @@ class Ranked:
 def rank(
     view: LiveView, question: QuestionVector, seeds: Seeds, support: Mapping[int, float], count: int
 ) -> list[Ranked]:
-    """The `count` best of the nearest passages and of those that the subgraphs rest on.
+    """Return the `count` best of the nearest passages and of those that support the subgraphs.
 
-    Nearness is the cosine from 0 for the last of the nearest passages to 1 for the first. Cost: NEAR passages and those
-    that support the subgraphs.
+    Nearness is the cosine scaled from 0 for the last of the nearest passages to 1 for the first. Cost: NEAR passages
+    and those that support the subgraphs.
     """
     cosine = {hit.number: hit.cosine for hit in seeds.passages}
     cosine |= measured(view, question, [number for number in support if number not in cosine])
@@ -58,8 +58,10 @@ def rank(
 def supported(
     view: LiveView, admits: ChunkPredicate | None, chosen: Sequence[Candidate], pruned: Sequence[Pruned]
 ) -> dict[int, float]:
-    """How much of the chosen subgraphs each passage states, from 0 to 1: of the relations that it states, the greatest
-    similarity of the subgraph times mask. The greatest and not the sum, so that a long passage cannot pile it up.
+    """Return each passage's support of the chosen subgraphs, from 0 to 1.
+
+    It is the greatest similarity of the subgraph times mask among the relations that the passage states. The greatest
+    and not the sum, so that a long passage has no advantage.
     """
     found: dict[int, float] = {}
     for candidate, kept in zip(chosen, pruned, strict=True):
@@ -72,7 +74,7 @@ def supported(
 
 
 def measured(view: LiveView, question: QuestionVector, numbers: Sequence[int]) -> dict[int, float]:
-    """The cosine of passages to the question, as an index gives it."""
+    """Return the cosine of passages to the question, as an index computes it."""
     if not numbers:
         return {}
     dimensions = view.indexes.chunks.dimensions

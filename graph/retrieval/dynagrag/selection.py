@@ -1,6 +1,6 @@
-"""Which ego-graphs a question is answered from: the most similar ones with different key entities.
+"""Selection of ego-graphs: the most similar ones with different key entities.
 
-Invariant: centres come by canonical name, ranks by similarity and then by name.
+Invariant: centres are in the order of canonical names, ranks by similarity and then by name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PASSAGES = 4
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An ego-graph, how similar it is to the question, and its key entity, by node."""
+    """An ego-graph, its similarity to the question, and its key entity, by node."""
 
     ego: EgoGraph
     similarity: float
@@ -34,7 +34,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class EgoGraphSelection:
-    """The ego-graphs chosen, best first, out of how many; and every vector they need."""
+    """The ego-graphs chosen, best first, the number of candidates, and every vector they need."""
 
     chosen: tuple[Candidate, ...]
     looked_at: int
@@ -44,11 +44,11 @@ class EgoGraphSelection:
 def select(
     view: LiveView, question: QuestionVector, seeds: Seeds, admits: ChunkPredicate | None, told: Dynagrag
 ) -> EgoGraphSelection:
-    """The `subgraphs` most similar ego-graphs, by cosine of the total graph embedding (section 3.2).
+    """Return the `subgraphs` most similar ego-graphs, by cosine of the total graph embedding (section 3.2).
 
-    Deviation: compared are those whose centre the question touches (`centres`), not all; an ego-graph near the
-    question whose centre is not near it, nor in a near statement or passage, is missed.
-    Cost: some seventy ego-graphs of at most `caps.nodes` entities, whatever the graph's size.
+    Deviation: only the ego-graphs of the question's `centres` are compared, not all. An ego-graph near the question is
+    missed if its centre is neither near the question nor in a near statement or passage. Cost: some seventy ego-graphs
+    of at most `caps.nodes` entities, whatever the graph's size.
     """
     around = EgoGraphs(view, admits, told.caps)
     egos = [around.around(centre) for centre in centres(view, question, seeds, admits)]
@@ -63,7 +63,9 @@ def select(
 
 
 def centres(view: LiveView, question: QuestionVector, seeds: Seeds, admits: ChunkPredicate | None) -> list[int]:
-    """The nearest entities, the ends of the nearest statements, and what the nearest passages mention, by name."""
+    """Return the nearest entities, the ends of the nearest statements, and the mentions of the nearest passages, by
+    name.
+    """
     said = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
     named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
     entities = nearest(view.indexes.entities, question, ENTITIES, view.entity_id, named)
@@ -75,9 +77,9 @@ def centres(view: LiveView, question: QuestionVector, seeds: Seeds, admits: Chun
 
 
 def top_node(view: LiveView, ego: EgoGraph, gathered: EgoGraphVectors, worth: Scores) -> int:
-    """The key entity of an ego-graph: the greatest weight times similarity to the question, equal ones by name.
+    """Return the key entity of an ego-graph: the greatest weight times similarity to the question, equal ones by name.
 
-    Section 3.2 speaks of "top nodes" and does not say by what; weight alone would make the same hub the top of most.
+    Section 3.2 says "top nodes" without a criterion; by weight alone the same hub would be the top of most.
     """
     values = worth[[gathered.entities.row[node] for node in ego.nodes]]
     best = np.flatnonzero(values == values.max()).tolist()
@@ -85,7 +87,7 @@ def top_node(view: LiveView, ego: EgoGraph, gathered: EgoGraphVectors, worth: Sc
 
 
 def distinct(ranked: list[Candidate], told: Dynagrag) -> list[Candidate]:
-    """Down the ranking, each ego-graph whose key entity is not that of one taken already (section 3.2)."""
+    """Return, in rank order, each ego-graph whose key entity is not that of an earlier one (section 3.2)."""
     if not told.diversity:
         return ranked[: told.subgraphs]
     taken: dict[int, Candidate] = {}

@@ -1,4 +1,4 @@
-"""What mode `dynagrag` can be told, and what an ablation turns off."""
+"""Settings of mode `dynagrag`, and the switches of an ablation."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from enum import StrEnum
 
 
 class Traversal(StrEnum):
-    """How a subgraph is walked for its prompt."""
+    """The traversal of a subgraph for its prompt."""
 
     SIMILARITY = "similarity"
-    """Dynamic similarity-aware BFS: of all that is discovered, the most similar to the question next."""
+    """Dynamic similarity-aware BFS: the discovered entity most similar to the question is next."""
     BREADTH = "breadth"
-    """Plain BFS: what was discovered first."""
+    """Plain BFS: in the order of discovery."""
 
 
 @dataclass(frozen=True, slots=True)
 class EgoGraphLimits:
-    """What keeps an ego-graph, and so a question, from costing more as the graph grows.
+    """The limits that keep the cost of an ego-graph, and so of a question, constant as the graph grows.
 
-    The paper takes all within k hops, k = 3. Three hops from a hub are most of a connected graph, so: an entity
-    leads on to its `fan` heaviest relations; one with more than `hub` neighbours is taken up but not passed through,
-    unless it is the centre; and `nodes` entities are enough.
+    The paper takes all entities within k hops, k = 3. Three hops from a hub are most of a connected graph. So an
+    expansion follows the `fan` heaviest relations of an entity; an entity with more than `hub` neighbours is included
+    but not expanded, unless it is the centre; and `nodes` entities are the maximum.
     """
 
     hops: int = 3
@@ -32,7 +32,7 @@ class EgoGraphLimits:
 
 @dataclass(frozen=True, slots=True)
 class Dynagrag:
-    """Parameters of the mode: how many subgraphs answer, and the three parts that can be turned off."""
+    """Parameters of the mode: the number of subgraphs, and the three parts that can be disabled."""
 
     subgraphs: int = 5
     diversity: bool = True

@@ -1,4 +1,4 @@
-"""What mode `dynagrag` shows beside its parts: the subgraphs as one, and how each step came out."""
+"""Trace of mode `dynagrag`: the subgraphs as one, and the result of each step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = 10
 
 
 def subgraph(view: LiveView, pruned: Sequence[Pruned]) -> Subgraph:
-    """The chosen subgraphs together, at most MAX_NODES and MAX_EDGES, the greatest masks first."""
+    """Return the chosen subgraphs together, at most MAX_NODES and MAX_EDGES, the greatest masks first."""
     scores: dict[int, float] = {}
     for one in pruned:
         for node, mask in zip(one.ego.nodes, one.nodes.tolist(), strict=True):
@@ -43,13 +43,17 @@ def steps(
     trees: Sequence[TraversalTree],
     ranked: Sequence[Ranked],
 ) -> tuple[TraceStep, ...]:
-    """Subgraphs with their key entities, what pruning made of their entities and relations, traversals, passages."""
+    """Return subgraphs with their key entities, the masks of their entities and relations, traversals, passages."""
     return (
         _subgraphs(view, choice),
         TraceStep("pruning: entities", "Masks of the entities by subgraph.", _entities(view, pruned)),
         TraceStep("pruning: relations", "Masks of the relations by subgraph.", _relations(view, pruned)),
         TraceStep("traversal", "Entities in the order of exploration, by subgraph.", _traversals(view, pruned, trees)),
-        TraceStep("passages", "Passages by nearness and by what they state of the subgraphs.", _passages(view, ranked)),
+        TraceStep(
+            "passages",
+            "Passages by nearness, and by the relations of the subgraphs that they state.",
+            _passages(view, ranked),
+        ),
     )
 
 

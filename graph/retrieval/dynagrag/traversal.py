@@ -1,7 +1,7 @@
-"""The order in which a subgraph is explored, and the tree that the exploration leaves.
+"""Traversal of a subgraph: the order of exploration, and the resulting tree.
 
-Pure, on places of one ego-graph. Invariant: every entity that can be reached from the centre is in the tree once, and
-every relation is either one of the tree or among the others.
+Pure, on positions of one ego-graph. Invariant: every entity reachable from the centre is in the tree once, and every
+relation is either a tree edge or a non-tree edge.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ CENTRE = 0
 
 @dataclass(frozen=True, slots=True)
 class TraversalTree:
-    """`order` are places in order of exploration, `parents` (relation, parent) of each but the centre."""
+    """`order` are positions in order of exploration, `parents` (relation, parent) of each but the centre."""
 
     order: tuple[int, ...]
     parents: dict[int, tuple[int, int]]
     children: dict[int, tuple[int, ...]]
 
     def pre_order(self) -> Iterator[tuple[int, int]]:
-        """(place, depth), a parent before its children, those in order of exploration."""
+        """Yield (position, depth), a parent before its children, those in order of exploration."""
         stack = [(CENTRE, 0)]
         while stack:
             place, depth = stack.pop()
@@ -36,16 +36,16 @@ class TraversalTree:
 
 
 def explore(pruned: Pruned, traversal: Traversal, most: int) -> TraversalTree:
-    """The first `most` entities from the centre on.
+    """Return the first `most` entities from the centre on.
 
-    Dynamic similarity-aware BFS (section 3.4): of all that is discovered the best is explored next, by mask times
-    similarity to the question, so that a similar neighbour's neighbours come before a less similar neighbour. The
-    paper gives no formula: similarity is (1 + cosine) / 2 of the vector that pruning refined. Plain BFS explores in
-    order of discovery. Equal ones in order of discovery, which is canonical.
+    Dynamic similarity-aware BFS (section 3.4): the best discovered entity is explored next, by mask times similarity to
+    the question, so that a similar neighbour's neighbours precede a less similar neighbour. The paper gives no formula:
+    similarity is (1 + cosine) / 2 of the vector that pruning refined. Plain BFS explores in order of discovery. Ties
+    are in order of discovery, which is canonical.
     """
     worth = (pruned.nodes * (1 + pruned.similarity) / 2).round(DECIMALS).tolist()
     beside = _beside(pruned)
-    waiting = [(0.0, CENTRE, CENTRE)]  # how late, in which order discovered, place
+    waiting = [(0.0, CENTRE, CENTRE)]  # (negative priority, order of discovery, position)
     order: list[int] = []
     parents: dict[int, tuple[int, int]] = {}
     children: dict[int, list[int]] = defaultdict(list)
@@ -63,7 +63,7 @@ def explore(pruned: Pruned, traversal: Traversal, most: int) -> TraversalTree:
 
 
 def _beside(pruned: Pruned) -> dict[int, list[tuple[int, int]]]:
-    """Neighbours of each place, in their order, each by its relation of greatest mask."""
+    """Return the neighbours of each position, in their order, each by its relation of greatest mask."""
     best: dict[tuple[int, int], int] = {}
     for number, relation in enumerate(pruned.ego.relations):
         for pair in ((relation.subject, relation.object), (relation.object, relation.subject)):

@@ -1,14 +1,14 @@
-"""Mode `global-dynamic`: from the root of the hierarchy down, only below what matters to the question.
+"""Mode `global-dynamic`: from the root of the hierarchy down, only below reports relevant to the question.
 
 "GraphRAG: Improving global search via dynamic community selection", "Static vs. dynamic global search": rate every
-report of the coarsest level; an irrelevant one goes, and all below it with it; below a relevant one its children are
-rated in turn; what was found relevant goes into map-reduce. Who rates is not decided here: `Selection` says what is to
-be rated and takes ratings, does no I/O, and lets the view move on between two rounds. `by_neighbourhood` is the rater
-without a model.
+report of the coarsest level; an irrelevant one is dropped with all below it; the children of a relevant one are rated
+in turn; the relevant reports enter map-reduce. The rater is a parameter: `Selection` names the reports to rate and
+takes the ratings, does no I/O, and the view may change between two rounds. `by_neighbourhood` is the rater without a
+model.
 
-Deviations: ratings are 0 to 5 and `RELEVANT` is the least that counts (the source says "relevant" or not); a report of
-which a child was found relevant gives way to it, since the children say the same in more detail; where none of the
-coarsest level is relevant, nothing is, and the nearest passages are handed out.
+Deviations: ratings are 0 to 5 and `RELEVANT` is the minimum that counts (the source says "relevant" or not); a report
+with a relevant child is replaced by the child, since children say the same in more detail; if no report of the coarsest
+level is relevant, none is, and the nearest passages are returned.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from graphtide.graph.view import LiveView
 RELEVANT = 1
 MAX_REPORTS = 5
 _RANKS = (4, 10, 20, 40, 80)
-"""Best rank below a community that earns 5, 4, 3, 2, 1."""
+"""Best rank inside a community for the ratings 5, 4, 3, 2, 1."""
 _ENTITIES = 40
 _EVEN = 3
 
 
 class Selection:
-    """One walk down the hierarchy for one question: `begin`, then `rate` as long as it asks, then `finish`.
+    """One walk down the hierarchy for one question: `begin`, then `rate` as long as it returns reports, then `finish`.
 
-    Every method is called under `view.lock.read()`. The view may change between calls: communities that ended
-    meanwhile drop out, and what is handed out is of the version at `finish`.
+    Call every method under `view.lock.read()`. The view may change between calls: communities that no longer exist are
+    dropped, and the result is of the version at `finish`.
     """
 
     def __init__(self, question: Question) -> None:
@@ -56,9 +56,9 @@ class Selection:
         self._steps: list[TraceStep] = []
 
     def begin(self, view: LiveView) -> Sequence[ReportView]:
-        """The reports of the coarsest level: to be rated. None when there is nothing to ask, or nothing to read.
+        """Return the reports of the coarsest level to be rated; none when there is nothing to rate or nothing to read.
 
-        Raises ValueError for a level that there is not.
+        Raises ValueError for an unknown level.
         """
         self._level = level_of(view, self._question)
         if any(map(str.isalnum, self._question.text)):
@@ -66,9 +66,9 @@ class Selection:
         return tuple(self._open)
 
     def rate(self, view: LiveView, ratings: Sequence[int]) -> Sequence[ReportView]:
-        """Take the ratings of what was asked last, in its order, and say what to rate next; nothing when it is done.
+        """Take the ratings of the last reports, in their order, and return the next ones to rate; none at the end.
 
-        Cost: the reports that are to be rated next.
+        Cost: the next reports.
         """
         rated = [(max(0, min(MAX_REPORTS, rating)), one) for rating, one in zip(ratings, self._open, strict=True)]
         relevant = [(rating, one) for rating, one in rated if rating >= RELEVANT]
@@ -82,7 +82,7 @@ class Selection:
         return tuple(self._open)
 
     def finish(self, view: LiveView, mode: str = "global-dynamic") -> RetrievalResult:
-        """The relevant reports as they are now, the most relevant first, and the passages they rest on."""
+        """Return the present relevant reports, the most relevant first, and the passages they cite."""
         scope = self._scope(view)
         found: list[tuple[int, ReportView]] = []
         for rating, one in self._kept.values():
@@ -94,9 +94,10 @@ class Selection:
         return handed_out(view, self._question, mode, parts, self._steps)
 
     def _readable(self, view: LiveView, communities: Iterable[int]) -> list[ReportView]:
-        """Their reports; where one rests on no passage, or on none that a filter admits, those below it instead.
+        """Return their reports; in place of one that cites no passage, or none that a filter admits, those of its
+        children.
 
-        A report shows the best of a community, so that it has nothing to show does not say that there is nothing.
+        A report shows only the best of a community, so an empty report does not mean an empty community.
         """
         found: list[ReportView] = []
         scope, left = self._scope(view), list(communities)
@@ -108,7 +109,7 @@ class Selection:
         return found
 
     def _below(self, view: LiveView, community: int, above: int) -> list[int]:
-        """What to look at below a community; `above` gives way to what is kept of it."""
+        """Return the communities to read below a community; the kept ones replace `above`."""
         children = list(child_reports(view, community, self._level))
         self._above.update(dict.fromkeys(children, above))
         return children
@@ -121,14 +122,14 @@ class Selection:
             TraceItem("", one.part.title, float(rating), (("entities", float(one.size)),)) for rating, one in rated
         ]
         items.sort(key=lambda item: (-item.score, item.name))
-        about = f"{len(rated)} reports rated 0 to {MAX_REPORTS}; below those that are rated 0 nothing is read."
+        about = f"{len(rated)} reports rated 0 to {MAX_REPORTS}; the children of reports rated 0 are not read."
         self._steps.append(TraceStep(f"rating {len(self._steps) + 1}", about, tuple(items)))
 
 
 def retrieve_global_dynamic(view: LiveView, question: Question) -> RetrievalResult:
-    """The reports that the neighbourhood of the question makes relevant. Call under `view.lock.read()`.
+    """Return the reports that the neighbourhood of the question makes relevant. Call under `view.lock.read()`.
 
-    Cost: two searches, the reports of the coarsest level, and those below what is relevant.
+    Cost: two searches, the reports of the coarsest level, and those below relevant ones.
     """
     selection = Selection(question)
     asked = selection.begin(view)
@@ -139,10 +140,10 @@ def retrieve_global_dynamic(view: LiveView, question: Question) -> RetrievalResu
 
 
 def by_neighbourhood(view: LiveView, question: Question) -> Callable[[int], int]:
-    """A rating of communities without a model: by the question's nearest passages and entities that lie in them.
+    """Return a rating of communities without a model: by the question's nearest passages and entities inside them.
 
-    A community is rated by the best of them, by rank; one that has none among the nearest is rated 0. To a question
-    about everything there is nothing near: every community is rated alike. Cost: two searches.
+    A community is rated by the best rank among them; one without any of the nearest is rated 0. A question about the
+    whole corpus has no neighbours: every community gets the same rating. Cost: two searches.
     """
     if is_corpus_question(question.text):
         return lambda community: _EVEN

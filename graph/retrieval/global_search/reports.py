@@ -1,12 +1,12 @@
-"""Reports as a question reads them: what both global modes have in common.
+"""Reports as a question reads them: the part that both global modes share.
 
-A community without a report that holds (none yet, or out of date) is read through a short one that quotes, made on
-the spot, so that no answer waits for a report and none shows a stale one; it is noted on the shelf that a question
-would have read it. A filter leaves of a report the findings that an admitted passage supports, and a question as of a
-moment those that are not known to be of another time: what a report says in its own words of all of them goes then.
+A community without a valid report (none yet, or out of date) is read through a short extractive one, made on request,
+so that no answer waits for a report and none shows a stale one; the cache records the request. A filter keeps only the
+findings of a report that an admitted passage supports. A question as of a moment drops the findings known to be of
+another time, and then also the report's summary, which covers all of them.
 
-Communities are found heuristically and in the order of arrival, so these modes are as independent of that order as the
-communities are: on equal communities the same comes out.
+Communities are heuristic and found in the order of arrival, so these modes are as independent of that order as the
+communities are: equal communities give equal results.
 """
 
 from __future__ import annotations
@@ -35,14 +35,16 @@ from graphtide.graph.validity.intervals import ValidityReader
 from graphtide.graph.view import LiveView
 
 LEVEL = 1
-"""Between the finest, 0, and the coarsest: about as many reports as the source's level 1 has for a corpus its size."""
+"""The default level, between the finest, 0, and the coarsest: about as many reports as the source's level 1 has for a
+corpus of that size.
+"""
 _RATED_CHARS = 320
-"""What a rater sees of a report: rating is for sorting, and must stay much cheaper than reading."""
+"""Maximum number of characters of a report for a rater: rating must cost much less than reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """A community's report for one question. `text` is what a rater sees, `part` what an answer is made from."""
+    """A community's report for one question. `text` is the rater's input, `part` the answer's."""
 
     community: int
     size: int
@@ -53,25 +55,31 @@ class ReportView:
 
 @dataclass(frozen=True, slots=True)
 class ReportScope:
-    """What a question reads of reports: findings that rest on an admitted passage, and held at the moment asked of."""
+    """The findings of reports that a question reads: supported by an admitted passage, and valid at the requested
+    moment.
+    """
 
     admits: ChunkPredicate | None
     validity: ValidityReader
 
     @staticmethod
     def of(view: LiveView, filters: Filters) -> ReportScope:
-        """As `admitted_chunks`: raises ValueError for what is no date. To be thrown away with the question."""
+        """Return the scope of a question as `admitted_chunks`; discard it with the question. Raises ValueError for an
+        invalid date.
+        """
         return ReportScope(admitted_chunks(view, filters), ValidityReader(view, filters.as_of))
 
     def narrowed(self, view: LiveView, report: Report | ReportRow) -> Report | ReportRow:
-        """The report without the findings that did not hold; without its summary, too, if there are any."""
+        """Return the report without the findings that were not valid; without its summary, too, if there are any."""
         if not self.validity.asked:
             return report
         held = tuple(one for one in report.findings if self._held(view, one))
         return report if held == report.findings else replace(report, findings=held, summary="")
 
     def _held(self, view: LiveView, finding: ReportFinding) -> bool:
-        """Whether any of its passages states any of its relations as of then. What states no relation is not dated."""
+        """Return whether any of its passages states any of its relations as of then. A finding without relations has no
+        date.
+        """
         rows = [row for chunk in finding.chunks for row in view.chunks[view.chunk_numbers[chunk]].evidence]
         stating = [row for row in rows if _relation(view, row.statement) in finding.relations]
         return not stating or any(map(self.validity.in_force, stating))
@@ -83,16 +91,18 @@ def _relation(view: LiveView, statement: int) -> str:
 
 
 def level_of(view: LiveView, question: Question) -> int:
-    """The level a question reads, or goes down to. Raises ValueError for one that the hierarchy does not have."""
+    """Return the level a question reads, or descends to. Raises ValueError for a level that the hierarchy does not
+    have.
+    """
     if question.level is None:
         return LEVEL
     if not 0 <= question.level < view.hierarchy.levels():
-        raise ValueError(f"level {question.level} is none of 0 to {view.hierarchy.levels() - 1}")
+        raise ValueError(f"unknown level {question.level}: choose one from 0 to {view.hierarchy.levels() - 1}")
     return question.level
 
 
 def readable(view: LiveView, community: int, scope: ReportScope) -> ReportView | None:
-    """The community's report; None when nothing of it is in the question's scope. Bounded cost."""
+    """Return the community's report; None when nothing of it is in the question's scope. Bounded cost."""
     held = view.reports.report(view, community)
     if held is None:
         view.reports.request((community,))
@@ -103,7 +113,7 @@ def readable(view: LiveView, community: int, scope: ReportScope) -> ReportView |
     text = render_report(report, sources)
     if not text:
         return None
-    # Under a filter title and summary may tell of what it refuses: then the findings that are left speak for all.
+    # Under a filter title and summary may cover excluded passages: then the remaining findings replace them.
     title, summary = (report.title, report.summary) if admits is None else (text.partition(" [")[0][:80], text)
     part = ContextPart(neutralise(title), text, sources, report.rating)
     rated = f"{title}: {summary}"[:_RATED_CHARS]
@@ -111,24 +121,25 @@ def readable(view: LiveView, community: int, scope: ReportScope) -> ReportView |
 
 
 def worth_reading(view: LiveView, communities: Iterable[int], scope: ReportScope) -> list[ReportView]:
-    """The reports of communities that are worth one, by size and then by content, whatever they are called inside."""
+    """Return the reports of the communities that merit one, by size and then by content, whatever their ids."""
     large = [one for one in communities if view.contents.entities(one) >= MIN_SIZE]
     large.sort(key=lambda one: (-view.contents.entities(one), view.contents.digest(one)))
     return [found for one in large if (found := readable(view, one, scope)) is not None]
 
 
 def child_reports(view: LiveView, community: int, level: int) -> Iterator[int]:
-    """The communities right below one that are worth reading, unless they are below `level`. Cost: its children."""
+    """Yield a community's direct children that merit a report, unless they are below `level`. Cost: its children."""
     if view.contents.entities(community) and view.hierarchy.level(community) > level:
         children = view.hierarchy.members(community).tolist()
         yield from (child for child in children if view.contents.entities(child) >= MIN_SIZE)
 
 
 def covering(view: LiveView, communities: Iterable[int], level: int, scope: ReportScope) -> list[ReportView]:
-    """The reports of a level below these; where nothing of that level is worth reading, the finest above that is.
+    """Return the reports of a level below these; where no community of that level merits one, the finest above that
+    does.
 
-    So what a level has in pieces too small for a report of their own is still told of. Cost: those reports, and the
-    communities above.
+    So content whose communities of the level are too small for reports of their own is still covered. Cost: those
+    reports, and the communities above.
     """
     found: list[ReportView] = []
     for one in communities:
@@ -140,9 +151,9 @@ def covering(view: LiveView, communities: Iterable[int], level: int, scope: Repo
 def handed_out(
     view: LiveView, question: Question, mode: str, parts: Sequence[ContextPart], steps: Sequence[TraceStep]
 ) -> RetrievalResult:
-    """The parts, and the passages they rest on: each part's first, then each one's second, up to `top_k`.
+    """Return the parts, and the passages they cite: each part's first, then each one's second, up to `top_k`.
 
-    Without any part, as in a graph too small for communities, the nearest passages.
+    Without any part, as in a graph too small for communities, returns the nearest passages.
     """
     if not parts:
         return _nearest(view, question, mode, steps)
@@ -166,7 +177,7 @@ def handed_out(
 
 def _nearest(view: LiveView, question: Question, mode: str, steps: Sequence[TraceStep]) -> RetrievalResult:
     found = retrieve_vector(view, question)
-    said = TraceStep("no reports", "There is no community to read a report of: the nearest passages instead.")
+    said = TraceStep("no reports", "No community has a report to read: the nearest passages are returned instead.")
     rest = found.trace.steps if found.trace else ()
     trace = Trace((*steps, said, *rest)) if question.explain else None
     return RetrievalResult(found.passages, found.subgraph, found.version, mode, trace)

@@ -1,9 +1,9 @@
-"""Mode `global`: every report of one level of the hierarchy, answered one by one and put together.
+"""Mode `global`: every report of one level of the hierarchy, answered separately and combined.
 
 "GraphRAG: Improving global search via dynamic community selection", "Static vs. dynamic global search": map-reduce over
-the reports of a predetermined level. The map and reduce steps are the answer stage's (`Synthesis.BY_PART`); here the
-reports are found. Levels count from the finest, 0; the source counts from the root. Deviation: a community whose parts
-of the level are all too small for a report is read itself.
+the reports of a predetermined level. The map and reduce steps are the answer stage's (`Synthesis.BY_PART`); this module
+finds the reports. Levels count from the finest, 0; the source counts from the root. Deviation: a community whose
+children of the level are all too small for a report is read itself.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from graphtide.graph.view import LiveView
 
 
 def retrieve_global(view: LiveView, question: Question) -> RetrievalResult:
-    """All reports of the level, those that matter most first. Call under `view.lock.read()`. Cost: the level's reports.
+    """Return all reports of the level, the most important first. Call under `view.lock.read()`. Cost: the level's
+    reports.
 
-    `question.level` chooses the level. Raises ValueError for one that there is not.
+    `question.level` chooses the level. Raises ValueError for an unknown level.
     """
     level = level_of(view, question)
     if not any(map(str.isalnum, question.text)):
@@ -24,5 +25,5 @@ def retrieve_global(view: LiveView, question: Question) -> RetrievalResult:
     found = covering(view, view.hierarchy.roots(), level, ReportScope.of(view, question.filters))
     found.sort(key=lambda one: (-one.rating, -one.size, view.contents.digest(one.community)))
     items = tuple(TraceItem("", one.part.title, one.rating, (("entities", float(one.size)),)) for one in found)
-    step = TraceStep("reports", f"All reports of level {level}, by how much their communities matter.", items)
+    step = TraceStep("reports", f"All reports of level {level}, by the importance of their communities.", items)
     return handed_out(view, question, "global", [one.part for one in found], (step,))

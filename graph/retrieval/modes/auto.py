@@ -1,9 +1,9 @@
-"""Mode `auto`: which mode a question is for, by its words and by the entities it names, and why.
+"""Mode `auto`: the choice of a mode for a question, by its words and by the entities it names, and the reason.
 
 Rules, no model, nothing learned. In this order: documents compared with each other; the whole corpus; how two named
-things are related; a question whose answer takes several steps, or several things at once; one fact. What a rule would
-choose and is not among the modes gives way to the next best. Invariant: the choice depends on the question and on which
-entities of the graph it names, not on what else the graph holds.
+entities are related; a question whose answer takes several steps, or several entities at once; one fact. If the
+preferred mode is not available, the next best is taken. Invariant: the choice depends on the question and on the
+entities of the graph it names, not on the rest of the graph.
 """
 
 from __future__ import annotations
@@ -42,13 +42,17 @@ _CORPUS = re.compile(
     r"((?:corpus|dataset|data ?set|collection|documents|articles|reports|texts|archive|knowledge base|graph|sources|"
     r"notes)\b)?"
 )
-"""Take a run of prepositions and determiners whole, whatever follows it, so that no search starts inside one again."""
+"""Match a run of prepositions and determiners as a whole, whatever follows it, so that no search starts inside it
+again.
+"""
 _THEMES = re.compile(
     r"\b((main|major|key|common|central|recurring|dominant|overall|general|broad|principal|most important|biggest|top) "
     r"(\w+ )?(themes?|topics?|subjects?|trends?|patterns?|ideas?|findings?|insights?|areas?|concerns?|challenges?|"
     r"points?|issues?|storylines?|developments?|events?|actors?|kinds?|groups?|threads?|lessons?|conclusions?)|"
     r"big picture|high[- ]level|catch me up|bird'?s[- ]eye|at a glance|what is (all )?this (all )?about|"
-    r"(themes?|topics?|trends?) (are|is|emerge|appear|recur|dominate|stand out)|overview|summar(y|ise|ize))\b"
+    r"(themes?|topics?|trends?) (are|is|emerge|appear|recur|dominate|"
+    r"stand\sout"
+    r")|overview|summar(y|ise|ize))\b"
 )
 _RELATES = re.compile(
     r"\b(relat(ed|es?|ion|ions|ionship|ionships)|connect(ed|s|ion|ions)?|link(ed|s|age)?|ties?|tied|associat\w+|"
@@ -73,7 +77,7 @@ _STEPS = 2
 
 @dataclass(frozen=True, slots=True)
 class ModeChoice:
-    """The mode to take, which kind of question it is for, and in plain words why."""
+    """The chosen mode, the kind of question, and the reason in plain words."""
 
     mode: str
     kind: str
@@ -81,17 +85,19 @@ class ModeChoice:
 
 
 def choose(view: LiveView, question: str, modes: Container[str]) -> ModeChoice:
-    """The mode for a question among those there are. Call under `view.lock.read()`. Cost: the question's words."""
+    """Return the mode for a question among the available ones. Call under `view.lock.read()`. Cost: the question's
+    words.
+    """
     named = [one for one in link_entities(view, question) if one.proper]
     kind, why = _kind(question, named)
     wanted = PREFERRED[kind]
     mode = next((mode for mode in wanted if mode in modes), "local")
-    instead = "" if mode == wanted[0] else f" ({wanted[0]} is not there)"
+    instead = "" if mode == wanted[0] else f" ({wanted[0]} is not available)"
     return ModeChoice(mode, kind, f"{kind}: {why}; so {mode}{instead}")
 
 
 def with_choice(retrieved: RetrievalResult, choice: ModeChoice) -> RetrievalResult:
-    """What the chosen mode found, saying that it was chosen and why."""
+    """Return the chosen mode's result with the reason of the choice."""
     trace = retrieved.trace
     if trace is not None:
         trace = Trace((TraceStep("auto", f"{choice.why}."), *trace.steps))
@@ -99,7 +105,7 @@ def with_choice(retrieved: RetrievalResult, choice: ModeChoice) -> RetrievalResu
 
 
 def _kind(question: str, named: list[LinkedEntity]) -> tuple[str, str]:
-    """What kind of question it is, and why."""
+    """Return the kind of question, and the reason."""
     text = " ".join(question.lower().split())
     things = [one.said for one in named]
     corpus = _corpus_phrase(text)
@@ -115,7 +121,7 @@ def _kind(question: str, named: list[LinkedEntity]) -> tuple[str, str]:
 
 
 def _of_things(question: str, text: str, things: list[str]) -> tuple[str, str]:
-    """The same for a question that is about something: how many things, and how they hang together."""
+    """Return the same for a question about particular things: how many there are, and how they are related."""
     others = _CAPITALISED.findall(question)
     several = things if len(things) > 1 else others
     if len(several) > 1 and (_RELATES.search(text) or _followed(_BETWEEN, _AND, text)):
@@ -139,7 +145,7 @@ def _corpus_phrase(text: str) -> str:
 
 
 def _followed(first: re.Pattern[str], second: re.Pattern[str], text: str) -> bool:
-    """Tell whether a match of `second` follows one of `first`: two searches, where one pattern would be quadratic."""
+    """Return whether a match of `second` follows one of `first`: two searches, where one pattern would be quadratic."""
     found = first.search(text)
     return found is not None and second.search(text, found.end()) is not None
 

@@ -1,12 +1,11 @@
-"""Mode `bridge`: how the things that a question names are related, by the cheapest tree that holds them together.
+"""Mode `bridge`: how the entities that a question names are related, by the cheapest tree that connects them.
 
-Article "graph-rag-algorithms", "Steiner Tree": the entities of the question are the terminals; every edge of the tree
-is one that a passage states, and comes with that passage (existence, evidence); nothing beyond the tree is told
-(minimality). Where no path is cheap enough, the answer says so instead of finding one anyway. Deviation: entities are
-recognised by the spellings that the graph knows, and only a question that names fewer than two falls back on the
-nearest by vector.
+Article "graph-rag-algorithms", "Steiner Tree": the entities of the question are the terminals; a passage states every
+edge of the tree and comes with it (existence, evidence); the text contains nothing beyond the tree (minimality). If no
+path is cheap enough, the answer says so. Deviation: entities are linked by the spellings in the graph, and only a
+question that names fewer than two uses the nearest by vector.
 
-`parts` hold the trees. `passages` begin with the evidence, in the order of the paths, and go on by similarity.
+`parts` hold the trees. `passages` begin with the evidence, in the order of the paths, and continue by similarity.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ BOUNDS = SearchLimits(longest=10 * UNIT, budget=4_000)
 
 @dataclass(frozen=True, slots=True)
 class PathEdge:
-    """One edge of a tree with the statement that speaks for it, and the passage where it stands."""
+    """One edge of a tree with the statement that supports it, and the passage that states it."""
 
     ends: tuple[int, int]
     statement: int
@@ -48,7 +47,7 @@ class PathEdge:
 
 
 def retrieve_bridge(view: LiveView, question: Question, bounds: SearchLimits = BOUNDS) -> RetrievalResult:
-    """The tree that connects what the question names, its evidence first among `top_k` passages, and what it says.
+    """Return the tree that connects the question's entities as text, and `top_k` passages, its evidence first.
 
     A passage's `score` is its cosine, and 1 more when it is evidence. Call under `view.lock.read()`. Cost: two
     searches, and `bounds.budget` links, however large the graph.
@@ -69,10 +68,10 @@ def retrieve_bridge(view: LiveView, question: Question, bounds: SearchLimits = B
 
 
 def choose_terminals(view: LiveView, question: Question, admits: ChunkPredicate | None) -> tuple[list[int], str]:
-    """The entities to connect, in the question's order, and how they were found.
+    """Return the entities to connect, in the question's order, and how they were found.
 
-    Names that are written as names come before words that happen to be an entity's, which count only where there are
-    fewer than two names; and the nearest by vector only where those are not enough.
+    Proper names precede common words that are also an entity's name; those count only if there are fewer than two
+    proper names. The nearest entities by vector are added only if there are still fewer than two.
     """
     found = link_entities(view, question.text, admits)
     proper = [one.node for one in found if one.proper]
@@ -82,13 +81,13 @@ def choose_terminals(view: LiveView, question: Question, admits: ChunkPredicate 
     allowed = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
     hits = nearest(view.indexes.entities, question.vector, ENTITIES, view.entity_id, allowed)
     filled = list(dict.fromkeys([*named, *(hit.number for hit in hits)]))[:2]
-    return filled, "The question names fewer than two entities: filled up with the nearest."
+    return filled, "The question names fewer than two entities: the nearest entities are added."
 
 
 def edge_evidence(
     view: LiveView, question: Question, ends: tuple[int, int], admits: ChunkPredicate | None
 ) -> PathEdge | None:
-    """The statement that speaks for an edge, by weight and then by name, and its passage nearest to the question."""
+    """Return the statement that supports an edge, by weight and then name, and its passage nearest to the question."""
     said = between(view, *ends, admits)
     if not said:
         return None
@@ -101,7 +100,7 @@ def edge_evidence(
 def render(
     view: LiveView, tree: SteinerTree, crossings: list[PathEdge], bounds: SearchLimits
 ) -> tuple[ContextPart, ...]:
-    """What is connected and how, and what is not: text a reader can cite from."""
+    """Return the connections found, and the entities not connected, as text that an answer can cite."""
     by_ends = {frozenset(crossing.ends): crossing for crossing in crossings}
     parts = []
     for group in tree.groups:
@@ -140,7 +139,7 @@ def _names(view: LiveView, nodes: tuple[int, ...]) -> str:
 
 def _ranked(view: LiveView, found: ScoredPassages, evidence: list[int], count: int) -> tuple[RetrievedPassage, ...]:
     cosine = dict(zip(found.numbers, found.cosine.tolist(), strict=True))
-    rest = sorted(found.numbers, key=lambda number: -cosine[number])  # stable: the numbers come by name
+    rest = sorted(found.numbers, key=lambda number: -cosine[number])  # stable: the numbers are in the order of names
     order = [*evidence, *(number for number in rest if number not in evidence)]
     return tuple(
         RetrievedPassage(chunk.chunk_id, chunk.doc_id, cosine[number] + (number in evidence), chunk.text)

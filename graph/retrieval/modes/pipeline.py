@@ -1,13 +1,13 @@
-"""Mode `pipeline`: the article's course of a query, each step by its own module, in its order.
+"""Mode `pipeline`: the article's query pipeline, each step by its own module, in its order.
 
 Article "graph-rag-algorithms", "The End-to-End Pipeline": 1. HNSW gives seeds; 2. communities give the broad context;
-3. BFS goes one hop out, and PHSE further along promising relations; 4. personalised PageRank from the seeds ranks what
-was found; 5. a Steiner tree bridges seeds that are not connected in it; 6. MMR drops what repeats.
+3. BFS expands one hop, and PHSE further along promising relations; 4. personalised PageRank from the seeds ranks the
+explored entities; 5. a Steiner tree bridges seeds that are not connected among them; 6. MMR drops repetitions.
 
-Where the article is silent: passages are ranked by nearness to the question and by the walk's mass as in mode `local`
-(evidence.singles), candidates being the passages of the explored entities and the nearest ones; the passages that a
-bridge stands in count as much as the best. The community's context is a part made of what the explored entities of
-it are stated to do: the article has a language model write a summary beforehand.
+Where the article gives no detail: passages are ranked by nearness to the question and by the walk's mass as in mode
+`local` (pair_scoring.unary_scores), candidates being the passages of the explored entities and the nearest ones; the
+passages of a bridge score as high as the best. The community's context is a part made of the statements among its
+explored entities: the article has a language model write a summary beforehand.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ from graphtide.graph.view import LiveView, walk_chunk, walk_entity
 
 ONE_HOP = BfsLimits(depth=1, degree=20, size=200)
 BRIDGED = 3
-"""Seeds that have to be connected: the article has three."""
+"""Number of seeds to connect: the article has three."""
 EXPLORED = 200
-"""Passages that candidates are, of explored entities; the walk's best."""
+"""Maximum number of candidate passages of explored entities; the walk's best."""
 DIVERSITY = 0.8
 TOLD = 12
-"""Relations in the part of a community."""
+"""Maximum number of relations in the part of a community."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """What the steps found: hops by entity, the guided visits, the walk's mass, the bridge and its evidence."""
+    """The results of the steps: hops by entity, the guided visits, the walk's mass, the bridge and its evidence."""
 
     seeds: Seeds
     starts: Mapping[int, float]
@@ -71,7 +71,7 @@ class Explored:
 
 
 def retrieve_pipeline(view: LiveView, question: Question) -> RetrievalResult:
-    """The `top_k` passages by nearness, walk and novelty; bridges and the community touched as parts.
+    """Return the `top_k` passages by nearness, walk and novelty; bridges and the most relevant community as parts.
 
     `score` is relevance before MMR, from 0 to 1 for the best candidate. Call under `view.lock.read()`. Cost: three
     searches, a walk, a bounded exploration and a bounded search for a tree: no step grows with the graph.
@@ -97,7 +97,7 @@ def retrieve_pipeline(view: LiveView, question: Question) -> RetrievalResult:
 
 
 def _explore(view: LiveView, question: Question, admits: ChunkPredicate | None) -> Explored:
-    """Steps 1, 3, 4 and 5."""
+    """Run steps 1, 3, 4 and 5."""
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
     starts = {hit.number: hit.cosine for hit in seeds.entities}
     for hit in seeds.statements:
@@ -116,7 +116,7 @@ def _explore(view: LiveView, question: Question, admits: ChunkPredicate | None) 
 
 
 def _connected(view: LiveView, ends: list[int], explored: set[int]) -> bool:
-    """Whether relations among the explored entities connect all of the ends."""
+    """Return whether relations among the explored entities connect all of the ends."""
     if len(ends) < 2:
         return True
     seen, frontier = {ends[0]}, [ends[0]]
@@ -129,7 +129,7 @@ def _connected(view: LiveView, ends: list[int], explored: set[int]) -> bool:
 
 
 def _candidates(view: LiveView, found: Explored, admits: ChunkPredicate | None) -> set[int]:
-    """The nearest passages, those of bridges, and of the explored entities' passages the walk's best."""
+    """Return the nearest passages, those of bridges, and of the explored entities' passages the walk's best."""
     explored = {*found.hops, *(visit.node for visit in found.visits)}
     walked = sorted(
         (-share, view.chunks[node // 2].chunk_id, node // 2) for node, share in found.mass.items() if node % 2
@@ -144,7 +144,7 @@ def _candidates(view: LiveView, found: Explored, admits: ChunkPredicate | None) 
 
 
 def _raised(worth: Scores, numbers: Iterable[int], bridging: set[int]) -> Scores:
-    """What a bridge stands in is worth as much as the best."""
+    """Return the scores with the passages of a bridge raised to the best score."""
     chosen = np.array([number in bridging for number in numbers])
     raised: Scores = np.where(chosen, worth.max(initial=0.0), worth)
     return raised
@@ -163,7 +163,7 @@ def _bridges(view: LiveView, found: Explored) -> tuple[ContextPart, ...]:
 def _community(
     view: LiveView, touched: Iterable[CommunityRegion], admits: ChunkPredicate | None
 ) -> tuple[ContextPart, ...]:
-    """The broad context: what is stated among the explored entities of the community that the question touches most."""
+    """Return the broad context: the statements among the explored entities of the question's main community."""
     parts = []
     for region in touched:
         lines, sources = list[str](), list[str]()
@@ -203,9 +203,7 @@ def _trace(
     return Trace(
         (
             *seed_steps(view, found.seeds),
-            TraceStep(
-                "communities", "Communities that the explored entities are in, by the walk's mass there.", tuple(shown)
-            ),
+            TraceStep("communities", "Communities of the explored entities, by the walk's mass in them.", tuple(shown)),
             TraceStep("breadth first", "Entities within one hop of the seeds.", tuple(hops)),
             TraceStep(
                 "priority-guided",
@@ -213,7 +211,7 @@ def _trace(
                 tuple(visits),
             ),
             TraceStep("personalised PageRank", "Explored entities by the walk's stationary mass.", tuple(mass)),
-            TraceStep("bridge", "What connects the first seeds, where the exploration did not.", tuple(tree)),
+            TraceStep("bridge", "The connection of the first seeds that the exploration did not connect.", tuple(tree)),
             TraceStep("passages", "Passages by nearness and walk, and by maximal marginal relevance.", tuple(final)),
         )
     )

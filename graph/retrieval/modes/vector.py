@@ -1,4 +1,4 @@
-"""Mode `vector`: passages by similarity to the question, and nothing else: what other modes are measured against."""
+"""Mode `vector`: passages by similarity to the question alone, the baseline of the other modes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphtide.graph.view import LiveView
 
 
 def retrieve_vector(view: LiveView, question: Question) -> RetrievalResult:
-    """The `top_k` nearest passages; `score` is the cosine. Call under `view.lock.read()`. Cost: one search."""
+    """Return the `top_k` nearest passages; `score` is the cosine. Call under `view.lock.read()`. Cost: one search."""
     hits = nearest_passages(view, question.vector, admitted_chunks(view, question.filters), question.top_k)
     passages = tuple(_passage(view, hit) for hit in hits)
     shown = supported_subgraph(view, [hit.number for hit in hits])

@@ -1,20 +1,21 @@
-"""Mode `nakg`: the documents a question touches, as a graph of their own.
+"""Mode `nakg`: retrieval over a graph of the question's candidate documents.
 
     settings.py     the parameters
-    documents.py    the candidates: passages near the question or led to, and their documents
-    clustering.py   DBSCAN over the candidates' vectors: which pairs are worth a weight
-    edges.py        learned edge weights (equation 1), attention, caps
+    documents.py    the candidates: passages near the question or linked to them, and their documents
+    clustering.py   DBSCAN over the candidates' vectors: the pairs that get a weight
+    edges.py        learned edge weights (equation 1), attention, limits
     propagation.py  three layers of messages with residuals (equation 2)
     scoring.py      40 % words, 30 % their order, 30 % meaning; separation and rank decay
-    mode.py         the whole
+    mode.py         the complete mode
     related.py      the documents related to a document, without a question
+    trace.py        the shown relations and the steps
 
-What is learned is kept with the view (graph/relatedness) and is a function of the live set; the rest is read off the
-view for each question.
+The learned weights are kept with the view (graph/relatedness) and are a function of the live set; all else is read from
+the view for each question.
 
 Source: Gibbs, Neural Adaptive Knowledge Graphs (NAKG). Each document keeps max(2, 0.3 N) connections in the paper: a
-quadratic number, which no store of any size bears. Here the pairs that get a weight are those of one cluster, those
-that share an entity, and each document's two nearest, among the candidates alone, and a document keeps at most ten.
+quadratic number, too large for any store. Here the pairs that get a weight are those of one cluster, those that share
+an entity, and each document's two nearest, among the candidates alone, and a document keeps at most ten.
 """
 
 from graphtide.graph.retrieval.nakg.mode import retrieve_nakg

@@ -1,7 +1,7 @@
-"""The passages a question may be answered with, their documents, and what these share.
+"""Candidate passages of a question, their documents, and the entities these share.
 
-Not a ranking. Invariant: passages come by chunk id, documents by document id, so that what is computed of them is in
-one order whatever the order of arrival.
+Invariant: passages are in the order of chunk ids, documents in the order of document ids, so that computations over
+them have one order whatever the order of arrival.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from graphtide.graph.retrieval.types import QuestionVector
 from graphtide.graph.vector_index import Vectors, similarities, unit_rows
 from graphtide.graph.view import LiveView
 
-FIRSTS = 20  # the nearest passages, whose entities lead on
-LED = 400  # passages that are led to, at the most: all of them on the benchmark's graph, where they are some 180
+FIRSTS = 20  # the nearest passages, whose entities link to further ones
+LED = 400  # maximum of linked passages: more than all of them on the benchmark's graph, which has some 180
 
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """n passages by number, with unit vectors (n, d) and cosines to the question (n,)."""
+    """Candidate passages: n numbers, with unit vectors (n, d) and cosines to the question (n,)."""
 
     numbers: tuple[int, ...]
     vectors: Vectors
@@ -37,7 +37,7 @@ class Passages:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """m documents by id, their unit vectors (m, d), and the strength of the rarest entity that two share, (m, m)."""
+    """Candidate documents: m ids, unit vectors (m, d), and the strength of the rarest entity that two share, (m, m)."""
 
     ids: tuple[str, ...]
     vectors: Vectors
@@ -47,10 +47,11 @@ class Documents:
 def candidate_passages(
     view: LiveView, question: QuestionVector, seeds: Seeds, admits: ChunkPredicate | None
 ) -> Passages:
-    """The nearest passages, those that state the nearest relations, and those that an entity of the nearest leads to.
+    """Return the nearest passages, those that state the nearest relations, and those linked to the nearest by an
+    entity.
 
-    Of more than LED that are led to, those go on that state a near relation or share the rarest entity, equal ones by
-    chunk id. Cost: NEAR and LED passages are read; FIRSTS times the entities of a passage times HUB are looked at.
+    If more than LED are linked, those that state a near relation or share the rarest entity are kept, equal ones by
+    chunk id. Cost: NEAR and LED passages are read; FIRSTS times the entities of a passage times HUB are scanned.
     """
     led: dict[int, float] = {}
     for hit in seeds.passages[:FIRSTS]:
@@ -64,14 +65,14 @@ def candidate_passages(
     found = (n for n in near.union(rarest) if view.chunks[n].vector.any())
     numbers = sorted(found, key=lambda n: view.chunks[n].chunk_id)
     vectors = stacked(view, numbers)
-    if not numbers:  # nothing is near a question without direction
+    if not numbers:  # a question with a zero vector has no neighbours
         return Passages((), vectors, np.zeros(0))
     asked = unit_rows(question[np.newaxis].astype(np.float32), len(question))[0]
     return Passages(tuple(numbers), vectors, similarities(asked, vectors).astype(np.float64))
 
 
 def best_documents(view: LiveView, passages: Passages, told: Nakg) -> Documents:
-    """The documents of the best passages, at most `told.documents`, by the best passage of each."""
+    """Return the documents of the best passages, at most `told.documents`, by the best passage of each."""
     best: dict[str, float] = {}
     for number, cosine in zip(passages.numbers, passages.cosine.tolist(), strict=True):
         doc_id = view.chunks[number].doc_id
@@ -81,7 +82,7 @@ def best_documents(view: LiveView, passages: Passages, told: Nakg) -> Documents:
 
 
 def documents(view: LiveView, ids: Sequence[str], told: Nakg) -> Documents:
-    """Documents with their vectors and what they share. Cost: at most `told.passages` passages of each."""
+    """Return documents with their vectors and shared entities. Cost: at most `told.passages` passages of each."""
     chunks = [_chunks(view, doc_id)[: told.passages] for doc_id in ids]
     vectors = stacked(view, [number for numbers in chunks for number in numbers])
     ends = np.cumsum([len(numbers) for numbers in chunks]).tolist()
@@ -92,20 +93,22 @@ def documents(view: LiveView, ids: Sequence[str], told: Nakg) -> Documents:
 
 
 def stacked(view: LiveView, numbers: Iterable[int]) -> Vectors:
-    """Unit vectors of passages, (n, d)."""
+    """Return unit vectors of passages, (n, d)."""
     dimensions = view.indexes.chunks.dimensions
     rows = np.array([view.chunks[number].vector for number in numbers], np.float32)
     return unit_rows(rows.reshape(-1, dimensions), dimensions)
 
 
 def _chunks(view: LiveView, doc_id: str) -> list[int]:
-    """A document's passages that have a vector, in their order."""
+    """Return a document's passages that have a vector, in their order."""
     numbers = (number for number in view.documents[doc_id].chunks if view.chunks[number].vector.any())
     return sorted(numbers, key=lambda number: view.chunks[number].ordinal)
 
 
 def _shared(view: LiveView, chunks: Sequence[Sequence[int]]) -> Scores:
-    """1 / (1 + ln n) of the entity of fewest passages n that two documents mention; 0 without any of at most HUB."""
+    """Return 1 / (1 + ln n) of the rarest entity, of n passages, that two documents mention; 0 without any of at most
+    HUB.
+    """
     holders: dict[int, list[int]] = defaultdict(list)
     for place, numbers in enumerate(chunks):
         for node in set().union(*(entities_of(view, number) for number in numbers)):

@@ -1,6 +1,6 @@
-"""The edges of a graph of documents: which pairs, how strongly, and what attention a document pays to each.
+"""Edges of a graph of documents: the pairs, their weights, and a document's attention to each.
 
-Invariant: a function of the documents, the learned weights and the parameters; equals are taken by document id.
+Invariant: a function of the documents, the learned weights and the parameters; ties are broken by document id.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class DocumentGraph:
-    """Documents, the cluster of each, edge weights e_ij of equation 1 (0 where no pair was looked at), both ways, and
-    the attention each row pays to the others, summing to 1, or to 0 for a document without an edge.
+    """The graph of a question's documents: documents, clusters, edge weights and attention.
+
+    `weights` holds e_ij of equation 1 (0 for a pair that was not scored), in both directions; `attention` holds the
+    attention each row pays to the others, summing to 1, or to 0 for a document without an edge.
     """
 
     documents: Documents
@@ -35,17 +37,17 @@ class DocumentGraph:
 
 
 def connect(documents: Documents, learned: Weights, told: Nakg) -> DocumentGraph:
-    """The graph of a question's documents. Cost O(m^2 d), and a hidden layer a pair that is looked at."""
+    """Return the graph of a question's documents. Cost O(m^2 d), and one hidden layer per scored pair."""
     cosine: Scores = (documents.vectors @ documents.vectors.T).astype(np.float64).round(DECIMALS)
     clusters = dbscan(documents.vectors, told.eps, told.min_samples)
     weights = edge_weights(documents.vectors, candidate_pairs(cosine, clusters, documents.shared, told), learned)
-    # A document attends to what is likely related and to what it shares something rare with; see `attention`.
+    # A document attends to those likely related and to those that share a rare entity; see `attention`.
     worth = np.round(weights + np.where(weights > 0, documents.shared, 0.0), DECIMALS)
     return DocumentGraph(documents, clusters, weights, attention(worth, told))
 
 
 def candidate_pairs(cosine: Scores, clusters: NDArray[np.intp], shared: Scores, told: Nakg) -> Mask:
-    """Pairs (m, m) of one cluster, with an entity in common, or of which one is among the other's `least` nearest."""
+    """Return pairs (m, m) of one cluster, with a shared entity, or with one among the other's `least` nearest."""
     together = (clusters[:, None] == clusters) & (clusters[:, None] != NOISE)
     others = cosine.copy()
     np.fill_diagonal(others, -np.inf)
@@ -55,7 +57,7 @@ def candidate_pairs(cosine: Scores, clusters: NDArray[np.intp], shared: Scores, 
 
 
 def edge_weights(vectors: Vectors, pairs: Mask, learned: Weights) -> Scores:
-    """e_ij of the pairs (m, m), symmetric, 0 elsewhere."""
+    """Return e_ij of the pairs (m, m), symmetric, 0 elsewhere."""
     found = np.zeros(pairs.shape)
     one, other = np.nonzero(np.triu(pairs))
     if len(one):
@@ -65,11 +67,11 @@ def edge_weights(vectors: Vectors, pairs: Mask, learned: Weights) -> Scores:
 
 
 def attention(worth: Scores, told: Nakg) -> Scores:
-    """alpha_ij of equation 2, (m, m): shares of `worth` among the edges a document keeps.
+    """Return alpha_ij of equation 2, (m, m): shares of `worth` among the edges a document keeps.
 
-    It keeps the best `told.kept` of at least `threshold`, and at any rate the best `least`; an edge that either end
-    keeps is kept. Deviation: in the paper attention is trained end to end on questions; this project trains on none,
-    so it is what was learned (e_ij) plus the strength of what two documents share.
+    It keeps the best `told.kept` of at least `threshold`, and always the best `least`; an edge that either end keeps is
+    kept. Deviation: in the paper attention is trained end to end on questions; this project trains on none, so
+    attention is the learned weight (e_ij) plus the strength of the shared entities.
     """
     kept = (_best(worth, told.kept(len(worth))) & (worth >= told.threshold)) | _best(worth, told.least)
     edges = np.where((kept | kept.T) & (worth > 0), worth, 0.0)
@@ -79,7 +81,7 @@ def attention(worth: Scores, told: Nakg) -> Scores:
 
 
 def _best(values: Scores, count: int) -> Mask:
-    """The `count` greatest of each row, equal ones in the order they stand."""
+    """Return the `count` greatest of each row, equal ones in column order."""
     chosen = np.zeros(values.shape, dtype=bool)
     order = np.argsort(-values, axis=1, kind="stable")[:, :count]
     np.put_along_axis(chosen, order, True, axis=1)

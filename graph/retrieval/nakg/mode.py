@@ -1,6 +1,6 @@
-"""Mode `nakg` from a question to its passages; see the package for the steps.
+"""Mode `nakg`: from a question to its passages; see the package for the steps.
 
-Invariant: it decides on canonical names and on values alone, so equal graphs give equal results on exact indexes.
+Invariant: canonical names and values alone decide, so equal graphs give equal results on exact indexes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DEFAULT = Nakg()
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """What each candidate passage is worth, (n,), by part and in all."""
+    """The score of each candidate passage, (n,), by term and in total."""
 
     lexical: Lexical
     meaning: Scores
@@ -36,11 +36,11 @@ class Scoring:
 
 
 def retrieve_nakg(view: LiveView, question: Question, told: Nakg = DEFAULT) -> RetrievalResult:
-    """The `top_k` passages by words, order and meaning, where meaning is what the document graph makes of them; and a
-    part that says how the documents of these passages are related.
+    """Return the `top_k` passages by words, order and meaning, and a part that relates their documents.
 
-    Call under `view.lock.read()`. Cost: three searches, some two hundred passages read, a graph of at most
-    `told.documents` documents: each step is bounded, whatever the graph's size.
+    Meaning is the similarity after propagation over the document graph. Call under `view.lock.read()`. Cost: three
+    searches, some two hundred passages read, a graph of at most `told.documents` documents: each step is bounded,
+    whatever the graph's size.
     """
     admits = admitted_chunks(view, question.filters)
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
@@ -61,7 +61,7 @@ def retrieve_nakg(view: LiveView, question: Question, told: Nakg = DEFAULT) -> R
 
 
 def score(view: LiveView, question: Question, passages: Passages, graph: DocumentGraph, told: Nakg) -> Scoring:
-    """The three scores of each candidate and their weighted sum (section 7)."""
+    """Return the three scores of each candidate and their weighted sum (section 7)."""
     by_words = lexical(question.text, [titled(view, number) for number in passages.numbers])
     means = meaning(view, question.vector, passages, graph, told)
     total = told.words * by_words.words + told.order * by_words.order + told.meaning * means
@@ -69,9 +69,11 @@ def score(view: LiveView, question: Question, passages: Passages, graph: Documen
 
 
 def meaning(view: LiveView, question: QuestionVector, passages: Passages, graph: DocumentGraph, told: Nakg) -> Scores:
-    """Similarity to the question after propagation, from 0 for the least similar candidate to 1 for the most, (n,).
+    """Return similarity to the question after propagation, from 0 for the least similar candidate to 1 for the most,
+    (n,).
 
-    Messages run between documents; a passage is moved as its document is. Those beyond the graph stay where they are.
+    Messages run between documents; a passage is shifted as its document is. Passages of documents outside the graph
+    keep their vectors.
     """
     held = graph.documents.vectors
     moved = propagate(held, graph.attention, told.layers) - held

@@ -1,4 +1,4 @@
-"""What a document says, with what its neighbours say.
+"""Message passing: each document's vector combined with those of its neighbours.
 
 Pure, on arrays.
 """
@@ -14,11 +14,11 @@ TINY = np.float32(1e-12)
 
 
 def propagate(vectors: Vectors, attention: Scores, layers: int) -> Vectors:
-    """Document vectors after `layers` rounds of messages, (m, d) of unit length.
+    """Return document vectors after `layers` rounds of messages, (m, d) of unit length.
 
     Equation 2 with the residual connections of section 7: h_i <- h_i + sigma(sum_j alpha_ij W h_j), scaled to unit
-    length. The paper names no sigma; ours is tanh. Deviation: W, trained end to end in the paper, is the identity.
-    Cost O(layers * m^2 * d).
+    length. The paper does not define sigma; here it is tanh. Deviation: W, trained end to end in the paper, is the
+    identity. Cost O(layers * m^2 * d).
     """
     held, shares = vectors, attention.astype(np.float32)
     for _ in range(layers):

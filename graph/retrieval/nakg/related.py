@@ -1,6 +1,6 @@
-"""The documents related to a document: what the learned edges are for, without a question.
+"""Documents related to a document, by the learned edges, without a question.
 
-Invariant: by edge weight plus the strength of what is shared, equal ones by document id.
+Invariant: the order is by edge weight plus the strength of the shared entity, equal ones by document id.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NEAREST = 50
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A document, the learned edge weight to it, the strength of the rarest entity shared (0: none), and both."""
+    """A document, the learned edge weight to it, the strength of the rarest entity shared (0: none), and their sum."""
 
     doc_id: str
     weight: float
@@ -30,11 +30,11 @@ class Related:
 
 
 def related_documents(view: LiveView, doc_id: str, count: int, told: Nakg | None = None) -> tuple[Related, ...]:
-    """The `count` documents most related to one, best first; fewer if there are no more near it or beside it.
+    """Return the `count` documents most related to one, best first; fewer if there are not enough candidates.
 
-    Looked at are the documents of the nearest passages, and those that share an entity of at most HUB passages.
-    Raises KeyError for a document that is not live. Call under `view.lock.read()`. Cost: a search, and the passages
-    of some hundred documents.
+    Candidates are the documents of the nearest passages, and those that share an entity of at most HUB passages. Raises
+    KeyError for a document that is not live. Call under `view.lock.read()`. Cost: a search, and the passages of some
+    hundred documents.
     """
     told = told or Nakg()
     own = documents(view, [doc_id], told)

@@ -1,6 +1,6 @@
-"""A passage's relevance: its words, their order, its meaning (section 7).
+"""Relevance of a passage: its words, their order, its meaning (section 7).
 
-Invariant: scores are of one passage, the question, and the weights of the question's words among the candidates.
+Invariant: a score depends on one passage, the question, and the weights of the question's words among the candidates.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from graphtide.graph.retrieval.scoring.pair_scoring import Scores
 Places = Mapping[str, Sequence[int]]
 
 PARTIAL = 0.5
-STEM = 4  # letters that a word and another must begin with alike, at the least, to match in part
+STEM = 4  # minimum of common first letters for a partial match of two words
 
 
 @dataclass(frozen=True, slots=True)
 class Lexical:
-    """How much of the question's words (n,), and of their order (n,), each of n texts has, from 0 to 1."""
+    """The shares of the question's words (n,), and of their order (n,), in each of n texts, from 0 to 1."""
 
     words: Scores
     order: Scores
 
 
 def lexical(question: str, texts: Sequence[str]) -> Lexical:
-    """Both scores of every text. Cost: linear in the length of the texts."""
+    """Return both scores of every text. Cost: linear in the length of the texts."""
     sequence = terms.words(question)
     asked = sorted(set(sequence))
     spaced = [terms.spaced(text) for text in texts]
@@ -45,13 +45,13 @@ def lexical(question: str, texts: Sequence[str]) -> Lexical:
 
 
 def partial(text: str, places: Places, weight: Mapping[str, float]) -> float:
-    """What the words are worth that a text has not, but one that begins alike: all but two letters, at least STEM."""
+    """Return the weight of missing words with a partial match: all but two letters, at least STEM, begin alike."""
     missing = (word for word in weight if len(word) > STEM and word not in places)
     return PARTIAL * sum(weight[word] for word in missing if f" {word[: max(STEM, len(word) - 2)]}" in text)
 
 
 def positions(tokens: Sequence[str], asked: frozenset[str]) -> dict[str, list[int]]:
-    """Where a text has each of the question's words, ascending."""
+    """Return the positions of each of the question's words in a text, ascending."""
     found: dict[str, list[int]] = {}
     for place, token in enumerate(tokens):
         if token in asked:
@@ -60,11 +60,11 @@ def positions(tokens: Sequence[str], asked: frozenset[str]) -> dict[str, list[in
 
 
 def ordered(sequence: Sequence[str], places: Places, weight: Mapping[str, float]) -> float:
-    """How far the question's words follow each other in the text as in the question, by proximity, from 0 to 1.
+    """Return how closely the question's words follow each other in the text as in the question, from 0 to 1.
 
-    Of two neighbours in the question: one over the least distance at which the second follows the first, 0 if it never
-    does; the mean over the neighbours, by the weights of their words. The paper has "proximity-based scoring" and no
-    formula.
+    For two neighbours in the question: one over the smallest distance at which the second follows the first, 0 if it
+    never does; the mean over the neighbours, weighted by their words. The paper says "proximity-based scoring" and
+    gives no formula.
     """
     near = total = 0.0
     for one, other in pairwise(sequence):
@@ -76,14 +76,15 @@ def ordered(sequence: Sequence[str], places: Places, weight: Mapping[str, float]
 
 
 def _gap(one: Sequence[int], other: Sequence[int]) -> int:
-    """The least distance from a place of one to a later place of the other; 0 for none."""
+    """Return the smallest distance from a position of `one` to a later position of `other`; 0 for none."""
     return min((b - a for a in one for b in other if b > a), default=0)
 
 
 def separated(scores: Scores, temperature: float, decay: float) -> Scores:
-    """Sorted scores, best first, pulled apart: sigmoid(T (s - mean)) times decay to the power of the rank (section 7).
+    """Return sorted scores, best first, separated: sigmoid(T (s - mean)) times decay to the power of the rank (section
+    7).
 
-    The order stays: the one grows with the score, the other falls with the rank.
+    The order stays: the first factor grows with the score, the second falls with the rank.
     """
     found: Scores = 1 / (1 + np.exp(-temperature * (scores - scores.mean()))) * decay ** np.arange(len(scores))
     return found

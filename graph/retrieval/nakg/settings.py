@@ -1,4 +1,4 @@
-"""What mode `nakg` can be told."""
+"""Settings of mode `nakg`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Nakg:
     """Parameters; those of the paper are eps, min_samples, layers, temperature and the three shares.
 
-    `documents` bounds the graph of a question, `passages` what a document's vector is the mean of.
+    `documents` bounds the graph of a question, `passages` the passages averaged into a document's vector.
     """
 
     eps: float = 0.5
@@ -28,5 +28,5 @@ class Nakg:
     threshold: float = 0.5
 
     def kept(self, count: int) -> int:
-        """How many connections each of `count` documents keeps: max(2, 0.3 N), but no more than `connections`."""
+        """Return how many connections each of `count` documents keeps: max(2, 0.3 N), at most `connections`."""
         return min(max(self.least, int(self.share * count)), self.connections)

@@ -1,4 +1,4 @@
-"""What mode `nakg` shows beside its passages: how their documents are related, and how each step came out."""
+"""Trace of mode `nakg`: how the documents of its passages are related, and the result of each step."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from graphtide.graph.retrieval.nakg.mode import Scoring
 
 SHOWN = 10
-NAMED = 3  # entities that two documents share, named
+NAMED = 3  # maximum of shared entities named per pair
 
 
 def relations(view: LiveView, graph: DocumentGraph, passages: Sequence[RetrievedPassage]) -> tuple[ContextPart, ...]:
-    """One part: the edges between the documents of the passages, the strongest first; none without any edge."""
+    """Return one part: the edges between the documents of the passages, the strongest first; none without any edge."""
     first = {passage.doc_id: passage.chunk_id for passage in reversed(passages)}
     row = {doc_id: place for place, doc_id in enumerate(graph.documents.ids)}
     ids = sorted(doc_id for doc_id in first if doc_id in row)
@@ -46,7 +46,7 @@ def _relation(view: LiveView, one: str, other: str, weight: float) -> str:
 
 
 def shared_names(view: LiveView, one: str, other: str) -> list[str]:
-    """The rarest entities that two documents mention, by name; none of those in more than HUB passages."""
+    """Return the rarest entities that two documents mention, by name; none of those in more than HUB passages."""
     ours, theirs = (
         set().union(*(entities_of(view, chunk) for chunk in view.documents[doc_id].chunks)) for doc_id in (one, other)
     )
@@ -62,7 +62,7 @@ def _title(view: LiveView, doc_id: str) -> str:
 def steps(
     view: LiveView, graph: DocumentGraph, passages: Passages, scoring: Scoring, chosen: Sequence[int]
 ) -> tuple[TraceStep, ...]:
-    """Clusters, the strongest edges with attention, and the passages with the parts of their scores."""
+    """Return clusters, the strongest edges with attention, and the passages with the terms of their scores."""
     together, chance = view.relatedness.weights().trained_on
     about = f"The strongest edges; learned on {together} pairs that share an entity and {chance} pairs of chance."
     return (

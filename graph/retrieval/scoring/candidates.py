@@ -1,7 +1,6 @@
-"""The passages a question may be answered with, and the entities that lead from one to another.
+"""Candidate passages of a question, and the entities that link them.
 
-Not a ranking. Invariant: candidates are in the order of their chunk ids, so that whatever is ranked afterwards with a
-stable order breaks its ties by name.
+Invariant: candidates are in the order of their chunk ids, so that a later stable ranking breaks its ties by name.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ from graphtide.graph.view import LiveView, walk_chunk
 
 NEAR = 100
 WALKED = 100
-HUB = 20  # an entity of more passages leads nowhere in particular, and would make every question dear
+HUB = 20  # an entity in more passages is an unspecific link, and would make every question expensive
 
 
 @dataclass(frozen=True, slots=True)
 class CandidatePool:
-    """Candidates by position: their numbers in the view, what each is worth by itself, the words they were judged by.
+    """Candidates by position: their numbers in the view, their unary scores, and the words that weigh them.
 
-    `firsts` are the positions of those that open a pair, and `bridges` (firsts, n) says how strongly each of them leads
-    to each candidate.
+    `firsts` are the positions of those that open a pair, and `bridges` (firsts, n) holds the strength of the link from
+    each of them to each candidate.
     """
 
     numbers: tuple[int, ...]
@@ -57,7 +56,8 @@ def gather(
     admits: ChunkPredicate | None = None,
     weighting: Weighting = WEIGHTING,
 ) -> CandidatePool | None:
-    """The nearest passages, the walk's best, and what the best of both lead to. None when there is none at all.
+    """Return the nearest passages, the walk's best, and those linked to the best of both. None when there is none at
+    all.
 
     `seeds` and `mass` hold admitted passages only.
 
@@ -86,7 +86,7 @@ def gather(
 
 
 def linked_passages(view: LiveView, number: int, admits: ChunkPredicate | None) -> dict[int, float]:
-    """The passages that share an entity with this one, and how strongly it leads there.
+    """Return the passages that share an entity with this one, and the strength of the link.
 
     An entity of n passages has strength 1 / (1 + ln n), 0.59 when it is in these two alone, and none with more than
     HUB. Of several entities the strongest counts.
@@ -102,23 +102,23 @@ def linked_passages(view: LiveView, number: int, admits: ChunkPredicate | None) 
 
 
 def bridge_strength(view: LiveView, node: int) -> float:
-    """How strongly an entity leads from one of its passages to another; 0 where it leads nowhere."""
+    """Return how strongly an entity links its passages; 0 for an unspecific one."""
     passages = len(view.entities[node].chunks)
     return 1 / (1 + math.log(passages)) if 2 <= passages <= HUB else 0.0
 
 
 def entities_of(view: LiveView, chunk: int) -> set[int]:
-    """The entities a passage mentions."""
+    """Return the entities a passage mentions."""
     return {view.labels[mention.label].node for mention in view.chunks[chunk].mentions}
 
 
 def best_first(values: Scores, count: int) -> Positions:
-    """Positions of the `count` highest values, equal ones in the order they stand."""
+    """Return the positions of the `count` highest values, equal ones in their order."""
     return np.argsort(-values, kind="stable")[:count]
 
 
 def _walked(view: LiveView, mass: Mapping[int, float], count: int) -> set[int]:
-    """The passages where the walk stays most, as far down as its scale reaches."""
+    """Return the passages with most of the walk's mass, down to the end of its scale."""
     reached = {node // 2: share for node, share in mass.items() if node % 2}
     least = max(reached.values(), default=0.0) * 10.0**-DECADES
     within = (n for n, share in reached.items() if share > least)
@@ -135,21 +135,21 @@ class ScoredPassages:
     cosine: Scores
 
     def joined(self, view: LiveView, others: ScoredPassages) -> ScoredPassages:
-        """Both together; a vector costs more to fetch than to move."""
+        """Return both together; fetching a vector costs more than copying it."""
         numbers = self.numbers + others.numbers
         order = sorted(range(len(numbers)), key=lambda place: view.chunks[numbers[place]].chunk_id)
         vectors, cosine = np.concatenate((self.vectors, others.vectors)), np.concatenate((self.cosine, others.cosine))
         return ScoredPassages(tuple(numbers[place] for place in order), vectors[order], cosine[order])
 
     def candidates(self, mass: Mapping[int, float], scale: tuple[float, float]) -> Candidates:
-        """Candidates with their similarity and the walk's mass, and no words looked at yet."""
+        """Return candidates with their similarity and the walk's mass, and no words yet."""
         walk = np.array([mass.get(walk_chunk(number), 0.0) for number in self.numbers])
         held = np.zeros((len(self.numbers), 0), dtype=bool)
         return Candidates(self.cosine, walk, self.vectors, held, np.zeros(0), scale)
 
 
 def score_passages(view: LiveView, question: Question, found: Iterable[int]) -> ScoredPassages:
-    """Those of the passages that have a vector, with their similarity to the question. Cost: linear in them."""
+    """Return the passages that have a vector, with their similarity to the question. Cost: linear in them."""
     numbers = sorted((n for n in found if view.chunks[n].vector.size), key=lambda n: view.chunks[n].chunk_id)
     dimensions = view.indexes.chunks.dimensions
     stored = np.array([view.chunks[number].vector for number in numbers], dtype=np.float32)
@@ -159,7 +159,7 @@ def score_passages(view: LiveView, question: Question, found: Iterable[int]) -> 
 
 
 def titled(view: LiveView, number: int) -> str:
-    """A passage's text under the title of its document, which it does not repeat."""
+    """Return a passage's text under the title of its document, unless it repeats the title."""
     chunk = view.chunks[number]
     document = view.documents.get(chunk.doc_id)
     return f"{document.info.title}\n{chunk.text}" if document else chunk.text

@@ -1,7 +1,7 @@
-"""Maximal marginal relevance: the last choice, between what says the same thing twice.
+"""Maximal marginal relevance: the last step, which avoids passages that repeat each other.
 
-Pure, on arrays. Invariant: the order is a function of the values and of the order the candidates are given in, which
-is canonical; equal values are taken in that order.
+Pure, on arrays. Invariant: the order is a function of the values and of the candidates' given order, which is
+canonical; ties keep that order.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ Order = NDArray[np.intp]
 
 
 def mmr(relevance: NDArray[np.float64], vectors: Vectors, count: int, trade_off: float) -> Order:
-    """Positions of the `count` best of n candidates, one after the other by relevance and novelty.
+    """Return the positions of the `count` best of n candidates, one after the other by relevance and novelty.
 
-    Takes argmax of `trade_off * relevance - (1 - trade_off) * max cosine to those taken`; `trade_off` 1 is plain
-    order. `relevance` (n,) in [0, 1], `vectors` (n, d) unit length. Fewer than `count` candidates: all of them.
-    Cost O(count * n * d). Source: Carbonell & Goldstein 1998, section 2, with the article's lambda
-    (graph-rag-algorithms, "MMR").
+    Takes argmax of `trade_off * relevance - (1 - trade_off) * max cosine to those taken`; `trade_off` 1 is plain order.
+    `relevance` (n,) in [0, 1], `vectors` (n, d) unit length. Fewer than `count` candidates: all of them. Cost O(count *
+    n * d). Source: Carbonell & Goldstein 1998, section 2, with the article's lambda (graph-rag-algorithms, "MMR").
     """
     taken: list[int] = []
     closest = np.full(len(relevance), -np.inf)

@@ -1,7 +1,7 @@
-"""The course that modes `local` and `passages` share: seeds, walk, candidates, pairs, choice.
+"""Pair reranking: the steps that modes `local` and `passages` share: seeds, walk, candidates, pairs, choice.
 
-Not a mode of its own: a mode says how much novelty counts in the choice. Invariant: it decides on canonical names and
-on values alone, so equal graphs give equal results, to the last bit of a score where the indexes are exact.
+The mode sets the weight of novelty in the choice. Invariant: canonical names and values alone decide, so equal graphs
+give equal results, to the last bit of a score where the indexes are exact.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from graphtide.graph.view import LiveView
 def retrieve_by_pairs(
     view: LiveView, question: Question, mode: str, trade_off: float, weighting: Weighting = WEIGHTING
 ) -> RetrievalResult:
-    """The `top_k` passages by part in good pairs, weighed `trade_off` to 1 - `trade_off` against novelty (mmr.py).
+    """Return the `top_k` passages by share of good pairs, weighted `trade_off` to 1 - `trade_off` against novelty
+    (mmr.py).
 
-    `score` is the part in good pairs, from 0 to 1 for the best candidate. Call under `view.lock.read()`. Cost: three
+    `score` is the share of good pairs, from 0 to 1 for the best candidate. Call under `view.lock.read()`. Cost: three
     searches, one walk, and some three hundred passages read: each step is bounded, whatever the graph's size.
     """
     admits = admitted_chunks(view, question.filters)
@@ -59,14 +60,14 @@ def retrieve_by_pairs(
 
 
 def admitted_mass(mass: dict[int, float], admits: ChunkPredicate | None) -> dict[int, float]:
-    """The walk's mass without the passages that a filter refuses."""
+    """Return the walk's mass without the passages that a filter excludes."""
     if admits is None:
         return mass
     return {node: share for node, share in mass.items() if node % 2 == 0 or admits(node // 2)}
 
 
 def rerank_scores(pool: CandidatePool, weighting: Weighting) -> Scores:
-    """The scores of all pairs, a row for each first, (firsts, n)."""
+    """Return the scores of all pairs, a row for each first, (firsts, n)."""
     rows = enumerate(pool.firsts.tolist())
     return np.stack(
         [pair_scores(pool.candidates, pool.worth, first, pool.bridges[row], weighting) for row, first in rows]
@@ -74,7 +75,7 @@ def rerank_scores(pool: CandidatePool, weighting: Weighting) -> Scores:
 
 
 def relative(values: Scores) -> Scores:
-    """Values from 0 for the least to 1 for the greatest; all 1 when they are equal."""
+    """Return values scaled from 0 for the smallest to 1 for the greatest; all 1 when they are equal."""
     low, high = values.min(), values.max()
     return (values - low) / (high - low) if high > low else np.ones(len(values))
 

@@ -1,7 +1,7 @@
-"""The words that a question and a passage share.
+"""Shared terms: the words that a question and a passage have in common.
 
-Not an inverted index: only the candidates of one question are looked at, and a word weighs by how few of them have
-it. So nothing has to be kept current, and a graph that grows does not make a question dearer.
+Only the candidates of one question are scanned, and a word's weight is its rarity among them; there is no inverted
+index. So no index is maintained, and a growing graph does not make a question more expensive.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Weights = NDArray[np.float64]
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in order, case-folded, after Unicode NFKC."""
+    """Return the words of a text in order, case-folded, after Unicode NFKC."""
     return _WORD.findall(_folded(text))
 
 
 def occurrences(question: str, texts: Sequence[str]) -> tuple[list[str], Held]:
-    """The question's distinct words, sorted, that occur in a text at all, and (texts, words) which text has which.
+    """Return the question's distinct words, sorted, that occur in any text, and (texts, words) which text has which.
 
     Cost: linear in the length of the texts.
     """
@@ -40,10 +40,10 @@ def occurrences(question: str, texts: Sequence[str]) -> tuple[list[str], Held]:
 
 
 def weights(held: Held) -> Weights:
-    """How much of the question each word carries, (words,) summing to 1: its squared inverse document frequency.
+    """Return each word's share of the question, (words,) summing to 1: its squared inverse document frequency.
 
-    The frequency is counted among the candidates. Squared, because in a tf-idf product the word weighs once in the
-    question and once in the passage. IDF as in Robertson & Zaragoza 2009, section 3.3, plus one to stay positive.
+    The frequency is counted among the candidates. Squared, because in a tf-idf product the word's weight occurs once in
+    the question and once in the passage. IDF as in Robertson & Zaragoza 2009, section 3.3, plus one to stay positive.
     """
     texts = held.shape[0]
     having = held.sum(axis=0, dtype=np.float64)
@@ -54,7 +54,9 @@ def weights(held: Held) -> Weights:
 
 
 def spaced(text: str) -> str:
-    """The words of a text with blanks around each: looking for some words so is quicker than making a set of all."""
+    """Return the words of a text with blanks around each: a substring search for a few words is faster than a set of
+    all.
+    """
     between = text.lower().translate(_BLANKS) if text.isascii() else " ".join(words(text))
     return f" {between} "
 

@@ -1,11 +1,11 @@
-"""Priority-guided traversal of typed relations: best first, by how near a neighbour is and what leads to it.
+"""Beam search over typed relations: best first, by a neighbour's similarity and the type of its relation.
 
 Article "graph-rag-algorithms", "PHSE: Priority-Guided Traversal": a priority queue, a node's priority is its semantic
 score times the weight of the relation's type, the queue is a beam, and the search ends with enough nodes or below a
-threshold. Where the article is silent: the semantic score is the cosine of the neighbour's vector to the question, no
-less than 0; relation types are the predicates as they are stated; their weights come from the question
-(`lexical_type_weight`), or from a caller that knows the schema. Invariant: ties go by canonical name; only popped nodes
-are expanded.
+threshold. Where the article gives no detail: the semantic score is the cosine of the neighbour's vector to the
+question, at least 0; relation types are the stated predicates; their weights come from the question
+(`lexical_type_weight`), or from a caller that knows the schema. Invariant: ties are broken by canonical name; only
+popped nodes are expanded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHORT = 3  # letters: "of", "in", "is" are in every predicate
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
-    """The beam's width, the least priority worth following, and how many entities are enough."""
+    """The beam's width, the minimum priority to follow, and the maximum number of entities."""
 
     beam: int = 50
     threshold: float = 0.25
@@ -40,7 +40,7 @@ class BeamSettings:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """An entity in the order it was taken from the queue, with what led there; `statement` is -1 for a start."""
+    """An entity in the order it was popped, with the relation that led to it; `statement` is -1 for a start."""
 
     node: int
     priority: float
@@ -48,7 +48,9 @@ class Visit:
 
 
 def lexical_type_weight(question: str) -> TypeWeight:
-    """Relations whose predicate shares a word with the question weigh LIKELY, all others OTHER."""
+    """Return a weight function: LIKELY for relations whose predicate shares a word with the question, OTHER for the
+    rest.
+    """
     asked = {word for word in words(question) if len(word) > _SHORT}
     return lambda predicate: LIKELY if asked.intersection(words(predicate)) else OTHER
 
@@ -63,8 +65,8 @@ def explore(
 ) -> tuple[Visit, ...]:
     """Visit entities best first from the starts (with their priorities); each once.
 
-    A relation counts where an admitted passage states it. Of an entity of more than HUB statements none is followed.
-    Cost: the statements of `guide.enough` entities, and the vectors of their neighbours.
+    A relation counts if an admitted passage states it. No relation of an entity with more than HUB statements is
+    followed. Cost: the statements of `guide.enough` entities, and the vectors of their neighbours.
     """
     near = _Nearness(view, vector)
     waiting = {node: Visit(node, priority, -1) for node, priority in starts.items() if priority >= guide.threshold}
@@ -82,13 +84,13 @@ def explore(
 
 
 def _best(view: LiveView, waiting: dict[int, Visit], beam: int) -> dict[int, Visit]:
-    """The queue cut to the beam, best first."""
+    """Return the queue cut to the beam, best first."""
     order = sorted(waiting, key=lambda node: (-waiting[node].priority, view.entity_id(node)))
     return {node: waiting[node] for node in order[:beam]}
 
 
 def _leading_from(view: LiveView, node: int, admits: ChunkPredicate | None, near: _Nearness) -> list[tuple[int, int]]:
-    """The relations of an entity with the other end, in a canonical order."""
+    """Return the relations of an entity with the other end, in a canonical order."""
     if sum(len(view.labels[label].statements) for label in view.entities[node].labels) > HUB:
         return []
     found = []
@@ -113,7 +115,7 @@ def _key(view: LiveView, number: int, other: int) -> tuple[str, str, str, str]:
 
 
 class _Nearness:
-    """Cosines of entities to the question, looked up once each; 0 for one that has no vector or points away."""
+    """Cosines of entities to the question, looked up once each; 0 without a vector or for a negative cosine."""
 
     def __init__(self, view: LiveView, vector: QuestionVector) -> None:
         self._index = view.indexes.entities
@@ -121,7 +123,7 @@ class _Nearness:
         self._known: dict[int, float] = {}
 
     def look_up(self, nodes: Iterable[int]) -> None:
-        """Fetch the vectors of those not known yet, together."""
+        """Fetch the vectors of the unknown nodes in one call."""
         fresh = list(dict.fromkeys(node for node in nodes if node not in self._known))
         self._known.update(dict.fromkeys(fresh, 0.0))
         self._known.update(self._cosines([node for node in fresh if node in self._index]))

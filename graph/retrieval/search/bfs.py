@@ -1,7 +1,7 @@
-"""Breadth-first search over relations, with caps on depth, degree and size.
+"""Breadth-first search over relations, with limits on depth, degree and size.
 
-Article "graph-rag-algorithms", "BFS: Multi-Hop Exploration". Invariant: who is found is a function of the live graph
-and the starts; where a cap chooses, the heaviest relation wins, equal ones go by name.
+Article "graph-rag-algorithms", "BFS: Multi-Hop Exploration". Invariant: the result is a function of the live graph and
+the starts; at a limit the heaviest relation wins, ties by name.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ HUB = 128
 
 @dataclass(frozen=True, slots=True)
 class BfsLimits:
-    """How many hops, how many neighbours of an entity, how many entities in all.
+    """The maximum numbers of hops, of neighbours of an entity, and of entities.
 
-    An entity of more than HUB neighbours is found, but not gone on from: reading them would make a question as dear as
-    the graph is large, and what is next to everything is next to nothing in particular.
+    An entity of more than HUB neighbours is found, but not expanded: reading its neighbours would make the cost of a
+    question grow with the graph, and neighbours of a hub are unspecific.
     """
 
     depth: int = 2
@@ -32,9 +32,9 @@ class BfsLimits:
 def breadth_first(
     view: LiveView, starts: Iterable[int], caps: BfsLimits = BfsLimits(), admits: ChunkPredicate | None = None
 ) -> dict[int, int]:
-    """The entities within reach by hops from the nearest start, in the order they are found; starts have 0.
+    """Return the entities within reach by hops from the nearest start, in the order they are found; starts have 0.
 
-    Under a filter only entities that an admitted passage mentions. Cost: HUB links for each of `size` entities at most.
+    Under a filter only entities that an admitted passage mentions. Cost: HUB links for each of at most `size` entities.
     """
     found = dict.fromkeys(sorted(set(starts), key=view.entity_id)[: caps.size], 0)
     layer = list(found)
@@ -50,7 +50,7 @@ def breadth_first(
 
 
 def heaviest(view: LiveView, node: int, count: int) -> list[int]:
-    """The `count` neighbours with the heaviest relations, equal ones by name; none of a hub."""
+    """Return the `count` neighbours with the heaviest relations, equal ones by name; none of a hub."""
     edges = view.neighbours.get(node, {})
     if len(edges) > HUB:
         return []

@@ -1,8 +1,8 @@
-"""Communities as regions of the graph: which ones a question touches, and a search kept within them.
+"""Community filter: the communities of a question's entities, and a search restricted to communities.
 
-Article "graph-rag-algorithms", "Louvain: Community Detection"; here the kept hierarchy, which is compared with Leiden
-(graph/communities). Communities are heuristic and may differ between two builds of the same graph, so no mode lets
-them decide what passages it hands out, but where it says so. Nothing here reads a whole community.
+Article "graph-rag-algorithms", "Louvain: Community Detection"; here the maintained hierarchy, which is compared with
+Leiden (graph/communities). Communities are heuristic and may differ between two builds of the same graph, so no mode
+lets them decide which passages it returns, unless its documentation says so. No function here reads a whole community.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from graphtide.graph.view import LiveView
 
 @dataclass(frozen=True, slots=True)
 class CommunityRegion:
-    """A community of a level, the share of the question's weight in it, and which of the given entities are its own.
+    """A community of a level, its share of the question's weight, and its members among the given entities.
 
     `entities` are by weight, equal ones by name.
     """
@@ -27,9 +27,9 @@ class CommunityRegion:
 
 
 def regions(view: LiveView, weights: Mapping[int, float], level: int = 0) -> tuple[CommunityRegion, ...]:
-    """The communities of weighted entities, the heaviest first. Cost: linear in the entities given.
+    """Return the communities of weighted entities, the heaviest first. Cost: linear in the given entities.
 
-    Equal ones go by the name of their first entity. Entities without relations are in no community, and left out.
+    Ties are broken by the name of the first entity. Entities without relations are in no community, and left out.
     """
     held: dict[int, list[int]] = {}
     for node in sorted(weights, key=lambda node: (-weights[node], view.entity_id(node))):
@@ -47,9 +47,9 @@ def regions(view: LiveView, weights: Mapping[int, float], level: int = 0) -> tup
 def within(
     view: LiveView, communities: Collection[int], level: int = 0, admits: ChunkPredicate | None = None
 ) -> ChunkPredicate:
-    """A test of a passage: admitted, and it mentions an entity of one of the communities of that level.
+    """Return a test of a passage: admitted, and it mentions an entity of one of the communities of that level.
 
-    For whoever wants a search restricted to communities: it goes wherever a filter's test goes (`find_seeds`,
+    It serves callers that restrict a search to communities, in every place that takes a filter's test (`find_seeds`,
     `gather`). Cost of a test: the passage's entities.
     """
     chosen = frozenset(communities)

@@ -1,4 +1,4 @@
-"""The knowledge graph as a search for paths sees it: what it costs to go from one entity to the next.
+"""The knowledge graph for path searches: the cost of a step from one entity to the next.
 
 Invariant: a cost is a function of the live graph alone, an integer, and the same from both ends.
 """
@@ -12,13 +12,13 @@ from graphtide.graph.retrieval.filters import ChunkPredicate
 from graphtide.graph.view import LiveView
 
 UNIT = 1_000_000
-"""The cost of an edge that is stated once, between two entities that have no other."""
+"""The cost of an edge that is stated once, between two entities that have no other edge."""
 
 
 class EntityPathGraph:
-    """The edges of a view, under a filter only those that an admitted passage states. A `steiner.Roads`.
+    """The edges of a view, under a filter only those that an admitted passage states. A `steiner.WeightedGraph`.
 
-    `ends` are the entities that a search wants to reach: others that have one neighbour lead nowhere, and are left out.
+    `ends` are the entities that a search wants to reach: others with a single neighbour lead nowhere, and are left out.
     """
 
     def __init__(self, view: LiveView, ends: Collection[int], admits: ChunkPredicate | None = None) -> None:
@@ -27,17 +27,18 @@ class EntityPathGraph:
         self._admits = admits
 
     def links(self, node: int) -> int:
-        """The entity's neighbours, and under a filter the statements that have to be read to know which."""
+        """Return the number of the entity's neighbours, or under a filter of the statements to read to find them."""
         neighbours = len(self._view.neighbours.get(node, ()))
         if self._admits is None or node not in self._view.entities:
             return neighbours
         return neighbours + sum(len(self._view.labels[label].statements) for label in self._view.entities[node].labels)
 
     def neighbours(self, node: int) -> Iterable[tuple[int, int]]:
-        """Each neighbour with the edge's cost, (1 + log10 sqrt(d e)) / (1 + ln w) UNIT for degrees d, e and weight w.
+        """Yield each neighbour with the edge's cost, (1 + log10 sqrt(d e)) / (1 + ln w) UNIT for degrees d, e and
+        weight w.
 
-        What is stated often is near; what is linked with everything (a country, a year) says little about any two of
-        its neighbours, and is dear to pass. The sources leave the weights open.
+        A frequent relation is cheap. A hub (a country, a year) is an unspecific link between two of its neighbours, and
+        expensive to traverse. The sources leave the weights open.
         """
         held = self._view.neighbours
         edges = held.get(node, {})
@@ -50,7 +51,7 @@ class EntityPathGraph:
                 yield other, max(1, round(UNIT * generic / (1 + math.log(edge.weight))))
 
     def _stated(self, node: int) -> set[int]:
-        """The neighbours that an admitted passage relates to the entity."""
+        """Return the neighbours that an admitted passage relates to the entity."""
         admits, view = self._admits, self._view
         return {
             end

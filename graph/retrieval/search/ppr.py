@@ -1,6 +1,6 @@
 """Personalised PageRank from a question's seeds, over entities and passages together.
 
-Not the algorithm, which is graph/pagerank; here stand what a retrieval asks of it, and what it makes of the answer.
+The algorithm is graph/pagerank; this module sets its parameters and orders its result.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ EPSILON = 1e-6
 
 
 def personalised_pagerank(graph: WalkGraph, restart: Mapping[int, float]) -> dict[int, float]:
-    """The stationary mass of the walk nodes that the walk reaches, most first; nothing from nothing.
+    """Return the stationary mass of the walk nodes that the walk reaches, most first; empty without restart mass.
 
-    A step is as likely to restart as to go on (Gutiérrez et al. 2024, damping 0.5): what answers a question lies
-    within a few hops of where it touches the graph. A node's mass is too low by at most EPSILON for each unit of its
-    degree, and is the same whatever the order in which the graph was built. EPSILON is a tenth of the largest at which
-    tests/bench/retrieval.py finds as much as with an exact walk. Cost: at most 2 / EPSILON in weighted degrees,
+    A step restarts and continues with equal probability (Gutiérrez et al. 2024, damping 0.5), because the passages that
+    answer a question are within a few hops of its seeds. A node's mass is too low by at most EPSILON for each unit of
+    its degree, and is the same whatever the order in which the graph was built. EPSILON is a tenth of the largest at
+    which tests/bench/retrieval.py finds as much as with an exact walk. Cost: at most 2 / EPSILON in weighted degrees,
     however large the graph; on the benchmark's, and on one ten times as large, some two thousand nodes.
     """
     if not restart:

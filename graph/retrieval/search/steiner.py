@@ -1,14 +1,14 @@
-"""Steiner trees: the cheapest way to hold some nodes of a graph together, by the distance network heuristic.
+"""Steiner trees: the cheapest connection of some nodes of a graph, by the distance network heuristic.
 
 Kou, Markowsky & Berman 1981: a minimum spanning tree of the terminals' shortest distances, its edges replaced by
 shortest paths; at most 2 (1 - 1/l) of the optimum, l being the optimum's leaves. Source: article
 "graph-rag-algorithms", "Steiner Tree". Deviations:
 
 - One Voronoi run from all terminals at once instead of all pairs (Mehlhorn 1988): among the edges between two regions
-  is a minimum spanning tree of the whole distance network, so where shortest paths are unique the tree is the same.
-  The paths then form a tree already, with a terminal at every end, so that the last two phases find nothing to do.
-- A path above `longest` connects nothing (the article's "strict maximum edge weight"), so the search ends at half
-  of it; and at most `budget` links are read.
+  is a minimum spanning tree of the whole distance network, so where shortest paths are unique the tree is the same. The
+  paths then form a tree already, with a terminal at every end, so that the last two phases change nothing.
+- A path above `longest` connects nothing (the article's "strict maximum edge weight"), so the search ends at half of
+  it; and at most `budget` links are read.
 
 Pure: it knows neither view nor weights. Invariant: costs are integers and ties are broken by name, so that the result
 does not depend on the numbers of the nodes.
@@ -26,20 +26,20 @@ Path = tuple[int, ...]
 
 
 class WeightedGraph(Protocol):
-    """A graph as a search sees it: undirected, with costs above 0 that are the same from both ends."""
+    """The graph of a search: undirected, with costs above 0 that are the same from both ends."""
 
     def links(self, node: int) -> int:
-        """How many entries `leading_from` would read."""
+        """Return the number of entries that `neighbours` would read."""
         ...
 
     def neighbours(self, node: int) -> Iterable[tuple[int, int]]:
-        """Each neighbour with the cost of going there."""
+        """Yield each neighbour with the cost of the edge."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """The greatest cost of a path between two terminals, and the number of links a search may read."""
+    """The maximum cost of a path between two terminals, and the maximum number of links that a search reads."""
 
     longest: int
     budget: int
@@ -47,11 +47,11 @@ class SearchLimits:
 
 @dataclass(frozen=True, slots=True)
 class SteinerTree:
-    """A forest that holds together what can be held together.
+    """A forest that connects all terminals that can be connected.
 
     `paths` lead from terminal to terminal, each with its ends; `groups` are the terminals that are connected with each
-    other; `cost` is the sum over all edges. `read` counts links looked at; `complete` is False when some were left out
-    for the budget's sake, so that what is not connected might be.
+    other; `cost` is the sum over all edges. `read` counts the links read; `complete` is False when the budget left some
+    unread, so that unconnected terminals might be connected.
     """
 
     paths: tuple[Path, ...]
@@ -61,7 +61,7 @@ class SteinerTree:
     complete: bool
 
     def edges(self) -> tuple[tuple[int, int], ...]:
-        """Every edge once, as the first path that has it leads over it. Paths may share their ends' ways."""
+        """Return every edge once, in the order of the first path that contains it. Paths may share parts."""
         steps = (pair for path in self.paths for pair in pairwise(path))
         return tuple({frozenset(pair): pair for pair in reversed(list(steps))}.values())[::-1]
 
@@ -69,7 +69,7 @@ class SteinerTree:
 def steiner_tree(
     roads: WeightedGraph, terminals: Sequence[int], name: Callable[[int], str], bounds: SearchLimits
 ) -> SteinerTree:
-    """Connect the terminals (distinct; one alone needs no tree). Cost: `budget` links, and their logarithm."""
+    """Connect the terminals (distinct; a single one needs no tree). Cost: `budget` links, and their logarithm."""
     search = _Voronoi(roads, terminals, name, bounds)
     chosen = search.run()
     groups = [{terminal} for terminal in terminals]
@@ -85,7 +85,7 @@ def steiner_tree(
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Bridge:
-    """An edge between two regions and the cost of the path across it; the least is the cheapest, then by name."""
+    """An edge between two regions and the cost of the path across it; the minimum is the cheapest, then by name."""
 
     cost: int
     names: tuple[str, str]
@@ -94,9 +94,10 @@ class _Bridge:
 
 @dataclass(slots=True)
 class _Place:
-    """What is known of a node: how far, from which terminal (by its place), over which neighbour.
+    """The search state of a node: its distance, its terminal (by position), and the preceding neighbour.
 
-    Of equal ways the first found stays: nodes are settled by distance and name, so that is the same under any numbers.
+    Of equal paths the first one stays: nodes are settled by distance and name, so the result is the same under any
+    numbers.
     """
 
     distance: int
@@ -120,10 +121,10 @@ class _Voronoi:
         self.complete = True
 
     def run(self) -> list[tuple[int, int]]:
-        """The pairs of terminals of the minimum spanning forest.
+        """Return the pairs of terminals of the minimum spanning forest.
 
-        An edge between regions found at distance d costs at least 2 d: nothing cheaper than the dearest chosen is
-        missed when that is below.
+        An edge between regions found at distance d costs at least 2 d: the search misses nothing cheaper than the most
+        expensive chosen edge when that edge costs less.
         """
         heap = [(0, self._names[terminal], terminal) for terminal in self._terminals]
         heapq.heapify(heap)
@@ -138,12 +139,12 @@ class _Voronoi:
         return self._forest()
 
     def path(self, pair: tuple[int, int]) -> Path:
-        """From the first terminal of a bridge to the second."""
+        """Return the path from the first terminal of a bridge to the second."""
         one, other = self.bridges[pair].ends
         return (*reversed(self._back(one)), *self._back(other))
 
     def steps(self, pair: tuple[int, int]) -> Iterator[tuple[frozenset[int], int]]:
-        """The edges of a path with their costs."""
+        """Yield the edges of a path with their costs."""
         one, other = (self._places[end] for end in self.bridges[pair].ends)
         yield frozenset(self.bridges[pair].ends), self.bridges[pair].cost - one.distance - other.distance
         for end in self.bridges[pair].ends:
@@ -151,7 +152,7 @@ class _Voronoi:
                 yield frozenset((before, node)), self._places[node].distance - self._places[before].distance
 
     def _expand(self, node: int, heap: list[tuple[int, str, int]]) -> bool:
-        """Look at the links of a node that is settled. True if a cheaper bridge came to light."""
+        """Read the links of a settled node. Return True if it found a cheaper bridge."""
         links = self._roads.links(node)
         if self.read + links > self._bounds.budget:
             self.complete = False
@@ -185,7 +186,7 @@ class _Voronoi:
         return True
 
     def _forest(self) -> list[tuple[int, int]]:
-        """Kruskal over the bridges: cheapest first, equal ones by the terminals' names."""
+        """Run Kruskal over the bridges: cheapest first, equal ones by the terminals' names."""
         group = {terminal: terminal for terminal in self._terminals}
         chosen = []
         for pair in sorted(self.bridges, key=lambda p: (self.bridges[p].cost, self._names[p[0]], self._names[p[1]])):
@@ -196,14 +197,14 @@ class _Voronoi:
         return chosen
 
     def _dearest(self) -> int:
-        """What the search has to look up to: the dearest bridge chosen, once all terminals are connected."""
+        """Return the cost to search up to: that of the costliest chosen bridge, once all terminals are connected."""
         chosen = self._forest()
         if len(chosen) + 1 < len(self._terminals):
             return self._bounds.longest
         return max(self.bridges[pair].cost for pair in chosen)
 
     def _back(self, node: int) -> Path:
-        """From a node back to the terminal of its region."""
+        """Return the path from a node back to the terminal of its region."""
         steps = [node]
         while self._places[steps[-1]].parent >= 0:
             steps.append(self._places[steps[-1]].parent)
