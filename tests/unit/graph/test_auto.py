@@ -55,12 +55,12 @@ def test_choice_goes_by_what_is_asked(view: LiveView, question: str, kind: str) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_choice_falls_back_when_a_mode_is_not_there(view: LiveView, kind: str) -> None:
+def test_choice_falls_back_when_a_mode_is_unavailable(view: LiveView, kind: str) -> None:
     """With `local` alone in the table it is chosen, and the reason names the better mode."""
     question = next(row.question for row in labelled() if row.kind == kind and row.part == "held")
     choice = choose(view, question, {"local"})
     assert choice.mode == "local"
-    assert PREFERRED[choice.kind][0] == "local" or f"{PREFERRED[choice.kind][0]} is not there" in choice.why
+    assert PREFERRED[choice.kind][0] == "local" or f"{PREFERRED[choice.kind][0]} is not available" in choice.why
 
 
 def test_answer_of_auto_is_that_of_the_mode_it_took(view: LiveView) -> None:
