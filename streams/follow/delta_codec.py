@@ -1,10 +1,10 @@
-"""A `GraphDelta` as bytes, for followers in other processes.
+"""Codec of `GraphDelta`, for followers in other processes.
 
-Versioned JSON, in which a row is a list of its fields in order, without its vectors. Those travel as one base64 block
-of little-endian float16 beside the rows of their table, the places of rows that have none listed with it; vector sums
-and the arrays of the hierarchy are base64 of their bytes.
+The format is versioned JSON, in which a row is the list of its fields in order, without its vector. The vectors of a
+table are one base64 block of little-endian float16 beside its rows, with the indices of the rows that have none; vector
+sums and the arrays of the hierarchy are base64 of their bytes.
 
-Invariant: decode(encode(delta)) equals delta, to the last bit of every vector.
+Invariant: decode(encode(delta)) equals delta, bit for bit in every vector.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from graphtide.streams.errors import Rejected
 
 SCHEMA = 1
 MAX_DECODED_BYTES = 1 << 30
-"""No delta is that large as JSON; what claims to be is not unpacked."""
+"""Maximum size of a delta as JSON; a larger one is not decompressed."""
 
 _DOCUMENT = attrgetter("doc_id", "revision", "info.title", "info.source", "info.occurred_at", "info.metadata", "chunks")
 _CHUNK = attrgetter("chunk", "chunk_id", "doc_id", "ordinal", "text", "version")
@@ -56,10 +56,10 @@ _GONE = attrgetter(*(part.name for part in fields(Removals)))
 
 
 def encode(delta: GraphDelta, *, sums: bool = True) -> bytes:
-    """The delta as bytes. Raises ValueError for a table whose vectors differ in length.
+    """Return the delta as bytes. Raises ValueError for a table whose vectors differ in length.
 
-    Without `sums` the vector sums of labels and statements are left empty: they are most of the bytes, and only a
-    writer that is restored from the rows needs them; a view does not.
+    Without `sums` the vector sums of labels and statements are left empty: they are most of the bytes, and a view does
+    not need them, only a writer that is restored from the rows.
     """
     body: dict[str, Any] = {
         "schema": SCHEMA,
@@ -90,7 +90,7 @@ def encode(delta: GraphDelta, *, sums: bool = True) -> bytes:
 
 
 def decode(value: bytes) -> GraphDelta:
-    """The delta that `encode` wrote. Raises Rejected for another schema, or for what is no delta."""
+    """Return the delta that `encode` wrote. Raises Rejected for another schema or a malformed delta."""
     body = _load(value)
     try:
         return _delta_in(body)
@@ -115,7 +115,7 @@ def _delta_in(body: dict[str, Any]) -> GraphDelta:
     statement_vectors = _vectors_in(body["statement_vectors"], len(body["statements"]))
     chunk_vectors = _vectors_in(body["chunk_vectors"], len(body["chunks"]))
     entity_vectors = _vectors_in(body["entity_vectors"], len(body["entities"]))
-    headings = {place: (title, said) for place, title, said in body.get("headings", ())}
+    headings = {place: (title, description) for place, title, description in body.get("headings", ())}
     return GraphDelta(
         str(body["graph"]),
         int(body["version"]),
@@ -131,8 +131,8 @@ def _delta_in(body: dict[str, Any]) -> GraphDelta:
         ),
         tuple(MentionRow(*row) for row in body["mentions"]),
         tuple(
-            TripleRow(number, s, said, o, count, weight, next(statement_sums), next(statement_vectors), version)
-            for number, s, said, o, count, weight, version in body["statements"]
+            TripleRow(number, s, p, o, count, weight, next(statement_sums), next(statement_vectors), version)
+            for number, s, p, o, count, weight, version in body["statements"]
         ),
         tuple(EvidenceRow(*row) for row in body["evidence"]),
         tuple(SameAsRow(*row) for row in body["same_as"]),
@@ -152,7 +152,7 @@ def _has_heading(row: ChunkRow) -> bool:
 
 def _document_in(row: list[Any]) -> DocumentRow:
     doc_id, revision, title, source, occurred_at, metadata, chunks = row
-    info = DocumentInfo(title, source, occurred_at, tuple((key, said) for key, said in metadata))
+    info = DocumentInfo(title, source, occurred_at, tuple((key, value) for key, value in metadata))
     return DocumentRow(doc_id, revision, info, tuple(chunks))
 
 
@@ -170,7 +170,7 @@ def _gone_in(parts: list[list[Any]]) -> Removals:
 
 
 def _vectors_out(vectors: Sequence[Vector]) -> list[Any]:
-    """[length of a vector, places of rows that have none, base64 of the others one behind the other]."""
+    """Return [length of a vector, indices of rows that have none, base64 of the other vectors in order]."""
     held = [vector for vector in vectors if vector.size]
     bare = [place for place, vector in enumerate(vectors) if not vector.size]
     block = np.stack(held).astype("<f2", copy=False).tobytes() if held else b""
@@ -178,11 +178,11 @@ def _vectors_out(vectors: Sequence[Vector]) -> list[Any]:
 
 
 def _vectors_in(packed: list[Any], count: int) -> Iterator[Vector]:
-    """`count` vectors, read-only views of one block. Raises ValueError unless the block holds exactly those."""
+    """Return `count` vectors, read-only views of one block. Raises ValueError for a block of another size."""
     dimensions, bare, text = packed
     without = set(bare)
     if not without <= set(range(count)):
-        raise ValueError(f"of {count} rows none is at {sorted(without)[-1]}")
+        raise ValueError(f"row {sorted(without)[-1]} is out of range for {count} rows")
     block = np.frombuffer(base64.b64decode(text, validate=True), "<f2").astype(np.float16, copy=False)
     rows = block.reshape(count - len(without), dimensions)
     return _spread(rows, without, count)
@@ -196,12 +196,12 @@ def _spread(rows: Vector, without: set[int], count: int) -> Iterator[Vector]:
 
 
 def _sums_out(sums: Sequence[bytes]) -> list[Any]:
-    """[lengths in bytes, base64 of all of them one behind the other]."""
-    return [[len(one) for one in sums], _base64(b"".join(sums))]
+    """Return [lengths in bytes, base64 of all sums in order]."""
+    return [list(map(len, sums)), _base64(b"".join(sums))]
 
 
 def _sums_in(packed: list[Any] | None, count: int) -> Iterator[bytes]:
-    """`count` sums, empty ones when they were left out. Raises ValueError when they are not that many, or cut off."""
+    """Return `count` sums, empty ones when they were left out. Raises ValueError for another number, or a cut block."""
     lengths, block = (packed[0], base64.b64decode(packed[1], validate=True)) if packed else ([0] * count, b"")
     if len(lengths) != count or sum(lengths) != len(block):
         raise ValueError(f"{len(lengths)} sums of {sum(lengths)} bytes for {count} rows and {len(block)} bytes")
@@ -224,7 +224,7 @@ def _communities_out(held: CommunityChange | Hierarchy) -> dict[str, Any]:
 
 
 def _communities_in(body: dict[str, Any]) -> CommunityChange | Hierarchy:
-    """A body with `next_id` is a whole hierarchy. Raises ValueError where arrays that go together differ in length."""
+    """Return a whole hierarchy for a body with `next_id`. Raises ValueError when related arrays differ in length."""
     whole = "next_id" in body
     kinds = _HIERARCHY if whole else _CHANGE
     arrays = {name: _array(body[name], kind) for name, kind in kinds.items()}

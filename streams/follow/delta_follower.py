@@ -1,15 +1,15 @@
-"""A query process's way to follow graphs that are written elsewhere: snapshots from the store, then `deltas`.
+"""The delta follower of a replica: loads snapshots from the store, then follows `deltas`.
 
 In this order:
 1. note where `deltas` ends
-2. load the snapshot of every graph from the store: it has everything that was announced before 1
-3. read on from there: versions that a view has are dropped, the next one is applied, and whatever does not fit (a gap,
-   a delta that cannot be read, one that was not sent, a graph that was rebuilt) has that graph's snapshot loaded
+2. load the snapshot of every graph from the store: it includes everything that was announced before 1
+3. continue reading from there: drop versions that a view has, apply the next one, and load the graph's snapshot in all
+   other cases (a gap, a malformed delta, one that was not sent, a rebuilt graph)
 
-A view that stays behind the store although nothing is announced is noticed too, by looking from time to time; and so is
-a reader that brings nothing although there is something to read, which is made anew.
+The follower also compares the views with the store at intervals. This detects a view that lags although nothing is
+announced, and a reader that returns no records although the log has some, which is then created anew.
 
-Invariant: a view shows one version of its graph, whole; it never goes back, and never skips what a version brought.
+Invariant: a view shows one version of its graph, whole; it never goes back, and never skips the changes of a version.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ log = logging.getLogger("graphtide.streams")
 POLL_RECORDS = 256
 POLL_INTERVAL_S = 2.0
 TIMEOUT_S = 10.0
-"""A view that lacks a version for so long, with nothing left to read, has missed it."""
+"""Seconds after which a view that lacks a version, with no record left to read, has missed it."""
 
 Moved = Callable[[], None]
 Replied = Callable[[MaintenanceReply], Awaitable[None]]
 
 
-async def _nobody(_: MaintenanceReply) -> None:
-    """Replies to what others asked for."""
+async def _ignore_reply(_: MaintenanceReply) -> None:
+    """Ignore the reply to a request of another process."""
 
 
-def _unasked(_graph: str, _seconds: float) -> None:
-    """For a process whose views nobody asks."""
+def _ignore_queryable(_graph: str, _seconds: float) -> None:
+    """Ignore freshness, in a process that serves no queries."""
 
 
 @dataclass(slots=True)
 class Incoming:
-    """A delta whose parts are on their way, and what its notice brought along."""
+    """A delta whose parts are arriving, and the headers of its notice (`behind`)."""
 
     version: int
     count: int
@@ -60,7 +60,7 @@ class Incoming:
     parts: list[DeltaPart] = field(default_factory=list)
 
     def take(self, part: DeltaPart) -> bool:
-        """Whether the part is the next one."""
+        """Add the part if it is the next one. Returns False otherwise."""
         fits = (part.version, part.count, part.number) == (self.version, self.count, len(self.parts) + 1)
         if fits:
             self.parts.append(part)
@@ -69,7 +69,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaLag:
-    """A view that is behind the store: what it showed, since when it is behind, and when it moved last."""
+    """The lag of a view behind the store: the version shown, when the lag began, and when the view last advanced."""
 
     shown: int
     since: float
@@ -77,8 +77,8 @@ class ReplicaLag:
 
 
 class DeltaFollower:
-    """See the module. `moved` is called whenever a view may show more, `replied` with each reply to a request,
-    `queryable` with every revision that a view has come to show.
+    """The follower of a process. It calls `moved` whenever a view may have advanced, `replied` with each reply to a
+    maintenance request, and `queryable` for every revision that a view now shows.
     """
 
     def __init__(
@@ -87,8 +87,8 @@ class DeltaFollower:
         store: GraphStore,
         views: ViewRegistry,
         moved: Moved,
-        replied: Replied = _nobody,
-        queryable: Queryable = _unasked,
+        replied: Replied = _ignore_reply,
+        queryable: Queryable = _ignore_queryable,
     ) -> None:
         self._log = log
         self._store = store
@@ -99,13 +99,13 @@ class DeltaFollower:
         self._next: dict[int, int] | None = None
         self._incoming: dict[str, Incoming] = {}
         self._behind: dict[str, ReplicaLag] = {}
-        self._looked = 0.0
-        self._read, self._moved_on = 0, 0.0
-        self._stood: Mapping[str, int] = {}
+        self._compared = 0.0
+        self._read, self._advanced = 0, 0.0
+        self._stored: Mapping[str, int] = {}
         self.reloads = 0
 
     async def start(self) -> None:
-        """Load what there is. The caller may answer from it, then `run`. Raises Broken as `Views.open` does."""
+        """Load the stored graphs. The caller may serve them, then call `run`. Raises what `ViewRegistry.open` does."""
         ends = dict(await self._log.end(DELTAS))
         await self._views.open(self._store)
         self._fresh.begin(self._views.versions())
@@ -113,18 +113,18 @@ class DeltaFollower:
         self._moved()
 
     async def run(self) -> None:
-        """Follow until cancelled. Raises what log and store raise; the next run goes on where this one was."""
+        """Follow until cancelled. Raises what log and store raise; the next run continues where this one was."""
         if self._next is None:
             await self.start()
         positions: dict[int, int] = self._next if self._next is not None else {}
         consumer = self._log.reader(DELTAS, positions)
         try:
             while True:
-                for one in await consumer.poll(POLL_RECORDS, POLL_INTERVAL_S):
-                    await self._take(one)
-                    positions[one.position.partition] = one.position.offset + 1
-                if time.monotonic() - self._looked >= POLL_INTERVAL_S:
-                    await self._look(positions)
+                for delivered in await consumer.poll(POLL_RECORDS, POLL_INTERVAL_S):
+                    await self._take(delivered)
+                    positions[delivered.position.partition] = delivered.position.offset + 1
+                if time.monotonic() - self._compared >= POLL_INTERVAL_S:
+                    await self._compare(positions)
         finally:
             self._incoming.clear()
             await consumer.close()
@@ -132,70 +132,70 @@ class DeltaFollower:
     # -- staleness -----------------------------------------------------------------------------------------------------
 
     def behind(self) -> Mapping[str, tuple[int, float]]:
-        """By graph: how many versions its view lacks of what the store had, and for how many seconds, by the last look.
+        """Return, by graph, how many stored versions its view lacks, and for how many seconds, at the last comparison.
 
-        A graph that is up to date is (0, 0.0).
+        A current graph is (0, 0.0).
         """
         now = time.monotonic()
-        lacking = {graph: max(0, version - self._views.version(graph)) for graph, version in self._stood.items()}
+        lacking = {graph: max(0, version - self._views.version(graph)) for graph, version in self._stored.items()}
         return {
             graph: (count, now - self._behind[graph].since if count and graph in self._behind else 0.0)
             for graph, count in lacking.items()
         }
 
-    async def _look(self, positions: Mapping[int, int]) -> None:
+    async def _compare(self, positions: Mapping[int, int]) -> None:
         """Compare the views with the store."""
-        self._looked = now = time.monotonic()
-        self._stood = await self._store.graphs()
+        self._compared = now = time.monotonic()
+        self._stored = await self._store.graphs()
         read_all = all(positions.get(number, 0) >= end for number, end in (await self._log.end(DELTAS)).items())
         if read_all or sum(positions.values()) != self._read:
-            self._read, self._moved_on = sum(positions.values()), now
-        elif now - self._moved_on >= TIMEOUT_S:
-            self._moved_on = now
-            raise Retryable(f"{DELTAS} has more than the reader brings: it is made anew", 0.0)
-        for graph, version in self._stood.items():
+            self._read, self._advanced = sum(positions.values()), now
+        elif now - self._advanced >= TIMEOUT_S:
+            self._advanced = now
+            raise Retryable(f"the reader of {DELTAS} returns no records although there are some: reopening it", 0.0)
+        for graph, version in self._stored.items():
             shown = self._views.version(graph)
-            lack = self._behind.get(graph)
+            lag = self._behind.get(graph)
             if shown >= version:
                 self._behind.pop(graph, None)
-            elif lack is None:
+            elif lag is None:
                 self._behind[graph] = ReplicaLag(shown, now, now)
-            elif lack.shown != shown:
-                self._behind[graph] = ReplicaLag(shown, lack.since, now)
-            elif read_all and now - lack.moved >= TIMEOUT_S:
+            elif lag.shown != shown:
+                self._behind[graph] = ReplicaLag(shown, lag.since, now)
+            elif read_all and now - lag.moved >= TIMEOUT_S:
                 await self._reload(graph, f"version {version} was not announced")
 
-    # -- what is read --------------------------------------------------------------------------------------------------
+    # -- records -------------------------------------------------------------------------------------------------------
 
-    async def _take(self, one: ConsumedRecord) -> None:
+    async def _take(self, delivered: ConsumedRecord) -> None:
         try:
-            reply = parse_reply(one)
-            said = parse_record(one) if reply is None else None
+            reply = parse_reply(delivered)
+            message = parse_record(delivered) if reply is None else None
         except Rejected as error:
-            await self._reload_if_behind(one.record.key, str(error))
+            await self._reload_if_behind(delivered.record.key, str(error))
             return
         if reply is not None:
             await self._replied(reply)
-        elif isinstance(said, DeltaNotice):
-            await self._notice(said, one.record.headers)
-        elif said is not None:
-            await self._part(said)
+        elif isinstance(message, DeltaNotice):
+            await self._notice(message, delivered.record.headers)
+        elif message is not None:
+            await self._part(message)
 
-    async def _notice(self, said: DeltaNotice, behind: Headers) -> None:
-        if not said.version:  # a wish, which may come between a notice and its parts
+    async def _notice(self, notice: DeltaNotice, headers: Headers) -> None:
+        if not notice.version:  # a report request, which may come between a notice and its parts
             return
-        self._incoming.pop(said.graph, None)
-        shown = self._views.version(said.graph)
-        self._fresh.heard(said.graph, said.version, behind)
-        if said.version <= shown:
-            self._fresh.shown(said.graph, shown)
+        self._incoming.pop(notice.graph, None)
+        shown = self._views.version(notice.graph)
+        self._fresh.heard(notice.graph, notice.version, headers)
+        if notice.version <= shown:
+            self._fresh.shown(notice.graph, shown)
             return
-        if said.version == shown + 1 and said.parts:
-            self._incoming[said.graph] = Incoming(said.version, said.parts, behind)
-        elif said.replaced:
-            await self._reload(said.graph, "it was rebuilt")
+        if notice.version == shown + 1 and notice.parts:
+            self._incoming[notice.graph] = Incoming(notice.version, notice.parts, headers)
+        elif notice.replaced:
+            await self._reload(notice.graph, "it was rebuilt")
         else:
-            await self._reload(said.graph, f"version {said.version} came after version {shown}")
+            await self._reload(notice.graph, f"version {notice.version} came after version {shown}")
 
     async def _part(self, part: DeltaPart) -> None:
         incoming = self._incoming.get(part.graph)
@@ -213,7 +213,7 @@ class DeltaFollower:
         with continue_trace("follow", [incoming.behind], graph=graph, version=incoming.version):
             outcome = await outcome_of(self._applied(incoming))
             if outcome is not None:
-                log.error("version %d cannot be applied", incoming.version, exc_info=outcome)
+                log.error("graph %s: version %d cannot be applied", graph, incoming.version, exc_info=outcome)
                 await self._reload(graph, "the delta does not fit the view")
         self._fresh.shown(graph, self._views.version(graph))
         self._moved()
@@ -223,16 +223,16 @@ class DeltaFollower:
         await self._views.follow(delta)
 
     async def _reload_if_behind(self, graph: str, why: str) -> None:
-        """Anybody may write to a topic: what cannot be read costs a snapshot only where one brings something."""
-        stands = (await self._store.graphs()).get(graph, 0)
-        if stands > self._views.version(graph):
+        """Reload the graph only if the store has a newer version: any producer may write malformed records."""
+        stored = (await self._store.graphs()).get(graph, 0)
+        if stored > self._views.version(graph):
             await self._reload(graph, why)
         else:
-            log.warning("a record of %s with key %r is passed over: %s", DELTAS, graph[:80], why)
+            log.warning("ignoring a record of %s with key %r: %s", DELTAS, graph[:80], why)
 
     async def _reload(self, graph: str, why: str) -> None:
-        """Put the store's snapshot in the place of the view, unless it has nothing newer. Cost: the whole graph."""
-        log.info("graph %s is loaded from its snapshot: %s", graph, why)
+        """Replace the view by the store's snapshot, unless that is not newer. Cost: the whole graph."""
+        log.info("graph %s: loading its snapshot: %s", graph, why)
         self.reloads += 1
         self._incoming.pop(graph, None)
         snapshot = await self._store.snapshot(graph)

@@ -1,10 +1,10 @@
-"""What `deltas` says of a commit in a cluster: a notice, and behind it the whole delta, cut into records.
+"""Records of `deltas` for a commit in a cluster: a notice, then the whole delta, split into parts.
 
-A part is a record whose header `part` is `version:number/count`, its value a slice of the delta's bytes: broker and
-store bound the size of a record. A delta that is larger than is worth sending is announced by its notice alone, and
-followers take the graph's snapshot instead.
+A part is a record whose header `part` is `version:number/count` and whose value is a slice of the delta's bytes: broker
+and store limit the size of a record. A delta that is too large to send is announced by its notice alone, and followers
+load the graph's snapshot instead.
 
-Invariant: the parts of a delta, put together in order, are the delta without its sums, to the last bit.
+Invariant: the parts of a delta, joined in order, are the delta without its sums, bit for bit.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from graphtide.streams.ports import ConsumedRecord, Record
 
 PART = "part"
 PART_BYTES = 512 << 10
-"""Half of what a broker takes by default, so that keys, headers and framing never matter."""
+"""Half of a broker's default limit, which leaves room for keys, headers and framing."""
 MAX_BYTES = 64 << 20
-"""From here on a snapshot is read from the store: a delta that large is most of its graph."""
+"""Maximum size of a delta to send: a larger one is most of its graph, and followers load the snapshot."""
 _LABEL = re.compile(rb"([0-9]{1,18}):([0-9]{1,6})/([0-9]{1,6})")
 
 
@@ -41,7 +41,7 @@ class DeltaPart:
 
 
 def notice(delta: GraphDelta) -> DeltaNotice:
-    """What `deltas` says of a delta: the entities whose row changed, or whose edges did."""
+    """Return the notice of a delta: the entities whose row or edges changed."""
     nodes = {row.node for row in delta.entities}
     nodes.update(end for row in delta.edges for end in (row.u, row.v))
     nodes.update(end for edge in delta.gone.edges for end in edge)
@@ -49,62 +49,65 @@ def notice(delta: GraphDelta) -> DeltaNotice:
 
 
 def notice_records(delta: GraphDelta) -> tuple[Record, ...]:
-    """The notice alone: for followers in the process that wrote the delta."""
+    """Return the notice alone, for followers in the process that wrote the delta."""
     return (Record(delta.graph, notice(delta).encode()),)
 
 
 def full_records(delta: GraphDelta, part_bytes: int = PART_BYTES, most_bytes: int = MAX_BYTES) -> tuple[Record, ...]:
-    """The notice and the parts. A snapshot (the graph was rebuilt) and what is larger than that: the notice alone."""
+    """Return the notice and the parts; the notice alone for a snapshot (a rebuilt graph) or above `most_bytes`."""
     if delta.snapshot:
         return (Record(delta.graph, DeltaNotice(delta.graph, delta.version, replaced=True).encode()),)
     data = zlib.compress(deltas.encode(delta, sums=False), 1)
     slices = [data[start : start + part_bytes] for start in range(0, len(data), part_bytes)]
     if len(data) > most_bytes:
         slices = []
-    said = notice(delta)
-    head = DeltaNotice(said.graph, said.version, said.nodes, len(slices))
+    brief = notice(delta)
+    head = DeltaNotice(brief.graph, brief.version, brief.nodes, len(slices))
     return (
         Record(delta.graph, head.encode()),
         *(
-            Record(delta.graph, one, ((PART, b"%d:%d/%d" % (delta.version, number, len(slices))),))
-            for number, one in enumerate(slices, 1)
+            Record(delta.graph, part, ((PART, b"%d:%d/%d" % (delta.version, number, len(slices))),))
+            for number, part in enumerate(slices, 1)
         ),
     )
 
 
 def parse_record(delivered: ConsumedRecord) -> DeltaNotice | DeltaPart:
-    """What a record of `deltas` is. Raises Rejected for one that is neither."""
+    """Return the notice or part in a record of `deltas`. Raises Rejected for a malformed one."""
     record = delivered.record
     label = part_label(delivered)
     if label is None:
         return decode_notice(record.value or b"")
     found = _LABEL.fullmatch(label)
     if found is None or record.value is None:
-        raise Rejected(f"the record says it is part {label[:40]!r} of a delta, and is none")
+        raise Rejected(f"the record with part header {label[:40]!r} is not a valid part of a delta")
     version, number, count = map(int, found.groups())
     return DeltaPart(record.key, version, number, count, record.value)
 
 
 def is_notice(delivered: ConsumedRecord) -> bool:
-    """Whether the record is meant as a notice: no part of a delta, and no reply."""
+    """Return True if the headers mark the record as a notice: neither a part of a delta nor a reply."""
     return not {PART, REPLY} & dict(delivered.record.headers).keys()
 
 
 def part_label(delivered: ConsumedRecord) -> bytes | None:
-    """The header that makes a record a part; None for all others."""
+    """Return the header that marks a record as a part; None for other records."""
     return dict(delivered.record.headers).get(PART)
 
 
 def assemble_delta(parts: Sequence[DeltaPart]) -> GraphDelta:
-    """The delta that its parts, in order, make. Raises Rejected when they do not."""
+    """Return the delta of its parts in order. Raises Rejected when they do not form one."""
     unpack = zlib.decompressobj()
     try:
         data = unpack.decompress(b"".join(part.data for part in parts), deltas.MAX_DECODED_BYTES)
     except zlib.error as error:
         raise Rejected(f"the delta cannot be unpacked: {error}") from error
     if not unpack.eof:
-        raise Rejected("the delta is cut off, or larger than any that is sent")
+        raise Rejected(f"the delta is cut off or larger than {deltas.MAX_DECODED_BYTES} bytes")
     delta = deltas.decode(data)
     if (delta.graph, delta.version) != (parts[0].graph, parts[0].version) or delta.snapshot:
-        raise Rejected(f"the delta is of graph {delta.graph!r}, version {delta.version}, not what its notice says")
+        raise Rejected(
+            f"the delta is of graph {delta.graph!r}, version {delta.version}, but its parts name"
+            f" graph {parts[0].graph!r}, version {parts[0].version}"
+        )
     return delta

@@ -1,8 +1,8 @@
-"""How long ago the revisions were accepted that a view has come to show: what somebody who asks has of freshness.
+"""Freshness measurement: the time from the acceptance of a revision until a view shows it.
 
-A commit's notice carries in its header `accepted` when its revisions were accepted, and each process that answers
-observes them by itself, once its own view shows that version. Not a ledger: notices without the header (those of early
-versions, of rebuilds and of judges' verdicts) observe nothing, and neither does what stood when the process began.
+The header `accepted` of a commit's notice holds the acceptance times of its revisions, and each query process observes
+them once its own view shows that version. Some versions are not observed: those whose notice lacks the header (of
+earlier releases, rebuilds and judges' verdicts), and those that were stored before the process started.
 
 Invariant: a process observes a version at most once, and never before its view shows it.
 """
@@ -17,33 +17,33 @@ from collections.abc import Callable, Iterable, Mapping
 from graphtide.streams.tracing import Headers
 
 ACCEPTED = "accepted"
-MOST = 64
-"""Revisions that a notice tells of, the newest: as many as a batch has, and never a header that grows."""
-_TIMES = re.compile(rb"[0-9]{1,15}(,[0-9]{1,15}){0,%d}" % (MOST - 1))
+MAX_TIMES = 64
+"""Maximum number of acceptance times in a notice, the newest ones: a batch has as many, and the header is bounded."""
+_TIMES = re.compile(rb"[0-9]{1,15}(,[0-9]{1,15}){0,%d}" % (MAX_TIMES - 1))
 
 Queryable = Callable[[str, float], None]
-"""Takes a graph, and for how many seconds a revision had been accepted when questions saw it."""
+"""Receives a graph, and the seconds from a revision's acceptance until queries saw it."""
 
 
 def accepted(times_ms: Iterable[int]) -> Headers:
-    """The header that says so (milliseconds since the epoch); none where nothing is known."""
-    newest = sorted(filter(None, times_ms))[-MOST:]
-    return ((ACCEPTED, b",".join(b"%d" % one for one in newest)),) if newest else ()
+    """Return the header with the acceptance times (milliseconds since the epoch); none when no time is known."""
+    newest = sorted(filter(None, times_ms))[-MAX_TIMES:]
+    return ((ACCEPTED, b",".join(b"%d" % time_ms for time_ms in newest)),) if newest else ()
 
 
 def accepted_in(headers: Headers) -> tuple[int, ...]:
-    """What the header says; nothing where there is none, or one that no writer wrote: anybody may write to a topic."""
+    """Return the acceptance times in the header; none without a well-formed one: any producer may write to a topic."""
     found = dict(headers).get(ACCEPTED, b"")
     return tuple(map(int, found.split(b","))) if _TIMES.fullmatch(found) else ()
 
 
 def seconds_since(accepted_ms: int) -> float:
-    """By this machine's clock, which may be behind the broker's: then 0."""
+    """Return the seconds since then by the local clock; 0 when that is behind the broker's."""
     return max(0.0, time.time() - accepted_ms / 1000)
 
 
 class Freshness:
-    """What was announced to a process and is not yet shown by it. Cost: nothing but what a notice says."""
+    """The versions that were announced to a process and are not shown by it yet. Memory: the announced times."""
 
     def __init__(self, queryable: Queryable) -> None:
         self._queryable = queryable
@@ -51,18 +51,18 @@ class Freshness:
         self._waiting: dict[str, deque[tuple[int, tuple[int, ...]]]] = {}
 
     def begin(self, versions: Mapping[str, int]) -> None:
-        """Of what stands when the process begins nobody can say when it became queryable here."""
+        """Exclude the versions loaded at the start: when they became queryable in this process is unknown."""
         self._heard = dict(versions)
 
     def heard(self, graph: str, version: int, headers: Headers) -> None:
-        """A notice came. What comes again is passed over."""
+        """Note a notice. A repeated notice is ignored."""
         if version > self._heard.get(graph, 0):
             self._heard[graph] = version
             if times := accepted_in(headers):
                 self._waiting.setdefault(graph, deque()).append((version, times))
 
     def shown(self, graph: str, version: int) -> None:
-        """The graph's view shows this version now."""
+        """Observe the announced versions up to this one, which the graph's view now shows."""
         waiting = self._waiting.get(graph)
         while waiting and waiting[0][0] <= version:
             for accepted_ms in waiting.popleft()[1]:

@@ -1,4 +1,4 @@
-"""How far everything is behind, looked up now and then: records that no stage has read, revisions without an end."""
+"""Lag measurement at intervals: records that no stage has read, and revisions without a final state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphtide.streams.ports import Ledger, Log
 
 
 class Gauges(Protocol):
-    """Where the figures go."""
+    """Receiver of the figures."""
 
     def waiting(self, graph: str, revisions: int) -> None: ...
 
@@ -24,12 +24,12 @@ class Gauges(Protocol):
 async def look(
     log: Log, ledger: Ledger, graphs: Iterable[str], groups: Iterable[tuple[str, str]], gauges: Gauges
 ) -> None:
-    """Look once. `groups` are (topic, consumer group). Cost: a few reads of the log and one of the ledger a graph."""
+    """Measure once. `groups`: (topic, consumer group). Cost: a few reads of the log, one of the ledger per graph."""
     for topic, group in groups:
-        ends, stands = await log.end(topic), await log.committed(topic, group)
+        ends, committed = await log.end(topic), await log.committed(topic, group)
         starts = await log.start(topic)
         for partition, end in ends.items():
-            done = max(stands.get(partition, 0), starts.get(partition, 0))
+            done = max(committed.get(partition, 0), starts.get(partition, 0))
             gauges.behind(topic, group, partition, max(0, end - done))
         gauges.members(topic, group, await log.members(topic, group))
     for graph in graphs:

@@ -1,4 +1,4 @@
-"""Tokens, and waiting for what they stand for: how a reader comes to see its own writes."""
+"""Tokens of published positions, and waiting for them: read-your-writes consistency."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOKEN = re.compile(f"{_PAIR}(,{_PAIR}){{0,9999}}")
 
 
 def token(positions: Sequence[Position]) -> str:
-    """What a publisher gets back: the last position in each partition, as `partition:offset,…`."""
+    """Return the token for a publisher: the last position in each partition, as `partition:offset,…`."""
     last: dict[int, int] = {}
     for position in positions:
         last[position.partition] = max(position.offset, last.get(position.partition, -1))
@@ -24,7 +24,7 @@ def token(positions: Sequence[Position]) -> str:
 
 
 def positions(token: str) -> tuple[Position, ...]:
-    """The positions a token stands for. Raises Invalid for anything that `token` did not make."""
+    """Return the positions in a token. Raises Invalid for a malformed token."""
     if _TOKEN.fullmatch(token) is None:
         raise Invalid("after", f"{token[:80]!r} is not a token; pass the one that publishing returned")
     pairs = (part.split(":") for part in token.split(","))
@@ -32,20 +32,20 @@ def positions(token: str) -> tuple[Position, ...]:
 
 
 Refusal = Callable[[str, Sequence[Position]], BudgetExceeded | None]
-"""Returns the budget's refusal that holds up a revision of the graph up to the positions, None if there is none."""
+"""Returns the budget's refusal for which a revision of the graph up to the positions waits, None without one."""
 
 
 def no_refusal(graph: str, until: Sequence[Position]) -> None:
-    """Report no refusal, where the documents are extracted in other processes."""
+    """Report no refusal, for a process that does not extract the documents."""
 
 
 class TokenWaiter:
-    """Lets any number of readers wait until a graph includes a token."""
+    """Waits, for any number of readers, until a graph includes a token."""
 
     def __init__(
         self, log: Log, ledger: Ledger, store: GraphStore, views: ViewRegistry, look_every_s: float | None = None
     ) -> None:
-        """`look_every_s`: where revisions end in other processes, nobody calls `moved` for them, so waiting looks."""
+        """Create a waiter. `look_every_s` makes it poll, where revisions end in processes that do not call `moved`."""
         self._look_every_s = look_every_s
         self._log = log
         self._ledger = ledger
@@ -54,39 +54,40 @@ class TokenWaiter:
         self._moved = asyncio.Event()
 
     def moved(self) -> None:
-        """Some revision came to its end, or some view to a new version: whoever waits looks again."""
+        """Wake the waiters: a revision reached its final state, or a view a new version."""
         self._moved.set()
         self._moved = asyncio.Event()
 
     async def reach(self, graph: str, after: str, timeout_s: float, refusal: Refusal = no_refusal) -> None:
-        """Return once every revision of the graph up to the token has its end, and the view shows it.
+        """Return once every revision of the graph up to the token has its final state, and the view shows it.
 
-        An end and the version that has it are one commit, so what the store has, once none is pending, is enough.
+        A final state and the version that includes it are one commit, so the stored version at the time when no
+        revision is pending is enough.
 
-        Raises Invalid for a token that was never given out, DeadlineExceeded after `timeout_s`, and Exhausted at once
-        when a revision up to the token waits for a budget that leaves nothing before that.
+        Raises Invalid for a token that was never issued, DeadlineExceeded after `timeout_s`, and BudgetExceeded at once
+        when a revision up to the token waits for a budget that is not renewed before that.
         """
         until = asyncio.get_running_loop().time() + timeout_s
         wanted = positions(after)
         end = await self._log.end(DOCUMENTS)
         if any(position.offset >= end.get(position.partition, 0) for position in wanted):
             raise Invalid(
-                "after", f"nothing was published as {after[:80]!r} yet; pass the token that publishing returned"
+                "after", f"no document was published at {after[:80]!r}; pass the token that publishing returned"
             )
         try:
             async with asyncio.timeout(timeout_s):
                 while await self._pending(graph, wanted, lambda: _check(refusal(graph, wanted), until)):
                     pass
-                stands = (await self._store.graphs()).get(graph, 0)
-                while self._views.version(graph) < stands:
+                stored = (await self._store.graphs()).get(graph, 0)
+                while self._views.version(graph) < stored:
                     await self._wait(self._moved)
         except TimeoutError as error:
             raise DeadlineExceeded(f"the graph did not include token {after[:80]} within {timeout_s:g} s") from error
 
     async def _pending(self, graph: str, wanted: Sequence[Position], check: Callable[[], None]) -> bool:
-        """Whether a revision up to there has no end yet; if so, returns when it is time to look again.
+        """Return False if no revision up to there is pending; otherwise True, when it is time to check again.
 
-        `check` is called before it waits, and raises what makes waiting useless.
+        `check` is called before waiting, and raises the reason why waiting is useless.
         """
         moved = self._moved
         for position in wanted:

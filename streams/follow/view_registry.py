@@ -18,25 +18,25 @@ log = logging.getLogger("graphtide.streams")
 
 
 class IndexKeeper(Protocol):
-    """Where the vector indexes of a view come from, and where they last. Blocking: called in threads."""
+    """Durable storage of the vector indexes of views. Blocking: called in threads."""
 
     def open(self, graph: str, dimensions: int, version: int) -> tuple[VectorIndexes, IndexVersions]:
-        """Indexes for a graph that stands at `version`, with what they hold already.
+        """Return the indexes for a graph at `version`, and the versions that they hold.
 
-        Nothing newer than that is held, and a damaged or missing index is an empty one.
+        They hold no later version, and a damaged or missing index is empty.
         """
         ...
 
     def save(self, graph: str, indexes: VectorIndexes, version: int) -> None:
-        """Make the indexes last, as of that version. Failure is logged: they can be built again."""
+        """Save the indexes as of that version. A failure is logged: indexes can be rebuilt."""
         ...
 
     def compact(self, indexes: VectorIndexes) -> None:
-        """Let no vector be left in the indexes of what was removed from them."""
+        """Erase the vectors of removed rows from the indexes."""
         ...
 
     def drop(self, graph: str) -> None:
-        """Forget what was saved: the graph was rebuilt, and its inner numbers mean something else now."""
+        """Delete the saved indexes of a graph: a rebuilt graph has other internal numbers."""
         ...
 
     def close(self, indexes: VectorIndexes) -> None:
@@ -45,9 +45,9 @@ class IndexKeeper(Protocol):
 
 
 class ViewRegistry:
-    """The live views by graph. `follow` and `replace` are called by one task.
+    """The live views by graph. One task calls `follow` and `replace`.
 
-    `single_valued` is how they read contradictions (graph/validity).
+    `single_valued` are the predicates by which views detect contradictions (graph/validity).
     """
 
     def __init__(self, keeper: IndexKeeper, single_valued: FunctionalPredicates = DEFAULT) -> None:
@@ -63,19 +63,19 @@ class ViewRegistry:
         return self._views.get(graph)
 
     def version(self, graph: str) -> int:
-        """The version that questions see; 0 for a graph without a view."""
+        """Return the version that queries see; 0 for a graph without a view."""
         view = self._views.get(graph)
         return view.version if view else 0
 
     def all(self) -> list[LiveView]:
-        """The views there are."""
+        """Return the open views."""
         return list(self._views.values())
 
     def versions(self) -> Mapping[str, int]:
         return {graph: view.version for graph, view in self._views.items()}
 
     async def open(self, store: GraphStore) -> None:
-        """A view for every graph in the store. Raises Broken when rows do not fit together. Cost: linear in them."""
+        """Open a view of every stored graph. Raises Broken for inconsistent rows. Cost: linear in the rows."""
         graphs = await store.graphs()
         for graph in graphs:
             self._opening = (graph, len(graphs))
@@ -88,14 +88,14 @@ class ViewRegistry:
             self._views[graph] = opened
 
     def opening(self) -> str:
-        """How far `open` is, in plain words."""
+        """Return the progress of `open` as text."""
         graph, count = self._opening
         return f"loading the graphs: {graph}, {len(self._views) + 1} of {count}" if count else "loading the graphs"
 
     async def follow(self, delta: GraphDelta) -> None:
-        """Apply a delta to the view of its graph, which comes into being with the first one.
+        """Apply a delta to the view of its graph, which the first delta creates.
 
-        A snapshot takes the view's place, unless the view stands there already. Raises ValueError for a gap.
+        A snapshot replaces the view, unless the view already has that version. Raises ValueError for a gap.
         """
         view = self._views.get(delta.graph)
         if delta.snapshot:
@@ -111,7 +111,7 @@ class ViewRegistry:
         self._announce()
 
     async def reach(self, graph: str, version: int) -> LiveView:
-        """The graph's view, once it shows that version. What a notice speaks of is durable, and may be on its way."""
+        """Return the graph's view, once it shows that version: an announced version is durable and may still arrive."""
         while True:
             moved, view = self._moved, self._views.get(graph)
             if view is not None and view.version >= version:
@@ -123,7 +123,7 @@ class ViewRegistry:
         self._moved = asyncio.Event()
 
     async def replace(self, snapshot: GraphDelta) -> None:
-        """Put a view of a rebuilt graph in the place of the one that stands."""
+        """Replace the view of a graph by one of the rebuilt graph."""
         await self._put(await asyncio.to_thread(self._build, snapshot))
 
     async def _put(self, view: LiveView) -> None:
@@ -133,24 +133,24 @@ class ViewRegistry:
             await asyncio.to_thread(self._keeper.close, old.indexes)
 
     async def save(self, *, least_versions: int = 1) -> None:
-        """Save the indexes of views that moved by that many versions since they were saved."""
+        """Save the indexes of views that advanced by at least that many versions since the last save."""
         async with self._saving:
             for graph, view in list(self._views.items()):
                 if view.version - self._saved.get(graph, 0) >= least_versions:
                     self._saved[graph] = await asyncio.to_thread(self._save, view)
 
     async def purge(self) -> int:
-        """Save every index without the vectors of what was removed; how many graphs. Cost: a rebuild of each index."""
+        """Save every index without the vectors of removed rows. Returns the number of graphs. Cost: rebuilds each."""
         views = list(self._views.values())
         async with self._saving:
             for view in views:
                 await asyncio.to_thread(self._keeper.compact, view.indexes)
-                await asyncio.to_thread(self._keeper.drop, view.graph)  # also if the new ones cannot be saved
+                await asyncio.to_thread(self._keeper.drop, view.graph)  # even if the new ones cannot be saved
                 self._saved[view.graph] = await asyncio.to_thread(self._save, view)
         return len(views)
 
     async def close(self) -> None:
-        """Save what moved, and end all background work."""
+        """Save the indexes of views that advanced, and end all background work."""
         await self.save()
         for view in self._views.values():
             await asyncio.to_thread(self._keeper.close, view.indexes)
@@ -160,7 +160,7 @@ class ViewRegistry:
         view = LiveView(snapshot.graph, indexes, self._single_valued)
         view.apply(snapshot, indexed=held)
         self._saved[snapshot.graph] = min(held.chunks, held.entities, held.statements)
-        log.info("graph %s stands at version %d", snapshot.graph, snapshot.version)
+        log.info("graph %s is open at version %d", snapshot.graph, snapshot.version)
         return view
 
     def _build(self, snapshot: GraphDelta) -> LiveView:
@@ -183,10 +183,10 @@ def _apply(view: LiveView, delta: GraphDelta) -> None:
 
 
 def _misfits(view: LiveView, delta: GraphDelta) -> bool:
-    """Whether an empty view was opened for vectors of another length: its graph had none then, or lost all."""
+    """Return True if an empty view was opened for vectors of another length: its graph had none, or lost all."""
     return not view.documents and bool(delta.chunks) and view.indexes.chunks.dimensions != dimensions(delta)
 
 
 def dimensions(delta: GraphDelta) -> int:
-    """Length of the delta's vectors; 1 when it has none, and then there is nothing to search."""
+    """Return the length of the delta's vectors; 1 when it has none, and there is nothing to search."""
     return max((row.vector.size for row in delta.chunks), default=1) or 1

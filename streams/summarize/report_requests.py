@@ -1,9 +1,10 @@
-"""What questions wish for, told to whoever writes reports: from a query process to the summarize worker of a cluster.
+"""Report requests: a query process publishes which reports its queries need to the summarize worker of a cluster.
 
-A wish is a notice in `deltas` without a version: so it comes to the worker that owns the graph's partition, in order
-with what changed, and followers pass it over. In one process nothing is told: the stage reads the shelf itself.
+A request is a notice in `deltas` with version 0, so the worker that owns the graph's partition reads it in order with
+the changes, and followers ignore it. In a single process nothing is published: the stage reads the report cache.
 
-Invariant: a wish is told once in `again_s`, however many questions have it; one that could not be told is kept.
+Invariant: a request is published once per `again_s`, however many queries make it; one that could not be published is
+kept.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from graphtide.streams.ports import Log, Record
 POLL_INTERVAL_S = 2.0
 AGAIN_S = 60.0
 MAX_REMEMBERED = 1_000
-"""Of one graph at a time; questions will wish for the rest again."""
+"""Maximum number of requests published for a graph at a time; later queries repeat the others."""
 
 
 class ReportRequestPublisher:
-    """See the module. One a process; `tell` is called by one task."""
+    """The publisher of report requests. One per process; one task calls `tell`."""
 
     def __init__(
         self, log: Log, views: ViewRegistry, again_s: float = AGAIN_S, now: Callable[[], float] = time.monotonic
@@ -33,26 +34,26 @@ class ReportRequestPublisher:
         self._views = views
         self._again_s = again_s
         self._now = now
-        self._told: dict[tuple[str, int], float] = {}
+        self._published: dict[tuple[str, int], float] = {}
 
     async def run(self) -> None:
-        """Look and tell, until cancelled. Raises what the log raises; the next run goes on."""
+        """Publish at intervals until cancelled. Raises what the log raises; the next run continues."""
         while True:
             await self.tell()
             await asyncio.sleep(POLL_INTERVAL_S)
 
     async def tell(self) -> int:
-        """Append what was wished for since the last call; how many wishes. Cost: the wishes."""
+        """Publish the requests since the last call. Returns their number. Cost: the requests."""
         now = self._now()
-        self._told = {wish: at for wish, at in self._told.items() if now - at < self._again_s}
-        told = 0
+        self._published = {request: at for request, at in self._published.items() if now - at < self._again_s}
+        count = 0
         for view in self._views.all():
             if view.reports.has_requests():
-                wanted = await asyncio.to_thread(_taken, view)
-                told += await self._tell(view, sorted(c for c in wanted if (view.graph, c) not in self._told))
-        return told
+                wanted = await asyncio.to_thread(_drain, view)
+                count += await self._publish(view, sorted(c for c in wanted if (view.graph, c) not in self._published))
+        return count
 
-    async def _tell(self, view: LiveView, wanted: list[int]) -> int:
+    async def _publish(self, view: LiveView, wanted: list[int]) -> int:
         wanted = wanted[:MAX_REMEMBERED]
         if not wanted:
             return 0
@@ -64,10 +65,10 @@ class ReportRequestPublisher:
         finally:
             if not appended:
                 view.reports.request(wanted)
-        self._told |= {(view.graph, community): self._now() for community in wanted}
+        self._published |= {(view.graph, community): self._now() for community in wanted}
         return len(wanted)
 
 
-def _taken(view: LiveView) -> Iterable[int]:
+def _drain(view: LiveView) -> Iterable[int]:
     with view.lock.write():
         return view.reports.drain_requested()

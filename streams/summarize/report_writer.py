@@ -1,12 +1,12 @@
-"""Which reports are due, and writing them: the working half of the summarize stage, which says when.
+"""The report writer: finds the community reports that are due and writes them, when the summarize stage calls it.
 
-A report is due when its community was touched and it has none, when more than a share of the community's content
-changed since it was written, or when it was withdrawn because a chunk it rests on is gone. Lazily kept, only reports
-that a question once asked for are written. Communities are taken from the finest level up, so that a parent reads its
-children's new reports.
+A report is due when its community changed and has none, when more than a share of the community's content changed
+since it was written, or when it was withdrawn because a chunk that it cites was deleted. With lazy reports, only
+reports that a query requested are written. Communities are processed from the finest level up, so that a parent reads
+the new reports of its children.
 
-Invariants: what is done is saved before the next is asked for, so a failure loses nothing that was paid for, and what
-was owed is still owed; a report that rests on what is gone is dropped from the store before anything is written.
+Invariants: finished reports are saved before the next batch is requested, so a failure loses no report that was paid
+for, and what was due remains due; a report that cites a deleted chunk is deleted from the store before any is written.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ BATCH_SIZE = 16
 
 
 class Reporter(Protocol):
-    """Writes a community's report."""
+    """Model that writes the report of a community."""
 
     @property
     def name(self) -> str: ...
 
     async def report(self, subject: CommunityContext) -> Report:
-        """A report that rests on the subject alone: every finding names chunks that stand in it.
+        """Return a report supported by the subject alone: every finding cites chunks of the subject.
 
-        Raises Retryable when a model is away.
+        Raises Retryable when a model is unavailable.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReportPolicy:
-    """When a report is due: `least_change` is the share of a community's entities that must differ; `lazy`: above."""
+    """The rule when a report is due. `least_change`: share of changed entities; `lazy`: only requested reports."""
 
     least_change: float = TOLERANCE
     lazy: bool = False
 
 
 class Shelves:
-    """Brings reports from the store to the live views that questions read.
+    """Loader of stored reports into the caches of the live views.
 
-    With `every_s` a view's reports are read again when they are older than that: for a process that does not write
-    them. Without, once a view: whoever writes puts them on the shelf itself.
+    With `every_s`, a view's reports are read again when they are older than that, for a process that does not write
+    them. Without it they are read once per view: the writer adds new reports to the cache itself.
     """
 
     def __init__(self, store: GraphStore, due: ReportPolicy | None = None, every_s: float | None = None) -> None:
@@ -63,7 +63,7 @@ class Shelves:
         self._read: dict[str, float] = {}
 
     async def fill(self, view: LiveView) -> bool:
-        """Make the view's shelf as current as it has to be; whether this was the first time."""
+        """Load the view's reports if they are not current. Returns True for the first load."""
         now, first = time.monotonic(), not view.reports.loaded
         if not first and (self._every_s is None or now - self._read.get(view.graph, 0.0) < self._every_s):
             return False
@@ -74,7 +74,7 @@ class Shelves:
 
 
 class ReportWriter:
-    """See the module. One a process; `write` is called by one task."""
+    """The report writer. One per process; one task calls `write`."""
 
     def __init__(self, store: GraphStore, reporter: Reporter, due: ReportPolicy | None = None) -> None:
         self._store = store
@@ -85,9 +85,10 @@ class ReportWriter:
         self._lost: dict[str, set[int]] = {}
 
     async def write(self, view: LiveView, nodes: Iterable[int]) -> int:
-        """Write what is due: where the graph changed, above these entities, and what is owed; how many reports.
+        """Write the due reports of changed communities, of those above `nodes`, and of earlier failures.
 
-        Raises as the reporter does; what was not written is owed then. Cost: the communities above the nodes.
+        Returns the number of reports. Raises what the reporter raises; unwritten reports remain due. Cost: the
+        communities above the nodes.
         """
         first = await self._shelves.fill(view)
         owed = self._owed.setdefault(view.graph, set())
@@ -100,9 +101,9 @@ class ReportWriter:
         for level in range(view.hierarchy.levels()):
             stale = await asyncio.to_thread(_stale, view, owed, lost, level, self._due)
             for start in range(0, len(stale), BATCH_SIZE):
-                some = await asyncio.to_thread(_subjects, view, stale[start : start + BATCH_SIZE])
-                written += await self._write(view, some)
-                lost.difference_update(one.community for one in some)
+                subjects = await asyncio.to_thread(_subjects, view, stale[start : start + BATCH_SIZE])
+                written += await self._write(view, subjects)
+                lost.difference_update(subject.community for subject in subjects)
         owed.clear()
         return written
 
@@ -110,36 +111,36 @@ class ReportWriter:
         if not subjects:
             return 0
         with paid_by(BillingContext(view.graph)):
-            tasks = [asyncio.ensure_future(self._reporter.report(one)) for one in subjects]
+            tasks = [asyncio.ensure_future(self._reporter.report(subject)) for subject in subjects]
         try:
             await asyncio.wait(tasks)
             version = view.version
             failed = [error for task in tasks if (error := task.exception()) is not None]
             done = zip(subjects, tasks, strict=True)
-            rows = [row(one, task.result(), version) for one, task in done if task.exception() is None]
+            rows = [row(subject, task.result(), version) for subject, task in done if task.exception() is None]
             await self._store.save_reports(view.graph, rows, ())
             await asyncio.to_thread(_put, view, rows)
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)  # what they hold open is closed before the storage is
+            await asyncio.gather(*tasks, return_exceptions=True)  # they release their resources before storage closes
         if failed:
             raise failed[0]
         return len(rows)
 
 
 def _load(view: LiveView, rows: Sequence[ReportRow], tolerance: float, follows: bool) -> None:
-    """Put the store's rows on the shelves. One that only `follows` the store has what that has, and owes nothing."""
-    of_entities = [one for one in rows if one.level == ENTITY]
-    rows = [one for one in rows if one.level != ENTITY]
+    """Put the store's rows into the caches. With `follows`, the caches keep only rows that the store has."""
+    of_entities = [row for row in rows if row.level == ENTITY]
+    rows = [row for row in rows if row.level != ENTITY]
     with view.lock.write():
         if follows:
-            view.reports.keep({one.community for one in rows})
-            view.summaries.keep({one.community for one in of_entities})
+            view.reports.keep({row.community for row in rows})
+            view.summaries.keep({row.community for row in of_entities})
         view.summaries.put(view, of_entities)
-        held = {one.community: one for one in view.reports.reports(view)}
+        held = {report.community: report for report in view.reports.reports(view)}
         view.reports.tolerance = tolerance
-        view.reports.put(view, [one for one in rows if _newer(one, held.get(one.community))])
+        view.reports.put(view, [row for row in rows if _newer(row, held.get(row.community))])
         view.reports.loaded = True
 
 
@@ -153,7 +154,7 @@ def _put(view: LiveView, rows: Sequence[ReportRow]) -> None:
 
 
 def _take(view: LiveView, nodes: Iterable[int], lost: set[int], everything: bool) -> tuple[set[int], set[int]]:
-    """The communities to look at, and those whose report goes. `lost` are those that had one, and lost it."""
+    """Return the communities to check, and those whose report is deleted. Adds to `lost` those that lost a report."""
     with view.lock.write():
         shelf = view.reports
         withdrawn, gone = shelf.drain_withdrawn(), shelf.drain_removed()
@@ -166,8 +167,8 @@ def _take(view: LiveView, nodes: Iterable[int], lost: set[int], everything: bool
             while community and community not in communities:
                 communities.add(community)
                 community = view.hierarchy.parent(community)
-        small = {one for one in communities if view.contents.entities(one) < MIN_SIZE}
-        empty = {one for one in small if shelf.held(one)}
+        small = {community for community in communities if view.contents.entities(community) < MIN_SIZE}
+        empty = {community for community in small if shelf.held(community)}
         shelf.drop(empty)
         gone |= shelf.drain_removed()
         lost -= small
@@ -175,17 +176,18 @@ def _take(view: LiveView, nodes: Iterable[int], lost: set[int], everything: bool
 
 
 def _stale(view: LiveView, communities: set[int], lost: set[int], level: int, due: ReportPolicy) -> list[int]:
-    """What to write at one level, the largest first: what matters most is there soonest."""
+    """Return the communities whose report is due at one level, the largest first: their reports matter most."""
     with view.lock.read():
-        found = [one for one in communities if _is_due(view, one, lost, level, due)]
-        found.sort(key=lambda one: (-view.contents.entities(one), view.contents.digest(one)))
+        found = [community for community in communities if _is_due(view, community, lost, level, due)]
+        found.sort(key=lambda community: (-view.contents.entities(community), view.contents.digest(community)))
         return found
 
 
 def _subjects(view: LiveView, communities: Sequence[int]) -> list[CommunityContext]:
-    """What to write about them; those that ended meanwhile are left out."""
+    """Return the input of their reports; communities that no longer exist are left out."""
     with view.lock.read():
-        return [community_context(view, one) for one in communities if view.contents.fingerprint(one) is not None]
+        live = [community for community in communities if view.contents.fingerprint(community) is not None]
+        return [community_context(view, community) for community in live]
 
 
 def _is_due(view: LiveView, community: int, lost: set[int], level: int, due: ReportPolicy) -> bool:

@@ -1,11 +1,10 @@
-"""The summarize stage: keeps reports of communities and summaries of entities true, and pays for none that stayed so.
+"""The summarize stage: keeps community reports and entity summaries current, and rewrites only outdated ones.
 
-It follows `deltas`, notes which entities each version touched, and has what is due written once a burst is over
-(`streams.summarize.report_writer` and `streams.summarize.summary_writer` say what is). Both are read from the view's
-shelves, which give out none
-whose sources are gone.
+It follows `deltas`, notes the entities that each version changed, and writes what is due after a burst of changes.
+`streams.summarize.report_writer` and `streams.summarize.summary_writer` decide what is due. Queries read both from the
+caches of the view, which return none whose sources were deleted.
 
-A burst that does not end is cut after a while: a stream that never pauses gets its reports, too.
+A burst that does not end is interrupted after `longest_s`, so that a continuous stream gets its reports, too.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ log = logging.getLogger("graphtide.streams")
 STAGE = "summarize"
 TIMEOUT_S = 300.0
 POLL_INTERVAL_S = 5.0
-"""How often it is looked whether a question wants a report, while nothing changes."""
+"""Interval of the checks for requested reports while nothing changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class DebounceSettings:
-    """Reports are written when no version came for `quiet_s`, and at the latest `longest_s` after the first.
+    """Debounce times: reports are written `quiet_s` after the last version, at most `longest_s` after the first.
 
-    `trims`: the log may forget what was read, because nobody else reads it.
+    `trims`: the log may delete what was read, because no other consumer reads it.
     """
 
     quiet_s: float = 2.0
@@ -49,8 +48,8 @@ class DebounceSettings:
 
 @dataclass(slots=True)
 class _Touched:
-    """What notices said of one graph: the entities that changed (`whole`: all), the version that has all of it, and the
-    communities whose report was wished for elsewhere.
+    """The changes of one graph: its changed entities (`whole`: all), its latest version, and the communities whose
+    report another process requested.
     """
 
     nodes: set[int] = field(default_factory=set)
@@ -60,7 +59,7 @@ class _Touched:
 
 
 class SummarizeStage:
-    """See the module."""
+    """The stage. `writing` is held while reports are written."""
 
     def __init__(
         self,
@@ -83,7 +82,7 @@ class SummarizeStage:
         self._owing: set[str] = set()
 
     async def run(self) -> None:
-        """Follow until cancelled. A position is committed once the reports it asks for are written."""
+        """Follow until cancelled. A position is committed once the reports that it makes due are written."""
         consumer = self._log.consumer(DELTAS, STAGE)
         touched: dict[str, _Touched] = {}
         last: dict[int, Position] = {}
@@ -93,7 +92,7 @@ class SummarizeStage:
                 delivered = await consumer.poll(256, self._pace.quiet_s if last else POLL_INTERVAL_S)
                 if delivered:
                     due = due if last else time.monotonic() + self._pace.longest_s
-                    last.update((one.position.partition, one.position) for one in delivered)
+                    last.update((consumed.position.partition, consumed.position) for consumed in delivered)
                     _note(delivered, touched)
                 if last and (not delivered or time.monotonic() >= due):
                     async with self.writing:
@@ -115,21 +114,26 @@ class SummarizeStage:
 
     async def _write_all(self, touched: Mapping[str, _Touched]) -> None:
         started = time.monotonic()
-        for graph, one in touched.items():
-            if not one.version and self._views.get(graph) is None:  # a wish for what is not there
+        for graph, changes in touched.items():
+            if not changes.version and self._views.get(graph) is None:  # a request for an unknown graph
                 continue
             try:
                 async with asyncio.timeout(TIMEOUT_S):
-                    view = await self._views.reach(graph, one.version)
-            except TimeoutError:  # anybody may write to a topic
-                log.error("graph %s: version %d, of which a notice speaks, does not come", graph[:80], one.version)
+                    view = await self._views.reach(graph, changes.version)
+            except TimeoutError:  # any producer may write to a topic
+                log.error(
+                    "graph %s: version %d was announced but did not arrive within %g s; its reports are skipped",
+                    graph[:80],
+                    changes.version,
+                    TIMEOUT_S,
+                )
                 continue
-            view.reports.request(one.wanted)
-            await self._write(view, await asyncio.to_thread(_nodes, view) if one.whole else one.nodes)
+            view.reports.request(changes.wanted)
+            await self._write(view, await asyncio.to_thread(_nodes, view) if changes.whole else changes.nodes)
         self._observer.worked(STAGE, time.monotonic() - started)
 
     async def _write_wanted(self) -> None:
-        """Write what questions asked for meanwhile, and what a used-up budget left undone."""
+        """Write the reports that queries requested, and those that a used-up budget delayed."""
         for graph in self._views.versions():
             view = self._views.get(graph)
             owes = graph in self._owing and not self._pauses.left_s(graph)
@@ -137,7 +141,7 @@ class SummarizeStage:
                 await self._write(view, ())
 
     async def _write(self, view: LiveView, nodes: Iterable[int]) -> None:
-        """A graph whose budget is used up stays in debt, and holds up no other."""
+        """Write what is due of a graph. One whose budget is used up is retried later and does not delay others."""
         try:
             if self._entities is not None:
                 await self._entities.touch(view, nodes)
@@ -146,7 +150,7 @@ class SummarizeStage:
                 await self._entities.write(view)
         except BudgetExceeded as refusal:
             if view.graph not in self._owing:
-                log.warning("reports wait: %s", refusal)
+                log.warning("graph %s: its reports wait: %s", view.graph, refusal)
             self._owing.add(view.graph)
             self._pauses.pause(view.graph, refusal)
         else:
@@ -154,13 +158,13 @@ class SummarizeStage:
 
 
 def _note(delivered: Sequence[ConsumedRecord], touched: dict[str, _Touched]) -> None:
-    for one in delivered:
+    for consumed in delivered:
         try:
-            if not is_notice(one):
+            if not is_notice(consumed):
                 continue
-            notice = decode_notice(one.record.value or b"")
+            notice = decode_notice(consumed.record.value or b"")
         except Rejected as error:
-            log.error("notice at %s is passed over: %s", one.position, error)
+            log.error("ignoring the malformed notice at %s: %s", consumed.position, error)
             continue
         graph = touched.setdefault(notice.graph, _Touched())
         graph.nodes.update(notice.nodes)

@@ -1,11 +1,11 @@
-"""Which entities are due a summary, and writing it: the part of the summarize stage for entities, beside `reports.py`.
+"""The summary writer: finds the entities that are due a summary and writes it, for the summarize stage.
 
-Due is an entity of whom the documents say more than a description holds, when it has no summary, when it is made of
-other labels than the summary's, when more than a share of what is said of it changed since, or when a chunk that the
-summary cites is gone.
+Only an entity whose descriptions exceed the size of one description gets a summary. It is due when it has none, when
+its labels changed, when more than a share of its descriptions changed since, or when a chunk that the summary cites was
+deleted.
 
-Invariants: what is done is saved before the next is asked for; what could not be written is still owed; a summary that
-rests on what is gone is dropped from the store before anything is written.
+Invariants: finished summaries are saved before the next batch is requested; what could not be written remains due; a
+summary that cites a deleted chunk is deleted from the store before any is written.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from graphtide.streams.summarize.report_writer import ReportPolicy, Shelves
 from graphtide.streams.usage import BillingContext, paid_by
 
 BATCH_SIZE = 16
-LOOKED_AT_ONCE = 32
-"""Entities that are read under one lock."""
+READ_BATCH_SIZE = 32
+"""Number of entities that are read under one lock."""
 
 
 class Summarizer(Protocol):
-    """Writes what an entity is, from what documents say of it."""
+    """Model that summarises the descriptions of an entity."""
 
     @property
     def name(self) -> str: ...
 
     async def summarize(self, said: EntityProfile) -> tuple[DescribedSentence, ...]:
-        """At least one sentence, together at most `MOST_TOKENS`, each resting on descriptions of the profile.
+        """Return at least one sentence, together at most `MAX_TOKENS`, each supported by the profile's descriptions.
 
-        Raises Retryable when a model is away.
+        Raises Retryable when a model is unavailable.
         """
         ...
 
 
 class SummaryWriter:
-    """See the module. One a process; called by one task."""
+    """The summary writer. One per process; called by one task."""
 
     def __init__(self, store: GraphStore, summarizer: Summarizer, due: ReportPolicy | None = None) -> None:
         self._store = store
@@ -53,50 +53,51 @@ class SummaryWriter:
         self._owed: dict[str, set[str]] = {}
 
     async def touch(self, view: LiveView, nodes: Iterable[int]) -> None:
-        """These entities changed: they are owed a look, whatever fails until then."""
+        """Note that these entities changed: the next successful `write` checks them."""
         owed = self._owed.setdefault(view.graph, set())
         owed |= await asyncio.to_thread(_names, view, set(nodes))
 
     async def write(self, view: LiveView) -> int:
-        """Write what is due; how many summaries. After a start, every entity is looked at.
+        """Write the due summaries. Returns their number. The first call after a start checks every entity.
 
-        Raises as the summarizer does; what was not written is owed then. Cost: what is said of the entities touched.
+        Raises what the summarizer raises; unwritten summaries remain due. Cost: the descriptions of changed entities.
         """
         await self._shelves.fill(view)
         owed = self._owed.setdefault(view.graph, set())
         withdrawn, gone = await asyncio.to_thread(_take, view)
         owed |= withdrawn
-        await self._forget(view, gone | {storage_id(one) for one in withdrawn})
+        await self._delete(view, gone | {storage_id(entity) for entity in withdrawn})
         nodes = await asyncio.to_thread(_nodes, view, None if not view.summaries.looked else owed)
         written = 0
-        for start in range(0, len(nodes), LOOKED_AT_ONCE):
-            some = nodes[start : start + LOOKED_AT_ONCE]
-            due, small = await asyncio.to_thread(_look, view, some, self._due.least_change)
+        for start in range(0, len(nodes), READ_BATCH_SIZE):
+            batch = nodes[start : start + READ_BATCH_SIZE]
+            due, small = await asyncio.to_thread(_find_due, view, batch, self._due.least_change)
             if small:
-                await self._forget(view, await asyncio.to_thread(_drop, view, small))
+                await self._delete(view, await asyncio.to_thread(_drop, view, small))
             for first in range(0, len(due), BATCH_SIZE):
                 written += await self._write(view, due[first : first + BATCH_SIZE])
         view.summaries.looked = True
         owed.clear()
         return written
 
-    async def _forget(self, view: LiveView, numbers: set[int]) -> None:
+    async def _delete(self, view: LiveView, numbers: set[int]) -> None:
         if numbers:
             await self._store.save_reports(view.graph, (), sorted(numbers))
 
     async def _write(self, view: LiveView, profiles: Sequence[EntityProfile]) -> int:
         with paid_by(BillingContext(view.graph)):
-            tasks = [asyncio.ensure_future(self._summarizer.summarize(one)) for one in profiles]
+            tasks = [asyncio.ensure_future(self._summarizer.summarize(described)) for described in profiles]
         try:
             await asyncio.wait(tasks)
-            done = [(one, task) for one, task in zip(profiles, tasks, strict=True) if task.exception() is None]
-            rows = [summary_row(one, task.result(), view.version) for one, task in done]
+            pairs = zip(profiles, tasks, strict=True)
+            done = [(described, task) for described, task in pairs if task.exception() is None]
+            rows = [summary_row(described, task.result(), view.version) for described, task in done]
             await self._store.save_reports(view.graph, rows, ())
             await asyncio.to_thread(_put, view, rows)
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)  # what they hold open is closed before the storage is
+            await asyncio.gather(*tasks, return_exceptions=True)  # they release their resources before storage closes
         for failed in (task.exception() for task in tasks):
             if failed is not None:
                 raise failed
@@ -109,10 +110,10 @@ def _names(view: LiveView, nodes: set[int]) -> set[str]:
 
 
 def _nodes(view: LiveView, names: set[str] | None) -> list[int]:
-    """The entities of these names that are there, or all, by name."""
+    """Return the nodes of the existing entities with these names, or of all, by name."""
     with view.lock.read():
         wanted = view.entity_nodes if names is None else names
-        return [view.entity_nodes[one] for one in sorted(wanted) if one in view.entity_nodes]
+        return [view.entity_nodes[name] for name in sorted(wanted) if name in view.entity_nodes]
 
 
 def _take(view: LiveView) -> tuple[set[str], set[int]]:
@@ -131,21 +132,21 @@ def _put(view: LiveView, rows: Sequence[ReportRow]) -> None:
         view.summaries.put(view, rows)
 
 
-def _look(view: LiveView, nodes: Sequence[int], least_change: float) -> tuple[list[EntityProfile], list[str]]:
-    """Those that are due, and the names of those that have a summary and need none any more."""
+def _find_due(view: LiveView, nodes: Sequence[int], least_change: float) -> tuple[list[EntityProfile], list[str]]:
+    """Return the entities that are due, and the names of those whose summary is no longer needed."""
     due, small = [], []
     with view.lock.read():
         for node in nodes:
             if node not in view.entities:
                 continue
-            said, held = profile(view, node), view.summaries.summary(view, node)
-            if said is None:
+            described, held = profile(view, node), view.summaries.summary(view, node)
+            if described is None:
                 small += [view.entities[node].id] if view.summaries.held(view.entities[node].id) else []
-            elif held is None or _changed(held, said) > least_change:
-                due.append(said)
+            elif held is None or _changed(held, described) > least_change:
+                due.append(described)
     return due, small
 
 
-def _changed(held: ReportRow, said: EntityProfile) -> float:
-    written, now = Fingerprint.decode(held.fingerprint), Fingerprint.decode(said.fingerprint)
+def _changed(held: ReportRow, described: EntityProfile) -> float:
+    written, now = Fingerprint.decode(held.fingerprint), Fingerprint.decode(described.fingerprint)
     return 1.0 if written is None or now is None else written.changed(now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphtide.streams.follow.freshness import ACCEPTED, MOST, Freshness, accepted, accepted_in
+from graphtide.streams.follow.freshness import ACCEPTED, MAX_TIMES, Freshness, accepted, accepted_in
 
 NOW_S = 1_000.0
 
@@ -58,7 +58,7 @@ def test_what_stood_at_the_start_is_not_observed(seen: list[tuple[str, float]]) 
 
 
 @pytest.mark.parametrize(
-    "value", [b"", b"x", b"1,", b"-5", b"1.5", b"9" * 16, b",".join([b"1"] * (MOST + 1)), "\u0661".encode()]
+    "value", [b"", b"x", b"1,", b"-5", b"1.5", b"9" * 16, b",".join([b"1"] * (MAX_TIMES + 1)), "\u0661".encode()]
 )
 def test_header_that_no_writer_wrote_says_nothing(value: bytes) -> None:
     """Nor does a notice without one, as all were before there was the header."""
@@ -68,7 +68,9 @@ def test_header_that_no_writer_wrote_says_nothing(value: bytes) -> None:
 def test_header_holds_the_newest_and_no_more_than_its_bound() -> None:
     """What is not known is left out; of nothing there is no header."""
     assert accepted_in(accepted([0, 5, 3])) == (3, 5)
-    assert accepted_in(accepted(range(1_000, 1_000 + 2 * MOST))) == tuple(range(1_000 + MOST, 1_000 + 2 * MOST))
+    assert accepted_in(accepted(range(1_000, 1_000 + 2 * MAX_TIMES))) == tuple(
+        range(1_000 + MAX_TIMES, 1_000 + 2 * MAX_TIMES)
+    )
     assert accepted([]) == accepted([0]) == ()
 
 
