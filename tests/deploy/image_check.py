@@ -1,9 +1,9 @@
-"""`make image-check`: the image, built and run by Docker or Podman where one is there (image_engine.py), and otherwise
-the steps of the Dockerfile, run in scratch folders instead of in a container.
+"""`make image-check`: the image, built and run by Docker or Podman where one is installed (image_engine.py), and
+otherwise the steps of the Dockerfile, run in scratch folders instead of in a container.
 
-The COPY lines fill a folder, the RUN lines of the first stage build the environment, and the service is started from
-it with nothing else of the repository in reach. What only an engine can show is left out: the base image, the packages
-of the system, the user and the read-only root.
+The COPY lines fill a folder, the RUN lines of the first stage build the environment, and the service starts from it
+with no access to the rest of the repository. Only an engine can test the base image, the packages of the system, the
+user and the read-only root.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def main() -> None:
-    """Try the image, or else its steps; the first that fails ends it with its output."""
+    """Test the image, or else its steps; the first failure ends it with its output."""
     found = engine()
     if found is None:
         _run_steps()
@@ -50,7 +50,7 @@ def _run_steps() -> None:
 
 
 def _steps() -> list[tuple[str, str]]:
-    """(COPY or RUN, its words) of the first stage, with lines that go on joined."""
+    """Return (COPY or RUN, its words) of the first stage, with continued lines joined."""
     text = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text())
     first = text.split("\nFROM ")[1]
     return re.findall(r"^(COPY|RUN) (.+)$", first, re.MULTILINE)
@@ -67,7 +67,7 @@ def _copy(words: list[str], folder: Path) -> None:
 
 
 def _serve(program: Path, folder: Path) -> None:
-    """Start the service as the image would, ask for its health and for a metric, and end it."""
+    """Start the service as the image would, request its health and a metric, and stop it."""
     command = [str(program), "serve", "--port", "0", "--grpc-port", "0", "--json", "--data", str(folder / "data")]
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
     with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:

@@ -1,6 +1,6 @@
-"""`make image-digests`: the digests of other projects' images, asked of their registries by Docker and written down.
+"""`make image-digests`: the digests of other projects' images, requested from their registries by Docker.
 
-Writes them into infra/images.toml, and behind each image's name in the files that name it. Needs Docker with buildx and
+Writes them into infra/images.toml, and after each image's name in the files that name it. Needs Docker with buildx and
 a network that reaches the registries. Run it when a version changes, read the difference, and commit it.
 """
 
@@ -20,7 +20,7 @@ OURS = "graphtide:"
 
 
 def named() -> dict[str, set[str]]:
-    """The images that the files name, and the digests they name them by ("" for none)."""
+    """Return the images that the files name, and their digests there ("" for none)."""
     found: dict[str, set[str]] = {}
     for file in NAMED_IN:
         for image, digest in NAME.findall(file.read_text()):
@@ -30,12 +30,12 @@ def named() -> dict[str, set[str]]:
 
 
 def known() -> dict[str, str]:
-    """The digest of each image in infra/images.toml; "" where it is not known."""
+    """Return the digest of each image in infra/images.toml; "" where it is not known."""
     return dict(tomllib.loads(IMAGES.read_text())["digests"])
 
 
 def write(digests: dict[str, str], text: str) -> str:
-    """The text of a file with the digest behind the name of each image that has one."""
+    """Return the text of a file with the digest after the name of each image that has one."""
     for image, digest in digests.items():
         suffix = f"@{digest}" if digest else ""
         text = re.sub(rf"{re.escape(image)}(?:@{DIGEST})?(?=[\s]|$)", f"{image}{suffix}", text, flags=re.MULTILINE)
@@ -43,7 +43,7 @@ def write(digests: dict[str, str], text: str) -> str:
 
 
 def main() -> None:
-    """Ask for every image that is named, and write all files."""
+    """Request the digest of every named image, and write all files."""
     digests = {image: _asked(image) for image in sorted(named())}
     for file in NAMED_IN:
         file.write_text(write(digests, file.read_text()))

@@ -1,7 +1,7 @@
-"""`make image-check` where Docker or Podman runs: the image is built, and its processes run in containers.
+"""`make image-check` with Docker or Podman: the image is built, and its processes run in containers.
 
 They are confined as compose.yaml and the chart confine them: no root, no capability, nothing written but in volumes.
-What runs on other machines' servers (Kafka, the graph database) is not here.
+Kafka and the graph database are not part of it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Engine:
     program: str
 
     def run(self, *arguments: str) -> str:
-        """What it says on standard output; raises CalledProcessError, with what it said, when it fails."""
+        """Return standard output; raise CalledProcessError, with the output, on failure."""
         done = subprocess.run([self.program, *arguments], capture_output=True, text=True, check=False)
         if done.returncode:
             sys.stderr.write(done.stdout + done.stderr)
@@ -43,14 +43,14 @@ class Engine:
         return done.stdout.strip()
 
     def refuses(self, *arguments: str) -> str:
-        """What it says on both outputs; raises AssertionError when it succeeds."""
+        """Return both outputs; raise AssertionError on success."""
         done = subprocess.run([self.program, *arguments], capture_output=True, text=True, check=False)
         assert done.returncode, f"{' '.join(arguments)}: succeeded"
         return done.stdout + done.stderr
 
 
 def engine() -> Engine | None:
-    """The engine that answers on this machine, if one does."""
+    """Return the engine that answers on this machine, if any."""
     for program in ("docker", "podman"):
         if shutil.which(program) and not subprocess.run([program, "info"], capture_output=True, check=False).returncode:
             return Engine(program)
@@ -58,7 +58,7 @@ def engine() -> Engine | None:
 
 
 def check_image(engine: Engine, root: Path) -> None:
-    """Build the image from the folder `root` and try it; AssertionError or CalledProcessError where it fails."""
+    """Build the image from the folder `root` and test it; raises AssertionError or CalledProcessError on failure."""
     subprocess.run([engine.program, "build", "-t", IMAGE, str(root)], check=True)
     size_mb = int(engine.run("image", "inspect", "--format", "{{.Size}}", IMAGE)) // 1_000_000
     assert size_mb < LARGEST_MB, f"the image takes {size_mb} MB"
@@ -82,7 +82,7 @@ def check_image(engine: Engine, root: Path) -> None:
 
 
 def _confined(engine: Engine, name: str) -> None:
-    """The process is 10001, holds no capability, and not even root could write to its image."""
+    """Check that the process is 10001, holds no capability, and that not even root could write to its image."""
     status = dict(line.split(":\t", 1) for line in engine.run("exec", name, "cat", "/proc/1/status").splitlines())
     assert status["Uid"].split() == ["10001"] * 4
     assert int(status["CapEff"], 16) == 0
@@ -91,7 +91,7 @@ def _confined(engine: Engine, name: str) -> None:
 
 
 def _url(engine: Engine, name: str) -> str:
-    """The address of the service, once it is healthy and ready."""
+    """Return the URL of the service, once it is healthy and ready."""
     url = "http://" + engine.run("port", name, "8080").splitlines()[0]
     deadline = time.monotonic() + START_S
     for path in ("/healthz", "/readyz", "/metrics"):
@@ -110,7 +110,7 @@ def _answers(url: str) -> bool:
 
 
 def _published(url: str) -> str:
-    """The digest of a graph with one document."""
+    """Return the digest of a graph with one document."""
     document = json.dumps({"text": "Ada Lovelace wrote about the Analytical Engine.", "facts": [FACT]}).encode()
     put = Request(f"{url}/v1/graphs/notes/documents/ada", document, {"Content-Type": "application/json"}, method="PUT")  # noqa: S310
     with urlopen(put, timeout=30) as answer:  # noqa: S310
@@ -129,7 +129,7 @@ def _digest(url: str) -> str:
 
 
 def _ended(engine: Engine, name: str) -> float:
-    """Seconds from SIGTERM to the end, which is a clean one."""
+    """Return the seconds from SIGTERM to the end, which must be clean."""
     since = time.monotonic()
     engine.run("stop", "-t", str(GRACE_S), name)
     took_s = time.monotonic() - since

@@ -1,4 +1,4 @@
-"""The Helm chart: rendered by Helm, decoded by Kubernetes' own types, and held against what the processes are."""
+"""The Helm chart: rendered by Helm, decoded by Kubernetes' own types, and compared with the processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.timeout(900)  # the first build of the tools
 
 @cache
 def render(values: str, release: str = "graphtide") -> str:
-    """What Helm makes of the chart with one of its values files."""
+    """Render the chart with one of its values files."""
     command = [str(go_tools.helm()), "template", release, str(CHART), "--kube-version", KUBERNETES]
     done = subprocess.run(
         [*command, "-f", str(CHART / "ci" / f"{values}-values.yaml")], capture_output=True, text=True, check=False
@@ -42,7 +42,7 @@ def manifests(values: str, release: str = "graphtide") -> list[Manifest]:
 
 
 def refused(*arguments: str) -> str:
-    """What Helm says when it will not render."""
+    """Return Helm's error message when it refuses to render."""
     command = [str(go_tools.helm()), "template", "graphtide", str(CHART), "--kube-version", KUBERNETES, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
@@ -50,14 +50,14 @@ def refused(*arguments: str) -> str:
 
 
 def pods(values: str, release: str = "graphtide") -> Iterator[tuple[str, Manifest]]:
-    """(name, pod template) of all that runs pods."""
+    """Return (name, pod template) of every workload."""
     for one in manifests(values, release):
         if one["kind"] in ("Deployment", "StatefulSet", "Job"):
             yield one["metadata"]["name"], one["spec"]["template"]
 
 
 def containers(values: str) -> Iterator[tuple[str, Manifest]]:
-    """(component, container) of Graphtide's own, not of the servers that the chart can bring along."""
+    """Return (component, container) of Graphtide's own, without the servers that the chart can include."""
     for _, template in pods(values):
         component = template["metadata"]["labels"]["app.kubernetes.io/component"]
         if component not in ("kafka", "memgraph"):
@@ -66,7 +66,7 @@ def containers(values: str) -> Iterator[tuple[str, Manifest]]:
 
 
 def test_chart_is_linted_without_a_complaint() -> None:
-    """`helm lint --strict` takes every values file."""
+    """`helm lint --strict` accepts every values file."""
     for values in VALUES:
         file = CHART / "ci" / f"{values}-values.yaml"
         command = [str(go_tools.helm()), "lint", "--strict", "--kube-version", KUBERNETES, str(CHART), "-f", str(file)]
@@ -91,7 +91,7 @@ def test_kubecheck_refuses_a_misspelt_field() -> None:
 
 @pytest.mark.parametrize("values", VALUES)
 def test_environment_of_each_container_is_made_of_settings(values: str) -> None:
-    """Whatever GRAPHTIDE_ name the chart sets is a setting that the process knows."""
+    """Every GRAPHTIDE_ name that the chart sets is a setting of the process."""
     for _, container in containers(values):
         names = [entry["name"] for entry in container["env"]]
         assert len(names) == len(set(names))
@@ -104,7 +104,7 @@ def test_environment_of_each_container_is_made_of_settings(values: str) -> None:
 def test_environment_of_each_container_is_accepted_by_the_settings(
     values: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The values are of the types the settings have, numbers included."""
+    """The values have the types of the settings, numbers included."""
     for _, container in containers(values):
         with monkeypatch.context() as patched:
             for entry in container["env"]:
@@ -114,7 +114,7 @@ def test_environment_of_each_container_is_accepted_by_the_settings(
 
 @pytest.mark.parametrize("values", VALUES)
 def test_secrets_never_stand_in_an_environment(values: str) -> None:
-    """What is secret comes by reference to a Secret, and stands in no pod."""
+    """Secret values are references to a Secret, and no pod contains them."""
     rendered = [one for one in manifests(values) if one["kind"] != "Secret"]
     assert "not-a-real-key" not in yaml.safe_dump(rendered)
 
@@ -147,7 +147,7 @@ def test_pods_mount_what_they_declare_and_nothing_else(values: str) -> None:
 
 @pytest.mark.parametrize("values", VALUES)
 def test_workers_are_probed_and_given_time_to_end(values: str) -> None:
-    """Each process has all three probes on a port it declares, and longer to end than it takes."""
+    """Each process has all three probes on a port it declares, and more time to end than it needs."""
     for name, template in pods(values):
         component = template["metadata"]["labels"]["app.kubernetes.io/component"]
         if component not in WORKERS:
@@ -163,7 +163,7 @@ def test_workers_are_probed_and_given_time_to_end(values: str) -> None:
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("values", VALUES)
 def test_names_are_short_enough_and_of_one_thing_each(values: str, release: str) -> None:
-    """However long the release's name: nothing is called longer than DNS allows, and nothing alike."""
+    """The names, for any release name, are within DNS's limit and distinct."""
     named = [(one["kind"], one["metadata"]["name"]) for one in manifests(values, release)]
     assert len(named) == len(set(named))
     assert all(len(name) <= 63 for _, name in named)
@@ -173,7 +173,7 @@ def test_names_are_short_enough_and_of_one_thing_each(values: str, release: str)
 
 @pytest.mark.parametrize("values", VALUES)
 def test_selectors_find_exactly_their_pods(values: str) -> None:
-    """Services, workloads, budgets and policies select pods that are there, and workloads their own alone."""
+    """Services, workloads, budgets and policies select existing pods, and workloads their own alone."""
     labels = {name: template["metadata"]["labels"] for name, template in pods(values)}
     for one in manifests(values):
         spec = one.get("spec", {})
@@ -194,7 +194,7 @@ def test_selectors_find_exactly_their_pods(values: str) -> None:
 
 
 def test_network_policies_let_the_gateway_reach_query_alone() -> None:
-    """The gateway, which strangers reach, talks to the query replicas and to DNS and to nobody else."""
+    """The gateway, which is public, connects to the query replicas and to DNS and nothing else."""
     policy = next(
         one
         for one in manifests("external")
@@ -214,7 +214,7 @@ REACHED = {
     "topics": {"kafka"},
     **{key: {"kafka", "bolt", "models", "traces"} for key in ("query", "extract", "summarize", "consolidate")},
 }
-"""What each process connects to, besides query replicas and DNS."""
+"""The destinations of each process, besides query replicas and DNS."""
 ENDPOINTS = {
     "models": ("--set", "settings.llm_base_url=https://llm.example/v1,settings.llm_model=m"),
     "traces": ("--set", "settings.otlp_endpoint=http://collector:4318"),
@@ -224,7 +224,7 @@ PEERS = {"kafka": "10.0.0.1/32", "bolt": "10.0.0.2/32", "models": "10.0.0.3/32",
 
 
 def egress(*arguments: str) -> dict[str, list[Manifest]]:
-    """Of each process, the rules by which it reaches more than the query replicas and DNS."""
+    """Return the rules by which each process reaches more than the query replicas and DNS."""
     found = {}
     for one in yaml.safe_load_all(rendered(*arguments)):
         if one and one["kind"] == "NetworkPolicy":
@@ -235,7 +235,7 @@ def egress(*arguments: str) -> dict[str, list[Manifest]]:
 
 
 def rendered(*arguments: str) -> str:
-    """What Helm makes of the chart with these arguments."""
+    """Render the chart with these arguments."""
     command = [str(go_tools.helm()), "template", "graphtide", str(CHART), "--kube-version", KUBERNETES, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -245,7 +245,7 @@ def rendered(*arguments: str) -> str:
 
 @pytest.mark.parametrize("named", [(), ("models",), ("traces",), ("models", "traces")])
 def test_network_policies_allow_what_the_settings_of_a_process_name_and_no_more(named: tuple[str, ...]) -> None:
-    """With a peer for each: the servers always, endpoints and collector where they are set, each where it is used."""
+    """With a peer for each: the servers always, endpoints and collector where they are configured."""
     told = [part for name in named for part in ENDPOINTS[name]]
     peers = [f'networkPolicy.egress.{name}=[{{"ipBlock":{{"cidr":"{cidr}"}}}}]' for name, cidr in PEERS.items()]
     rules = egress(*ELSEWHERE, *told, *(part for one in peers for part in ("--set-json", one)))
@@ -256,7 +256,7 @@ def test_network_policies_allow_what_the_settings_of_a_process_name_and_no_more(
 
 
 def test_network_policies_allow_every_destination_where_none_is_named() -> None:
-    """But only to what has one to reach: a gateway without a collector has none; and egressTo holds for all."""
+    """Only a process with a destination gets the rule (a gateway needs a collector); egressTo applies to all."""
     everywhere = egress(*ELSEWHERE)
     assert everywhere.pop("gateway") == []
     assert all(rules == [{}] for rules in everywhere.values())
@@ -269,7 +269,7 @@ def test_network_policies_allow_every_destination_where_none_is_named() -> None:
 
 
 def test_network_policies_reach_servers_of_the_release_by_their_label() -> None:
-    """Broker and database inside, nothing else named: no rule allows more."""
+    """Broker and database are inside the release, and no other destination is named: no rule allows more."""
     rules = egress("--set", "credentials.insecure=true,kafka.deploy=true,memgraph.deploy=true")
     for component in ("query", "extract", "summarize", "consolidate", "topics"):
         labels = [peer["podSelector"]["matchLabels"] for rule in rules[component] for peer in rule["to"]]
@@ -279,7 +279,7 @@ def test_network_policies_reach_servers_of_the_release_by_their_label() -> None:
 
 
 def test_broker_keeps_its_log_in_a_folder_of_its_volume() -> None:
-    """Not in the volume's root, where a new file system has a folder lost+found that makes the broker end."""
+    """It is not the volume's root, where a new file system has a folder lost+found that makes the broker fail."""
     broker = dict(pods("tryout"))["graphtide-kafka"]["spec"]["containers"][0]
     (folder,) = (entry["value"] for entry in broker["env"] if entry["name"] == "KAFKA_LOG_DIRS")
     (mount,) = (one["mountPath"] for one in broker["volumeMounts"] if one["name"] == "data")
@@ -287,7 +287,7 @@ def test_broker_keeps_its_log_in_a_folder_of_its_volume() -> None:
 
 
 def test_every_pod_has_a_network_policy() -> None:
-    """Nothing in the release is reachable or reaches out without a rule that says so."""
+    """Every connection from or to a pod of the release needs a rule."""
     selectors = [
         one["spec"]["podSelector"]["matchLabels"].items()
         for one in manifests("everything")
@@ -309,13 +309,13 @@ def test_values_under_settings_are_settings() -> None:
 
 
 def test_autoscaled_workloads_leave_their_replicas_to_the_scaler() -> None:
-    """A replica count beside an autoscaler would undo it at each upgrade."""
+    """A replica count with an autoscaler would reset its work at each upgrade."""
     workloads = {one["metadata"]["name"]: one for one in manifests("everything") if one["kind"] == "Deployment"}
     assert [name for name, one in workloads.items() if "replicas" in one["spec"]] == ["graphtide-summarize"]
 
 
 def test_keda_scales_by_the_lag_of_the_consumer_group_that_extraction_has() -> None:
-    """The scaler watches the topic and the group by the names that the code has, and replaces the other scaler."""
+    """The scaler watches the code's names of the topic and the group, and replaces the other scaler."""
     from graphtide.streams.messages import DOCUMENTS
 
     scaled = [one for one in manifests("external") if one["kind"] == "ScaledObject"]
@@ -327,11 +327,11 @@ def test_keda_scales_by_the_lag_of_the_consumer_group_that_extraction_has() -> N
 
 
 def test_install_without_servers_is_refused_with_the_cure() -> None:
-    """Neither Kafka nor a graph database named: Helm says which value to set."""
+    """Without Kafka or a graph database Helm names the value to set."""
     assert "settings.kafka is empty" in refused()
     assert "settings.bolt is empty" in refused("--set", "settings.kafka=k:9092")
 
 
 def test_install_with_a_misspelt_value_is_refused() -> None:
-    """A value that the chart does not know is an error, not a silence."""
+    """A value that the chart does not know is an error instead of being ignored."""
     assert "networkPolicies" in refused("--set", "kafka.deploy=true,memgraph.deploy=true,networkPolicies.enabled=false")

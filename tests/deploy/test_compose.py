@@ -1,6 +1,6 @@
-"""compose.yaml, loaded by the loader of `docker compose` itself and held against the settings, the CLI and the files.
+"""compose.yaml, loaded by the loader of `docker compose` itself and compared with the settings, the CLI and the files.
 
-No engine is asked: whether the images can be pulled and run is not shown here.
+No engine runs: whether the images can be pulled and run is not tested here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.timeout(900)  # the first build of the loader
 
 @cache
 def services() -> dict[str, dict[str, Any]]:
-    """The services by name, as the loader understands the file."""
+    """Return the services by name, as the loader reads the file."""
     done = subprocess.run(
         [go_tools.composecheck(), "compose.yaml"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -39,7 +39,7 @@ def services() -> dict[str, dict[str, Any]]:
 
 
 def test_compose_file_names_every_process_and_server() -> None:
-    """`docker compose up` starts all that the cluster is made of."""
+    """`docker compose up` starts every part of the cluster."""
     assert set(services()) == {*OURS, "kafka", "memgraph", "prometheus", "grafana"}
 
 
@@ -54,7 +54,7 @@ def test_environment_is_made_of_settings() -> None:
 
 
 def test_environment_is_accepted_by_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The values are of the types that the settings have, and all processes meet at the same servers."""
+    """The values have the types of the settings, and all processes use the same servers."""
     for one in OURS:
         with monkeypatch.context() as patched:
             for name, value in services()[one]["environment"].items():
@@ -65,7 +65,7 @@ def test_environment_is_accepted_by_the_settings(monkeypatch: pytest.MonkeyPatch
 
 
 def test_commands_are_those_of_the_command_line() -> None:
-    """Whatever a service runs, `graphtide … --help` knows."""
+    """`graphtide … --help` knows the command of every service."""
     for one in OURS:
         command = [sys.executable, "-m", "graphtide.services.cli", *services()[one]["command"], "--help"]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -73,14 +73,14 @@ def test_commands_are_those_of_the_command_line() -> None:
 
 
 def test_ports_are_published_on_the_loopback_address_alone() -> None:
-    """Starting it on a laptop in a café opens nothing to the café."""
+    """A start on a laptop in a public network exposes nothing to it."""
     for name, one in services().items():
         for port in one.get("ports", []):
             assert port["host_ip"] == "127.0.0.1", name
 
 
 def test_ports_inside_are_those_that_the_settings_have() -> None:
-    """Whoever is asked at a port listens there."""
+    """A process listens at each port that another one connects to."""
     defaults = Settings.model_fields
     assert services()["gateway"]["ports"][0]["target"] == defaults["port"].default
     assert services()["gateway"]["environment"]["GRAPHTIDE_QUERY"].endswith(f":{defaults['grpc_port'].default}")
@@ -132,12 +132,12 @@ class _Readiness(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the signature of the base class
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.mark.parametrize(("status", "healthy"), [(200, True), (503, False)])
 def test_health_command_tells_ready_from_not_ready(status: int, healthy: bool) -> None:
-    """The very command of the health checks, run against a port that answers as a worker does."""
+    """The real command of the health checks runs against a port that answers as a worker does."""
     answering = HTTPServer(("127.0.0.1", 0), type("_Handler", (_Readiness,), {"status": status}))
     Thread(target=answering.serve_forever, daemon=True).start()
     try:

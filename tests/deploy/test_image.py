@@ -1,4 +1,4 @@
-"""The Dockerfile, held against the repository without an engine. `make image-check` runs its steps."""
+"""The Dockerfile, compared with the repository without an engine. `make image-check` runs its steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TEXT = (ROOT / "Dockerfile").read_text()
 
 
 def test_image_copies_what_is_there_and_not_ignored() -> None:
-    """Each source of a COPY exists, and .dockerignore, which shuts out everything, lets it in."""
+    """Each source of a COPY exists, and .dockerignore, which excludes everything by default, includes it."""
     let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     for line in re.findall(r"^COPY (?!--from)(.+) \S+$", TEXT, re.MULTILINE):
         for source in line.split():
@@ -21,7 +21,7 @@ def test_image_copies_what_is_there_and_not_ignored() -> None:
 
 
 def test_image_runs_as_nobody_special() -> None:
-    """The last USER is a number, which Kubernetes can see is not root, and nothing is copied after it."""
+    """The last USER is a number, which Kubernetes can recognise as not root, and nothing is copied after it."""
     last = TEXT.rpartition("\nUSER ")[2]
     assert last.splitlines()[0] == "10001:10001"
     assert "\nCOPY" not in last
@@ -53,7 +53,7 @@ def test_images_of_others_are_the_listed_ones_by_version_and_by_digest_where_it_
 
 
 def test_digests_are_written_behind_the_names_and_replace_older_ones() -> None:
-    """Behind the name, once; a digest that is not known any more goes."""
+    """The digest comes once after the name; one that is no longer known is removed."""
     first, second = "sha256:" + "a" * 64, "sha256:" + "b" * 64
     text = "FROM python:3.1.4-slim AS build\n  image: apache/kafka:4.1.0\n"
     once = write({"python:3.1.4-slim": first, "apache/kafka:4.1.0": first}, text)
@@ -63,7 +63,7 @@ def test_digests_are_written_behind_the_names_and_replace_older_ones() -> None:
 
 
 def test_locks_hold_hashes_and_name_no_index() -> None:
-    """Every package is pinned, with the hashes of its files; the image's are the environment's."""
+    """Every package is pinned, with the hashes of its files; the image's pins equal the environment's."""
     names = ("requirements.lock", "requirements-image.lock", "requirements-run.lock", "requirements-build.lock")
     locks = [(ROOT / name).read_text() for name in names]
     pinned = []

@@ -17,7 +17,7 @@ KERNELS = {source.stem for source in (ROOT / "graph" / "kernels").glob("*.cpp")}
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command away from the repository; its output is part of the failure."""
+    """Run a command outside the repository; its output is part of the failure."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "GRAPHTIDE_"))}
     done = subprocess.run(
         [str(part) for part in command], cwd=cwd, env=clean, capture_output=True, text=True, check=False
@@ -28,7 +28,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist of a copy of the tracked files, and the wheel that was built from that sdist."""
+    """Return a folder with the sdist of a copy of the tracked files, and the wheel that was built from that sdist."""
     folder = tmp_path_factory.mktemp("built")
     copy = folder / "copy"
     files = run("git", "ls-files", "-z", cwd=ROOT).split("\0")
@@ -52,7 +52,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment outside the repository with the wheel; its dependencies are those of the running environment."""
+    """Return an environment outside the repository with the wheel and the dependencies of the running environment."""
     folder = tmp_path_factory.mktemp("installed")
     venv.create(folder, with_pip=False)
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
@@ -65,7 +65,7 @@ def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_adds_only_graphtide_when_it_is_installed(built: Path) -> None:
-    """No generic name such as `graph` or `services` lands beside other distributions' packages."""
+    """No generic name such as `graph` or `services` is installed beside other distributions' packages."""
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()

@@ -1,4 +1,4 @@
-"""The fixtures of whoever watches the service."""
+"""The fixtures of monitoring tests."""
 
 from tests.support.watching import tools, watched
 

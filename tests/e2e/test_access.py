@@ -1,7 +1,7 @@
-"""Every route and every call, with every kind of credential: who gets in, and that a refusal gives nothing away.
+"""Every route and every call, with every kind of credential: who is admitted, and that a refusal reveals nothing.
 
-Routes come from the application's own description and calls from the protocol's descriptor, so that one that is added
-is in the table before anybody thinks of it.
+Routes come from the application's own description and calls from the protocol's descriptor, so that a new one is in the
+table at once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ROUTES = [
     if method in described and path not in OPEN
 ]
 CALLS = list(pb.DESCRIPTOR.services_by_name["Graphtide"].methods)
-SECRET = "notes"  # noqa: S105 -- the name of the graph whose existence is not to be told
+SECRET = "notes"  # noqa: S105 -- the name of the graph whose existence must stay hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class House:
 
 @pytest_asyncio.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
-    """The service behind real sockets."""
+    """Yield the service on real sockets."""
     keys = KeyFile(tmp_path / "keys.toml")
     keys.add("somebody", "*", "read")
     application = InMemoryApplication()
@@ -89,12 +89,12 @@ NEEDED = {
     ],
     "metrics": ["GET /metrics"],
 }
-"""What these need, said once more by hand: the table below believes what the code says."""
+"""The required actions, repeated by hand: the table below trusts the code's own values."""
 
 
 @pytest.mark.parametrize(("action", "names"), NEEDED.items())
 def test_action_is_the_one_that_was_meant(action: str, names: list[str]) -> None:
-    """Also the batch and the stream; what nobody thought of needs admin."""
+    """This covers the batch and the stream; an unlisted route needs admin."""
     more = {"write": ["POST /v1/graphs/{graph}/documents", "PublishStream"], "read": ["GetDocument", "ListGraphs"]}
     for name in [*names, *more.get(action, ())]:
         method, _, path = name.partition(" ")
@@ -103,7 +103,7 @@ def test_action_is_the_one_that_was_meant(action: str, names: list[str]) -> None
 
 
 def bad_credentials(keys: KeyFile) -> dict[str, dict[str, str]]:
-    """What must be answered with 401, as headers."""
+    """Yield headers that must be answered with 401."""
     good = keys.add("wellknown", "*", "read write admin metrics")
     head, _, tail = token().rpartition(".")
     gone = keys.add("gone", "*", "read write admin metrics", expires="2020-01-01")
@@ -124,7 +124,7 @@ def bad_credentials(keys: KeyFile) -> dict[str, dict[str, str]]:
 async def requested(
     http: httpx.AsyncClient, route: tuple[str, str], graph: str, headers: dict[str, str]
 ) -> httpx.Response:
-    """The route, called as it wants to be for the graph."""
+    """Send the route a valid request for the graph."""
     method, template = route
     path = template.replace("{graph}", graph).replace("{entity_id}", "e1").replace("{id}", "curie")
     body = {"text": "x"} if method == "PUT" else [{"id": "a", "text": "x"}] if path.endswith("documents") else None
@@ -135,7 +135,7 @@ async def requested(
 
 @pytest.mark.parametrize("route", ROUTES, ids=" ".join)
 async def test_route_answers_as_the_policy_says_when_credentials_differ(house: House, route: tuple[str, str]) -> None:
-    """401 without a valid credential, 403 with another graph's or for a lesser action, else what the route does."""
+    """The status is 401 without a valid credential, 403 for another graph or a lesser action, else the route's."""
     action = http_action(*route)
     others = " ".join(each.value for each in Action if each is not action)
     key, other = house.keys.add("right", SECRET, action.value), house.keys.add("elsewhere", "other", action.value)
@@ -157,7 +157,7 @@ async def test_route_answers_as_the_policy_says_when_credentials_differ(house: H
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if "{graph}" in route[1]], ids=" ".join)
 async def test_refusal_is_the_same_when_the_graph_is_not_there(house: House, route: tuple[str, str]) -> None:
-    """Whoever may not, cannot find out by asking: the answers differ in nothing but the name that was asked for."""
+    """A caller without permission cannot learn whether a graph exists: only the requested name differs."""
     key = house.keys.add("elsewhere", "other", "read write admin metrics")
     async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
         for headers in ({}, {"x-api-key": key}):
@@ -169,7 +169,7 @@ async def test_refusal_is_the_same_when_the_graph_is_not_there(house: House, rou
 
 
 def request_for(call: object, graph: str) -> object:
-    """A request of the call's own kind, with what every call needs."""
+    """Return a request of the call's type, with the fields that every call needs."""
     message = GetMessageClass(call.input_type)()  # type: ignore[attr-defined]
     values = {"graph": graph, "id": "curie", "text": "x", "question": "Who?"}
     for name, value in values.items():
@@ -179,7 +179,7 @@ def request_for(call: object, graph: str) -> object:
 
 
 async def called(channel: grpc.aio.Channel, call: object, graph: str, headers: dict[str, str]) -> tuple[str, str]:
-    """(status, error body) of the call."""
+    """Return (status, error body) of the call."""
     kind = ("stream" if call.client_streaming else "unary") + ("_stream" if call.server_streaming else "_unary")  # type: ignore[attr-defined]
     output = GetMessageClass(call.output_type)  # type: ignore[attr-defined]
     start = getattr(channel, kind)(
@@ -203,7 +203,7 @@ async def called(channel: grpc.aio.Channel, call: object, graph: str, headers: d
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
 async def test_call_answers_as_the_policy_says_when_credentials_differ(house: House, call: object) -> None:
-    """The table of the routes, over gRPC: UNAUTHENTICATED, PERMISSION_DENIED, or what the call does."""
+    """The table of the routes over gRPC: UNAUTHENTICATED, PERMISSION_DENIED, or the call's own status."""
     action = rpc_action(call.name)  # type: ignore[attr-defined]
     others = " ".join(each.value for each in Action if each is not action)
     key, other = house.keys.add("right", SECRET, action.value), house.keys.add("elsewhere", "other", action.value)
@@ -229,7 +229,7 @@ async def test_call_answers_as_the_policy_says_when_credentials_differ(house: Ho
 
 
 async def test_stream_stops_when_a_later_document_is_for_another_graph(house: House) -> None:
-    """Each document of a stream is judged, not only the first."""
+    """Each document of a stream is authorized, not only the first."""
     key = house.keys.add("writer", SECRET, "write")
     requests = [pb.PublishRequest(graph=graph, id="new", text="x") for graph in (SECRET, "other")]
     async with grpc.aio.insecure_channel(house.grpc) as channel:
@@ -243,7 +243,7 @@ async def test_stream_stops_when_a_later_document_is_for_another_graph(house: Ho
 
 
 async def test_listing_shows_what_the_key_may_read_when_there_is_more(house: House) -> None:
-    """Over HTTP and over gRPC."""
+    """The listing is the same over HTTP and over gRPC."""
     key = house.keys.add("reader", "no*", "read")
     async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}, timeout=120) as http:
         assert [each["graph"] for each in (await http.get("/v1/graphs")).json()["graphs"]] == ["notes"]
@@ -256,7 +256,7 @@ async def test_listing_shows_what_the_key_may_read_when_there_is_more(house: Hou
 
 
 async def test_probes_answer_when_nobody_is_known(house: House) -> None:
-    """Health needs no credential and says no names; the description is open; reflection needs a credential."""
+    """Health needs no credential and contains no names; the description is open; reflection needs a credential."""
     house.application.ready = False
     async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
         assert (await http.get("/healthz")).status_code == 200
@@ -295,7 +295,7 @@ async def test_probes_answer_when_nobody_is_known(house: House) -> None:
     ids=["huge key", "huge token", "not ascii", "not utf-8", "twice", "no token", "spaces", "none", "no header"],
 )
 async def test_hostile_header_is_refused_like_any_other(house: House, headers: list[tuple[bytes, bytes]]) -> None:
-    """401, no 500, and the service goes on."""
+    """The answer is 401, not 500, and the service continues."""
     async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
         response = await http.get("/v1/graphs", headers=headers)
         assert response.status_code == 401, response.text
@@ -304,7 +304,7 @@ async def test_hostile_header_is_refused_like_any_other(house: House, headers: l
 
 @pytest.mark.parametrize("line", [b"x-%d: %b\r\n", b"%d%b"], ids=["many headers", "one header without an end"])
 async def test_endless_head_is_refused_before_it_fills_the_memory(house: House, line: bytes) -> None:
-    """431 or a closed connection after a few hundred kilobytes, and the service goes on; a large body is no head."""
+    """The answer is 431 or a closed connection after a few hundred kilobytes; a large body is not counted."""
     address = httpx.URL(house.url)
     reader, writer = await asyncio.open_connection(address.host, address.port)
     writer.write(b"GET /healthz HTTP/1.1\r\nhost: a\r\nx: ")
@@ -325,20 +325,20 @@ async def test_endless_head_is_refused_before_it_fills_the_memory(house: House, 
 
 
 async def test_key_stops_working_when_it_is_taken_out_of_the_file(house: House) -> None:
-    """Without a restart; a file that is damaged leaves the last good one in force."""
+    """No restart is needed; with a damaged file the last valid one stays in effect."""
     key = house.keys.add("leaver", "*", "read")
     async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}, timeout=120) as http:
         assert (await http.get("/v1/graphs")).status_code == 200
         house.keys.path.write_text("[[key]]\nname = 3\n")
         assert (await http.get("/v1/graphs")).status_code == 200
         assert "must be a string" in house.gate.problems()["keys"]
-        house.keys.path.write_text("# nobody\n")
+        house.keys.path.write_text("# no keys\n")
         assert (await http.get("/v1/graphs")).status_code == 401
         assert not any(house.gate.problems().values())
 
 
 async def test_key_is_held_to_its_limits_and_another_is_not(house: House) -> None:
-    """429 with Retry-After, 413, and neither touches the other key."""
+    """The answers are 429 with Retry-After, and 413; neither affects the other key."""
     slow = house.keys.add("slow", "*", "read write", requests_per_second=0.01, burst=2, max_body_bytes=200)
     free = house.keys.add("free", "*", "read write")
     async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
@@ -360,7 +360,7 @@ async def test_key_is_held_to_its_limits_and_another_is_not(house: House) -> Non
 
 
 async def test_tries_are_limited_and_a_good_key_is_not_when_they_come_from_one_address(tmp_path: Path) -> None:
-    """Guessing turns into 429; whoever shares the address and has a key is served."""
+    """Guessing is answered with 429; a caller with a key and the same address is served."""
     keys = KeyFile(tmp_path / "keys.toml")
     good = keys.add("good", "*", "read")
     guard = gate(keys, tmp_path, CallerRateLimits(tries_per_minute=3))
@@ -373,7 +373,7 @@ async def test_tries_are_limited_and_a_good_key_is_not_when_they_come_from_one_a
 
 
 async def test_metrics_need_a_key_unless_the_settings_say_otherwise(house: House) -> None:
-    """`metrics_open` is the switch; the names of graphs are in them."""
+    """`metrics_open` opens them; they contain the names of graphs."""
     async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
         assert (await http.get("/metrics")).status_code == 401
         house.gate.metrics_open = True
@@ -384,7 +384,7 @@ async def test_metrics_need_a_key_unless_the_settings_say_otherwise(house: House
 async def test_address_of_a_model_endpoint_is_told_to_those_who_see_details_only(
     house: House, actions: str, shown: bool
 ) -> None:
-    """Over HTTP and gRPC, in the body and in the status; the words around it are told to everybody."""
+    """This covers HTTP and gRPC, body and status; every caller sees the rest of the message."""
     key = house.keys.add("asker", "*", actions)
     house.application.fail_with = Retryable("the embedding endpoint http://models:9/v1 cannot be reached", 3)
     async with httpx.AsyncClient(base_url=house.url, headers={"x-api-key": key}, timeout=120) as http:

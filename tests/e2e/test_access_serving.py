@@ -1,4 +1,4 @@
-"""The service as it is started, with credentials and TLS: refused where it would be open, and used by the CLI."""
+"""The service as operators start it, with credentials and TLS: refused where it would be open, and used by the CLI."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.processes import service
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "example.org"])  # noqa: S104 -- what is refused
 def test_gate_is_refused_when_others_could_come_in_without_credentials(host: str, tmp_path: Path) -> None:
-    """The message names the ways out, and each of them is one."""
+    """The message names the remedies, and each of them works."""
     with pytest.raises(Broken, match=r"refusing to listen on .*graphtide keys create.*GRAPHTIDE_INSECURE=true"):
         gate_of(Settings(host=host))
     keys = tmp_path / "keys.toml"
@@ -33,7 +33,7 @@ def test_gate_is_refused_when_others_could_come_in_without_credentials(host: str
 
 
 def test_serve_does_not_start_when_it_would_be_open_to_others(tmp_path: Path) -> None:
-    """Before a port or the data folder is touched."""
+    """It ends before it opens a port or the data folder."""
     data = tmp_path / "data"
     ended = graphtide("serve", "--host", "0.0.0.0", "--port", "0", "--grpc-port", "0", "--data", str(data))  # noqa: S104
     assert (ended.returncode, ended.stdout, data.exists()) == (1, "", False)
@@ -41,7 +41,7 @@ def test_serve_does_not_start_when_it_would_be_open_to_others(tmp_path: Path) ->
 
 
 def test_command_line_works_with_a_key_and_says_what_is_missing_without(tmp_path: Path) -> None:
-    """Made by `keys create`, given by environment or option, and never printed by anything but `create`."""
+    """The key is made by `keys create`, given by environment or option, and printed by `create` only."""
     file = str(tmp_path / "keys.toml")
     made = graphtide(
         "keys",
@@ -90,7 +90,7 @@ def test_command_line_works_with_a_key_and_says_what_is_missing_without(tmp_path
 
 
 def test_service_speaks_tls_to_those_with_a_certificate_only(tmp_path: Path) -> None:
-    """HTTP and gRPC from the same files; in the clear, or without a certificate of the CA, there is no answer."""
+    """HTTP and gRPC use the same files; without TLS, or without a certificate of the CA, there is no answer."""
     ca, foreign = authority(tmp_path), authority(tmp_path, "foreign")
     certificate, key, _ = ca.issue("service")
     client, client_key, both = ca.issue("client")
@@ -122,7 +122,7 @@ def test_service_speaks_tls_to_those_with_a_certificate_only(tmp_path: Path) -> 
 
 
 def test_tls_is_refused_when_its_files_do_not_fit(tmp_path: Path) -> None:
-    """At the start, by name, for HTTP and gRPC alike."""
+    """The start fails and names the file, for HTTP and gRPC alike."""
     ca = authority(tmp_path)
     certificate, _, _ = ca.issue("one")
     _, other, _ = ca.issue("two")

@@ -1,4 +1,4 @@
-"""A process that is asked before it can answer: it says so, by every way there is, and answers once it can."""
+"""A process that receives requests while it starts: it reports its start over every protocol, and then answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ASKED = {"question": "Who met Bob?"}
 
 @dataclass
 class Faces:
-    """Both faces of one application that is on its way."""
+    """The HTTP and gRPC servers of one application that is starting."""
 
     arriving: StartupProxy
     http: httpx.AsyncClient
@@ -53,7 +53,7 @@ async def faces() -> AsyncIterator[Faces]:
 
 
 async def test_every_route_says_that_the_process_starts_and_when_to_come_back(faces: Faces) -> None:
-    """503 with Retry-After and how far it is, streams too; probes and the description are answered."""
+    """The answer is 503 with Retry-After and the progress, streams too; probes and the description are answered."""
     described = (await faces.http.get("/openapi.json")).json()["paths"]
     tried = 0
     for path, methods in described.items():
@@ -64,7 +64,7 @@ async def test_every_route_says_that_the_process_starts_and_when_to_come_back(fa
             said: object = {"text": "Ada met Bob."} if method == "put" else ASKED if path.endswith("query") else None
             said = said or ([{"id": "a", "text": "Ada met Bob."}] if path.endswith("documents") else None)
             answered = await faces.http.request(method, url, json=said)
-            if answered.status_code in (400, 415, 422):  # what is wrong by itself is said first
+            if answered.status_code in (400, 415, 422):  # an invalid request is refused first
                 continue
             tried += 1
             assert answered.status_code == 503, (method, path, answered.text)
@@ -79,7 +79,7 @@ async def test_every_route_says_that_the_process_starts_and_when_to_come_back(fa
 
 
 async def test_calls_are_unavailable_until_the_application_is_there(faces: Faces) -> None:
-    """With retry-after in the trailing metadata and no word against another try; then both faces answer."""
+    """The metadata has retry-after and allows another attempt; then both servers answer."""
     stub, health = GraphtideStub(faces.channel), health_pb2_grpc.HealthStub(faces.channel)  # type: ignore[no-untyped-call]
     check = health_pb2.HealthCheckRequest(service=SERVICE)
     assert (await health.Check(check)).status == health_pb2.HealthCheckResponse.NOT_SERVING
@@ -100,7 +100,7 @@ async def test_calls_are_unavailable_until_the_application_is_there(faces: Faces
 
 @contextmanager
 def alone(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of a cluster whose servers are away."""
+    """Yield a process of a cluster whose servers are unreachable."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHTIDE_")}
     settings = {"GRAPHTIDE_KAFKA": NOBODY, "GRAPHTIDE_BOLT": f"bolt://{NOBODY}", "GRAPHTIDE_DATA": str(folder)}
     with open(folder / "log", "wb") as log:  # noqa: PTH123 -- handed to the process
@@ -121,7 +121,7 @@ def answers(url: str) -> bool:
 
 
 def test_replica_answers_probes_while_its_servers_are_away(tmp_path: Path) -> None:
-    """`serve` in a cluster: alive, not ready with what it waits for, questions 503, and SIGTERM ends it at once."""
+    """In a cluster `serve` is live and not ready with the reason, questions get 503, and SIGTERM ends it at once."""
     port, calls = free_port(), free_port()
     url = f"http://127.0.0.1:{port}"
     with alone(tmp_path, "serve", "--port", str(port), "--grpc-port", str(calls)) as process:
@@ -134,7 +134,7 @@ def test_replica_answers_probes_while_its_servers_are_away(tmp_path: Path) -> No
 
 
 def test_query_worker_answers_probes_while_its_servers_are_away(tmp_path: Path) -> None:
-    """The same of `worker query`: at the port of its metrics, and by gRPC."""
+    """The same holds for `worker query`: at its metrics port, and over gRPC."""
     port, calls = free_port(), free_port()
     arguments = ("worker", "query", "--metrics-port", str(port), "--grpc-port", str(calls))
     with alone(tmp_path, *arguments) as process:
@@ -146,7 +146,7 @@ def test_query_worker_answers_probes_while_its_servers_are_away(tmp_path: Path) 
 
 
 def unavailable(port: int) -> tuple[int, grpc.StatusCode]:
-    """What health says, and how a call ends."""
+    """Return the health status, and the status of a call."""
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         status = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=120).status
         with pytest.raises(grpc.RpcError) as refused:
@@ -155,6 +155,6 @@ def unavailable(port: int) -> tuple[int, grpc.StatusCode]:
 
 
 def ends_soon(process: subprocess.Popen[bytes]) -> None:
-    """By the signal, not by giving up its servers, which is a failure."""
+    """Assert that the signal ends it, rather than the time limit for its servers, which is a failure."""
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=120) == 0

@@ -26,14 +26,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended."""
+    """Result of a command."""
 
     code: int
     out: str
     err: str
 
     def json(self) -> dict[str, object]:
-        """Standard output, which must be one JSON object."""
+        """Return standard output, which must be one JSON object."""
         body = json.loads(self.out)
         assert isinstance(body, dict)
         return body
@@ -67,14 +67,14 @@ def application() -> InMemoryApplication:
 
 @pytest_asyncio.fixture
 async def url(application: InMemoryApplication) -> AsyncIterator[str]:
-    """A service over the in-memory application."""
+    """Yield the URL of a service over the in-memory application."""
     async with http_service(create_app(application)) as url:
         yield url
 
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
-    """A folder of notes, with one that is not UTF-8 and a line that is no document."""
+    """Return a folder of notes, with one that is not UTF-8 and a line that is not a document."""
     (tmp_path / "notes" / "sub").mkdir(parents=True)
     (tmp_path / "notes" / ".git").mkdir()
     files = {
@@ -92,7 +92,7 @@ def notes(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_commands_tell_one_story_when_run_one_after_the_other(kind: str, tmp_path: Path) -> None:
-    """Publish, wait, ask, look, delete, verify, rebuild: all with --json, on each application."""
+    """Publish, wait, query, list, delete, verify and rebuild agree: all with --json, on each application."""
     (tmp_path / "a.txt").write_text("Marie Curie discovered polonium in 1898.")
     async with opened(kind, tmp_path / "data") as application, http_service(create_app(application)) as url:
 
@@ -121,7 +121,7 @@ async def test_commands_tell_one_story_when_run_one_after_the_other(kind: str, t
 async def test_publish_takes_a_folder_and_names_what_it_cannot_read(
     url: str, application: InMemoryApplication, notes: Path
 ) -> None:
-    """Ids are paths, titles headings; the bad ones are named on standard error, and the exit code says failed."""
+    """Ids are paths, titles headings; unreadable files are named on standard error and make the command fail."""
     ended = await graphtide("publish", "notes", "--graph", "g", "--wait", url=url, folder=notes)
     assert ended.code == 1
     assert "notes/latin.txt: is not UTF-8 (byte 0); convert it" in ended.err
@@ -138,7 +138,7 @@ async def test_publish_takes_a_folder_and_names_what_it_cannot_read(
 async def test_publish_gives_the_same_ids_when_named_differently(
     url: str, application: InMemoryApplication, notes: Path
 ) -> None:
-    """By folder, by file, by absolute path, twice at once: a file under the working folder has one id."""
+    """A file under the working folder has one id: by folder, by file, by absolute path, twice at once."""
     target = str(notes / "notes" / "a.md")
     ended = await graphtide("publish", target, "notes/../notes/a.md", "notes/sub/..", url=url, folder=notes)
     assert ended.code == 1
@@ -149,7 +149,7 @@ async def test_publish_gives_the_same_ids_when_named_differently(
 async def test_publish_replaces_a_file_elsewhere_when_it_is_named_alone(
     url: str, application: InMemoryApplication, notes: Path, tmp_path: Path
 ) -> None:
-    """Outside of the working folder an id is the whole path: by its folder or by itself, it is one document."""
+    """Outside of the working folder the id is the whole path: by its folder or by itself, it is one document."""
     here, folder = tmp_path / "here", notes / "notes"
     here.mkdir()
     for named in (folder, folder / "a.md", folder / "sub" / ".." / "a.md"):
@@ -173,14 +173,14 @@ async def test_publish_replaces_a_file_elsewhere_when_it_is_named_alone(
 async def test_publish_reads_standard_input_when_asked_to(
     url: str, application: InMemoryApplication, stdin: bytes, expected: list[str]
 ) -> None:
-    """JSONL if every line is an object, one text otherwise."""
+    """The input is JSONL if every line is an object, one text otherwise."""
     ended = await graphtide("publish", "-", "--id", "memo", "--json", url=url, stdin=stdin)
     assert (ended.code, ended.json()["accepted"]) == (0, len(expected))
     assert [document.doc_id for batch in application.publishes for document in batch] == expected
 
 
 async def test_publish_comes_again_when_the_service_asks_to_wait(application: InMemoryApplication) -> None:
-    """429 with Retry-After is obeyed, said on standard error, and nothing is lost."""
+    """The command obeys 429 with Retry-After, reports the wait on standard error, and loses nothing."""
     application.failures = [Overloaded("busy", 1.0)]
     async with http_service(create_app(application)) as url:
         ended = await graphtide("publish", "-", url=url, stdin=b"A text.")
@@ -220,7 +220,7 @@ FAILING = [
 async def test_command_says_what_is_wrong_when_it_fails(
     url: str, tmp_path: Path, arguments: list[str], code: int, said: str
 ) -> None:
-    """One clear sentence on standard error, nothing on standard output, and the documented exit code."""
+    """It prints one clear sentence on standard error only, and exits with the documented code."""
     async with httpx.AsyncClient(base_url=url, timeout=120) as http:
         await http.put("/v1/graphs/default/documents/a", json={"text": "one"})
     ended = await graphtide(*arguments, url=url, folder=tmp_path)
@@ -240,7 +240,7 @@ async def test_verify_exits_with_its_own_code_when_something_differs(
 
 
 async def test_status_fails_when_the_service_is_not_ready(url: str, application: InMemoryApplication) -> None:
-    """The parts are shown, and a script can tell by the exit code."""
+    """The parts are shown, and the exit code shows the failure to a script."""
     application.ready = False
     ended = await graphtide("status", url=url)
     assert (ended.code, "the store is replaying" in ended.out) == (1, True)
@@ -256,7 +256,7 @@ async def test_query_prints_documents_as_they_are_when_they_look_like_markup(url
 
 
 async def test_help_names_every_exit_code_and_imports_nothing_heavy() -> None:
-    """Help is quick because no server, client or science library is loaded for it."""
+    """Help starts fast because no server, client or science library is loaded for it."""
     ended = await graphtide("--help")
     assert (ended.code, "5 verification found differences" in " ".join(ended.out.split())) == (0, True)
     heavy = "{'httpx', 'uvicorn', 'fastapi', 'grpc', 'pydantic', 'numpy'}"
@@ -266,7 +266,7 @@ async def test_help_names_every_exit_code_and_imports_nothing_heavy() -> None:
 
 
 async def _serving(folder: Path) -> tuple[asyncio.subprocess.Process, dict[str, str]]:
-    """A running `graphtide serve`, and what it says of itself."""
+    """Yield a running `graphtide serve`, and the addresses it reports."""
     pytest.importorskip("graphtide.services.wiring")
     options = ("--port", "0", "--grpc-port", "0", "--data", str(folder / "data"), "--json")
     process = await _start("serve", *options, folder=folder)
@@ -279,7 +279,7 @@ async def _serving(folder: Path) -> tuple[asyncio.subprocess.Process, dict[str, 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 async def test_serve_ends_cleanly_when_told_to(tmp_path: Path, stop: signal.Signals) -> None:
-    """It says where it listens as one line of JSON, keeps what it accepted, and exits with 0."""
+    """It reports its addresses as one line of JSON, keeps what it accepted, and exits with 0."""
     for text, graphs in ((b"Marie Curie discovered polonium.", []), (b"She was born in Warsaw.", ["default"])):
         process, said = await _serving(tmp_path)
         async with httpx.AsyncClient(base_url=said["http"], timeout=120) as http:
@@ -293,7 +293,7 @@ async def test_serve_ends_cleanly_when_told_to(tmp_path: Path, stop: signal.Sign
 
 
 async def test_serve_says_so_when_a_port_is_taken(tmp_path: Path) -> None:
-    """One sentence with the option that cures it, for HTTP and for gRPC."""
+    """It prints one sentence with the option to change, for HTTP and for gRPC."""
     process, said = await _serving(tmp_path)
     for option, other, address in (("--port", "--grpc-port", "http"), ("--grpc-port", "--port", "grpc")):
         port = said[address].rpartition(":")[2]

@@ -1,4 +1,5 @@
-"""A cluster of real processes on Kafka and a graph database: the same law, whatever is started, stopped and killed.
+"""A cluster of real processes on Kafka and a graph database: the same law, whatever process is started, stopped and
+killed.
 
 One set of processes serves the tests of this module in order: an extractor, a consolidator, a summarizer, a replica
 with HTTP of its own (`serve`), and a replica behind a gateway.
@@ -45,7 +46,7 @@ Body = dict[str, Any]
 
 @dataclass
 class Live:
-    """The running cluster, and the two faces through which it is asked."""
+    """The running cluster, and the two addresses for queries."""
 
     cluster: Cluster
     urls: tuple[str, str]
@@ -56,7 +57,7 @@ class Live:
 
 @pytest.fixture(scope="module")
 def live(kafka: KafkaServer, graph_server: GraphServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """The processes, on topics of their own and an empty database."""
+    """Yield the processes, on topics of their own and an empty database."""
     clear(graph_server.address)
     lazy = {"GRAPHTIDE_REPORTS_LAZY": "true"}
     cluster = Cluster(fresh(kafka), graph_server, tmp_path_factory.mktemp("cluster"), lazy)
@@ -87,7 +88,7 @@ def client() -> Iterator[httpx.Client]:
 
 
 def body(rng: random.Random) -> Body:
-    """A document with the facts that it states, about few people, so that entities are shared."""
+    """Return a document with the facts that it states, about few people, so that entities are shared."""
     said = [(*rng.sample(PEOPLE, 2), rng.choice(DEEDS)) for _ in range(rng.randint(1, 3))]
     text = " ".join(f"{subject} {deed} {object_}." for subject, object_, deed in said)
     facts = [{"subject": subject, "predicate": deed, "object": object_} for subject, object_, deed in said]
@@ -95,7 +96,7 @@ def body(rng: random.Random) -> Body:
 
 
 def ask(client: httpx.Client, graph_url: str, token: str) -> Body:
-    """What one face answers once it includes the token. Asked again after its deadline: servers may be coming back."""
+    """Return an address's answer once it includes the token. Repeated after its deadline: servers may be restarting."""
     asked = {"question": "Who knew whom?", "after": token, "generate": False, "mode": "vector", "top_k": 100}
     deadline = time.monotonic() + 150
     while (response := client.post(f"{graph_url}/query", json=asked)).status_code == 504:
@@ -106,7 +107,7 @@ def ask(client: httpx.Client, graph_url: str, token: str) -> Body:
 
 
 def publish(client: httpx.Client, graph_url: str, doc_id: str, said: Body | None) -> str:
-    """The token of a new revision, or of a deletion (None). Tried again while a server is away."""
+    """Return the token of a new revision, or of a deletion (None). Repeated while a server is unreachable."""
     deadline = time.monotonic() + 90
     while True:
         url = f"{graph_url}/documents/{doc_id}"
@@ -119,7 +120,7 @@ def publish(client: httpx.Client, graph_url: str, doc_id: str, said: Body | None
 
 
 def test_reader_sees_its_own_writes_on_each_replica(live: Live, client: httpx.Client) -> None:
-    """Written through one face and asked with the token at both, edits and a deletion too."""
+    """Documents are written through one address and queried with the token at both, edits and deletions too."""
     rng = random.Random(1)
     for number in range(6):
         token = publish(client, f"{live[number % 2]}/own", f"d{number % 4}", body(rng))
@@ -132,8 +133,8 @@ def test_reader_sees_its_own_writes_on_each_replica(live: Live, client: httpx.Cl
 
 
 def test_each_process_that_answers_says_how_long_documents_took(live: Live, client: httpx.Client) -> None:
-    """Until questions to it saw them: every revision once, at both replicas, and at nobody else; the writer says when
-    they were committed. The times are those of this test.
+    """The time ends when questions see the revision: every revision is counted once, at both replicas and no other
+    process; the writer reports when it committed. The times are those of this test.
     """
     rng, started = random.Random(2), time.time()
     for number in range(3):
@@ -153,7 +154,7 @@ def test_each_process_that_answers_says_how_long_documents_took(live: Live, clie
 
 
 def test_reports_are_written_once_a_question_at_any_replica_wished_for_them(live: Live, client: httpx.Client) -> None:
-    """None are written for what was never asked about; those that were come to every replica."""
+    """No report is written without a question; those that were requested reach every replica."""
     rng = random.Random(3)
     for graph in ("themes", "silent"):
         token = [publish(client, f"{live[0]}/{graph}", f"d{number}", body(rng)) for number in range(6)][-1]
@@ -171,7 +172,7 @@ def _reports(client: httpx.Client, graph_url: str) -> list[Body]:
 
 
 def test_rebuild_and_verify_work_while_the_cluster_serves(live: Live, client: httpx.Client) -> None:
-    """By the command line, through either face: nothing differs, the digest stays, both replicas see the rebuild."""
+    """The command line, through either address: nothing differs, the digest stays, both replicas see the rebuild."""
     before = client.get(f"{live[0]}/own/digest").json()
     rebuilt = live.cluster.run("rebuild", "--graph", "own", "--url", live.urls[1], "--json")
     assert rebuilt.returncode == 0, rebuilt.stderr
@@ -187,7 +188,7 @@ def test_rebuild_and_verify_work_while_the_cluster_serves(live: Live, client: ht
 
 def test_law_holds_while_workers_come_go_and_are_killed(live: Live, client: httpx.Client, tmp_path: Path) -> None:
     """Three graphs under load: workers 1 -> 3 -> 1, a consolidator, an extractor and a replica killed with -9, one
-    consolidator frozen past its session: the digests are those of the embedded runtime fed with what is live.
+    consolidator frozen past its session: the digests are those of the embedded runtime with the live documents.
     """
     seed = 7
     print(f"seed {seed}")
@@ -250,7 +251,7 @@ def _disturb(cluster: Cluster) -> None:
 
 
 def embedded(bodies: Mapping[str, Body], data: Path) -> str:
-    """The digest of a clean build of these documents in the embedded runtime."""
+    """Return the digest of a clean build of these documents in the embedded runtime."""
     running = start_service(data)
     try:
         with httpx.Client(base_url=f"{running.url}/v1/graphs/g", timeout=120) as own:
@@ -265,8 +266,8 @@ def embedded(bodies: Mapping[str, Body], data: Path) -> str:
 def test_replica_says_how_far_it_is_while_it_loads_and_a_gateway_asks_another(
     live: Live, client: httpx.Client, graph_server: GraphServer
 ) -> None:
-    """Its graph database falls silent amid a snapshot: probes and questions are answered all the same, and by gRPC a
-    gateway that knows it is served by the replica that is ready, every time. Then it is ready, too.
+    """Its graph database stalls during a snapshot: the replica answers probes and refuses questions, and a gRPC gateway
+    always asks the ready replica instead. Then the replica becomes ready, too.
     """
     bolt = urlsplit(graph_server.address.uri)
     token = publish(client, f"{live[0]}/own", "shown", body(random.Random(7)))
@@ -300,7 +301,7 @@ def test_replica_says_how_far_it_is_while_it_loads_and_a_gateway_asks_another(
 
 
 def told(client: httpx.Client, port: int) -> str:
-    """What a worker that is not ready says of its start."""
+    """Return the start message of a worker that is not ready."""
     try:
         said = client.get(f"http://127.0.0.1:{port}/readyz")
     except httpx.ConnectError:
@@ -312,14 +313,14 @@ def told(client: httpx.Client, port: int) -> str:
 def test_cluster_goes_on_when_the_graph_database_was_away(
     live: Live, client: httpx.Client, graph_server: GraphServer
 ) -> None:
-    """Killed: publishing says 503 and when to come again, and what was answered before is answered. Once it is back, a
-    document goes through and is read.
+    """While it is down, publishing is answered with 503 and a retry time, and queries are answered. After its restart a
+    document is published and read.
     """
     _survives(live, client, graph_server)
 
 
 def test_cluster_goes_on_when_the_broker_was_away(live: Live, client: httpx.Client, kafka: KafkaServer) -> None:
-    """The same with the broker."""
+    """The same holds for the broker."""
     _survives(live, client, kafka)
 
 
@@ -342,6 +343,6 @@ def _survives(live: Live, client: httpx.Client, server: GraphServer | KafkaServe
 
 
 def test_every_role_ends_in_order_when_it_is_told_to(live: Live) -> None:
-    """SIGTERM: exit code 0, each of them."""
+    """Each process exits with code 0 on SIGTERM."""
     codes = {name: live.cluster.stop(name) for name in list(live.cluster.processes)}
     assert set(codes.values()) == {0}, codes

@@ -62,7 +62,7 @@ class Cluster:
     async def start(
         self, role: str, name: str, stack: AsyncExitStack | None = None, warming: Warming = lambda _: None
     ) -> Worker:
-        """A process of that role, with a data folder by its name."""
+        """Start a process of that role, with a data folder by its name."""
         settings = Settings(data=self.folder / name)
         registry, stack = CollectorRegistry(), stack or self.stack
         self.registries[name] = registry
@@ -80,7 +80,7 @@ class Cluster:
         return worker.application
 
     async def gateway(self, behind: Application) -> RemoteApplication:
-        """A gateway that asks this replica."""
+        """Yield a gateway to this replica."""
         channel = await self.stack.enter_async_context(grpc_service(behind))
         return RemoteApplication(lambda: channel)
 
@@ -89,7 +89,7 @@ class Cluster:
 async def opened(
     folder: Path, roles: Sequence[str] = ("extract", "consolidate", "summarize")
 ) -> AsyncIterator[Cluster]:
-    """A backing of three partitions, and what writes on it."""
+    """Yield a backing of three partitions, and its writers."""
     outbox = MemoryOutbox()
     backend = MemoryBackend(3, outbox=outbox)
     memos: dict[str, MemoryVectorStore] = {}
@@ -118,7 +118,7 @@ def after(token: str) -> QueryRequest:
 
 
 async def test_readers_see_their_own_writes_on_every_replica(cluster: Cluster) -> None:
-    """Published through one, asked at once with the token at the other; and a deletion likewise."""
+    """A document is published through one replica and queried at once at the other; so is a deletion."""
     replicas = [await cluster.replica("one"), await cluster.replica("two")]
     for number, (doc_id, text) in enumerate(TEXTS.items()):
         receipt = await replicas[number % 2].publish([document(doc_id, text)])
@@ -133,7 +133,7 @@ async def test_readers_see_their_own_writes_on_every_replica(cluster: Cluster) -
 
 
 async def test_cluster_and_embedded_runtime_give_the_same_digest(cluster: Cluster, tmp_path: Path) -> None:
-    """The same stream into both, edits and deletions included, through a gateway: one SHA-256."""
+    """The same stream goes into both, edits and deletions included, through a gateway: one SHA-256."""
     remote = await cluster.gateway(await cluster.replica("one"))
     async with open_application(Settings(data=tmp_path / "embedded")) as embedded:
         digests = []
@@ -149,7 +149,7 @@ async def test_cluster_and_embedded_runtime_give_the_same_digest(cluster: Cluste
 
 
 async def test_gateway_answers_as_the_replica_behind_it_does(cluster: Cluster) -> None:
-    """Every method, by gRPC and back: the same values; streamed pieces make the answer."""
+    """Every method returns the same values over gRPC; streamed pieces make the answer."""
     replica = await cluster.replica("one")
     remote = await cluster.gateway(replica)
     receipt = await remote.publish([document(*one) for one in TEXTS.items()])
@@ -175,7 +175,7 @@ async def test_gateway_answers_as_the_replica_behind_it_does(cluster: Cluster) -
 
 
 async def test_gateway_raises_what_the_replica_raised(cluster: Cluster) -> None:
-    """Each error comes back as its class, with its field; an unreachable replica is Retryable."""
+    """Each error has its class and field; an unreachable replica is Retryable."""
     replica = await cluster.replica("one")
     remote = await cluster.gateway(replica)
     with pytest.raises(NotFound, match="nowhere"):
@@ -196,7 +196,7 @@ async def test_gateway_raises_what_the_replica_raised(cluster: Cluster) -> None:
 
 
 async def test_gateway_serves_http(cluster: Cluster) -> None:
-    """The HTTP face over a gateway: publish, ask, look up, and the errors' statuses."""
+    """HTTP over a gateway: publish, query, look up, and the errors' statuses."""
     remote = await cluster.gateway(await cluster.replica("one"))
     async with (
         http_service(create_app(remote)) as url,
@@ -215,7 +215,7 @@ async def test_gateway_serves_http(cluster: Cluster) -> None:
 
 
 async def test_rebuild_and_verify_are_done_by_the_writer_and_seen_by_every_replica(cluster: Cluster) -> None:
-    """While documents come in: the digest stays, nothing differs, replicas and reports go on behind the rebuild."""
+    """Documents arrive meanwhile: the digest stays, nothing differs, replicas and reports continue."""
     replicas = [await cluster.replica("one"), await cluster.replica("two")]
     await replicas[0].publish([document(*one) for one in TEXTS.items()])
     receipt = await replicas[0].publish([document("late", "Henri Becquerel knew Marie Curie.")])
@@ -234,7 +234,7 @@ async def test_rebuild_and_verify_are_done_by_the_writer_and_seen_by_every_repli
 
 
 async def test_writer_says_how_far_a_rebuild_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At its health, while it reads and before it writes; it stays ready, and says nothing of it afterwards."""
+    """Its health reports progress while it reads and before it writes; it stays ready."""
     said: list[Health] = []
     monkeypatch.setattr(recounting, "PROGRESS_EVERY", 2)
     async with opened(tmp_path, ("extract",)) as cluster:
@@ -258,7 +258,7 @@ async def test_writer_says_how_far_a_rebuild_is(tmp_path: Path, monkeypatch: pyt
 
 
 async def test_replica_names_what_its_view_differs_in(cluster: Cluster) -> None:
-    """A view is damaged in memory: verify in that process reports that the queryable rows differ from the stored."""
+    """After damage in its memory, verify at the replica reports that its view differs from the store."""
     replica = await cluster.replica("one")
     receipt = await replica.publish([document(*one) for one in TEXTS.items()])
     await replica.query("g", after(receipt.token))
@@ -268,7 +268,7 @@ async def test_replica_names_what_its_view_differs_in(cluster: Cluster) -> None:
 
 
 async def test_replica_that_restarts_starts_from_its_saved_indexes_and_the_store(cluster: Cluster) -> None:
-    """Documents come while it is away: it has them all, at the version of the other one."""
+    """Documents arrive while it is down: afterwards it has all of them, at the version of the other replica."""
     stays = await cluster.replica("stays")
     async with AsyncExitStack() as life:
         worker = await cluster.start("query", "returns", life)
@@ -283,7 +283,7 @@ async def test_replica_that_restarts_starts_from_its_saved_indexes_and_the_store
 
 
 async def test_processes_of_two_embedding_models_do_not_share_a_cluster(cluster: Cluster) -> None:
-    """The model's name is kept in the store: whoever comes with another is refused, with the cure."""
+    """The store keeps the model's name: a process with another one is refused, with the remedy."""
     with pytest.raises(Broken, match="set the model back"):
         await check_model(cluster.backing, "another model")
 
@@ -292,7 +292,7 @@ async def test_processes_of_two_embedding_models_do_not_share_a_cluster(cluster:
 async def test_role_names_the_broker_and_the_database_and_is_ready_without_them_only_to_answer(
     cluster: Cluster, role: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One hangs, one refuses: both are named within the patience; a replica answers from what it has all the same."""
+    """One server hangs, one refuses: both are named within the timeout; a replica still answers from its view."""
     told: list[str] = []
     worker = await cluster.start(role, role + "-told", warming=lambda said: told.append(said()))
     well = await worker.health()
@@ -309,7 +309,7 @@ async def test_role_names_the_broker_and_the_database_and_is_ready_without_them_
 
 
 async def test_gateway_is_ready_when_a_replica_is_and_says_why_not(cluster: Cluster) -> None:
-    """A replica that drains, one that is not there; both within the patience."""
+    """One replica drains, one is unreachable; the gateway reports both within the timeout."""
     replica, gate = await cluster.replica("one"), AccessGate()
     async with grpc_service(replica, gate=gate) as channel:
         remote = RemoteApplication(lambda: channel)
@@ -322,7 +322,7 @@ async def test_gateway_is_ready_when_a_replica_is_and_says_why_not(cluster: Clus
 
 
 async def test_gateway_is_ready_and_answers_while_one_replica_of_two_is_ready(cluster: Cluster) -> None:
-    """The other one loads, or drains: no probe and no call of the gateway's comes to it."""
+    """The other one loads, or drains: it gets no probe and no call from the gateway."""
     ready, gate = await cluster.replica("one"), AccessGate()
     receipt = await ready.publish([document(*one) for one in TEXTS.items()])
     await ready.query("g", after(receipt.token))
@@ -331,7 +331,7 @@ async def test_gateway_is_ready_and_answers_while_one_replica_of_two_is_ready(cl
         async with RemoteApplication.open(Settings(query=f"ipv4:{addresses}")) as remote:
             assert [(await remote.health()).ready for _ in range(20)] == [True] * 20
             assert {(await remote.stats("g")).graph for _ in range(20)} == {"g"}
-        gate.draining = True  # the watch of its health ends, so that the server can
+        gate.draining = True  # the watch of its health ends, so that the server can stop
 
 
 async def hangs(*_: object) -> None:
@@ -348,7 +348,7 @@ def verified_digest(verified: Verification) -> str:
 
 
 async def test_replica_tells_of_lag_and_waiting_when_no_worker_runs(tmp_path: Path) -> None:
-    """Nobody else is there to tell: records, the age of the oldest document, and that the groups have no member."""
+    """Only the replica can export them: records, the age of the oldest document, and that the groups have no member."""
     async with opened(tmp_path, roles=()) as cluster:
         replica = await cluster.replica("one")
         await replica.publish([document(*one) for one in TEXTS.items()])
@@ -371,7 +371,7 @@ async def test_replica_tells_of_lag_and_waiting_when_no_worker_runs(tmp_path: Pa
 async def test_replica_saves_its_indexes_at_its_end_and_builds_none_at_its_next_start(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As of the version that it showed last; the next start takes every vector from them."""
+    """The saved version is the one it showed last; the next start takes every vector from the files."""
     async with AsyncExitStack() as stack:
         worker = await cluster.start("query", "one", stack)
         assert worker.application is not None
@@ -387,7 +387,7 @@ async def test_replica_saves_its_indexes_at_its_end_and_builds_none_at_its_next_
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Return when a gauge that is refreshed now and then shows it."""
+    """Return when a periodically refreshed gauge has the value."""
     async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 -- gauges announce nothing
             await asyncio.sleep(0.05)

@@ -31,7 +31,7 @@ def run(*arguments: str, code: int = 0, settings: Mapping[str, str] | None = Non
 
 
 def test_migrate_says_and_raises_the_schema(tmp_path: Path) -> None:
-    """--check changes nothing; without it the folder has this version's schema; a newer one is refused."""
+    """With --check nothing changes; otherwise the folder gets this version's schema; a newer one is refused."""
     folder = OLD.unpack(tmp_path / "data")
     with closing(sqlite3.connect(folder / DATABASE)) as connection:
         [old] = connection.execute("SELECT version FROM schema_version").fetchone()
@@ -47,7 +47,7 @@ def test_migrate_says_and_raises_the_schema(tmp_path: Path) -> None:
 
 
 def test_purge_asks_the_running_service(tmp_path: Path) -> None:
-    """It says what was deleted; without a service it says how to start one."""
+    """It prints the counts of deleted items; without a service it names the command that starts one."""
     folder = OLD.unpack(tmp_path / "data")
     with service(folder) as running:
         purged = json.loads(run("purge", "--url", running.url, "--json").stdout)
@@ -56,7 +56,7 @@ def test_purge_asks_the_running_service(tmp_path: Path) -> None:
 
 
 def test_backup_and_restore_say_what_they_hold(tmp_path: Path) -> None:
-    """The same graphs with the same digests; a second restore asks for --force."""
+    """Both print the same graphs with the same digests; a second restore requires --force."""
     folder = OLD.unpack(tmp_path / "data")
     run("migrate", "--data", str(folder))
     made = json.loads(run("backup", str(tmp_path / "backup"), "--data", str(folder), "--json").stdout)

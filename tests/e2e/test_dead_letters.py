@@ -40,12 +40,12 @@ POISON = [
     Record("g|schema", b'{"schema":99,"text":"Marie Curie."}'),
     Record("no-bar", b"{}"),
 ]
-"""No JSON and a terminal's escape; a schema that nobody knows; a key that names no graph."""
+"""Not JSON and with a terminal escape; an unknown schema; a key that names no graph."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The embedded application with three dead letters, and two ways to it."""
+    """The embedded application with three dead letters, and two clients of it."""
 
     application: LocalApplication
     url: str
@@ -53,7 +53,7 @@ class Service:
     channel: grpc.aio.Channel
 
     async def until(self, graph: str, count: int, settled: bool = False) -> list[dict[str, object]]:
-        """The letters of the graph, once there are so many."""
+        """Return the dead letters of the graph, once there are that many."""
         while True:
             path = f"/v1/graphs/{graph}/dead-letters?settled={str(settled).lower()}"
             listed = said(models.LetterListBody, await self.http.get(path))["letters"]
@@ -92,7 +92,7 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
 
 
 async def test_poison_is_listed_shown_corrected_and_queryable_over_http(service: Service) -> None:
-    """The reason and the bytes are there; as it is it is refused; corrected, its document is in the graph."""
+    """Reason and bytes are shown; an unchanged retry is refused; the corrected document is in the graph."""
     first, second = await service.until("g", 2)
     assert {first["doc_id"], second["doc_id"]} == {"bytes", "schema"}
     assert (first["text"], first["original"], first["size_bytes"] != 0) == ("", "", True)
@@ -117,7 +117,7 @@ async def test_poison_is_listed_shown_corrected_and_queryable_over_http(service:
 
 
 async def test_record_without_a_graph_is_found_under_the_star_and_can_only_be_dropped(service: Service) -> None:
-    """It has no name to be published under; dropped, it is listed no more."""
+    """It cannot be published without a graph's name; once dropped, it is listed no more."""
     [letter] = await service.until("*", 1)
     assert (letter["graph"], letter["doc_id"]) == ("", "no-bar")
     for body in (None, RIGHT):
@@ -134,13 +134,13 @@ async def test_record_without_a_graph_is_found_under_the_star_and_can_only_be_dr
     [("?limit=0", "limit"), ("?limit=501", "limit"), ("?limit=x", "limit"), ("?after=x", "after"), ("/1", "id")],
 )
 async def test_requests_for_letters_are_bounded_and_say_what_is_wrong(service: Service, path: str, field: str) -> None:
-    """A page has a size, a place is one that was given, an id looks like one."""
+    """A page has a size, a cursor is one that the service returned, an id has a fixed form."""
     response = await service.http.get(LETTERS + path)
     assert (response.status_code, response.json()["error"]["field"]) == (422, field)
 
 
 async def test_pages_of_letters_follow_each_other_over_http_and_grpc(service: Service) -> None:
-    """One a page: both, each once, alike."""
+    """With one letter per page both protocols list each letter once, in the same order."""
     stub = GraphtideStub(service.channel)  # type: ignore[no-untyped-call]
     over_http, over_grpc, after = [], [], ""
     while True:
@@ -156,7 +156,7 @@ async def test_pages_of_letters_follow_each_other_over_http_and_grpc(service: Se
 
 
 async def test_letters_pass_through_a_gateway_unchanged(service: Service) -> None:
-    """By gRPC, as the process that has no graph asks: shown, retried corrected, dropped; errors keep class."""
+    """A gateway, which has no graphs, shows, retries, corrects and drops them over gRPC; errors keep their class."""
     gateway = RemoteApplication(lambda: service.channel)
     async with http_service(create_app(gateway)) as url, httpx.AsyncClient(base_url=url, timeout=60) as http:
         listed = (await http.get(LETTERS)).json()
@@ -175,7 +175,7 @@ async def test_letters_pass_through_a_gateway_unchanged(service: Service) -> Non
 
 
 async def test_command_line_deals_with_letters(service: Service, tmp_path: Path) -> None:
-    """A table, a letter that a terminal can show, a correction from a file, an end; exit codes say what went wrong."""
+    """It lists a table, shows a safe form, takes a correction from a file, and drops; exit codes show failures."""
     table = await command("dlq", "list", "-g", "g", url=service.url)
     assert (table.returncode, "bytes" in table.stdout, "schema" in table.stdout) == (0, True, True), table.stderr
     listed = json.loads((await command("dlq", "list", "-g", "g", "--json", url=service.url)).stdout)["letters"]
@@ -198,7 +198,7 @@ async def test_command_line_deals_with_letters(service: Service, tmp_path: Path)
 
 
 def test_looking_at_letters_needs_read_and_ending_them_write() -> None:
-    """Over both faces alike; nothing of it is left to the default."""
+    """The actions are the same over both protocols, and set explicitly."""
     letter = "/v1/graphs/{graph}/dead-letters/{letter}"
     routes = {
         ("GET", "/v1/graphs/{graph}/dead-letters"): ("ListDeadLetters", Action.READ),

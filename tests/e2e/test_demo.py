@@ -1,4 +1,4 @@
-"""`make run` as a newcomer sees it, and the README's session, which is its real output."""
+"""`make run` as a newcomer sees it, compared with the README's session, which is its real output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run_demo(data: Path) -> str:
-    """The demonstration's output, without staying up."""
+    """Return the demonstration's output of a run that ends at once."""
     command = [
         sys.executable,
         "-m",
@@ -33,14 +33,14 @@ def run_demo(data: Path) -> str:
 
 
 def session(text: str) -> list[str]:
-    """What is asked and answered: the lines that depend on neither ports, folders nor progress."""
+    """Return the questions and answers: the lines that depend on neither ports, folders nor progress."""
     lines = [line.rstrip() for line in text.splitlines()]
     kept = [line for line in lines if line.startswith(("? ", "  ")) and not re.match(r"  (\S+\s+http|gRPC|log)", line)]
     return [line for line in kept if "graphtide" not in line]
 
 
 def test_demo_answers_before_and_after_the_corrections_as_the_readme_shows(tmp_path: Path) -> None:
-    """Every line of the README's session is one that the demonstration prints, in that order; twice the same."""
+    """The demonstration prints every line of the README's session, in that order; twice the same."""
     readme = (ROOT / "README.md").read_text()
     shown = readme.split("<!-- session:begin -->")[1].split("<!-- session:end -->")[0]
     first = run_demo(tmp_path / "data")

@@ -1,4 +1,4 @@
-"""How `make run` ends, and what it says when it cannot start: a process, on free ports, its data in an empty folder."""
+"""The end of `make run`, and its errors at the start: a process, on free ports, its data in an empty folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _demo(data: Path, *options: str, **settings: str) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_demo_takes_the_service_along_when_it_is_stopped(tmp_path: Path, number: signal.Signals) -> None:
-    """Ctrl-C, a supervisor's SIGTERM and a closed terminal leave nobody behind who holds port and data folder."""
+    """After Ctrl-C, a supervisor's SIGTERM or a closed terminal no process holds the ports or the data folder."""
     with _demo(tmp_path) as demo:
         assert demo.stdout is not None
         said = "".join(takewhile(lambda line: not line.startswith("Ctrl-C stops"), demo.stdout))
@@ -38,7 +38,7 @@ def test_demo_takes_the_service_along_when_it_is_stopped(tmp_path: Path, number:
 
 
 def test_demo_says_how_to_choose_another_port_when_its_own_is_taken(tmp_path: Path) -> None:
-    """The settings of the environment hold for it too, and the message names them."""
+    """The settings of the environment apply to it too, and the message names them."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with _demo(tmp_path, GRAPHTIDE_PORT=str(port)) as demo:

@@ -1,4 +1,4 @@
-"""The doctor, with each thing broken for real: it names what is wrong, and nothing that is not."""
+"""The doctor, with each component really broken: it names the defect, and no other."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from tests.support.processes import service
 
 
 def serious(findings: Iterator[DoctorFinding]) -> list[str]:
-    """What does not work, by name."""
+    """Return the names of the serious findings."""
     return [each.what for each in findings if each.serious]
 
 
 async def asked(settings: Settings) -> list[DoctorFinding]:
-    """What the endpoints say."""
+    """Return the findings about the endpoints."""
     return [each async for each in endpoint_findings(settings)]
 
 
@@ -64,14 +64,14 @@ async def asked(settings: Settings) -> list[DoctorFinding]:
     ids=str,
 )
 def test_settings_that_contradict_each_other_are_found(given: dict[str, object], said: str) -> None:
-    """Each alone; with none of it, nothing is serious."""
+    """Each contradiction is found alone; without any, no finding is serious."""
     assert serious(settings_findings(Settings())) == []
     [found] = serious(settings_findings(Settings(**given)))  # type: ignore[arg-type]
     assert said in found
 
 
 def test_open_service_is_told_when_it_is_meant(tmp_path: Path) -> None:
-    """`insecure` and the want of TLS are no error, and are said."""
+    """`insecure` and missing TLS are no errors, and are reported."""
     keys = tmp_path / "keys.toml"
     keys.write_text("")
     meant = {each.about for each in settings_findings(Settings(host="0.0.0.0", insecure=True))}  # noqa: S104
@@ -80,7 +80,7 @@ def test_open_service_is_told_when_it_is_meant(tmp_path: Path) -> None:
 
 
 def test_data_folder_is_found_to_be_no_folder_full_or_of_another_model(tmp_path: Path) -> None:
-    """A new or a good one is well."""
+    """A new folder and a valid one have no finding."""
     assert serious(folder_findings(Settings(data=tmp_path / "new"))) == []
     (tmp_path / "file").write_text("")
     assert "is no folder" in serious(folder_findings(Settings(data=tmp_path / "file")))[0]
@@ -93,13 +93,13 @@ def test_data_folder_is_found_to_be_no_folder_full_or_of_another_model(tmp_path:
 
 
 def test_data_folder_is_found_not_to_be_writable() -> None:
-    """/proc refuses everybody, root too."""
+    """/proc refuses writes by every user, root too."""
     assert "cannot be written" in serious(folder_findings(Settings(data=Path("/proc/self/graphtide"))))[0]
 
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """A copy of the kernels' sources with one that is compiled, as far as files can say."""
+    """Yield a copy of the kernels' sources with one that is compiled, as far as files can show."""
     folder = tmp_path / "graph"
     shutil.copytree(kernels.FOLDER / "kernels", folder / "kernels")
     for source in (folder / "kernels").glob("*.cpp"):
@@ -109,7 +109,7 @@ def sources(tmp_path: Path) -> Path:
 
 
 def test_kernel_is_found_stale_when_its_source_or_a_header_changed(sources: Path) -> None:
-    """By content: a newer time alone is nothing; missing and unknown are told, and are not serious."""
+    """Content decides: a newer time alone is no finding; missing and unknown kernels are findings, not serious."""
     source = next((sources / "kernels").glob("*.cpp"))
     header = next((sources / "kernels").rglob("*.hpp"))
     os.utime(source)
@@ -129,7 +129,7 @@ def test_kernel_is_found_stale_when_its_source_or_a_header_changed(sources: Path
 async def test_service_does_not_start_with_a_stale_kernel(
     sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not at the first question: before the data folder is touched, and before a worker is let near a broker."""
+    """It ends before it opens the data folder, and before a worker connects to a broker."""
     source = next((sources / "kernels").glob("*.cpp"))
     source.write_text("// new\n")
     found = kernels.stale(sources)
@@ -145,7 +145,7 @@ async def test_service_does_not_start_with_a_stale_kernel(
 
 
 def test_port_is_found_taken() -> None:
-    """By somebody who is not our service."""
+    """Another process than our service holds the port."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         found = list(port_findings(Settings(port=port, grpc_port=0)))
@@ -154,7 +154,7 @@ def test_port_is_found_taken() -> None:
 
 
 async def test_endpoint_is_found_away_wrong_or_of_another_dimension(tmp_path: Path) -> None:
-    """Unreachable, wrong key, wrong model, other vectors than the data's; the key is in none of it."""
+    """Unreachable, wrong key, wrong model, other vectors than the data's; the key is in no message."""
     with OpenAIServer() as server:
         settings = Settings(
             data=tmp_path,
@@ -184,9 +184,9 @@ async def test_endpoint_is_found_away_wrong_or_of_another_dimension(tmp_path: Pa
 
 
 async def test_cluster_is_found_away() -> None:
-    """Nobody listens; nothing is said where no cluster is named."""
+    """No server listens; without a configured cluster there is no finding."""
     assert [each async for each in cluster_findings(Settings())] == []
-    with socket.socket() as held:  # bound and never listening: nobody else can take it
+    with socket.socket() as held:  # bound and never listening: no other process can take it
         held.bind(("127.0.0.1", 0))
         port = held.getsockname()[1]
         found = [
@@ -198,7 +198,7 @@ async def test_cluster_is_found_away() -> None:
 
 
 def test_running_service_tells_of_its_parts_and_its_clock(tmp_path: Path) -> None:
-    """Its own words, with a cure; a clock that is off is told beyond the leeway."""
+    """Its components are listed with a remedy; a clock that differs by more than the tolerance is reported."""
     settings = {"GRAPHTIDE_EMBEDDING_BASE_URL": "http://127.0.0.1:9/v1", "GRAPHTIDE_EMBEDDING_MODEL": "e"}
     with (
         service(tmp_path / "data", settings) as running,
@@ -213,7 +213,7 @@ def test_running_service_tells_of_its_parts_and_its_clock(tmp_path: Path) -> Non
 
 
 def test_graph_is_found_with_failures_and_an_index_that_is_behind() -> None:
-    """By its statistics; while documents are under way an index may be behind."""
+    """Its statistics show them; while documents are in flight an index may be incomplete."""
     stats = {
         "graph": "notes",
         "lag": 0,
@@ -232,7 +232,7 @@ def test_graph_is_found_with_failures_and_an_index_that_is_behind() -> None:
 def test_doctor_says_so_when_settings_are_wrong_or_a_named_service_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A setting that cannot be read ends the search; a service that was named has to be there."""
+    """An unreadable setting ends the check; a named service must be reachable."""
     monkeypatch.setenv("GRAPHTIDE_DATA", str(tmp_path))
     monkeypatch.setenv("GRAPHTIDE_PORT", "0")
     monkeypatch.setenv("GRAPHTIDE_GRPC_PORT", "0")
@@ -245,7 +245,7 @@ def test_doctor_says_so_when_settings_are_wrong_or_a_named_service_is_not_there(
 
 
 def test_doctor_ends_with_one_exactly_when_something_does_not_work(tmp_path: Path) -> None:
-    """As a command: JSON beside a running service, words without one."""
+    """The command prints JSON beside a running service, text without one."""
     ill = graphtide("doctor", data=str(tmp_path / "new"), llm_model="m", port="0", grpc_port="0")
     assert (ill.returncode, "GRAPHTIDE_LLM_BASE_URL" in ill.stdout, "→" in ill.stdout) == (1, True, True)
     with service(tmp_path / "data") as running:

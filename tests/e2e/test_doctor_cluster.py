@@ -1,4 +1,4 @@
-"""The doctor and a live cluster's servers, each thing broken for real: it names what is wrong, and what cures it."""
+"""The doctor and a live cluster's servers, each component really broken: it names the defect and the remedy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEXT = "Halden Station was founded in 1961 by Ida Moreau. Aurora carried Tor Ruu
 
 
 async def found(settings: Settings) -> list[DoctorFinding]:
-    """What the doctor finds in the cluster of the settings."""
+    """Return the doctor's findings in the cluster of the settings."""
     return [each async for each in cluster_findings(settings)]
 
 
@@ -51,7 +51,7 @@ def at(server: GraphServer, **changed: object) -> Settings:
 
 
 async def test_topic_is_found_missing_or_with_a_wrong_setting(kafka: KafkaServer) -> None:
-    """None at all; one with other settings than the table's; and nothing once they are applied."""
+    """No topic exists; one has other settings than the table's; no finding once they are applied."""
     address = fresh(kafka)
     make_topic(kafka, address.topic("deltas"), 12, {"retention.ms": "60000"})
     said = await found(on(address))
@@ -64,7 +64,7 @@ async def test_topic_is_found_missing_or_with_a_wrong_setting(kafka: KafkaServer
 
 
 async def test_dead_letters_are_found_until_somebody_deals_with_them(kafka: KafkaServer) -> None:
-    """By graph, with the command that lists them."""
+    """They are reported by graph, with the command that lists them."""
     address = fresh(kafka)
     await topics.apply(address, None)
     log = KafkaLog(address)
@@ -85,7 +85,7 @@ async def test_dead_letters_are_found_until_somebody_deals_with_them(kafka: Kafk
 
 
 async def test_graph_database_is_found_refusing_the_login_or_without_the_database(graph_server: GraphServer) -> None:
-    """Each with the setting to change, and never with the password; nothing when all is right."""
+    """Each finding names the setting to change, and never the password; a correct login has no finding."""
     if is_memgraph(graph_server.address):
         pytest.skip(f"{MEMGRAPH} lets everybody in, and has one database")
     assert await found(at(graph_server)) == []
@@ -96,18 +96,18 @@ async def test_graph_database_is_found_refusing_the_login_or_without_the_databas
 
 
 async def test_servers_that_are_not_there_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody listens, or somebody who never answers: both end within the patience."""
+    """One server refuses connections, one accepts and never answers: both checks end within the timeout."""
     monkeypatch.setattr("graphtide.services.doctor.cluster.PATIENCE_S", 0.5)
     [kafka, bolt] = await found(Settings(kafka="127.0.0.1:9", bolt="bolt://127.0.0.1:9"))
     assert "start the brokers" in kafka.cure and "start the database" in bolt.cure
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and never reads
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections, and never reads
         port = silent.getsockname()[1]
         [kafka, bolt] = await found(Settings(kafka=f"127.0.0.1:{port}", bolt=f"bolt://127.0.0.1:{port}"))
         assert "no answer within" in kafka.what and "did not answer within" in bolt.what
 
 
 async def test_budget_that_is_used_up_is_found(tmp_path: Path) -> None:
-    """A service whose graph spent what a day allows: the doctor names the graph and the settings."""
+    """A graph of the service spent its daily budget: the doctor names the graph and the settings."""
     with LlmServer() as server:
         named = {"llm_base_url": server.base_url, "llm_model": "m", "llm_api_key": SecretStr("sk-test")}
         budget = {"budgets": {"g": BudgetSetting(cost=0.000001)}, "prices": {"m": PriceSetting(prompt=2, completion=8)}}
@@ -122,7 +122,7 @@ async def test_budget_that_is_used_up_is_found(tmp_path: Path) -> None:
 
 
 async def test_index_that_is_behind_its_graph_is_found(tmp_path: Path) -> None:
-    """A vector taken out of the live index: the doctor counts, and names the command."""
+    """A vector is removed from the live index: the doctor reports the count, and names the command."""
     async with open_application(Settings(data=tmp_path)) as application:
         assert isinstance(application, LocalApplication)
         receipt = await application.publish([DocumentMessage("g", "a", TEXT)])
@@ -137,7 +137,7 @@ async def test_index_that_is_behind_its_graph_is_found(tmp_path: Path) -> None:
 
 
 async def told(url: str) -> list[DoctorFinding]:
-    """What a running service says to the doctor."""
+    """Return the doctor's findings about a running service."""
 
     def ask() -> list[DoctorFinding]:
         with Client(url, print) as client:

@@ -25,7 +25,7 @@ FACTS = [
 
 
 async def over_grpc(application: Application, entity_id: str) -> pb.EntityStatus:
-    """The same entity through a real gRPC socket."""
+    """Return the same entity over a real gRPC socket."""
     server = create_server(application)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -40,7 +40,7 @@ async def over_grpc(application: Application, entity_id: str) -> pb.EntityStatus
 
 
 async def test_entity_names_its_labels_merges_and_relations_until_their_document_goes(tmp_path: Path) -> None:
-    """Two spellings are one entity, by a rule that is named; when one document goes, so does the merge."""
+    """Two spellings are one entity, by a named rule; when one document is deleted, so is the merge."""
     async with (
         open_application(Settings(data=tmp_path), CollectorRegistry()) as application,
         http_service(create_app(application)) as url,

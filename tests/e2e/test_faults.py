@@ -1,4 +1,4 @@
-"""Faults through the real service: dead endpoints, awkward texts, poison, crash loops, a store of another history."""
+"""Faults of the real service: dead endpoints, awkward texts, poison, crash loops, a store of another history."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEXTS = {
 
 @pytest.fixture
 def one(tmp_path: Path) -> Iterator[Crashing]:
-    """A service on the offline models."""
+    """Yield a service on the offline models."""
     with crashing(tmp_path) as started:
         yield started
 
@@ -47,14 +47,14 @@ def document(one: Crashing, doc_id: str) -> dict[str, Any]:
 
 
 def until(one: Crashing, doc_id: str, holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-    """Ask for the document until it is as wanted; the test's own time limit ends a wait in vain."""
+    """Poll the document until the condition holds; the test's own time limit ends the wait."""
     while not holds(found := document(one, doc_id)):
         pass
     return found
 
 
 def test_texts_come_back_unchanged_whatever_is_in_them(one: Crashing) -> None:
-    """Every text, as accepted, over a kill -9 and a restart; the indexes are complete and nothing differs."""
+    """Every text is returned as accepted, after kill -9 and a restart; the indexes are complete and nothing differs."""
     for doc_id, text in TEXTS.items():
         one.put(doc_id, {"text": text, "title": doc_id, "metadata": {"text": text[:100]}})
     one.settle()
@@ -67,7 +67,7 @@ def test_texts_come_back_unchanged_whatever_is_in_them(one: Crashing) -> None:
 
 
 def test_document_waits_visibly_and_is_applied_once_while_the_endpoint_is_dead(tmp_path: Path) -> None:
-    """503 after 503: accepted, with the endpoint in the reason; kill -9 in between; then applied, and counted once."""
+    """The endpoint answers 503: the status names it; after kill -9 and its recovery the document is applied once."""
     with OpenAIServer() as server:
         settings = {"GRAPHTIDE_EMBEDDING_BASE_URL": server.base_url, "GRAPHTIDE_EMBEDDING_MODEL": "m"}
         with crashing(tmp_path, settings=settings) as one:
@@ -87,7 +87,7 @@ def test_document_waits_visibly_and_is_applied_once_while_the_endpoint_is_dead(t
 
 
 def test_service_ends_cleanly_on_sigterm_while_the_endpoint_hangs(tmp_path: Path) -> None:
-    """The request that hangs is given up, the exit code is 0, and the next process does the document."""
+    """The hanging request is cancelled, the exit code is 0, and the next process handles the document."""
     with OpenAIServer() as server:
         settings = {"GRAPHTIDE_EMBEDDING_BASE_URL": server.base_url, "GRAPHTIDE_EMBEDDING_MODEL": "m"}
         with crashing(tmp_path, settings=settings) as one:
@@ -102,7 +102,7 @@ def test_service_ends_cleanly_on_sigterm_while_the_endpoint_hangs(tmp_path: Path
 
 
 def test_records_that_nobody_should_have_written_are_buried_once_and_the_service_goes_on(one: Crashing) -> None:
-    """Garbage appended to `documents` behind the service's back: one dead letter each, and FAILED where it is named."""
+    """Invalid records are appended to `documents` directly: one dead letter each, and FAILED where it is named."""
     one.put("good", {"text": "Ada knew Charles."})
     one.settle()
     one.stop()
@@ -131,7 +131,7 @@ def test_records_that_nobody_should_have_written_are_buried_once_and_the_service
 
 
 def test_record_that_kills_the_process_is_buried_alone_after_the_allowed_starts(one: Crashing) -> None:
-    """Eight lives end at its first step; the ninth buries it, and what was under way beside it is applied."""
+    """Eight processes die at its first step; the ninth dead-letters it and applies the records in flight."""
     one.start(*["before-model"] * 8)
     for doc_id in ("culprit", "a", "b", "c"):
         one.put(doc_id, {"text": f"Ada knew {doc_id}."})
@@ -146,7 +146,7 @@ def test_record_that_kills_the_process_is_buried_alone_after_the_allowed_starts(
 
 
 def test_bad_records_have_one_dead_letter_when_the_service_dies_around_their_burial(one: Crashing) -> None:
-    """kill -9 just before the first letter is written, then just after: one each, and each revision has its end."""
+    """kill -9 comes just before the first letter is written, then just after: one each, each revision ended."""
     one.put("good", {"text": "Ada knew Charles."})
     one.settle()
     one.stop()
@@ -160,7 +160,7 @@ def test_bad_records_have_one_dead_letter_when_the_service_dies_around_their_bur
 
 
 def test_service_says_that_the_store_is_of_another_history_and_resets_nothing(one: Crashing) -> None:
-    """The watermark lies beyond the log: not ready and why; questions are answered; mended, it goes on."""
+    """The watermark exceeds the log's end: not ready with the reason; questions are answered until the repair."""
     one.put("a", {"text": "Ada knew Charles."})
     one.settle()
     one.stop()

@@ -1,4 +1,4 @@
-"""A gateway's way to its replica by TLS: with the right files it is let in, and without them it says so."""
+"""TLS between a gateway and its replica: admitted with the right files, and reported as refused without them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.proxy import proxy
 
 
 async def test_gateway_shows_its_certificate_and_trusts_only_the_authority_it_was_told_of(tmp_path: Path) -> None:
-    """A service that wants a client's certificate; then without one, and with another authority's."""
+    """The service requires a client certificate; the gateway then has none, and then trusts another authority."""
     ca, other = authority(tmp_path), authority(tmp_path, "other")
     certificate, key, _ = map(str, ca.issue("replica"))
     faced = {"GRAPHTIDE_TLS_CERT_FILE": certificate, "GRAPHTIDE_TLS_KEY_FILE": key}
@@ -36,7 +36,7 @@ async def test_gateway_shows_its_certificate_and_trusts_only_the_authority_it_wa
 
 
 async def test_gateway_shows_its_new_certificate_and_trusts_the_new_authority_without_a_restart(tmp_path: Path) -> None:
-    """Both sides go over to another authority; a file that is none changes nothing in between."""
+    """Both sides change to another authority; an invalid file changes nothing in between."""
     old, new = authority(tmp_path, "old"), authority(tmp_path, "new")
     theirs, ours = Secret(tmp_path / "theirs"), Secret(tmp_path / "ours")
 
@@ -69,7 +69,7 @@ async def test_gateway_shows_its_new_certificate_and_trusts_the_new_authority_wi
 
 
 def test_gateway_does_not_start_with_files_that_it_cannot_use(tmp_path: Path) -> None:
-    """It says which, and that is all it says."""
+    """One message names the file, and it is the only output."""
     ended = graphtide("worker", "gateway", "--metrics-port", "0", "--port", "0", query="a:1", query_ca_file="/nowhere")
     assert ended.returncode == 1 and "Traceback" not in ended.stderr
     assert "GRAPHTIDE_QUERY_CA_FILE names /nowhere, which cannot be used: No such file" in ended.stderr

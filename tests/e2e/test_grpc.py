@@ -1,4 +1,4 @@
-"""The gRPC contract through real sockets: on a small in-memory application, and on the service itself."""
+"""The gRPC contract on real sockets: on a small in-memory application, and on the service itself."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ FACTS = pb.FactList(items=[pb.Fact(subject="Marie Curie", predicate="discovered"
 
 
 def client_on(channel: grpc.aio.Channel) -> GraphtideStub:
-    """A client; the generated class has no types."""
+    """Return a client; the generated class has no types."""
     return GraphtideStub(channel)  # type: ignore[no-untyped-call]
 
 
 @pytest_asyncio.fixture(params=KINDS)
 async def application(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Application]:
-    """Each application in turn."""
+    """Yield each application in turn."""
     async with opened(request.param, tmp_path) as application:
         yield application
 
 
 @pytest_asyncio.fixture
 async def stub(application: Application) -> AsyncIterator[GraphtideStub]:
-    """A client of the application's gRPC service."""
+    """Yield a client of the application's gRPC service."""
     async with grpc_service(application) as channel:
         yield client_on(channel)
 
 
 def curie(doc_id: str = "curie") -> pb.PublishRequest:
-    """A document that brings its facts along, and metadata with whole numbers."""
+    """Return a document with facts, and metadata with whole numbers."""
     metadata = Struct()
     metadata.update({"page": 3, "share": 0.5})
     text = "Marie Curie discovered polonium."
@@ -56,7 +56,7 @@ def curie(doc_id: str = "curie") -> pb.PublishRequest:
 
 
 async def refused(call: Awaitable[object]) -> tuple[grpc.StatusCode, dict[str, object], dict[str, object]]:
-    """The status, the error body, and the trailing metadata of a call that must fail."""
+    """Return the status, the error body, and the trailing metadata of a call that must fail."""
     with pytest.raises(grpc.aio.AioRpcError) as failed:
         await call
     trailing = dict(failed.value.trailing_metadata())
@@ -64,7 +64,7 @@ async def refused(call: Awaitable[object]) -> tuple[grpc.StatusCode, dict[str, o
 
 
 async def test_published_document_is_queryable_when_its_token_is_named(stub: GraphtideStub) -> None:
-    """Publish, ask after the token, look the document up, delete it."""
+    """Publish, query with the token, look the document up, delete it."""
     token = (await stub.Publish(curie("a/ü"))).token
     answer = await stub.Query(pb.QueryRequest(graph="notes", question="Who discovered polonium?", after=token))
     assert [each.doc_id for each in answer.citations] == ["a/ü"]
@@ -76,7 +76,7 @@ async def test_published_document_is_queryable_when_its_token_is_named(stub: Gra
 
 
 async def test_query_streams_context_then_pieces_then_the_answer(stub: GraphtideStub) -> None:
-    """The same order as over HTTP; `explain` brings the trace, `generate` false no pieces."""
+    """The order is that of HTTP; `explain` adds the trace, `generate` false leaves out the pieces."""
     token = (await stub.Publish(curie())).token
     asked = pb.QueryRequest(graph="notes", question="Who discovered polonium?", after=token, explain=True)
     kinds = [event.WhichOneof("event") async for event in stub.QueryStream(asked)]
@@ -89,7 +89,7 @@ async def test_query_streams_context_then_pieces_then_the_answer(stub: Graphtide
 
 
 async def test_published_stream_names_the_bad_when_it_accepts_the_good(stub: GraphtideStub) -> None:
-    """600 documents in three batches, one of them wrong and named by its place."""
+    """There are 600 documents in three batches, one of them wrong and named by its index."""
     documents = [
         pb.PublishRequest(graph="notes", id=str(n), text=f"Text {n}.", facts=pb.FactList()) for n in range(600)
     ]
@@ -103,7 +103,7 @@ async def test_published_stream_names_the_bad_when_it_accepts_the_good(stub: Gra
 
 
 async def test_graph_views_agree_with_each_other(stub: GraphtideStub) -> None:
-    """List, digest, verify and rebuild."""
+    """List, digest, verify and rebuild agree."""
     token = (await stub.Publish(curie())).token
     await stub.Query(pb.QueryRequest(graph="notes", question="x", after=token))
     ref = pb.GraphRef(graph="notes")
@@ -119,7 +119,7 @@ async def test_graph_views_agree_with_each_other(stub: GraphtideStub) -> None:
 
 
 async def test_unknown_graph_is_not_found_when_asked_for(stub: GraphtideStub) -> None:
-    """NOT_FOUND by every call that reads, streamed ones too."""
+    """Every call that reads returns NOT_FOUND, streamed ones too."""
     ref, asked = pb.GraphRef(graph="none"), pb.QueryRequest(graph="none", question="x")
     for call in (stub.Digest(ref), stub.Verify(ref), stub.Query(asked), stub.QueryStream(asked).read()):
         status, error, _ = await refused(call)
@@ -139,7 +139,7 @@ BAD: list[tuple[pb.PublishRequest, str]] = [
 
 @pytest.mark.parametrize(("request_", "field"), BAD)
 async def test_publish_names_the_field_when_it_is_wrong(request_: pb.PublishRequest, field: str) -> None:
-    """The same judgement as over HTTP, with the same field names, and nothing reaches the application."""
+    """The errors are those of HTTP, with the same field names, and nothing reaches the application."""
     application = InMemoryApplication()
     async with grpc_service(application) as channel:
         status, error, _ = await refused(client_on(channel).Publish(request_))
@@ -148,7 +148,7 @@ async def test_publish_names_the_field_when_it_is_wrong(request_: pb.PublishRequ
 
 
 async def test_publish_is_refused_when_the_message_is_too_large() -> None:
-    """A message beyond the limit never reaches the service, one below it is judged by the document's limit."""
+    """A message over the limit never reaches the service; one below it is checked against the document's limit."""
     application = InMemoryApplication()
     async with grpc_service(application, RequestLimits(max_body_bytes=100_000)) as channel:
         stub = client_on(channel)
@@ -163,7 +163,7 @@ async def test_publish_is_refused_when_the_message_is_too_large() -> None:
 FAILURES = [
     (Overloaded("busy", 2.5), grpc.StatusCode.RESOURCE_EXHAUSTED, "2.5"),
     (DeadlineExceeded("late"), grpc.StatusCode.DEADLINE_EXCEEDED, None),
-    (Retryable("the embedding endpoint at http://models:9 is away", 7), grpc.StatusCode.UNAVAILABLE, "7"),
+    (Retryable("the embedding endpoint at http://models:9 is unreachable", 7), grpc.StatusCode.UNAVAILABLE, "7"),
     (Invalid("mode", "is ünknown"), grpc.StatusCode.INVALID_ARGUMENT, None),
 ]
 
@@ -172,7 +172,7 @@ FAILURES = [
 async def test_failure_of_the_application_is_told_when_it_happens(
     failure: GraphtideError, status: grpc.StatusCode, wait: str | None
 ) -> None:
-    """Status, error body, and when to come back."""
+    """The call has a status, an error body, and a retry time."""
     application = InMemoryApplication()
     application.fail_with = failure
     async with grpc_service(application) as channel:
@@ -193,7 +193,7 @@ async def _started(call: Callable[[], Awaitable[object]]) -> object:
 
 
 async def test_stream_is_closed_when_the_client_leaves() -> None:
-    """The application's stream is closed though it had more to say."""
+    """The application's stream is closed though it had more items."""
     application = InMemoryApplication()
     application.gate = asyncio.Event()
     async with grpc_service(application) as channel:
@@ -208,7 +208,7 @@ async def test_stream_is_closed_when_the_client_leaves() -> None:
 
 
 async def test_health_follows_readiness_when_it_changes() -> None:
-    """SERVING exactly as long as the application says ready; unknown services are not found."""
+    """The status is SERVING exactly while the application is ready; unknown services are not found."""
     application = InMemoryApplication()
     async with grpc_service(application) as channel:
         health = health_pb2_grpc.HealthStub(channel)

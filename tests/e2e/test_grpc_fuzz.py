@@ -1,7 +1,7 @@
 """Every call of gRPC with generated requests, right and wrong: each ends with a status that a caller can act on.
 
-Calls and fields come from the protocol's descriptors, so one that is added is tried before anybody thinks of it. The
-seed is printed; GRAPHTIDE_FUZZ_EXAMPLES asks for more requests of each call than every run tries.
+Calls and fields come from the protocol's descriptors, so a new one is tested at once. The seed is printed;
+GRAPHTIDE_FUZZ_EXAMPLES sets a higher number of requests for each call.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNUSABLE = {
     grpc.StatusCode.CANCELLED,
     grpc.StatusCode.DATA_LOSS,
 }
-"""Statuses that say that the service failed, or nothing at all."""
+"""Statuses that report a failed service, or no cause at all."""
 
 fuzzed = settings(
     max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=True
@@ -42,7 +42,7 @@ fuzzed = settings(
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service with a document, that must end as it should and have nothing to say of itself."""
+    """Yield a service with a document, which must stop in order and log no error."""
     folder: Path = tmp_path_factory.mktemp("fuzz")
     log = folder / "log"
     with service(folder / "data", {"GRAPHTIDE_QUERY_TIMEOUT_S": "2"}, log) as started:
@@ -65,7 +65,7 @@ def channel(running: Service) -> Iterator[grpc.Channel]:
 
 
 def status(channel: grpc.Channel, method: MethodDescriptor, messages: list[bytes]) -> grpc.StatusCode:
-    """How the call with these messages ends. A call with one message takes the first."""
+    """Return the status of the call with these messages. A call with one message takes the first."""
     path = f"/{SERVICE}/{method.name}"
     try:
         if method.client_streaming:
@@ -84,7 +84,7 @@ def status(channel: grpc.Channel, method: MethodDescriptor, messages: list[bytes
 def test_call_ends_with_a_usable_status_whatever_is_asked(
     running: Service, channel: grpc.Channel, method: MethodDescriptor
 ) -> None:
-    """Messages of the call's type, alone and in streams; the process goes on."""
+    """Messages of the call's type are sent alone and in streams; the process continues."""
     print(f"seed {SEED}")
 
     @seed(SEED)
@@ -102,7 +102,7 @@ def test_call_ends_with_a_usable_status_whatever_is_asked(
 def test_call_ends_with_a_usable_status_when_its_bytes_are_damaged(
     running: Service, channel: grpc.Channel, method: MethodDescriptor
 ) -> None:
-    """Any bytes, and those of a message of the type with some of them changed."""
+    """The bytes are random, or those of a message of the type with some of them changed."""
     print(f"seed {SEED}")
 
     def damaged(body: bytes, at: int, put: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Clients that hang up in the middle of gRPC calls, a thousand times: the process goes on to serve."""
+"""Clients that hang up in the middle of gRPC calls, a thousand times: the process continues to serve."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HangUp = Callable[[grpc.aio.Channel], Awaitable[None]]
 
 
 def client_on(channel: grpc.aio.Channel) -> GraphtideStub:
-    """A client; the generated class has no types."""
+    """Return a client; the generated class has no types."""
     return GraphtideStub(channel)  # type: ignore[no-untyped-call]
 
 
@@ -95,14 +95,14 @@ HANG_UPS_OF_EACH_KIND: tuple[HangUp, ...] = (
 
 @contextlib.asynccontextmanager
 async def channel_to(address: str) -> AsyncIterator[grpc.aio.Channel]:
-    """A connection of its own, closed abruptly."""
+    """Yield a connection of its own, closed abruptly."""
     own = (("grpc.use_local_subchannel_pool", 1),)
     async with grpc.aio.insecure_channel(address, options=own) as channel:
         yield channel
 
 
 async def hang_up(address: str, channel: grpc.aio.Channel, kind: HangUp, alone: bool) -> None:
-    """Once; `alone`: with the whole connection instead of the call only."""
+    """Hang up once; `alone`: close the whole connection instead of cancelling the call."""
     with contextlib.suppress(grpc.aio.AioRpcError, asyncio.CancelledError, grpc.aio.UsageError):
         if not alone:
             await kind(channel)
@@ -113,7 +113,7 @@ async def hang_up(address: str, channel: grpc.aio.Channel, kind: HangUp, alone: 
 
 
 async def test_process_serves_when_a_thousand_clients_hung_up(tmp_path: Path) -> None:
-    """Every kind of call and of hanging up, many at once; places are given back, and the log names no failure."""
+    """Every kind of call and of hang-up, many at once; slots are released, and the log has no failure."""
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     chance, log = random.Random(seed), tmp_path / "service.log"

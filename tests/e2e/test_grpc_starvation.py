@@ -1,4 +1,4 @@
-"""Clients that take what they can of the gRPC service, and give nothing: the others are served."""
+"""Clients that occupy the gRPC service without using it: other clients are still served."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ASKED = pb.QueryRequest(graph="notes", question="Who discovered polonium?").Seri
 
 
 def client_on(channel: grpc.aio.Channel) -> GraphtideStub:
-    """A client; the generated class has no types."""
+    """Return a client; the generated class has no types."""
     return GraphtideStub(channel)  # type: ignore[no-untyped-call]
 
 
@@ -46,7 +46,7 @@ async def channel_to(address: str) -> AsyncIterator[grpc.aio.Channel]:
 
 
 async def check_served(address: str) -> None:
-    """A newcomer's call and a probe are answered."""
+    """Assert that a newcomer's call and a probe are answered."""
     async with channel_to(address) as channel:
         await client_on(channel).ListGraphs(pb.ListGraphsRequest(), timeout=30)
         health = health_pb2_grpc.HealthStub(channel)
@@ -55,7 +55,7 @@ async def check_served(address: str) -> None:
 
 @pytest.mark.parametrize("method", [QUERY, STREAM, UPLOAD, CHECK, WATCH])
 async def test_newcomer_is_served_when_messages_of_others_never_come(method: str) -> None:
-    """Four times as many calls as there are places, from the newcomer's own address, on several connections."""
+    """The calls are four times the slots, from the newcomer's own address, on several connections."""
     async with grpc_address(InMemoryApplication(), LIMITS) as address, contextlib.AsyncExitStack() as held:
         for _ in range(max(4 * PLACES, 2 * HEALTH_CALLS if "Health" in method else 0) // PLACES):
             client = await held.enter_async_context(raw_client(address))
@@ -67,7 +67,7 @@ async def test_newcomer_is_served_when_messages_of_others_never_come(method: str
 
 
 async def test_newcomer_is_served_when_health_is_watched_by_many() -> None:
-    """One network gets half of the places for watching; the rest is refused, and probes are not counted with them."""
+    """One network gets half of the slots for watches; the rest is refused, and probes are not counted among them."""
     async with grpc_address(InMemoryApplication(), LIMITS) as address, contextlib.AsyncExitStack() as held:
         served, refused = 0, set()
         for _ in range(HEALTH_CALLS // PLACES):
@@ -84,7 +84,7 @@ async def test_newcomer_is_served_when_health_is_watched_by_many() -> None:
 
 @pytest.mark.parametrize("method", [QUERY, STREAM, UPLOAD])
 async def test_stranger_is_refused_before_its_message_is_awaited(method: str, tmp_path: Path) -> None:
-    """Metadata alone are judged: no credential, a wrong one, one without the action."""
+    """The metadata alone is checked: no credential, a wrong one, one without the action."""
     keys = KeyFile(tmp_path / "keys.toml")
     other = keys.add("metrics", "*", "metrics")
     sent = [((), 16), ((("x-api-key", "wrong"),), 16), ((("x-api-key", other),), 7)]
@@ -95,7 +95,7 @@ async def test_stranger_is_refused_before_its_message_is_awaited(method: str, tm
 
 
 async def test_call_ends_when_its_message_does_not_come_in_time() -> None:
-    """Also the second message of a stream; a call that ends without any is a wrong one."""
+    """This includes the second message of a stream; a call that ends without any message is invalid."""
     async with grpc_address(InMemoryApplication(), HURRIED) as address, raw_client(address) as client:
         async with asyncio.timeout(30):
             for method in (QUERY, STREAM, CHECK, UPLOAD):
@@ -107,7 +107,7 @@ async def test_call_ends_when_its_message_does_not_come_in_time() -> None:
 
 
 async def test_message_is_refused_by_name_when_it_is_none() -> None:
-    """Bytes that are no protobuf: INVALID_ARGUMENT, as broken JSON over HTTP."""
+    """Bytes that are not protobuf get INVALID_ARGUMENT, as broken JSON over HTTP."""
     async with grpc_address(InMemoryApplication()) as address, raw_client(address) as client, asyncio.timeout(30):
         for method in (QUERY, STREAM, UPLOAD, CHECK):
             stream = await client.open(method)
@@ -116,7 +116,7 @@ async def test_message_is_refused_by_name_when_it_is_none() -> None:
 
 
 async def test_reader_that_stalls_loses_its_place() -> None:
-    """With one place in all, and a reader that never opens its window: the next call is served."""
+    """With one slot in all, and a reader that never opens its window, the next call is served."""
     application = InMemoryApplication()
     await application.publish([DocumentMessage("notes", "a", "polonium " * 20_000)])
     served = grpc_address(application, HURRIED)
@@ -130,7 +130,7 @@ async def test_reader_that_stalls_loses_its_place() -> None:
 
 
 async def test_connection_ends_when_it_is_old() -> None:
-    """What is open on it after the grace is broken off, and a new connection is taken."""
+    """Calls still open after the grace period are cancelled, and a new connection is accepted."""
     limits = ConnectionLimits(age_s=0.2, grace_s=0.2)
     async with grpc_address(InMemoryApplication(), None, None, limits) as address:
         async with raw_client(address) as client, asyncio.timeout(60):
@@ -141,7 +141,7 @@ async def test_connection_ends_when_it_is_old() -> None:
 
 
 async def test_connection_ends_when_it_pings_all_the_time() -> None:
-    """The last word is that of RFC 9113, 7: enhance your calm."""
+    """The error code is that of RFC 9113, section 7: ENHANCE_YOUR_CALM."""
     async with grpc_address(InMemoryApplication()) as address:
         async with raw_client(address) as client, asyncio.timeout(60):
             while client.goaway is None and not client.closed:

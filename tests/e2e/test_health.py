@@ -1,4 +1,4 @@
-"""Ready or not, per dependency, as probes and people see it: over HTTP and gRPC, and while the service ends."""
+"""Readiness by dependency, as probes and operators see it: over HTTP and gRPC, and during shutdown."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def broken() -> str:
 
 
 async def test_process_is_ready_exactly_when_what_it_needs_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One it can do without is named only; one that hangs or raises is unwell."""
+    """A dispensable dependency is only named; one that hangs or raises is not well."""
     monkeypatch.setattr("graphtide.services.health.PATIENCE_S", 0.05)
     stage = Health(True, {"extract": "running"})
     optional = await with_dependencies(stage, [Dependency("a", well), Dependency("b", ill, needed=False)])
@@ -53,14 +53,14 @@ async def test_process_is_ready_exactly_when_what_it_needs_is_well(monkeypatch: 
 
 
 async def test_disk_is_named_when_it_is_nearly_full(tmp_path: Path) -> None:
-    """And a folder that is gone, too."""
+    """A deleted folder is named, too."""
     assert await disk(tmp_path).trouble() == ""
     assert "make room" in await disk(tmp_path, least_bytes=1 << 62).trouble()
     assert "cannot be looked at" in await disk(tmp_path / "none").trouble()
 
 
 async def test_head_is_answered_like_get_without_a_body() -> None:
-    """Every route that has GET; where there is none it is 405, and Allow says so."""
+    """This holds for every route that has GET; elsewhere the answer is 405 with Allow."""
     app = create_app(InMemoryApplication())
     async with http_service(app) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
         for path in ("/healthz", "/readyz", "/metrics", "/v1/graphs", "/docs"):
@@ -75,7 +75,7 @@ async def test_head_is_answered_like_get_without_a_body() -> None:
 
 
 async def test_draining_process_is_not_ready_and_still_serves() -> None:
-    """Whoever was sent here before is answered."""
+    """A request that a load balancer sent earlier is answered."""
     application, gate = InMemoryApplication(), AccessGate()
     gate.draining = True
     assert await readiness(application, gate) == Health(False, {"service": "draining"})
@@ -86,7 +86,7 @@ async def test_draining_process_is_not_ready_and_still_serves() -> None:
 
 
 def test_service_says_it_drains_before_it_ends(tmp_path: Path) -> None:
-    """SIGTERM: first /readyz and gRPC health, then, after `drain_s` or a second signal, the end; with exit code 0."""
+    """After SIGTERM /readyz and gRPC health fail; after `drain_s` or a second signal it exits with code 0."""
     with service(tmp_path / "data", {"GRAPHTIDE_DRAIN_S": "600"}) as running:
         with grpc.insecure_channel(running.grpc) as channel:
             health = health_pb2_grpc.HealthStub(channel)
@@ -102,7 +102,7 @@ def test_service_says_it_drains_before_it_ends(tmp_path: Path) -> None:
 
 
 def test_service_stays_ready_while_an_endpoint_is_away_and_names_it(tmp_path: Path) -> None:
-    """The storage and the disk are well; the endpoint is named after the first call that failed, and is well again."""
+    """Storage and disk are well; the endpoint is named after the first failed call, and is well after its recovery."""
     server = OpenAIServer()
     with server:
         address = server.base_url
@@ -122,7 +122,7 @@ def test_service_stays_ready_while_an_endpoint_is_away_and_names_it(tmp_path: Pa
 
 
 async def test_docs_page_lists_every_route_and_loads_nothing() -> None:
-    """No script, no style and no picture from anywhere; what the description holds is text."""
+    """The page loads no script, style or picture from elsewhere; the contents of the description are text."""
     app = create_app(InMemoryApplication())
     async with http_service(app) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
         shown, described = await http.get("/docs"), (await http.get("/openapi.json")).json()

@@ -1,4 +1,4 @@
-"""The HTTP contract through real sockets: on a small in-memory application, and on the service itself."""
+"""The HTTP contract on real sockets: on a small in-memory application, and on the service itself."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ FACT = {"subject": "Marie Curie", "predicate": "discovered", "object": "polonium
 
 @pytest_asyncio.fixture(params=KINDS)
 async def application(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Application]:
-    """Each application in turn."""
+    """Yield each application in turn."""
     async with opened(request.param, tmp_path) as application:
         yield application
 
 
 @pytest_asyncio.fixture
 async def http(application: Application) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the application's HTTP service."""
+    """Yield a client of the application's HTTP service."""
     async with http_service(create_app(application)) as url, httpx.AsyncClient(base_url=url, timeout=60) as client:
         yield client
 
 
 async def put(http: httpx.AsyncClient, doc_id: str = "curie", /, **body: object) -> str:
-    """Publish a document that brings its facts along; returns the token."""
+    """Publish a document with facts; return the token."""
     sent = {"text": CURIE, "facts": [FACT], **body}
     response = await http.put(f"/v1/graphs/notes/documents/{quote(doc_id, safe='/')}", json=sent)
     assert (response.status_code, set(response.json())) == (202, {"token"}), response.text
@@ -49,12 +49,12 @@ async def put(http: httpx.AsyncClient, doc_id: str = "curie", /, **body: object)
 
 
 async def query(http: httpx.AsyncClient, **body: object) -> httpx.Response:
-    """Ask the graph `notes`."""
+    """Query the graph `notes`."""
     return await http.post("/v1/graphs/notes/query", json={"question": "What did Marie Curie discover?", **body})
 
 
 def said(model: type[BaseModel], response: httpx.Response, status: int = 200) -> dict[str, object]:
-    """The body, which must be what OpenAPI says it is."""
+    """Return the body, which must have the form that OpenAPI describes."""
     assert response.status_code == status, response.text
     model.model_validate_json(response.content)
     body: dict[str, object] = response.json()
@@ -62,7 +62,7 @@ def said(model: type[BaseModel], response: httpx.Response, status: int = 200) ->
 
 
 async def test_put_is_queryable_when_its_token_is_named(http: httpx.AsyncClient) -> None:
-    """Read your own writes: an answer after the token cites the document, in the shape of the contract."""
+    """Read your own writes: an answer after the token cites the document, in the form of the contract."""
     token = await put(http)
     body = said(models.AnswerBody, await query(http, after=token))
     assert [each["doc_id"] for each in body["citations"]] == ["curie"]  # type: ignore[attr-defined]
@@ -79,7 +79,7 @@ async def test_query_explains_when_asked_to(http: httpx.AsyncClient) -> None:
 
 
 async def test_query_streams_when_events_are_accepted(http: httpx.AsyncClient) -> None:
-    """Context first, then pieces, and the final answer is what the plain route says."""
+    """Context comes first, then pieces; the final answer equals the plain route's."""
     asked = {"question": "What did Marie Curie discover?", "after": await put(http)}
     response = await http.post("/v1/graphs/notes/query", json=asked, headers={"accept": "text/event-stream"})
     assert response.headers["content-type"].startswith("text/event-stream")
@@ -96,7 +96,7 @@ async def test_query_streams_when_events_are_accepted(http: httpx.AsyncClient) -
     "doc_id", ["a/b/c.md", "/rooted//twice/", "Ünïcödé/日本語 🚀", "a b?c#d%20+&;", "..%2F", "e\u0301"]
 )
 async def test_document_keeps_its_id_when_it_is_strange(http: httpx.AsyncClient, doc_id: str) -> None:
-    """Slashes, spaces, escapes and combining characters come back as they went in."""
+    """Slashes, spaces, escapes and combining characters are returned unchanged."""
     token = await put(http, doc_id)
     said(models.AnswerBody, await query(http, after=token))
     body = said(models.DocumentStatusBody, await http.get(f"/v1/graphs/notes/documents/{quote(doc_id, safe='')}"))
@@ -104,7 +104,7 @@ async def test_document_keeps_its_id_when_it_is_strange(http: httpx.AsyncClient,
 
 
 async def test_document_says_what_it_holds_when_applied(http: httpx.AsyncClient) -> None:
-    """Title, source, date, metadata and facts are read back; the description comes from the same data."""
+    """Title, source, date, metadata and facts are returned; the description is derived from the same data."""
     told: dict[str, object] = {
         "title": "Curie",
         "source": "book",
@@ -121,7 +121,7 @@ async def test_document_says_what_it_holds_when_applied(http: httpx.AsyncClient)
 
 
 async def test_delete_takes_the_document_out_when_it_is_there(http: httpx.AsyncClient) -> None:
-    """After the deletion's token nothing cites the document, and a second deletion finds nothing."""
+    """After the deletion's token no answer cites the document, and a second deletion finds nothing."""
     await put(http, "other", text="Pierre Curie was born in Paris.", facts=[])
     await put(http)
     response = await http.delete("/v1/graphs/notes/documents/curie")
@@ -134,7 +134,7 @@ async def test_delete_takes_the_document_out_when_it_is_there(http: httpx.AsyncC
 
 @pytest.mark.parametrize("kind", ["application/json", "application/x-ndjson"])
 async def test_batch_names_the_bad_when_it_accepts_the_good(http: httpx.AsyncClient, kind: str) -> None:
-    """The good ones stand, each bad one is named by its place, and the last of one id wins."""
+    """The valid documents are accepted, each invalid one is named by its index, and the last of one id wins."""
     documents = [
         {"id": "a", "text": "First.", "facts": []},
         {"id": "b", "text": 3},
@@ -153,7 +153,7 @@ async def test_batch_names_the_bad_when_it_accepts_the_good(http: httpx.AsyncCli
 
 
 async def test_batch_is_refused_when_all_of_it_is_bad(http: httpx.AsyncClient) -> None:
-    """Nothing is accepted, and the same list says why."""
+    """Nothing is accepted, and the list gives the reasons."""
     response = await http.post("/v1/graphs/notes/documents", json=[{"id": "a"}, 7])
     body = said(models.BatchErrorBody, response, 422)
     assert (body["accepted"], len(body["rejected"])) == (0, 2)  # type: ignore[arg-type]
@@ -161,7 +161,7 @@ async def test_batch_is_refused_when_all_of_it_is_bad(http: httpx.AsyncClient) -
 
 
 async def test_graph_views_have_the_shapes_of_the_description(http: httpx.AsyncClient) -> None:
-    """Graphs, stats, digest, verify and rebuild answer what OpenAPI says, and agree with each other."""
+    """Graphs, stats, digest, verify and rebuild answer as OpenAPI describes, and agree with each other."""
     await query(http, after=await put(http))
     listed = said(models.GraphList, await http.get("/v1/graphs"))
     digest = said(models.DigestBody, await http.get("/v1/graphs/notes/digest"))
@@ -188,21 +188,21 @@ async def test_graph_views_have_the_shapes_of_the_description(http: httpx.AsyncC
     ],
 )
 async def test_unknown_graph_is_not_found_when_asked_for(http: httpx.AsyncClient, method: str, path: str) -> None:
-    """Whatever is asked of a graph that does not exist: 404, naming it."""
+    """Every request for a graph that does not exist gets 404 with its name."""
     body = said(models.ErrorBody, await http.request(method, path), 404)
     assert body["error"]["code"] == "not_found"  # type: ignore[index]
     assert "none" in body["error"]["message"]  # type: ignore[index]
 
 
 async def test_query_is_not_found_when_the_graph_is_unknown(http: httpx.AsyncClient) -> None:
-    """Plain or streamed, the status says so before anything else."""
+    """Plain or streamed, the status comes before any content."""
     for accept in ("application/json", "text/event-stream"):
         response = await http.post("/v1/graphs/none/query", json={"question": "x"}, headers={"accept": accept})
         said(models.ErrorBody, response, 404)
 
 
 async def test_query_names_the_field_when_mode_or_token_is_wrong(http: httpx.AsyncClient) -> None:
-    """What the application alone can judge is named like every other field."""
+    """Errors that the application alone can detect are named like those of every other field."""
     await query(http, after=await put(http))
     response = await query(http, mode="bogus")
     assert said(models.ErrorBody, response, 422)["error"]["field"] == "mode"  # type: ignore[index]
@@ -211,7 +211,7 @@ async def test_query_names_the_field_when_mode_or_token_is_wrong(http: httpx.Asy
 
 
 async def test_operations_answer_when_the_service_runs(http: httpx.AsyncClient) -> None:
-    """Alive, ready, and metrics by route template."""
+    """Liveness, readiness, and metrics by route template."""
     said(models.Alive, await http.get("/healthz"))
     assert said(models.HealthBody, await http.get("/readyz"))["ready"] is True
     await put(http, "some/long/id")
@@ -233,7 +233,7 @@ async def test_description_names_every_route_and_schema(http: httpx.AsyncClient)
 
 
 async def test_description_says_what_names_and_texts_look_like(http: httpx.AsyncClient) -> None:
-    """A client generated from it does not send what is refused for its form."""
+    """A client generated from it sends nothing that is refused for its form."""
     described = (await http.get("/openapi.json")).json()
     fields = described["components"]["schemas"]["DocumentBody"]["properties"]
     assert re.search(fields["text"]["pattern"], "\x00 ok") is None
@@ -246,7 +246,7 @@ async def test_description_says_what_names_and_texts_look_like(http: httpx.Async
 
 
 async def test_connection_sends_at_once_when_it_is_accepted() -> None:
-    """Nagle's algorithm is off: an answer in two writes must not wait for the caller's delayed acknowledgement."""
+    """Nagle's algorithm is off: an answer in two writes does not wait for the caller's delayed acknowledgement."""
     accepted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
     def look(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

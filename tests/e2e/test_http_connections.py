@@ -1,4 +1,4 @@
-"""What one connection can take of the service, by raw sockets: trailers, unread bodies, unread answers, addresses."""
+"""Resource limits of one connection, tested on raw sockets: trailers, unread bodies, unread answers, addresses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MIB = 1 << 20
 
 @contextlib.asynccontextmanager
 async def connected(url: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A connection to the service at `url`."""
+    """Open a connection to the service at `url`."""
     place = urlsplit(url)
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
     try:
@@ -42,7 +42,7 @@ async def connected(url: str) -> AsyncIterator[tuple[asyncio.StreamReader, async
 
 
 async def status(reader: asyncio.StreamReader) -> int:
-    """The status of the next answer, whose body is read."""
+    """Return the status of the next answer, whose body is read."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
     length = next(line for line in head.split("\r\n") if line.startswith("content-length:"))
     await reader.readexactly(int(length.partition(":")[2]))
@@ -50,7 +50,7 @@ async def status(reader: asyncio.StreamReader) -> int:
 
 
 async def sent_before_the_end(writer: asyncio.StreamWriter, piece: bytes, most_bytes: int) -> int:
-    """How many bytes of repeated `piece` are taken, at most `most_bytes`, before the connection is closed."""
+    """Return how many bytes of repeated `piece` are accepted, at most `most_bytes`, before the connection is closed."""
     sent = 0
     with contextlib.suppress(ConnectionError):
         while sent < most_bytes:
@@ -68,7 +68,7 @@ TRAILERS = {
 
 @pytest.mark.parametrize("trailer", TRAILERS.values(), ids=TRAILERS)
 async def test_trailers_do_not_fill_the_memory(trailer: bytes, tmp_path: Path) -> None:
-    """A client without a credential is cut off; the process grows by no more than what is in flight."""
+    """A client without a credential is disconnected; the process grows by no more than the bytes in flight."""
     with service(tmp_path) as running:
         before = running.resident_bytes()
         async with connected(running.url) as (_, writer):
@@ -82,7 +82,7 @@ async def test_trailers_do_not_fill_the_memory(trailer: bytes, tmp_path: Path) -
 
 
 async def test_trailer_is_refused_by_name() -> None:
-    """400 that says what to leave out, and the connection ends."""
+    """The answer is 400 and names the trailer, and the connection ends."""
     async with (
         http_service(create_app(InMemoryApplication())) as url,
         connected(url) as (reader, writer),
@@ -95,7 +95,7 @@ async def test_trailer_is_refused_by_name() -> None:
 
 
 async def test_chunked_body_is_read_however_it_is_cut() -> None:
-    """Byte by byte, and in one piece, several on one connection."""
+    """The body arrives byte by byte, and in one piece, several on one connection."""
     application = InMemoryApplication()
     request = CHUNKED.encode() + BODY[:2] + b";name=value" + BODY[2:] + b"0\r\n\r\n"
     async with http_service(create_app(application)) as url, connected(url) as (reader, writer):
@@ -108,7 +108,7 @@ async def test_chunked_body_is_read_however_it_is_cut() -> None:
 
 
 async def test_head_is_refused_when_it_has_too_many_headers() -> None:
-    """431 however small each is."""
+    """The answer is 431 however small each header is."""
     async with http_service(create_app(InMemoryApplication())) as url, connected(url) as (reader, writer):
         writer.write(b"GET /healthz HTTP/1.1\r\nhost: a\r\n" + b"a: b\r\n" * 200 + b"\r\n")
         assert (await reader.read()).startswith(b"HTTP/1.1 431")
@@ -117,7 +117,7 @@ async def test_head_is_refused_when_it_has_too_many_headers() -> None:
 async def test_connection_is_closed_when_a_refused_body_does_not_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A body without a credential is not read for ever after its 401; one that ends leaves the connection usable."""
+    """A body without a credential is not read endlessly after its 401; one that ends leaves the connection usable."""
     monkeypatch.setattr("graphtide.services.api.http.header_limits.LINGER_S", 0.5)
     guard = gate(keys(tmp_path), tmp_path)
     async with http_service(create_app(InMemoryApplication(), gate=guard)) as url:
@@ -134,7 +134,7 @@ async def test_connection_is_closed_when_a_refused_body_does_not_end(
 
 
 async def test_connection_is_closed_when_an_answer_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a stream nor a whole answer is held for a reader that takes nothing of it."""
+    """Neither a stream nor a whole answer is kept for a client that does not read it."""
     monkeypatch.setattr("graphtide.services.api.http.header_limits.SEND_TIMEOUT_S", 0.5)
     application = InMemoryApplication()
     ask = b'{"question":"word"}'
@@ -149,7 +149,7 @@ async def test_connection_is_closed_when_an_answer_is_not_read(monkeypatch: pyte
                 writer.write((head % accept).encode() + ask)
                 assert (await reader.readline()).startswith(b"HTTP/1.1 200")
                 async with asyncio.timeout(60):
-                    while True:  # the connection ends from the other side, whatever was left to read
+                    while True:  # the server closes the connection, whatever was left to read
                         writer.write(b"\r\n")
                         try:
                             await writer.drain()
@@ -165,7 +165,7 @@ async def test_connection_is_closed_when_an_answer_is_not_read(monkeypatch: pyte
 
 
 def keys(folder: Path) -> KeyFile:
-    """A file with one key."""
+    """Return a file with one key."""
     made = KeyFile(folder / "keys.toml")
     made.add("reader", "notes", "read")
     return made
@@ -173,20 +173,20 @@ def keys(folder: Path) -> KeyFile:
 
 @pytest.fixture
 def logged(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    """The log of requests, from INFO up."""
+    """Return the log of requests, from INFO up."""
     with caplog.at_level(logging.INFO, logger="graphtide.access"):
         yield caplog
 
 
 def clients(logged: pytest.LogCaptureFixture) -> set[str]:
-    """The addresses in the log of requests."""
+    """Return the addresses in the log of requests."""
     return {record.client for record in logged.records if hasattr(record, "client")}
 
 
 async def test_forwarded_address_does_not_evade_the_limit_on_failed_credentials(
     tmp_path: Path, logged: pytest.LogCaptureFixture
 ) -> None:
-    """Without trusted proxies X-Forwarded-For is no address, from 127.0.0.1 neither."""
+    """Without trusted proxies X-Forwarded-For is ignored, even from 127.0.0.1."""
     guard = gate(keys(tmp_path), tmp_path, CallerRateLimits(tries_per_minute=3))
     async with (
         http_service(create_app(InMemoryApplication(), gate=guard)) as url,
@@ -212,7 +212,7 @@ async def test_forwarded_address_does_not_evade_the_limit_on_failed_credentials(
 async def test_forwarded_address_of_a_trusted_proxy_is_an_address_or_nothing(
     header: str, client: str, logged: pytest.LogCaptureFixture
 ) -> None:
-    """The last address that is no proxy's; words from a header are in no line of the log."""
+    """It is the last address that is not a proxy's; no log line contains other text of a header."""
     app = create_app(InMemoryApplication())
     async with http_service(app, "127.0.0.1, 10.0.0.0/8") as url, httpx.AsyncClient(base_url=url) as http:
         await http.get("/healthz", headers={"x-forwarded-for": header})
@@ -221,7 +221,7 @@ async def test_forwarded_address_of_a_trusted_proxy_is_an_address_or_nothing(
 
 @pytest.mark.parametrize("listed", ["*", "proxy.example", "10.0.0.1/8", "127.0.0.1;10.0.0.1"])
 def test_trusted_proxies_are_refused_when_they_are_no_addresses(listed: str) -> None:
-    """At the start, with the wrong entry."""
+    """The start fails with the wrong entry."""
     with pytest.raises(Broken, match="GRAPHTIDE_TRUSTED_PROXIES contains"):
         proxy_addresses(listed)
 
@@ -230,7 +230,7 @@ def test_trusted_proxies_are_refused_when_they_are_no_addresses(listed: str) -> 
 
 
 async def test_body_is_given_up_when_it_does_not_begin() -> None:
-    """408 in the time that a body has, whether its length is told or not."""
+    """The answer is 408 after the body's time limit, whether its length is known or not."""
     limits = RequestLimits(body_timeout_s=0.3)
     told = CHUNKED.replace("transfer-encoding: chunked", "content-length: 100")
     async with http_service(create_app(InMemoryApplication(), limits)) as url:
@@ -241,7 +241,7 @@ async def test_body_is_given_up_when_it_does_not_begin() -> None:
 
 
 async def test_bodies_that_do_not_arrive_hold_no_place() -> None:
-    """Twice as many as there are places, begun and not begun, while other requests are served."""
+    """Twice as many bodies as slots, begun and not begun, while other requests are served."""
     application = InMemoryApplication()
     limits = RequestLimits(max_in_flight=2)
     begun = CHUNKED.encode() + BODY[:8]
@@ -257,7 +257,7 @@ async def test_bodies_that_do_not_arrive_hold_no_place() -> None:
 
 
 async def test_arriving_bodies_of_one_address_leave_room_and_are_bounded() -> None:
-    """429 for one body too many, which is not read."""
+    """One body too many gets 429 and is not read."""
     async with (
         http_service(create_app(InMemoryApplication(), RequestLimits(max_in_flight=1))) as url,
         contextlib.AsyncExitStack() as held,

@@ -1,4 +1,4 @@
-"""What the HTTP service refuses, through real sockets: a clear 4xx or 5xx of one shape, and nothing half accepted."""
+"""Refusals of the HTTP service on real sockets: a clear 4xx or 5xx of one form, and nothing accepted in part."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def application() -> InMemoryApplication:
 
 @pytest_asyncio.fixture
 async def http(application: InMemoryApplication) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a service with small limits. Whatever was refused, nothing may have reached the application."""
+    """Yield a client of a service with small limits. No refused request may have reached the application."""
     app = create_app(application, replace(LIMITS, body_timeout_s=0.2))
     async with http_service(app) as url, httpx.AsyncClient(base_url=url, timeout=60) as client:
         yield client
@@ -43,7 +43,7 @@ async def http(application: InMemoryApplication) -> AsyncIterator[httpx.AsyncCli
 
 
 def refused(response: httpx.Response, status: int, field: str | None = None) -> str:
-    """The message of a refusal, which must have the one shape."""
+    """Return the message of a refusal, which must have the one form."""
     assert response.status_code == status, response.text
     detail = models.ErrorBody.model_validate_json(response.content).error
     assert detail.field == field
@@ -87,11 +87,11 @@ BAD_FIELDS: list[tuple[bytes, str]] = [
 
 @pytest.mark.parametrize(("body", "field"), BAD_FIELDS)
 async def test_put_names_the_field_when_it_is_wrong(http: httpx.AsyncClient, body: bytes, field: str) -> None:
-    """422, naming the field as the caller wrote it, by PUT and in both kinds of batch."""
+    """The answer is 422 with the field as the caller wrote it, by PUT and in both kinds of batch."""
     message = refused(await http.put(DOCUMENT, content=body, headers=AS_JSON), 422, field)
     assert len(message) > 8
     if field == "id":
-        return  # in a batch a document has that field
+        return  # in a batch the document has that field
     in_batch = body.replace(b"{", b'{"id":"a",', 1) if body.startswith(b'{"') else body
     for content, headers in ((b"[" + in_batch + b"]", AS_JSON), (in_batch + b"\n", AS_LINES)):
         response = await http.post(DOCUMENTS, content=content, headers=headers)
@@ -113,7 +113,7 @@ MALFORMED = [
 
 @pytest.mark.parametrize("body", MALFORMED)
 async def test_put_is_malformed_when_the_body_is_not_json(http: httpx.AsyncClient, body: bytes) -> None:
-    """400 for broken JSON, wrong encodings and endless nesting, by every route with a body."""
+    """The answer is 400 for broken JSON, wrong encodings and deep nesting, by every route with a body."""
     refused(await http.put(DOCUMENT, content=body, headers=AS_JSON), 400)
     refused(await http.post("/v1/graphs/notes/query", content=body, headers=AS_JSON), 400)
     refused(await http.post(DOCUMENTS, content=body, headers=AS_JSON), 400)
@@ -130,7 +130,7 @@ async def test_put_is_malformed_when_the_body_is_not_json(http: httpx.AsyncClien
     ],
 )
 async def test_put_is_unsupported_when_its_type_is(http: httpx.AsyncClient, headers: dict[str, str]) -> None:
-    """415 for other types and compressed bodies, which say what to send instead."""
+    """The answer is 415 for other types and compressed bodies, and names the accepted ones."""
     body = b'{"text":"a"}'
     content = gzip.compress(body) if "content-encoding" in headers else body
     assert "send" in refused(await http.put(DOCUMENT, content=content, headers=headers), 415)
@@ -139,7 +139,7 @@ async def test_put_is_unsupported_when_its_type_is(http: httpx.AsyncClient, head
 
 @pytest.mark.parametrize("graph", ["a|b", ".hidden", "a%20b", "x" * 65, "%C3%A9", "a%00"])
 async def test_graph_is_refused_when_its_name_is_none(http: httpx.AsyncClient, graph: str) -> None:
-    """422 naming the graph, on every kind of route."""
+    """The answer is 422 naming the graph, on every kind of route."""
     sent: dict[str, object] = {"text": "a"}
     refused(await http.put(f"/v1/graphs/{graph}/documents/a", json=sent), 422, "graph")
     refused(await http.get(f"/v1/graphs/{graph}/stats"), 422, "graph")
@@ -148,7 +148,7 @@ async def test_graph_is_refused_when_its_name_is_none(http: httpx.AsyncClient, g
 
 @pytest.mark.parametrize("doc_id", ["", "%20", "a%00b", "a%0Ab", "x" * 513, "%FF"])
 async def test_document_is_refused_when_its_id_is_none(http: httpx.AsyncClient, doc_id: str) -> None:
-    """422 naming the id: empty, control characters, too long, not UTF-8."""
+    """The answer is 422 naming the id: empty, control characters, too long, not UTF-8."""
     path = f"/v1/graphs/notes/documents/{doc_id}"
     refused(await http.put(path, json={"text": "a"}), 422, "id")
     refused(await http.get(path), 422, "id")
@@ -178,35 +178,35 @@ BAD_QUESTIONS: list[tuple[dict[str, object], str]] = [
 async def test_query_names_the_field_when_it_is_wrong(
     http: httpx.AsyncClient, body: dict[str, object], field: str
 ) -> None:
-    """422, naming the field."""
+    """The answer is 422 with the name of the field."""
     refused(await http.post("/v1/graphs/notes/query", json=body), 422, field)
 
 
 async def test_parameter_is_named_when_the_framework_refuses_it(http: httpx.AsyncClient) -> None:
-    """In the shape of every other error, not in the framework's."""
+    """The error has the form of every other error, not the framework's."""
     path = "/v1/graphs/notes/dead-letters?settled=maybe"
     assert "boolean" in refused(await http.get(path), 422, "settled")
 
 
 async def chunked(chunks: int) -> AsyncIterator[bytes]:
-    """A body that does not say how long it is: 64 KiB at a time."""
+    """Yield a body without a length: 64 KiB at a time."""
     for _ in range(chunks):
         yield b" " * 65536
 
 
 @pytest.mark.parametrize("size", [100_001, 20_000_000])
 async def test_put_is_too_large_when_its_length_says_so(http: httpx.AsyncClient, size: int) -> None:
-    """413 names the limit, and the sender gets to read it, however much it sends."""
+    """The answer is 413 with the limit, and the sender can read it, however much it sends."""
     assert "100000" in refused(await http.put(DOCUMENT, content=b"x" * size, headers=AS_JSON), 413)
 
 
 async def test_put_is_too_large_when_it_comes_in_chunks(http: httpx.AsyncClient) -> None:
-    """413 without Content-Length too, and 20 MB later the sender still gets to read it."""
+    """The answer is 413 without Content-Length too, and 20 MB later the sender can still read it."""
     refused(await http.put(DOCUMENT, content=chunked(300), headers=AS_JSON), 413)
 
 
 async def test_put_is_cut_off_when_it_never_ends(http: httpx.AsyncClient) -> None:
-    """The answer is there while the body is still being sent, and the connection is closed on an endless one."""
+    """The answer comes while the body is still being sent, and the connection of an endless body is closed."""
     url = urlsplit(str(http.base_url))
     reader, writer = await asyncio.open_connection(url.hostname, url.port)
     head = f"PUT {DOCUMENT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
@@ -221,7 +221,7 @@ async def test_put_is_cut_off_when_it_never_ends(http: httpx.AsyncClient) -> Non
 
 
 async def test_batch_is_too_large_when_it_has_too_much(http: httpx.AsyncClient) -> None:
-    """413 for too many documents and for too many bytes."""
+    """The answer is 413 for too many documents and for too many bytes."""
     four = [{"id": str(n), "text": "x"} for n in range(4)]
     assert "3" in refused(await http.post(DOCUMENTS, json=four), 413)
     lines = "\n".join(map(json.dumps, four))
@@ -230,7 +230,7 @@ async def test_batch_is_too_large_when_it_has_too_much(http: httpx.AsyncClient) 
 
 
 async def test_batch_rejects_a_document_when_it_alone_is_too_large(http: httpx.AsyncClient) -> None:
-    """The limit of one document holds in a batch as well."""
+    """The limit of one document applies in a batch as well."""
     body = [{"id": "a", "text": "ä" * 60_000}]
     for response in (
         await http.post(DOCUMENTS, json=body),
@@ -241,7 +241,7 @@ async def test_batch_rejects_a_document_when_it_alone_is_too_large(http: httpx.A
 
 
 async def test_body_is_given_up_when_it_does_not_arrive(http: httpx.AsyncClient) -> None:
-    """408 for a body that stops in the middle."""
+    """The answer is 408 for a body that stops in the middle."""
     url = urlsplit(str(http.base_url))
     reader, writer = await asyncio.open_connection(url.hostname, url.port)
     head = f"PUT {DOCUMENT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n"
@@ -253,8 +253,8 @@ async def test_body_is_given_up_when_it_does_not_arrive(http: httpx.AsyncClient)
 FAILURES = [
     (Overloaded("busy", 2.5), 429, "3"),
     (DeadlineExceeded("late"), 504, None),
-    (Retryable("the embedding endpoint at http://models:9 is away", 7), 503, "7"),
-    (Retryable("the embedding endpoint at http://models:9 is away"), 503, "2"),
+    (Retryable("the embedding endpoint at http://models:9 is unreachable", 7), 503, "7"),
+    (Retryable("the embedding endpoint at http://models:9 is unreachable"), 503, "2"),
     (Broken("the log has a gap"), 500, None),
 ]
 
@@ -263,7 +263,7 @@ FAILURES = [
 async def test_failure_of_the_application_is_told_when_it_happens(
     http: httpx.AsyncClient, application: InMemoryApplication, failure: GraphtideError, status: int, wait: str | None
 ) -> None:
-    """Each error has its status and message, and says when to come back if that helps."""
+    """Each error has its status and message, and a retry time if a retry helps."""
     application.fail_with = failure
     for response in (
         await http.put(DOCUMENT, json={"text": "a"}),
@@ -277,7 +277,7 @@ async def test_failure_of_the_application_is_told_when_it_happens(
 async def test_readiness_is_refused_when_a_part_is_not_ready(
     http: httpx.AsyncClient, application: InMemoryApplication
 ) -> None:
-    """503 says which part; being alive is another question."""
+    """The answer is 503 with the name of the part; liveness is not affected."""
     application.ready = False
     response = await http.get("/readyz")
     assert (response.status_code, response.json()["parts"]) == (503, {"store": "the store is replaying"})
@@ -285,7 +285,7 @@ async def test_readiness_is_refused_when_a_part_is_not_ready(
 
 
 async def test_path_is_not_found_when_there_is_no_route(http: httpx.AsyncClient) -> None:
-    """404 and 405 have the shape of every other error."""
+    """The errors 404 and 405 have the form of every other error."""
     refused(await http.get("/v2/graphs"), 404)
     response = await http.patch(DOCUMENT, json={})
     refused(response, 405)
@@ -293,7 +293,7 @@ async def test_path_is_not_found_when_there_is_no_route(http: httpx.AsyncClient)
 
 
 async def test_request_is_refused_when_too_many_are_in_progress(application: InMemoryApplication) -> None:
-    """429 with Retry-After beyond the limit, while those in progress are served to the end."""
+    """The answer is 429 with Retry-After beyond the limit, while those in progress are served to the end."""
     app = create_app(application, replace(LIMITS, max_in_flight=1))
     async with http_service(app) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
         await http.put(DOCUMENT, json={"text": "one two"})
@@ -314,12 +314,12 @@ async def test_request_is_refused_when_too_many_are_in_progress(application: InM
 async def test_connection_that_never_ends_its_head_is_closed(
     http: httpx.AsyncClient, begun: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of whoever says nothing and of whoever says a byte now and then; a second head on the connection likewise."""
+    """The client sends nothing, or a byte now and then; a second head on the connection has the same limit."""
     monkeypatch.setattr("graphtide.services.api.http.header_limits.HEAD_TIMEOUT_S", 0.3)
     place = urlsplit(str(http.base_url))
     for first in (b"", b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n"):
         if first and not begun:
-            continue  # an idle connection is the server's own affair
+            continue  # the server closes idle connections by a limit of its own
         reader, writer = await asyncio.open_connection(place.hostname, place.port)
         writer.write(first)
         if first:
@@ -335,14 +335,14 @@ async def test_connection_that_never_ends_its_head_is_closed(
 
 
 async def drip(writer: asyncio.StreamWriter | None) -> None:
-    """A byte now and then, for as long as it is taken."""
+    """Send a byte at intervals until the connection is closed."""
     while writer is not None and not writer.is_closing():
         writer.write(b"a")
         await asyncio.sleep(0.02)
 
 
 async def gone(reader: asyncio.StreamReader) -> bool:
-    """Whether the other side closed without a word."""
+    """Return whether the other side closed without sending."""
     try:
         return await reader.read(1) == b""
     except ConnectionError:
@@ -352,7 +352,7 @@ async def gone(reader: asyncio.StreamReader) -> bool:
 async def test_body_that_is_slow_is_not_cut_by_the_patience_with_heads(
     application: InMemoryApplication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A head that is whole has its answer, however long the body takes within its own limit."""
+    """A complete head is answered, however long the body takes within its own limit."""
     monkeypatch.setattr("graphtide.services.api.http.header_limits.HEAD_TIMEOUT_S", 0.3)
 
     async def slowly() -> AsyncIterator[bytes]:

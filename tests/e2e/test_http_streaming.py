@@ -1,4 +1,4 @@
-"""Streamed answers over real sockets: what is sent when it fails in the middle, or when the client leaves."""
+"""Streamed answers on real sockets: a failure in the middle, and a client that disconnects."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PATH = "/v1/graphs/notes/query"
 
 
 async def publish(http: httpx.AsyncClient) -> None:
-    """A document of three words, so an answer of three pieces."""
+    """Publish a document of three words, so that an answer has three pieces."""
     assert (await http.put("/v1/graphs/notes/documents/a", json={"text": "one two three"})).status_code == 202
 
 
 async def test_stream_ends_with_an_error_event_when_it_fails_in_the_middle() -> None:
-    """What was sent stands, and the last event has the body of the error."""
+    """The sent pieces stay valid, and the last event has the body of the error."""
     application = InMemoryApplication()
-    application.fail_after_context = Retryable("the chat endpoint at http://models:9 is away", 1)
+    application.fail_after_context = Retryable("the chat endpoint at http://models:9 is unreachable", 1)
     async with http_service(create_app(application)) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
         await publish(http)
         response = await http.post(PATH, json=ASK, headers=EVENTS)
@@ -37,7 +37,7 @@ async def test_stream_ends_with_an_error_event_when_it_fails_in_the_middle() -> 
 
 
 async def test_stream_is_closed_when_the_client_leaves() -> None:
-    """The application's stream is closed though it had more to say, and the service goes on."""
+    """The application's stream is closed though it had more items, and the service continues."""
     application = InMemoryApplication()
     application.gate = asyncio.Event()
     async with http_service(create_app(application)) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
@@ -53,7 +53,7 @@ async def test_stream_is_closed_when_the_client_leaves() -> None:
 
 
 async def test_stream_is_finished_when_the_service_is_asked_to_end() -> None:
-    """A graceful end lets an answer in progress come to its own end."""
+    """A graceful shutdown lets an answer in progress finish."""
     application = InMemoryApplication()
     application.gate = asyncio.Event()
     async with httpx.AsyncClient(timeout=120) as http:

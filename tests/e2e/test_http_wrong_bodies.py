@@ -1,4 +1,4 @@
-"""Bodies of many wrong items: refused by name, for little memory, while the service answers others."""
+"""Bodies of many wrong items: refused with the item's name, at low memory, while the service answers other requests."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ AS_JSON, AS_LINES = {"content-type": "application/json"}, {"content-type": "appl
 DOCUMENT, DOCUMENTS, QUERY = (f"/v1/graphs/notes/{rest}" for rest in ("documents/a", "documents", "query"))
 MIB = 1 << 20
 MOST_MORE_BYTES = 160 * MIB
-"""Beside what the process holds at its start: twice the largest body, and the values of a document."""
+"""The permitted growth over the start: twice the largest body, and the values of a document."""
 
 
 def listed(item: bytes, count: int) -> bytes:
-    """A JSON list of one item again and again."""
+    """Return a JSON list that repeats one item."""
     return b"[" + b",".join([item] * count) + b"]"
 
 
 def named(count: int) -> bytes:
-    """The members of an object with so many keys."""
+    """Return the members of an object with that many keys."""
     return b",".join(b'"k%d":1' % n for n in range(count))
 
 
@@ -52,14 +52,14 @@ WRONG: dict[str, tuple[str, str, dict[str, str], bytes]] = {
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One service for all bodies: what one leaves behind counts for the next."""
+    """Yield one service for all bodies: memory that one retains counts for the next."""
     with service(tmp_path_factory.mktemp("data")) as started:
         yield started
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_body_is_refused_for_little_memory(name: str, running: Service) -> None:
-    """The peak of the process stays within twice the largest body; the answer is short, and names what is wrong."""
+    """The peak of the process stays within twice the largest body; the answer is short, and names the error."""
     method, path, headers, body = WRONG[name]
     answer = httpx.request(method, running.url + path, content=body, headers=headers, timeout=120)
     assert answer.status_code in (400, 413, 422)
@@ -73,7 +73,7 @@ def test_wrong_body_is_refused_for_little_memory(name: str, running: Service) ->
 
 @pytest.mark.parametrize("pieces", [1, 3, 1000])
 def test_lines_are_counted_while_they_arrive(pieces: int) -> None:
-    """The batch is refused at the first line too many, not at its end; blank lines do not count."""
+    """The batch is refused at the first line over the limit, not at its end; blank lines do not count."""
     count, body = LineCount(RequestLimits(max_batch=2)), bytearray()
     text = b' \n{"a": 1}\n\n  {"b":\t2}  \n \r\n'
     for start in range(0, len(text), -(-len(text) // pieces)):

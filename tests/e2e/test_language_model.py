@@ -1,4 +1,4 @@
-"""The whole service on a language model: the real corpus, misbehaviour, hostile texts, what is paid for and when."""
+"""The whole service on a language model: the real corpus, misbehaviour, hostile texts, and the paid calls."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ PASSAGES = 60
 
 @pytest.fixture
 def server() -> Iterator[LlmServer]:
-    """A language model on loopback."""
+    """Yield a language model on loopback."""
     with LlmServer() as running:
         yield running
 
 
 def settings(data: Path, server: LlmServer | None, **changed: object) -> Settings:
-    """Settings that name the language model; without a server, none."""
+    """Return settings that name the language model; without a server, none."""
     named: dict[str, object] = {"data": data, **changed}
     if server is not None:
         named |= {"llm_base_url": server.base_url, "llm_model": "test-model", "llm_api_key": SecretStr("sk-test")}
@@ -52,7 +52,7 @@ def message(doc_id: str, text: str, title: str = "") -> DocumentMessage:
 
 
 async def publish(application: Application, *documents: DocumentMessage) -> dict[str, DocumentStatus]:
-    """Publish, and wait until each document has come to an end and questions see what came of it."""
+    """Publish, and wait until each document has reached its end and questions see the result."""
     receipt = await application.publish(documents)
     with contextlib.suppress(NotFound):  # none was applied, so there is no graph
         await application.query("g", QueryRequest("?", generate=False, after=receipt.token, timeout_s=120))
@@ -67,7 +67,7 @@ def triples(found: DocumentStatus) -> set[tuple[str, str, str]]:
 
 
 def as_document(passage: Passage, brought: bool) -> DocumentMessage:
-    """The passage alone, or with the recorded extraction; a statement recorded twice is one."""
+    """Return the passage alone, or with the recorded extraction; a statement recorded twice is one."""
     if not brought:
         return message(passage.doc_id, passage.text, passage.title)
     entities = tuple(GivenEntity(name) for name in passage.entities)
@@ -85,8 +85,7 @@ async def built(data: Path, server: LlmServer | None, passages: Sequence[Passage
 
 
 def without_sentences(application: Application) -> tuple[str, list[str]]:
-    """The digest and the lines of the graph, but for the sentences that evidence quotes: what is brought along has
-    none."""
+    """Return digest and lines of the graph without evidence sentences: given facts have none."""
     assert isinstance(application, LocalApplication)
     view = application._runtime.views.get("g")
     assert view is not None
@@ -97,7 +96,7 @@ def without_sentences(application: Application) -> tuple[str, list[str]]:
 
 
 def titles_of(application: Application) -> dict[str, tuple[str, str]]:
-    """What the model calls the passages, by document."""
+    """Return the model's headings of the passages, by document."""
     assert isinstance(application, LocalApplication)
     view = application._runtime.views.get("g")
     assert view is not None
@@ -105,8 +104,7 @@ def titles_of(application: Application) -> dict[str, tuple[str, str]]:
 
 
 async def test_service_builds_the_same_graph_by_a_language_model_as_with_facts_brought_along(tmp_path: Path) -> None:
-    """60 real passages, those of several chunks among them: one digest, every statement with its evidence, and at most
-    1.2 calls a document."""
+    """60 real passages give one digest, every statement has evidence, and a document takes at most 1.2 calls."""
     if not bench_data().exists():
         pytest.skip(f"{bench_data()} is missing: set GRAPHTIDE_BENCH_DATA")
     everything = corpus()
@@ -126,11 +124,11 @@ async def test_service_builds_the_same_graph_by_a_language_model_as_with_facts_b
     assert PASSAGES < len(server.read) <= 1.2 * PASSAGES
 
 
-# what is paid for
+# paid calls
 
 
 async def test_service_pays_for_a_changed_passage_alone_also_after_a_restart(tmp_path: Path, server: LlmServer) -> None:
-    """A document of several passages, published again, under another id, after a restart, and with one edit."""
+    """A document of several passages is published again, under another id, after a restart, and with one edit."""
     paragraphs = [
         f"Person{n} founded Station{n} in 19{n}. " + f"Station{n} is a big place. " * 45 for n in range(10, 15)
     ]
@@ -154,7 +152,7 @@ async def test_service_pays_for_a_changed_passage_alone_also_after_a_restart(tmp
 async def test_titles_of_passages_come_with_the_extraction_and_survive_a_rebuild(
     tmp_path: Path, server: LlmServer
 ) -> None:
-    """One call a document for all of it; `da-rag` names passages by them, before and after, and asks nothing more."""
+    """One call per document covers both; `da-rag` names passages by them, before and after, without further calls."""
     documents = [message("halden", TEXT, "Halden Station"), message("moreau", "Ida Moreau led Halden Station.", "Ida")]
     async with open_application(settings(tmp_path, server)) as application:
         await publish(application, *documents)
@@ -187,7 +185,7 @@ async def test_titles_of_passages_come_with_the_extraction_and_survive_a_rebuild
 async def test_document_fails_with_the_cause_and_holds_nobody_up(
     tmp_path: Path, server: LlmServer, faults: tuple[Fault, ...], cause: str
 ) -> None:
-    """What the model cannot read is dead-lettered with the reason; the documents beside it are applied."""
+    """An unreadable answer is dead-lettered with the reason; the other documents are applied."""
     async with open_application(settings(tmp_path, server, llm_concurrency=1)) as application:
         server.misbehave(*faults)
         bad = (await publish(application, message("bad", TEXT)))["bad"]
@@ -211,7 +209,7 @@ async def test_document_fails_with_the_cause_and_holds_nobody_up(
 async def test_document_is_applied_when_the_model_comes_to_itself(
     tmp_path: Path, server: LlmServer, fault: Fault
 ) -> None:
-    """Whatever passes costs time, and changes nothing: the facts are those of a model that was well."""
+    """A transient fault costs time and changes nothing: the facts are those of a healthy model."""
     async with open_application(settings(tmp_path, server, llm_timeout_s=0.5)) as application:
         right = (await publish(application, message("a", TEXT)))["a"]
         server.misbehave(fault)
@@ -221,7 +219,7 @@ async def test_document_is_applied_when_the_model_comes_to_itself(
 
 
 async def test_question_is_told_that_the_model_is_away_and_documents_wait(tmp_path: Path, server: LlmServer) -> None:
-    """A model that fails again and again is left alone: a question is refused with the time to come back."""
+    """A model that fails repeatedly gets no calls for a while: a question is refused with the time to retry."""
     async with open_application(settings(tmp_path, server)) as application:
         await publish(application, message("a", TEXT))
         server.misbehave(*[status(401)] * 3)
@@ -233,7 +231,7 @@ async def test_question_is_told_that_the_model_is_away_and_documents_wait(tmp_pa
 
 
 async def test_service_refuses_half_a_language_model(tmp_path: Path) -> None:
-    """An address without a model, or a model without an address, is a mistake that is said at once."""
+    """An address without a model, or a model without an address, is an error at the start."""
     for half in ({"llm_base_url": "http://127.0.0.1:9/v1"}, {"llm_model": "m"}):
         with pytest.raises(Broken, match="needs both"):
             async with open_application(Settings(data=tmp_path, **half)):  # type: ignore[arg-type]
@@ -244,7 +242,7 @@ async def test_service_refuses_half_a_language_model(tmp_path: Path) -> None:
 
 
 async def test_question_is_answered_by_the_model_with_citations_and_usage(tmp_path: Path, server: LlmServer) -> None:
-    """The answer cites the document, whole and streamed; what the model cannot support is marked."""
+    """The answer cites the document, whole and streamed; unsupported text is marked."""
     async with open_application(settings(tmp_path, server)) as application:
         await publish(application, message("halden", TEXT), message("krill", "Penguins eat krill."))
         answer = await application.query("g", QueryRequest("Who founded Halden Station?"))
@@ -262,8 +260,9 @@ async def test_question_is_answered_by_the_model_with_citations_and_usage(tmp_pa
 
 @pytest.mark.parametrize("gullible", [False, True], ids=["careful", "gullible"])
 async def test_hostile_texts_change_nothing_but_their_own_facts(tmp_path: Path, gullible: bool) -> None:
-    """A corpus of instructions in documents, before a model that ignores them and one that does what they say: the
-    other documents, the prompt, the graphs and the endpoint that is asked are the same as without them."""
+    """A corpus of instructions in documents, with a model that ignores them and one that obeys: the other documents,
+    the prompt, the graphs and the requested endpoint are the same as without them.
+    """
     friendly = [message("halden", TEXT, "Halden Station"), message("krill", "Penguins eat krill near Skarv Island.")]
     hostile = [message(f"hostile{n}", text, title) for n, (title, text) in enumerate(ATTEMPTS)]
     with LlmServer() as alone:
@@ -271,7 +270,8 @@ async def test_hostile_texts_change_nothing_but_their_own_facts(tmp_path: Path, 
             before = await publish(application, *friendly)
             prompt = alone.seen[0].body["messages"][0]
     with LlmServer(says=obedient if gullible else None) as server:
-        # No limit of tokens: the gullible model's flood, at its word, would use up some minutes' worth.
+        # There is no limit of tokens: the gullible model's flood, counted as reported, would use up some minutes'
+        # worth.
         unlimited = settings(tmp_path / "beside", server, llm_tokens_per_minute=0)
         async with open_application(unlimited) as application:
             found = await publish(application, *hostile, *friendly)
@@ -304,7 +304,7 @@ async def test_hostile_texts_change_nothing_but_their_own_facts(tmp_path: Path, 
 
 @pytest.mark.parametrize("gullible", [False, True], ids=["careful", "gullible"])
 async def test_hostile_passages_cannot_cite_what_was_not_found(tmp_path: Path, gullible: bool) -> None:
-    """A question over hostile documents: whatever the model is talked into, citations name passages of its context."""
+    """A question over hostile documents: whatever the model obeys, citations name passages of its context."""
     with LlmServer() as server:
         async with open_application(settings(tmp_path, server)) as application:
             documents = [message(f"hostile{n}", text, title) for n, (title, text) in enumerate(ATTEMPTS)]

@@ -1,4 +1,4 @@
-"""The log of a service under load, with everything that must not be in it marked: secrets, and what documents say."""
+"""The log of a service under load, with a mark in everything that must not be in it: secrets and document texts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.support.openai_server import NAN, OpenAIServer
 from tests.support.processes import Service, service
 
 MARK = "Zyxomma"
-"""A word of the documents and of the questions that is in nothing else."""
+"""A word that occurs only in the documents and the questions."""
 LLM_KEY, EMBEDDING_KEY = "sk-llm-SECRETMARK-1", "sk-emb-SECRETMARK-2"
 
 
 def publish_all(running: Service, key: str) -> None:
-    """Documents good and bad, questions, refusals, over both faces."""
+    """Send documents good and bad, questions, and refused requests, over both protocols."""
     with httpx.Client(base_url=running.url, headers={"authorization": f"Bearer {key}"}, timeout=60) as http:
         for number in range(6):
             body = {"text": f"{MARK} met Ada number {number} in {MARK} town.", "metadata": {"note": f"{MARK} {number}"}}
@@ -50,7 +50,7 @@ _LINES = {"content-type": "application/x-ndjson"}
 
 
 def settle(running: Service, key: str) -> None:
-    """Until no document is under way."""
+    """Wait until no document is in flight."""
     deadline = time.monotonic() + 60
     with httpx.Client(base_url=running.url, headers={"x-api-key": key}, timeout=120) as http:
         while http.get("/v1/graphs/notes/stats").json().get("lag", 1):
@@ -59,7 +59,7 @@ def settle(running: Service, key: str) -> None:
 
 @pytest.mark.parametrize(("shape", "level"), [("json", "DEBUG"), ("text", "INFO")])
 def test_log_holds_no_secret_and_no_document_under_load(tmp_path: Path, shape: str, level: str) -> None:
-    """Endpoints fail in every way meanwhile, and repeat in their errors what they were sent."""
+    """Endpoints fail in every way meanwhile, and their errors repeat what they received."""
     keys = KeyFile(tmp_path / "keys.toml")
     key, log = keys.add("ada", "*", "read write admin metrics"), tmp_path / "log"
     said = rules(tmp_path, key=public_pem())
@@ -96,7 +96,7 @@ def test_log_holds_no_secret_and_no_document_under_load(tmp_path: Path, shape: s
 
 
 def check_lines(lines: list[dict[str, object]]) -> None:
-    """Each has the four fields; requests say whose they were; documents are named."""
+    """Check that each line has the four fields, requests have their caller, and documents are named."""
     assert all({"time", "level", "logger", "message"} <= set(line) for line in lines)
     requests = [line for line in lines if line["message"] == "request"]
     assert {line["key"] for line in requests} == {"ada", ""}

@@ -1,4 +1,4 @@
-"""Costs of a language model through the whole service: books, budgets, crashes, estimates, a trial of an endpoint."""
+"""Costs of a language model in the whole service: ledger, budgets, crashes, estimates, a trial of an endpoint."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PRICE = PriceSetting(prompt=2.0, completion=8.0)
 
 @pytest.fixture
 def server() -> Iterator[LlmServer]:
-    """A language model on loopback."""
+    """Yield a language model on loopback."""
     with LlmServer() as running:
         yield running
 
@@ -49,7 +49,7 @@ def settings(data: Path, server: LlmServer, **changed: object) -> Settings:
 
 
 async def ended(application: Application, graph: str, *doc_ids: str) -> dict[str, RevisionState]:
-    """The states of documents once none of them is accepted any longer."""
+    """Return the states of documents once none of them is ACCEPTED any longer."""
     while True:
         found = {doc_id: (await application.document(graph, doc_id)).state for doc_id in doc_ids}
         if RevisionState.ACCEPTED not in found.values():
@@ -61,11 +61,11 @@ def cost(server: LlmServer) -> float:
     return sum(one.prompt_tokens * 2e-6 + one.completion_tokens * 8e-6 for one in server.seen)
 
 
-# the books
+# the usage ledger
 
 
 async def test_books_documents_and_answers_say_what_the_endpoint_says(tmp_path: Path, server: LlmServer) -> None:
-    """Calls, tokens and money by stage, for a document over two revisions, and for a question, whole and streamed."""
+    """Calls, tokens and money by stage agree, for a document over two revisions, and for a question."""
     async with open_application(settings(tmp_path, server)) as application:
         await application.publish([DocumentMessage("g", "a", TEXT)])
         await ended(application, "g", "a")
@@ -107,15 +107,16 @@ MISBEHAVIOUR: dict[str, tuple[tuple[Fault, ...], RevisionState]] = {
     "too large": ((status(413, "too large"),), RevisionState.FAILED),
 }
 UNKNOWN = frozenset({"slow", "hanging up", "html"})
-"""Nobody says what these cost: they count as expected, so the books have at least what was answered."""
+"""The cost of these calls is unknown: they count as expected, so the ledger has at least the answered ones."""
 
 
 @pytest.mark.parametrize("case", MISBEHAVIOUR)
 async def test_misbehaviour_ends_one_document_and_the_books_stay_right(
     tmp_path: Path, server: LlmServer, case: str
 ) -> None:
-    """The document is applied, or failed with its cause; those beside it are applied; and the figures are the
-    endpoint's own, plus what is expected of a call whose end nobody knows."""
+    """The document is applied, or failed with its cause; the others are applied; and the figures are the endpoint's
+    own, plus the expected cost of a call whose end is unknown.
+    """
     faults, state = MISBEHAVIOUR[case]
     free = {"llm_tokens_per_minute": 0, "llm_requests_per_minute": 0}
     deadline = time.monotonic() + 120
@@ -129,7 +130,7 @@ async def test_misbehaviour_ends_one_document_and_the_books_stay_right(
         assert set((await ended(application, "h", "good0", "good1", "good2")).values()) == {RevisionState.APPLIED}
         assert (await ended(application, "g", "bad"))["bad"] is state
         found = await application.document("g", "bad")
-        # Reports of communities are called for in the background: the books agree once no call is open.
+        # Community reports are requested in the background: the ledger agrees once no call is open.
         while await booked(application, "gh") != (expected := owed(server, case)):
             assert time.monotonic() < deadline, (await booked(application, "gh"), expected)
             await asyncio.sleep(0.02)
@@ -137,13 +138,13 @@ async def test_misbehaviour_ends_one_document_and_the_books_stay_right(
 
 
 async def booked(application: Application, graphs: str) -> list[int]:
-    """Prompt tokens, completion tokens and calls in today's books, open calls included."""
+    """Return prompt tokens, completion tokens and calls in today's ledger, open calls included."""
     today = [(await application.stats(graph)).spending["today"] for graph in graphs]
     return [sum(int(str(one[name])) for one in today) for name in ("prompt_tokens", "completion_tokens", "calls")]
 
 
 def owed(server: LlmServer, case: str) -> list[int]:
-    """The same figures, as the endpoint has them."""
+    """Return the same figures, as the endpoint has them."""
     answered = [one for one in server.seen if one.prompt_tokens]
     figures = [
         sum(one.prompt_tokens for one in answered),
@@ -152,7 +153,7 @@ def owed(server: LlmServer, case: str) -> list[int]:
     ]
     if case not in UNKNOWN:
         return figures
-    again = next(one for one in answered if one.asked == server.seen[0].asked)  # the first call of all, asked again
+    again = next(one for one in answered if one.asked == server.seen[0].asked)  # the first call of all, repeated
     guessed = HEADING_TOKENS + round(EXTRACTION_RATIO * count_tokens(again.asked))
     return [figures[0] + again.prompt_tokens, figures[1] + guessed, figures[2] + 1]
 
@@ -161,8 +162,9 @@ def owed(server: LlmServer, case: str) -> list[int]:
 
 
 async def test_budget_pauses_its_graph_says_so_and_goes_on_when_it_is_raised(tmp_path: Path, server: LlmServer) -> None:
-    """Documents wait as accepted, with the reason in their status, in stats and in readyz; another graph goes on;
-    questions are answered; a restart with a larger budget takes up where it was left, and pays for nothing twice."""
+    """Documents wait as accepted, with the reason in their status, in stats and in readyz; another graph continues;
+    questions are answered; a restart with a larger budget continues where it stopped, and pays for no call twice.
+    """
     small = {"g": BudgetSetting(tokens=5_000)}
     names = [f"d{n}" for n in range(12)]
     async with open_application(settings(tmp_path, server, budgets=small, llm_concurrency=1)) as application:
@@ -184,7 +186,7 @@ async def test_budget_pauses_its_graph_says_so_and_goes_on_when_it_is_raised(tmp
         applied = len(names) - len(waiting)
         assert 0 < applied < len(names) and stats.lag == len(waiting)
         assert "budget of graph 'g'" in str(stats.spending["budget"]["paused"]) and "budget" in parts["extract"]
-        # One call at a time: beyond the budget is what the last was longer than expected.
+        # There is one call at a time: the budget is exceeded only by the last call's difference from its estimate.
         assert int(str(stats.spending["today"]["llm_tokens"])) <= 5_000 + max(
             one.completion_tokens for one in server.seen
         )
@@ -197,8 +199,7 @@ async def test_budget_pauses_its_graph_says_so_and_goes_on_when_it_is_raised(tmp
 
 
 async def test_budget_in_money_pauses_too_and_stops_questions_when_told_to(tmp_path: Path, server: LlmServer) -> None:
-    """Money needs prices: without them the start is refused. With the setting a question gets the reason, not an
-    answer."""
+    """Without prices the start is refused. With the setting a question gets the reason, not an answer."""
     bare = settings(tmp_path, server, budget_cost_per_day=0.01).model_copy(update={"prices": {}})
     with pytest.raises(Broken, match="has no price"):
         async with open_application(bare):
@@ -220,8 +221,9 @@ async def test_budget_in_money_pauses_too_and_stops_questions_when_told_to(tmp_p
 async def test_budget_that_pauses_the_first_document_of_a_graph_refuses_its_questions(
     tmp_path: Path, server: LlmServer
 ) -> None:
-    """There is nothing to answer from before the next day: with a token, without one, and without an answer, a
-    question gets the budget's refusal, which names the time that is left; as soon as the document is known to wait."""
+    """The graph has nothing to answer from before the next day: with a token, without one, and without an answer, a
+    question gets the budget's refusal, which names the time that is left, as soon as the document is known to wait.
+    """
     async with open_application(settings(tmp_path, server, budgets={"g": BudgetSetting(tokens=10)})) as application:
         receipt = await application.publish([DocumentMessage("g", "a", TEXT)])
         for ask in (
@@ -237,7 +239,7 @@ async def test_budget_that_pauses_the_first_document_of_a_graph_refuses_its_ques
 
 
 async def test_budget_refuses_to_wait_for_a_document_that_it_pauses(tmp_path: Path, server: LlmServer) -> None:
-    """Where the graph has other documents, a question without the token is answered from those."""
+    """A question without the token is answered from the other documents of the graph."""
     bounded = settings(tmp_path, server, budgets={"g": BudgetSetting(tokens=2_500)}, llm_concurrency=1)
     async with open_application(bounded) as application:
         first = await application.publish([DocumentMessage("g", "a", TEXT)])
@@ -252,7 +254,7 @@ async def test_budget_refuses_to_wait_for_a_document_that_it_pauses(tmp_path: Pa
 
 
 def rows(data: Path, query: str) -> list[tuple[object, ...]]:
-    """What the database holds, read beside the service."""
+    """Return the content of the database, read beside the service."""
     file = data / "graphtide.sqlite"
     if not file.exists():
         return []
@@ -264,8 +266,9 @@ def rows(data: Path, query: str) -> list[tuple[object, ...]]:
 
 
 def test_crash_pays_for_no_finished_call_again_and_counts_the_unfinished_as_expected(tmp_path: Path) -> None:
-    """kill -9 with three passages of a document read and a fourth under way: after the restart only the fourth is
-    asked for again, and the books have both of its calls."""
+    """kill -9 comes with three passages of a document read and a fourth in flight: after the restart only the fourth is
+    requested again, and the ledger has both of its calls.
+    """
     paragraphs = [f"Person{n} founded Station{n} in 19{n}. " + f"Station{n} is a place. " * 42 for n in range(10, 14)]
     with LlmServer() as server:
         server.misbehave(Fault(), Fault(), Fault(), SLOW)
@@ -319,7 +322,7 @@ def command(environment: dict[str, str], *arguments: str) -> subprocess.Complete
 
 
 async def test_estimate_names_the_calls_and_prompts_that_a_run_then_takes(tmp_path: Path, server: LlmServer) -> None:
-    """To the call and the token; and again, once the run has been, that the memo spares them all."""
+    """It agrees to the call and the token; after the run it shows that the cache saves all of them."""
     texts = [" ".join(f"{TEXT} {n}.{k}" for k in range(1 + 9 * n)) for n in range(5)]
     lines: list[dict[str, Any]] = [
         {"id": f"d{n}", "title": f"Notes {n % 3}", "text": text} for n, text in enumerate(texts)
@@ -352,7 +355,7 @@ async def test_estimate_names_the_calls_and_prompts_that_a_run_then_takes(tmp_pa
     [((), "structured outputs"), (("json_schema",), "JSON mode"), (("response_format",), "plain text")],
 )
 async def test_trial_says_what_an_endpoint_takes_and_costs(refuses: tuple[str, ...], support: str) -> None:
-    """Five documents, three questions: what came back, calls and tokens by stage, and what is known of schemas."""
+    """Five documents, three questions: the answers, calls and tokens by stage, and the supported schemas."""
     with LlmServer(refuses=refuses) as server:
         said = {"GRAPHTIDE_LLM_BASE_URL": server.base_url, "GRAPHTIDE_LLM_MODEL": "m", "GRAPHTIDE_LLM_API_KEY": "sk-x"}
         ran = await asyncio.to_thread(command, said, "graphtide.services.demo.try_llm")
@@ -365,7 +368,7 @@ async def test_trial_says_what_an_endpoint_takes_and_costs(refuses: tuple[str, .
 
 
 async def test_trial_says_what_is_wrong_with_an_endpoint(server: LlmServer) -> None:
-    """One sentence and an exit code; without an endpoint, what to set."""
+    """It prints one sentence and an exit code; without an endpoint, the setting to change."""
     server.misbehave(status(401))
     said = {"GRAPHTIDE_LLM_BASE_URL": server.base_url, "GRAPHTIDE_LLM_MODEL": "m"}
     ran = await asyncio.to_thread(command, said, "graphtide.services.demo.try_llm")

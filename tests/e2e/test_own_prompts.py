@@ -1,4 +1,4 @@
-"""Prompts of a graph's own, through the whole service: extraction, answers at once and streamed, and reports."""
+"""Prompts of a graph's own in the whole service: extraction, answers at once and streamed, and reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ASKED = QueryRequest("Whom did Egil know?")
 
 
 async def test_graph_is_read_answered_and_reported_by_its_own_prompts(tmp_path: Path) -> None:
-    """Of two graphs, one says what it is about: each prompt of its calls says so, none of the other's."""
+    """One of two graphs has a topic: each prompt of its calls contains it, none of the other's does."""
     folder = tmp_path / "prompts" / "sagas"
     folder.mkdir(parents=True)
     for kind in ("extraction", "answer", "report"):

@@ -1,4 +1,4 @@
-"""The permissions of what is stored: for the owner alone, whatever the umask and an older version left."""
+"""The permissions of stored files: owner only, whatever the umask and an older version's permissions."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from graphtide.streams.messages import DocumentMessage
 
 @pytest.fixture(autouse=True)
 def generous() -> Iterator[None]:
-    """A umask that takes nothing away."""
+    """Yield with a umask that removes no permission."""
     before = os.umask(0)
     yield
     os.umask(before)
 
 
 def open_to_others(folder: Path) -> list[Path]:
-    """What another user could reach, if the folder around it let him."""
+    """Return the files that another user could read, if the folder around them let him."""
     return [path for path in (folder, *folder.rglob("*")) if path.stat().st_mode & 0o077]
 
 
 def names_in(folder: Path) -> set[str]:
-    """The names of what is in the folder."""
+    """Return the names of the folder's content."""
     return {path.name for path in folder.iterdir()}
 
 
 def leave_open(folder: Path, file: str) -> None:
-    """Make a file in the folder, and all that is there readable for everybody."""
+    """Create a file in the folder, and make all of its content readable for every user."""
     (folder / file).parent.mkdir(parents=True, exist_ok=True)
     (folder / file).write_bytes(b"")
     for path in (folder, *folder.rglob("*")):
@@ -42,7 +42,7 @@ def leave_open(folder: Path, file: str) -> None:
 
 
 async def test_data_folder_is_private_whatever_the_umask(tmp_path: Path) -> None:
-    """Database, write-ahead log, lock, model and indexes, while the service runs and afterwards."""
+    """Database, write-ahead log, lock, model and indexes are private, while the service runs and afterwards."""
     folder = tmp_path / "data"
     async with open_application(Settings(data=folder)) as application:
         receipt = await application.publish([DocumentMessage("notes", "a", "Ada met Bob in Paris.")])
@@ -53,7 +53,7 @@ async def test_data_folder_is_private_whatever_the_umask(tmp_path: Path) -> None
 
 
 async def test_data_folder_of_an_older_version_is_tightened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """With one warning; a second start has nothing to say."""
+    """There is one warning; a second start has none."""
     for expected in (1, 0):
         if expected:
             await (await SqliteBackend.open(tmp_path)).close()
@@ -66,7 +66,7 @@ async def test_data_folder_of_an_older_version_is_tightened(tmp_path: Path, capl
 
 
 async def test_folder_that_holds_other_things_keeps_its_permissions(tmp_path: Path) -> None:
-    """A data folder named by mistake, such as a home: only what this project made is private."""
+    """In a data folder named by mistake, such as a home, only this project's files become private."""
     leave_open(tmp_path, "notes.txt")
     await (await SqliteBackend.open(tmp_path)).close()
     assert sorted(path.name for path in open_to_others(tmp_path)) == sorted([tmp_path.name, "notes.txt"])

@@ -49,7 +49,7 @@ async def test_stream_begins_with_the_context_and_ends_with_the_whole_answer(tmp
 
 @pytest.mark.parametrize("kind", ["list", "generator", "async generator"])
 async def test_bulk_load_accepts_the_right_documents_and_lists_the_others(kind: str, tmp_path: Path) -> None:
-    """More documents than one batch holds; the receipt's token covers all of them."""
+    """There are more documents than one batch holds; the receipt's token covers all of them."""
     good: list[Mapping[str, Any]] = [{"id": f"d{n}", "text": f"Person {n} lives in Town {n}."} for n in range(130)]
     documents = [*good[:70], {"id": "", "text": "x"}, {"id": "empty"}, *good[70:]]
 
@@ -81,7 +81,7 @@ async def test_bulk_load_accepts_the_right_documents_and_lists_the_others(kind: 
     ],
 )
 async def test_wrong_calls_raise_an_error_of_the_tree(call: Any, error: type[Exception], tmp_path: Path) -> None:
-    """Each names what is wrong; nothing is changed."""
+    """Each error names the invalid argument; nothing is changed."""
     async with graphtide.open(tmp_path / "data") as db:
         with pytest.raises(error):
             await call(db.graph("g"))
@@ -99,23 +99,23 @@ async def test_folder_is_refused_when_it_is_open_already(tmp_path: Path) -> None
 
 
 def lengths(texts: Sequence[str]) -> NDArray[np.float32]:
-    """An embedder of two dimensions."""
+    """Embed in two dimensions: an embedder of the test's own."""
     return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
 
 
 async def extract(text: str, title: str) -> Mapping[str, Any]:
-    """An extractor that reads `subject predicate object` off the words of a text."""
+    """Read `subject predicate object` off the words of a text: an extractor of the test's own."""
     subject, predicate, target = text.split()
     return {"facts": [{"subject": subject, "predicate": predicate, "object": target}]}
 
 
 def answer(question: str, passages: Sequence[graphtide.ContextPassage]) -> str:
-    """A generator that quotes the first passage, and cites one that is not there."""
+    """Quote the first passage, and cite an unknown one: a generator of the test's own."""
     return f"{passages[0].text} [1] [9]"
 
 
 async def test_own_models_take_the_place_of_those_of_the_settings(tmp_path: Path) -> None:
-    """Facts, vectors and the answer are those of the functions; the folder keeps to the embedder."""
+    """Facts, vectors and the answer come from the functions; the folder requires the same embedder later."""
     async with graphtide.open(tmp_path / "d", extractor=extract, embedder=lengths, generator=answer) as db:
         receipt = await db.graph("g").add("a", "Ana likes Rome")
         got = await db.graph("g").ask("Ana?", after=receipt.token)
@@ -128,7 +128,7 @@ async def test_own_models_take_the_place_of_those_of_the_settings(tmp_path: Path
 
 
 async def test_document_fails_with_the_reason_when_an_own_extractor_returns_nonsense(tmp_path: Path) -> None:
-    """The revision ends as failed, and says why; the next document is read."""
+    """The revision ends as failed, with the reason; the next document is read."""
 
     def extractor(text: str, title: str) -> Mapping[str, Any]:
         return {"facts": [{"subject": "only"}]} if "bad" in text else {}
@@ -143,7 +143,7 @@ async def test_document_fails_with_the_reason_when_an_own_extractor_returns_nons
 
 
 def test_blocking_twins_do_the_same_without_an_event_loop(tmp_path: Path) -> None:
-    """Two databases one after the other, on the same folder."""
+    """Two databases are opened one after the other, on the same folder."""
     with graphtide.sync.open(tmp_path / "data") as db:
         notes = db.graph("notes")
         receipt = notes.add("boiler", TEXT)

@@ -1,4 +1,4 @@
-"""Places for questions, shared among callers."""
+"""Slots for questions, shared among callers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLACES = RuntimeLimits().running_queries
 
 
 async def test_streams_of_one_caller_leave_places_to_the_others(tmp_path: Path) -> None:
-    """Half of the places are one caller's at most, and a stream that is closed gives its place back."""
+    """One caller gets at most half of the slots, and a closed stream releases its slot."""
     greedy, other = (Caller(Principal(name, ("*",), frozenset(Action))) for name in ("greedy", "other"))
     async with open_application(Settings(data=tmp_path)) as application:
         token = (await application.publish([DocumentMessage("g", "a", "Ida Moreau founded Halden Station.")])).token

@@ -43,7 +43,7 @@ class Tenant:
         await self.settle(graph, await self.put(graph, doc_id, text))
 
     async def delete(self, graph: str, doc_id: str) -> None:
-        """Likewise."""
+        """Delete, and wait until it is applied."""
         await self.settle(graph, await self.http.delete(f"/v1/graphs/{graph}/documents/{doc_id}"))
 
     async def settle(self, graph: str, answer: httpx.Response) -> None:
@@ -53,7 +53,7 @@ class Tenant:
         assert found.status_code == httpx.codes.OK, found.text
 
     async def call(self, graph: str, doc_id: str) -> grpc.StatusCode:
-        """Publish by gRPC: the code it ends with."""
+        """Publish over gRPC; return the status code."""
         request = pb.PublishRequest(graph=graph, id=doc_id, text=TEXT)
         try:
             await self.calls.Publish(request, metadata=(("authorization", f"Bearer {self.secret}"),))
@@ -77,7 +77,7 @@ async def tenant(application: Application, folder: Path, secret: str, keys: KeyF
 
 @asynccontextmanager
 async def opened(folder: Path, quota: Mapping[str, int], secret: str = "") -> AsyncIterator[Tenant]:
-    """The embedded service, and a caller whose key has the quota on the graphs t-*."""
+    """Yield the embedded service, and a caller whose key has the quota on the graphs t-*."""
     keys = KeyFile(folder / "keys.toml")
     key = keys.add("tenant", "t-*", "read write metrics", **quota)
     async with (
@@ -88,7 +88,7 @@ async def opened(folder: Path, quota: Mapping[str, int], secret: str = "") -> As
 
 
 def refused(answer: httpx.Response, kind: str, figures: str) -> None:
-    """Refused for good, with cause, figures and remedy."""
+    """Assert a permanent refusal with cause, figures and remedy."""
     body = answer.json()["error"]
     assert (answer.status_code, body["code"]) == (403, "quota_exceeded"), answer.text
     assert kind in body["message"] and figures in body["message"] and "delete documents" in body["message"]
@@ -96,7 +96,7 @@ def refused(answer: httpx.Response, kind: str, figures: str) -> None:
 
 
 async def test_documents_are_bounded_and_room_comes_back_with_a_deletion(tmp_path: Path) -> None:
-    """In all graphs of the key together; an edit needs no room; the same by gRPC."""
+    """All graphs of the key count together; an edit needs no room; the same holds over gRPC."""
     async with opened(tmp_path, {"max_documents": 2}) as one:
         await one.store("t-a", "a")
         await one.store("t-b", "b")
@@ -108,7 +108,7 @@ async def test_documents_are_bounded_and_room_comes_back_with_a_deletion(tmp_pat
 
 
 async def test_bytes_are_bounded_to_the_last_one(tmp_path: Path) -> None:
-    """What fits exactly fits; one byte more does not; a shorter edit always does, and gives its room back."""
+    """The exact limit is accepted; one byte more is not; a shorter edit always is, and frees its bytes."""
     async with opened(tmp_path, {"max_bytes": 2 * SIZE}) as one:
         await one.store("t-a", "a")
         refused(await one.put("t-a", "b", TEXT + "!"), f"{2 * SIZE} bytes", f"hold {SIZE}, and {SIZE + 1} more")
@@ -132,7 +132,7 @@ async def test_graphs_are_bounded_and_an_emptied_one_does_not_count(tmp_path: Pa
 
 
 async def test_batch_beyond_the_quota_is_refused_whole(tmp_path: Path) -> None:
-    """Nothing is half accepted; the same documents in a batch that fits are."""
+    """Nothing is accepted in part; the same documents in a batch that fits are."""
     async with opened(tmp_path, {"max_documents": 2}) as one:
         batch = [{"id": f"d{number}", "text": TEXT, "facts": []} for number in range(3)]
         refused(await one.http.post("/v1/graphs/t-a/documents", json=batch), "documents", "hold 0, and 3 more")
@@ -140,7 +140,7 @@ async def test_batch_beyond_the_quota_is_refused_whole(tmp_path: Path) -> None:
 
 
 async def test_quota_is_never_exceeded_by_many_at_once_and_counts_after_a_restart(tmp_path: Path) -> None:
-    """Thirty callers, room for five: five get in, the others hear to wait or that it is full."""
+    """There are thirty callers and room for five: five succeed, the others get a retry time or a quota error."""
     async with opened(tmp_path, {"max_documents": 5}) as one:
         answers = await asyncio.gather(*(one.put("t-a", f"d{number}") for number in range(30)))
         accepted = [answer for answer in answers if answer.status_code == httpx.codes.ACCEPTED]
@@ -155,7 +155,7 @@ async def test_quota_is_never_exceeded_by_many_at_once_and_counts_after_a_restar
 
 
 async def test_what_another_key_wrote_counts_and_a_key_without_a_quota_is_not_bounded(tmp_path: Path) -> None:
-    """The quota is of the graphs; by default there is none."""
+    """The quota applies to the graphs; by default there is none."""
     keys = KeyFile(tmp_path / "keys.toml")
     free = keys.add("free", "*", "read write")
     bound = keys.add("bound", "t-*", "read write", max_documents=1)
@@ -169,7 +169,7 @@ async def test_what_another_key_wrote_counts_and_a_key_without_a_quota_is_not_bo
 
 
 async def test_token_brings_its_quota_in_its_claim(tmp_path: Path) -> None:
-    """By the same names as in the file of keys; one that is no number is refused."""
+    """The claim has the same names as the file of keys; a value that is not a number is refused."""
     claim = {"graphs": ["t-*"], "actions": ["read", "write"]}
     async with opened(tmp_path, {}, token(graphtide=claim | {"max_documents": 1})) as one:
         await one.store("t-a", "a")
@@ -181,7 +181,7 @@ async def test_token_brings_its_quota_in_its_claim(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("quota", [{}, {"max_documents": 0}])
 async def test_no_quota_is_no_limit(tmp_path: Path, quota: dict[str, int]) -> None:
-    """Neither left out nor 0."""
+    """A quota that is left out or 0 sets no limit."""
     async with opened(tmp_path, quota) as one:
         for number in range(5):
             await one.store(f"t-{number}", "a")

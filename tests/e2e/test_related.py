@@ -1,4 +1,4 @@
-"""The documents related to one: the same by HTTP, by gRPC and on the command line, on the real service."""
+"""The related documents of one: the same over HTTP, gRPC and the command line, on the real service."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ FACTS = {
     "mill/related": ("Charles Babbage", "designed", "Difference Engine"),
     "curie": ("Marie Curie", "discovered", "polonium"),
 }
-"""The first two share an entity; and the second is called as the way to the first one's relatives is."""
+"""The first two documents share an entity; the second's id equals the path of the first's related documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The service, and where it is."""
+    """The service and its addresses."""
 
     application: Application
     url: str
@@ -45,7 +45,7 @@ class Running:
 
 @pytest_asyncio.fixture
 async def running(tmp_path: Path) -> AsyncIterator[Running]:
-    """A service that holds the documents of FACTS."""
+    """Yield a service that holds the documents of FACTS."""
     async with (
         open_application(Settings(data=tmp_path), CollectorRegistry()) as application,
         http_service(create_app(application)) as url,
@@ -60,13 +60,13 @@ async def running(tmp_path: Path) -> AsyncIterator[Running]:
 
 
 async def get(running: Running, path: str) -> httpx.Response:
-    """What the service answers below the graph."""
+    """Return the service's answer under the graph's path."""
     async with httpx.AsyncClient(timeout=60) as client:
         return await client.get(f"{running.url}/v1/graphs/g{path}")
 
 
 async def over_grpc(application: Application, request: pb.RelatedRequest) -> pb.RelatedList:
-    """The same through a real gRPC socket."""
+    """Return the same over a real gRPC socket."""
     server = create_server(application)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -79,7 +79,7 @@ async def over_grpc(application: Application, request: pb.RelatedRequest) -> pb.
 
 
 async def test_related_documents_are_the_same_wherever_they_are_asked_for(running: Running) -> None:
-    """Those that share an entity first, naming it; HTTP, gRPC and the command line agree."""
+    """Those that share an entity come first, naming it; HTTP, gRPC and the command line agree."""
     response = await get(running, "/documents/mill/related?count=2")
     models.RelatedList.model_validate_json(response.content)
     body = response.json()
@@ -101,7 +101,7 @@ async def test_related_documents_are_the_same_wherever_they_are_asked_for(runnin
 
 
 async def test_document_whose_id_ends_like_the_route_is_looked_up_when_its_slash_is_escaped(running: Running) -> None:
-    """No id is out of reach: an escaped slash belongs to the id, and its own relatives are found behind it."""
+    """Every id is reachable: an escaped slash belongs to the id, whose own related documents are found under it."""
     looked_up = (await get(running, "/documents/mill%2Frelated")).json()
     assert (looked_up["doc_id"], looked_up["title"]) == ("mill/related", "On Charles Babbage")
     relatives = (await get(running, "/documents/mill%2Frelated/related?count=1")).json()
@@ -112,7 +112,7 @@ async def test_document_whose_id_ends_like_the_route_is_looked_up_when_its_slash
 
 @pytest.mark.parametrize("count", ["0", "101", "-1", "x", "", "1.5"])
 async def test_related_documents_are_refused_when_the_count_is_out_of_bounds(running: Running, count: str) -> None:
-    """The field is named; over gRPC, too."""
+    """The field is named, over gRPC, too."""
     response = await get(running, f"/documents/mill/related?count={count}")
     assert (response.status_code, response.json()["error"]["field"]) == (422, "count")
     if count.lstrip("-").isdigit():
@@ -122,7 +122,7 @@ async def test_related_documents_are_refused_when_the_count_is_out_of_bounds(run
 
 
 async def test_related_documents_are_not_found_when_the_document_is_not_live(running: Running) -> None:
-    """One that never was, and one that was deleted; the others' relatives no longer name it."""
+    """This covers an unknown document and a deleted one; the others' lists no longer name it."""
     assert (await get(running, "/documents/nobody/related")).status_code == 404
     async with httpx.AsyncClient(base_url=f"{running.url}/v1/graphs/g", timeout=60) as client:
         token = (await client.delete("/documents/mill%2Frelated")).json()["token"]

@@ -1,4 +1,4 @@
-"""Each command that a remedy of the doctor or a runbook names is carried out against a service with dead letters."""
+"""Each command that a remedy of the doctor or a runbook names is executed against a service with dead letters."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ COMMAND = re.compile(rf"graphtide ({WORD}(?: {WORD}(?=[ `.]|$))?)((?: (?:{OPTION
 FOREVER = {"serve", "worker"}
 """Commands that run until they are stopped: they are only parsed."""
 ELSEWHERE = {"topics"}
-"""Commands that need Kafka: parsed here, carried out on a real one in test_doctor_cluster."""
+"""Commands that need Kafka: parsed here, executed on a real one in test_doctor_cluster."""
 
 
 def said_in(file: Path) -> Iterator[str]:
-    """The strings of a module, those that are filled in with `G` in each place; the spans of code of a page."""
+    """Return the strings of a module, f-strings with `G` for each placeholder; the code spans of a page."""
     if file.suffix == ".md":
         yield from re.findall(r"`([^`]+)`", file.read_text())
         return
@@ -51,7 +51,7 @@ def said_in(file: Path) -> Iterator[str]:
 
 
 def named_in(text: str) -> Iterator[tuple[str, ...]]:
-    """The commands that the text names, as words. A second word that is no command belongs to the sentence."""
+    """Return the commands in the text, as words. A second word that is no command belongs to the sentence."""
     top = typer.main.get_command(app)
     assert isinstance(top, typer.core.TyperGroup)
     for words, rest in COMMAND.findall(" ".join(text.split())):
@@ -61,17 +61,17 @@ def named_in(text: str) -> Iterator[tuple[str, ...]]:
         is_group = isinstance(top.commands[name], typer.core.TyperGroup)
         takes_second = is_group or name == "worker"
         if takes_second and not second:
-            continue  # the sentence speaks of the group
+            continue  # the sentence means the group
         yield (name, *([second] if takes_second else []), *shlex.split(rest if takes_second or not second else ""))
 
 
 def commands() -> list[tuple[str, ...]]:
-    """All that are named anywhere."""
+    """Return all commands that any source names."""
     return sorted({each for file in (RUNBOOKS, *REMEDIES) for text in said_in(file) for each in named_in(text)})
 
 
 def test_commands_are_found_in_remedies_and_runbooks() -> None:
-    """The search finds what is known to be there: in a string, in one that is filled in, on the page."""
+    """The search finds known commands: in a string, in an f-string, on the page."""
     found = commands()
     assert {("topics", "apply"), ("rebuild", "--graph", "G"), ("dlq", "retry", "ID", "--graph", "G")} <= set(found)
     assert ("status",) in found and ("worker", "extract") in found
@@ -79,7 +79,7 @@ def test_commands_are_found_in_remedies_and_runbooks() -> None:
 
 @pytest.mark.timeout(240)
 def test_each_named_command_is_carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against a service with a dead letter; those that need Kafka, or never end, are parsed."""
+    """Each runs against a service with a dead letter; those that need Kafka, or never end, are parsed."""
     monkeypatch.chdir(tmp_path)
     with LlmServer(says=unreadable) as llm:
         settings = {"GRAPHTIDE_LLM_MODEL": "fake", "GRAPHTIDE_LLM_API_KEY": "k", "GRAPHTIDE_LLM_BASE_URL": llm.base_url}
@@ -95,7 +95,7 @@ def test_each_named_command_is_carried_out(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_remedy_for_letters_that_name_no_graph_is_carried_out(tmp_path: Path) -> None:
-    """The pattern that stands for them is one that the command takes; an empty name would be no path of the service."""
+    """The command accepts the pattern for such letters; an empty name would be no path of the service."""
     with service(tmp_path / "data", {}) as one:
         done = CliRunner().invoke(app, ["dlq", "list", "--graph", "*", "--url", one.url, "--json"])
         assert (done.exit_code, json.loads(done.stdout)["letters"]) == (0, [])
@@ -114,7 +114,7 @@ def _parse(command: tuple[str, ...]) -> None:
 
 
 def _carry_out(command: tuple[str, ...], client: httpx.Client, url: str) -> None:
-    """With a letter and a document of its own for each command that takes one."""
+    """Execute a command, with a letter and a document of its own where it takes one."""
     letter = _bury(client)
     identifier = letter if command[0] == "dlq" else "well"
     told = {"G": "g", "ID": identifier, "NAME": "somebody", "URL": url}
@@ -124,7 +124,7 @@ def _carry_out(command: tuple[str, ...], client: httpx.Client, url: str) -> None
 
 
 def _bury(client: httpx.Client) -> str:
-    """A document that is applied, and the id of a dead letter of its graph."""
+    """Apply a document, and return the id of a dead letter of its graph."""
     token = client.put("/v1/graphs/g/documents/well", json={"text": "Ada met Bob.", "facts": []}).json()["token"]
     client.put("/v1/graphs/g/documents/ill", json={"text": POISON}).raise_for_status()
     asked = {"question": "Who met Bob?", "generate": False, "after": token}

@@ -1,4 +1,4 @@
-"""Certificates and keys are replaced under a running service, as a cluster's secrets are: by a link that is turned."""
+"""Certificates and keys replaced under a running service, as a cluster's secrets are: by switching a symbolic link."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.processes import Service, service
 
 @dataclass
 class House:
-    """A service that shows what the secret holds, to those with a certificate of the CA in it."""
+    """A service with the secret's certificate, for clients with a certificate of its CA."""
 
     running: Service
     ca: Authority
@@ -27,11 +27,11 @@ class House:
     log: Path
 
     def faces(self) -> tuple[str, str]:
-        """HTTP and gRPC, as host:port."""
+        """Return the addresses of HTTP and gRPC, as host:port."""
         return self.running.url.removeprefix("https://"), self.running.grpc
 
     def connection(self, face: str, client: Path, **more: ssl.TLSVersion) -> ssl.SSLSocket:
-        """A new connection whose handshake both sides have finished, or an error."""
+        """Open a new connection and finish the handshake on both sides; raise on failure."""
         host, _, port = face.rpartition(":")
         raw = socket.create_connection((host, int(port)), timeout=120)
         return self.context(client, **more).wrap_socket(raw, server_hostname=host)
@@ -44,7 +44,7 @@ class House:
         return context
 
     def shown(self, face: str) -> str:
-        """The serial number of the certificate that a new connection sees."""
+        """Return the serial number of the certificate that a new connection sees."""
         with self.connection(face, self.client) as connection:
             return str((connection.getpeercert() or {})["serialNumber"])
 
@@ -89,7 +89,7 @@ def house(tmp_path: Path, keys: KeyFile) -> Iterator[House]:
 
 
 def test_new_connections_see_the_new_certificate_and_open_ones_go_on(house: House, keys: KeyFile) -> None:
-    """Over HTTP and gRPC; a pair that does not fit, or is no certificate, changes nothing and is told of."""
+    """This covers HTTP and gRPC; a pair that does not fit, or is no certificate, changes nothing and is logged."""
     watcher = keys.add("watcher", "*", "metrics")
     before = {face: house.shown(face) for face in house.faces()}
     assert len(set(before.values())) == 1
@@ -118,7 +118,7 @@ def test_new_connections_see_the_new_certificate_and_open_ones_go_on(house: Hous
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_clients_of_a_ca_that_was_taken_away_are_refused(house: House, tmp_path: Path, version: ssl.TLSVersion) -> None:
-    """Over both faces, by either version, and though they bring the session of a connection that was let in."""
+    """This covers both protocols, either TLS version, and the session of an admitted connection."""
     trusted = authority(tmp_path, "trusted")
     certificate, key, _ = house.ca.issue("second")
     _, _, newcomer = trusted.issue("newcomer")
@@ -137,7 +137,7 @@ def test_clients_of_a_ca_that_was_taken_away_are_refused(house: House, tmp_path:
 def greeted(
     house: House, face: str, client: Path, context: ssl.SSLContext, session: ssl.SSLSession | None = None
 ) -> ssl.SSLSession | None:
-    """The session of a connection on which the service said anything; None when it broke off without a word."""
+    """Return the session of a connection that the service answered; None when it closed without an answer."""
     host, _, port = face.rpartition(":")
     raw = socket.create_connection((host, int(port)), timeout=120)
     try:
@@ -147,5 +147,5 @@ def greeted(
             else:
                 connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
             return connection.session if connection.recv(1) else None
-    except OSError:  # ssl.SSLError, and a connection that was cut
+    except OSError:  # ssl.SSLError, and a closed connection
         return None

@@ -1,4 +1,4 @@
-"""The vector indexes of a process that is told to end: saved as of what it showed, and read at its next start."""
+"""The vector indexes of a process at SIGTERM: saved at the version it showed, and read at its next start."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tests.support.processes import service
 
 
 def versions(folder: Path) -> set[int]:
-    """The version of each saved index of the graph `g`."""
+    """Return the version of each saved index of the graph `g`."""
     manifests = (folder / "indexes" / "g").glob("*/manifest.json")
     return {json.loads(json.loads(file.read_text())["manifest"])["version"] for file in manifests}
 
 
 def test_service_saves_its_indexes_at_sigterm(tmp_path: Path) -> None:
-    """Seconds after its start, long before they are saved by the clock."""
+    """The save comes seconds after the start, long before the periodic one."""
     with service(tmp_path / "data") as one:
         for number in range(5):
             body = {"text": f"Ada Lovelace met Charles Babbage {number} in London.", "facts": []}

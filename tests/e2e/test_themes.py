@@ -1,4 +1,4 @@
-"""Questions about everything, through the service: reports rated and answered by a model, or without one."""
+"""Questions about the whole corpus, through the service: reports rated and answered by a model, or without one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.stages import eventually
 
 
 async def filled(application: Application) -> None:
-    """The bundled sample is in, and questions see it."""
+    """Publish the bundled sample, and wait until questions see it."""
     documents = [
         DocumentMessage("g", one.id, one.text, DocumentInfo(one.title, one.source)) for one in sample.first_editions()
     ]
@@ -32,7 +32,7 @@ def told(seen: Seen, word: str) -> bool:
 
 @pytest.mark.parametrize("mode", ["global", "global-dynamic", "auto"])
 async def test_theme_is_answered_from_reports_with_citations_without_a_model(tmp_path: Path, mode: str) -> None:
-    """Quotations, each cited from a report's sources; every number of the answer names one of the passages."""
+    """The quotations are cited from a report's sources; every number of the answer names one of the passages."""
     async with open_application(Settings(data=tmp_path)) as application:
         await filled(application)
         answer = await application.query("g", QueryRequest("What are the main themes of these documents?", mode=mode))
@@ -47,7 +47,7 @@ async def test_theme_is_answered_from_reports_with_citations_without_a_model(tmp
 
 
 async def test_theme_is_rated_answered_by_part_and_streamed_by_a_model(tmp_path: Path) -> None:
-    """Ratings go to the cheaper model and prune; answers are written by the other; all of it is in the usage."""
+    """Ratings go to the cheaper model and prune; the other writes the answers; the usage has all calls."""
     with LlmServer() as server:
         settings = Settings(
             data=tmp_path, llm_base_url=server.base_url, llm_model="dear", llm_rating_model="cheap", reports_lazy=True
@@ -56,7 +56,7 @@ async def test_theme_is_rated_answered_by_part_and_streamed_by_a_model(tmp_path:
             await filled(application)
             server.seen.clear()
             ask = QueryRequest(
-                "What is told of the storm and of Kittiwake Station?", mode="global-dynamic", explain=True
+                "What is known of the storm and of Kittiwake Station?", mode="global-dynamic", explain=True
             )
             items = [item async for item in application.stream("g", ask)]
             everything = await application.query(
@@ -81,7 +81,7 @@ async def _any(application: Application) -> bool:
 
 
 async def test_reports_are_written_by_the_model_once_questions_wished_for_them(tmp_path: Path) -> None:
-    """Lazily kept: none before; after a question about everything the stage writes them, each finding with sources."""
+    """None is written in advance; after a question about everything the stage writes them with sources."""
     with LlmServer() as server:
         settings = Settings(data=tmp_path, llm_base_url=server.base_url, llm_model="m", reports_lazy=True)
         async with open_application(settings) as application:
@@ -100,7 +100,7 @@ async def test_reports_are_written_by_the_model_once_questions_wished_for_them(t
 
 
 async def test_entity_is_summarised_by_the_model_until_a_document_that_the_summary_cites_goes(tmp_path: Path) -> None:
-    """Twelve documents describe Ada: one call; the same again: none; she is so described, and in a subgraph's words."""
+    """Twelve documents describe Ada: one call; the same again: none; the summary is shown, also in a subgraph."""
     told = "Ada saw thing {} of the engine, " + "and noted with care what it did, " * 8 + "as {} tells."
     facts = (GivenFact("Ada", "knew", "Babbage"), GivenFact("Babbage", "built", "the Engine"))
     documents = [
@@ -142,5 +142,5 @@ async def _description(application: Application) -> str:
 async def _described(application: Application, said: str) -> bool:
     try:
         return (await _description(application)).startswith(said)
-    except (NotFound, Retryable, ValueError):  # not there yet
+    except (NotFound, Retryable, ValueError):  # not written yet
         return False

@@ -1,4 +1,4 @@
-"""Contradictions over HTTP, on the real service: who holds an office changes, is asked as of a moment, changes back."""
+"""Contradictions over HTTP, on the real service: an office's holder changes, is queried as of a moment, returns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def ask(client: httpx.AsyncClient, after: str, **filters: str) -> dict[str
 
 
 async def test_office_passes_on_and_back_as_documents_come_and_go(tmp_path: Path) -> None:
-    """The later document's holder is answered, the earlier one's as of its time, and again when the later one goes."""
+    """The later document's holder is answered, the earlier one's as of its time, and after a deletion."""
     async with (
         open_application(Settings(data=tmp_path), CollectorRegistry()) as application,
         http_service(create_app(application)) as url,
@@ -53,7 +53,7 @@ async def test_office_passes_on_and_back_as_documents_come_and_go(tmp_path: Path
 
 
 async def test_facts_brought_along_say_when_they_held(tmp_path: Path) -> None:
-    """`valid_from` and `valid_to` of a given fact come back, and a question as of another time leaves it out."""
+    """`valid_from` and `valid_to` of a given fact are returned, and a question as of another time leaves it out."""
     fact = {"subject": "Ada", "predicate": "lives in", "object": "London", "valid_from": "1840", "valid_to": "1842"}
     async with (
         open_application(Settings(data=tmp_path), CollectorRegistry()) as application,

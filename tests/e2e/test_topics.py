@@ -24,7 +24,7 @@ def run(*arguments: str, kafka: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_topics_are_planned_then_made_then_right(kafka: KafkaServer) -> None:
-    """A dry run says what is missing and makes nothing; apply makes it; afterwards there is nothing to do."""
+    """A dry run reports missing topics and creates none; apply creates them; afterwards there is nothing to do."""
     planned = run("apply", "--dry-run", "--json", kafka=kafka.address)
     assert planned.returncode == 0, planned.stderr
     assert [one["topic"] for one in json.loads(planned.stdout)["topics"]] == NAMES
@@ -37,7 +37,7 @@ def test_topics_are_planned_then_made_then_right(kafka: KafkaServer) -> None:
 
 
 def test_topics_say_in_one_sentence_why_they_cannot_be_reached() -> None:
-    """No cluster configured is wrong usage, one that is away a failure; neither shows a traceback."""
+    """No configured cluster is a usage error, an unreachable one a failure; neither shows a traceback."""
     none = run("list", kafka="")
     assert (none.returncode, "GRAPHTIDE_KAFKA" in none.stderr) == (2, True)
     away = run("list", kafka="127.0.0.1:1")

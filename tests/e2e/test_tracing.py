@@ -42,7 +42,7 @@ from tests.support.stages import Seen as Unobserved
 from tests.support.watched import watched_roles
 
 MARK = "Zyxomma"
-"""A word of the documents and of the questions that is in nothing else."""
+"""A word that occurs only in the documents and the questions."""
 TEXT = f"Marie Curie discovered polonium in Paris. {MARK} met Marie Curie in Sceaux."
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TRACEPARENT = f"00-{TRACE}-{CALLER}-01"
@@ -61,7 +61,7 @@ def has(names: Iterable[str], spans: list[Seen], trace: str = TRACE) -> bool:
 
 
 def parents(spans: list[Seen], trace: str = TRACE) -> dict[str, str]:
-    """The name of each span's parent in the trace, "" for the caller's. Fails when one hangs in the air."""
+    """Return the name of each span's parent in the trace, "" for the caller's. Fails when a parent is missing."""
     ours = {one.id: one for one in spans if one.trace == trace}
     assert {one.parent for one in ours.values()} <= {*ours, CALLER}, "the trace is not connected"
     return {one.name: ours[one.parent].name if one.parent in ours else "" for one in ours.values()}
@@ -103,7 +103,7 @@ QUESTION = {ASK: "", "query": ASK, "wait": "query", "embed": "query", "retrieve"
 
 
 def test_document_is_one_trace_from_the_request_to_the_view(tmp_path: Path, collector: Collector) -> None:
-    """With real calls of models; the caller's trace goes on, the answer names it, the log's lines too."""
+    """With real model calls: the caller's trace continues, the answer names it, and so do the log's lines."""
     log = tmp_path / "log"
     with LlmServer() as llm, OpenAIServer() as embeddings:
         ours = {"GRAPHTIDE_OTLP_ENDPOINT": collector.endpoint, "GRAPHTIDE_LOG_FORMAT": "json"}
@@ -124,7 +124,7 @@ def test_document_is_one_trace_from_the_request_to_the_view(tmp_path: Path, coll
 
 
 def check_secrecy(collector: Collector) -> None:
-    """No text, no question, no secret: whatever was sent is searched as bytes."""
+    """Check that no exported byte contains a text, a question or a secret."""
     assert collector.paths == {"/v1/traces"}
     for hidden in (MARK, "polonium", "SECRETMARK", "Traceback"):
         assert not [body for body in collector.bodies if hidden.encode() in body], hidden
@@ -133,7 +133,7 @@ def check_secrecy(collector: Collector) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_question_is_one_trace_with_its_steps(tmp_path: Path, collector: Collector, streamed: bool) -> None:
-    """Waiting, embedding, retrieval, writing with its calls; at once or in pieces; the same through gRPC."""
+    """The steps are waiting, embedding, retrieval, writing with its calls; at once or in pieces; the same over gRPC."""
     with LlmServer() as llm, OpenAIServer() as embeddings:
         ours = {"GRAPHTIDE_OTLP_ENDPOINT": collector.endpoint}
         with service(tmp_path / "data", models(llm, embeddings) | ours) as running, url(running.url) as http:
@@ -154,7 +154,7 @@ def test_question_is_one_trace_with_its_steps(tmp_path: Path, collector: Collect
 
 
 def check_refused(collector: Collector) -> None:
-    """A question that cannot be answered has a span too, which does not repeat what was asked."""
+    """Check that a refused question has a span, which does not contain the question."""
     spans = collector.until(lambda spans: any(one.error == "Invalid" for one in spans))
     assert next(one.said["mode"] for one in spans if one.error == "Invalid") == "unknown"
 
@@ -172,7 +172,7 @@ def check_grpc(running: Service, collector: Collector, token: str) -> None:
 
 
 async def test_trace_goes_through_every_process_of_a_cluster(tmp_path: Path, collector: Collector) -> None:
-    """Gateway, replica, topics of three partitions, extraction, the writer, the outbox, the view; and back."""
+    """It covers gateway, replica, topics of three partitions, extraction, the writer, the outbox and the view."""
     async with (
         traced(Settings(otlp_endpoint=collector.endpoint), "test"),
         watched_roles(tmp_path) as cluster,
@@ -197,8 +197,8 @@ async def test_trace_goes_through_every_process_of_a_cluster(tmp_path: Path, col
 
 
 async def test_trace_lies_in_the_headers_of_each_topic_of_a_broker(kafka: KafkaServer, collector: Collector) -> None:
-    """A record of `documents` that brings a trace along: what it becomes in `extractions` and in `deltas` carries that
-    trace on, each time with the span that wrote it, and the notice says when the document was accepted, too.
+    """A record of `documents` carries a trace: its records in `extractions` and `deltas` continue that trace, each with
+    the span that wrote it, and the notice has the time of acceptance, too.
     """
     outbox = MemoryOutbox()
     store = MemoryBackend(3, outbox=outbox).store
@@ -259,7 +259,7 @@ async def test_batch_is_linked_to_the_trace_of_each_document(tmp_path: Path, col
 
 
 def test_service_goes_on_without_its_collector_and_says_so_once(tmp_path: Path, collector: Collector) -> None:
-    """Documents and questions as ever, one warning however often spans are refused, and an end in order."""
+    """Documents and questions are served, spans that are refused cause one warning, and the process stops."""
     collector.status = 503
     log = tmp_path / "log"
     with service(tmp_path / "data", {"GRAPHTIDE_OTLP_ENDPOINT": collector.endpoint}, log) as running:
@@ -275,8 +275,8 @@ def test_service_goes_on_without_its_collector_and_says_so_once(tmp_path: Path, 
 
 
 def test_nothing_of_opentelemetry_is_loaded_without_an_endpoint(tmp_path: Path) -> None:
-    """The stages, embedded and of a cluster, answer with no module of it. The HTTP face loads the API alone, because
-    FastAPI does, and neither the SDK nor an exporter.
+    """The stages, embedded and of a cluster, load no module of it. The HTTP server loads the API alone, because FastAPI
+    does, and neither the SDK nor an exporter.
     """
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
@@ -326,7 +326,7 @@ asyncio.run(main())
 
 
 async def test_share_bounds_what_begins_here_and_not_what_a_caller_began(tmp_path: Path, collector: Collector) -> None:
-    """At a share of 0 only the trace arrives whose caller has it recorded; every answer names its trace even so."""
+    """At a ratio of 0 only the trace of a caller that records it is exported; every answer still names its trace."""
     settings = Settings(data=tmp_path, otlp_endpoint=collector.endpoint, otlp_sampled_share=0)
     async with (
         open_application(settings) as application,

@@ -1,4 +1,4 @@
-"""Questions that wait for a token, beside those that can be answered."""
+"""Questions that wait for a token do not delay those that can be answered."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.ports import free_ports
 
 @pytest.mark.parametrize("streams", [False, True])
 async def test_question_that_waits_for_a_token_holds_no_place(streams: bool, tmp_path: Path) -> None:
-    """With one place for questions, one is answered while others wait for a document that is not extracted."""
+    """With one slot for questions, one is answered while others wait for a document that is not extracted."""
     settings = Settings(
         data=tmp_path,
         llm_base_url=f"http://127.0.0.1:{free_ports(1)[0]}/v1",

@@ -1,4 +1,4 @@
-"""A real Prometheus asks the running service under load, and every panel and every alert finds what it asks for."""
+"""A real Prometheus scrapes the running service under load, and every panel and every alert finds its metrics."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ WINDOW = "20s"
 
 
 def ready(expression: str) -> str:
-    """A panel's expression as Grafana would send it."""
+    """Return a panel's expression as Grafana would send it."""
     return expression.replace("$__rate_interval", WINDOW).replace("$graph", ".*")
 
 
 def unconditioned(expression: str) -> str:
-    """An alert's expression, asked for its figure and not whether that is too high; its windows are shortened."""
+    """Return an alert's expression without its threshold, its windows shortened."""
     asked = re.sub(r"(==|[<>]=?) *(-?[\d.]+)", r"\1 bool \2", expression)
     asked = re.sub(r"\[10m:1m\]", "[10s:1s]", asked)
     return re.sub(r"\[\d+[mh]\]", f"[{WINDOW}]", asked)
@@ -40,7 +40,7 @@ def unconditioned(expression: str) -> str:
 
 @pytest.mark.timeout(240)
 async def test_every_panel_and_every_alert_finds_what_it_asks_for(watched: Watched) -> None:
-    """No PromQL is wrong, and none looks for a metric or a label that the processes do not have."""
+    """Every PromQL expression is valid, and refers to existing metrics and labels."""
     empty = []
     for dashboard in DASHBOARDS:
         for panel in dashboard.panels:
@@ -58,7 +58,7 @@ async def test_every_panel_and_every_alert_finds_what_it_asks_for(watched: Watch
 
 @pytest.mark.timeout(240)
 async def test_every_metric_is_documented_and_every_documented_one_is_there(watched: Watched) -> None:
-    """docs/metrics.md lists what the processes measure: names, kinds and labels."""
+    """docs/metrics.md lists the metrics of the processes: names, kinds and labels."""
     found: dict[str, tuple[str, set[str]]] = {}
     for at in watched.targets:
         answered = await asyncio.to_thread(httpx.get, f"http://{at}/metrics")
@@ -74,7 +74,7 @@ async def test_every_metric_is_documented_and_every_documented_one_is_there(watc
 
 @pytest.mark.timeout(240)
 def test_first_letter_of_the_first_document_raises_its_alert(tools: Programs, tmp_path: Path) -> None:
-    """A real Prometheus, which has never seen a series of the graph: the first one it sees says 1 already."""
+    """The first sample of the graph's series that a real Prometheus sees is already 1."""
     with LlmServer(says=unreadable) as llm:
         settings = {"GRAPHTIDE_LLM_MODEL": "fake", "GRAPHTIDE_LLM_API_KEY": "k", "GRAPHTIDE_LLM_BASE_URL": llm.base_url}
         with service(tmp_path / "data", settings) as one:
@@ -86,14 +86,14 @@ def test_first_letter_of_the_first_document_raises_its_alert(tools: Programs, tm
 
 
 def test_dashboards_are_what_the_table_of_panels_says() -> None:
-    """The JSON that Grafana reads was written from the table as it is: python -m graphtide.infra.grafana.dashboards."""
+    """The JSON for Grafana equals the table's: python -m graphtide.infra.grafana.dashboards."""
     assert sorted(file.stem for file in FOLDER.glob("*.json")) == sorted(one.name for one in DASHBOARDS)
     for dashboard in DASHBOARDS:
         assert (FOLDER / f"{dashboard.name}.json").read_text() == rendered(dashboard)
 
 
 def test_panels_say_what_they_mean() -> None:
-    """Each has a title of its own, a sentence on what it tells, and a legend for each line."""
+    """Each has a title of its own, a descriptive sentence, and a legend for each line."""
     for dashboard in DASHBOARDS:
         titles = [panel.title for panel in dashboard.panels]
         assert len(titles) == len(set(titles))
@@ -103,7 +103,7 @@ def test_panels_say_what_they_mean() -> None:
 
 
 def test_alerts_lead_to_a_section_that_says_what_to_do() -> None:
-    """The runbook that each alert names has a section of its name, and no section is left over."""
+    """The runbook that each alert names has a section of its name, and every section has an alert."""
     sections = re.findall(r"^## (\w+)$", RUNBOOKS.read_text(), re.MULTILINE)
     alerts = [rule["alert"] for group in _groups() for rule in group["rules"] if "alert" in rule]
     assert sections == alerts
@@ -126,7 +126,7 @@ def test_rules_fire_when_they_should_and_only_then(tools: Programs, tmp_path: Pa
 
 
 def test_every_alert_is_tested_to_fire_and_to_be_silent() -> None:
-    """The tests of the rules leave none out."""
+    """Every rule has tests."""
     tests = yaml.safe_load((ROOT / "tests" / "e2e" / "alerts_test.yml").read_text())["tests"]
     seen: dict[str, set[bool]] = {}
     for one in tests:

@@ -1,4 +1,4 @@
-"""The chart on a real API server: installed, upgraded from values to values, its pods made and admitted, and gone."""
+"""The chart on a real API server: installed, upgraded between all values, its pods created, and uninstalled."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ pytestmark = pytest.mark.timeout(1800)  # the first build of the servers
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One API server for all tests."""
+    """Yield one API server for all tests."""
     with cluster(tmp_path_factory.mktemp("kubernetes")) as one:
         yield one
 
 
 @pytest.fixture
 def namespace(running: Cluster, numbers: Iterator[int] = count()) -> str:  # noqa: B008
-    """A namespace of this test's own, which admits restricted pods alone."""
+    """Create a namespace of this test's own, which admits restricted pods alone."""
     name = f"graphtide-{next(numbers)}"
     running.namespace(name)
     return name
 
 
 def installed(running: Cluster, namespace: str, values: str, release: str = "graphtide") -> None:
-    """Install or upgrade, and hold what the API server says against silence."""
+    """Install or upgrade, and assert that the API server has no warning."""
     file = CHART / "ci" / f"{values}-values.yaml"
     said = running.helm("upgrade", "--install", release, str(CHART), "-n", namespace, "-f", str(file))
     assert [line for line in said.splitlines() if "symbolic link" not in line] == []
 
 
 def pods_are_made(running: Cluster, namespace: str) -> bool:
-    """Every workload has as many pods as it asks for."""
+    """Assert that every workload has as many pods as it requests."""
     for kind in APPS:
         for one in running.objects(f"/apis/apps/v1/namespaces/{namespace}/{kind}"):
             if one.get("status", {}).get("replicas", 0) < one["spec"]["replicas"]:
@@ -55,7 +55,7 @@ def pods_are_made(running: Cluster, namespace: str) -> bool:
 def test_chart_is_installed_and_its_restricted_pods_are_made(
     running: Cluster, namespace: str, values: str, release: str
 ) -> None:
-    """The server takes every manifest without a warning, admission every pod, and the controllers find no fault."""
+    """The server accepts every manifest without a warning, admission every pod, and the controllers report no error."""
     installed(running, namespace, values, release)
     try:
         wait_until(lambda: pods_are_made(running, namespace))
@@ -66,13 +66,13 @@ def test_chart_is_installed_and_its_restricted_pods_are_made(
 
 
 def test_chart_is_upgraded_from_any_values_to_any(running: Cluster, namespace: str) -> None:
-    """No field that may not change changes, whatever is switched on or off in a release."""
+    """No immutable field changes, whatever is switched on or off in a release."""
     for values in [*VALUES, *reversed(VALUES)]:
         installed(running, namespace, values)
 
 
 def test_chart_leaves_nothing_behind_when_it_is_uninstalled(running: Cluster, namespace: str) -> None:
-    """Only the claims of the servers inside the release stay, which hold data."""
+    """Only the volume claims of the release's servers remain, which hold data."""
     installed(running, namespace, "everything")
     wait_until(lambda: pods_are_made(running, namespace))
     running.helm("uninstall", "graphtide", "-n", namespace, "--wait")
@@ -84,7 +84,7 @@ def test_chart_leaves_nothing_behind_when_it_is_uninstalled(running: Cluster, na
 
 
 def test_namespace_refuses_a_pod_that_is_not_restricted(running: Cluster, namespace: str) -> None:
-    """The checks above can fail: admission is at work."""
+    """The checks above can fail: admission is active."""
     pod = {"metadata": {"name": "bare"}, "spec": {"containers": [{"name": "bare", "image": "bare"}]}}
     answer = running.client.post(f"/api/v1/namespaces/{namespace}/pods", json=pod)
     assert answer.status_code == 403

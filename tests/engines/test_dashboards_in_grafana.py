@@ -1,4 +1,4 @@
-"""The dashboards in a real Grafana, which asks a real Prometheus, which asks the running service under load."""
+"""The dashboards in a real Grafana, which queries a real Prometheus, which scrapes the running service under load."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.timeout(1800)  # the first build of Grafana
 
 
 def written() -> dict[str, dict[str, Any]]:
-    """The dashboards of the repository, by their uid."""
+    """Return the dashboards of the repository, by their uid."""
     found = [json.loads(file.read_text()) for file in DASHBOARDS.glob("*.json")]
     return {one["uid"]: one for one in found}
 
 
 async def test_grafana_shows_every_dashboard_with_data_in_every_panel(watched: Watched, tmp_path: Path) -> None:
-    """Provisioned without an error, seen without a login, changed by nobody, and no panel stays empty."""
+    """It is provisioned without an error, seen without a login, read-only, and no panel stays empty."""
     with grafana(tmp_path / "grafana", watched.prometheus.url) as server:
         wait_until(lambda: len(server.get("/api/search?type=dash-db")) == len(written()))
         shown = {one["uid"]: one["folderTitle"] for one in server.get("/api/search?type=dash-db")}
@@ -41,4 +41,4 @@ async def test_grafana_shows_every_dashboard_with_data_in_every_panel(watched: W
                         empty.append(f"{uid}: {panel['title']}: {asked['expr']}")
         assert not empty, "\n".join(empty)
         complaints = [line for line in server.log.read_text().splitlines() if "level=error" in line]
-        assert not [line for line in complaints if "generated javascript" not in line]  # the pages, which are not there
+        assert not [line for line in complaints if "generated javascript" not in line]  # no pages installed

@@ -1,4 +1,4 @@
-"""A cluster of real processes in which nothing goes in the clear: broker, graph database, replica, gateway."""
+"""A cluster of real processes with every connection encrypted: broker, graph database, replica, gateway."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WRONG = "not-the-password-7f3a"
 
 @dataclass
 class Given:
-    """A graph database that runs already."""
+    """A graph database that already runs."""
 
     address: BoltAddress
 
@@ -33,7 +33,7 @@ class Given:
 
 
 def secured(kafka: SecuredKafka, bolt: BoltAddress, folder: Path) -> Cluster:
-    """The settings of a cluster on these servers."""
+    """Return the settings of a cluster on these servers."""
     settings = {
         "GRAPHTIDE_KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
         "GRAPHTIDE_KAFKA_SASL_MECHANISM": "SCRAM-SHA-512",
@@ -48,7 +48,7 @@ def secured(kafka: SecuredKafka, bolt: BoltAddress, folder: Path) -> Cluster:
 
 
 def faces(ca: Authority, name: str) -> dict[str, str]:
-    """The settings of a process that shows a certificate, and wants one of whoever calls."""
+    """Return the settings of a process that has a certificate, and requires one of its clients."""
     certificate, key, _ = ca.issue(name)
     return {
         "GRAPHTIDE_TLS_CERT_FILE": str(certificate),
@@ -60,7 +60,7 @@ def faces(ca: Authority, name: str) -> dict[str, str]:
 def test_document_is_published_and_found_with_every_connection_secured(
     secured_kafka: SecuredKafka, secured_neo4j: BoltAddress, tmp_path: Path
 ) -> None:
-    """Through a gateway with a client's certificate, to a replica that wants the gateway's; and no log has a secret."""
+    """The path is a gateway with a client certificate and a replica that requires it; no log has a secret."""
     cluster, ca = secured(secured_kafka, secured_neo4j, tmp_path), secured_kafka.ca
     made = cluster.run("topics", "apply", "--partitions", "2")
     assert made.returncode == 0, made.stderr
@@ -94,7 +94,7 @@ def test_document_is_published_and_found_with_every_connection_secured(
 def test_process_ends_and_says_so_when_a_password_is_wrong(
     secured_kafka: SecuredKafka, secured_neo4j: BoltAddress, tmp_path: Path
 ) -> None:
-    """One sentence that names the setting, and not the password; the doctor says the same."""
+    """One sentence names the setting, and not the password; the doctor reports the same."""
     cluster = secured(secured_kafka, secured_neo4j, tmp_path)
     for name, told in (("KAFKA_SASL_PASSWORD", "kafka_sasl_password"), ("BOLT_PASSWORD", "bolt_password")):
         wrong = {f"GRAPHTIDE_{name}": WRONG}

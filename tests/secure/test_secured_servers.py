@@ -1,4 +1,4 @@
-"""Kafka with SASL and TLS, the graph database with TLS: let in with what is right, and told what is wrong."""
+"""Kafka with SASL and TLS, the graph database with TLS: access with the right credentials, clear errors otherwise."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ QUICK = KafkaTuning(patience_s=5.0)
 
 
 def sasl(server: SecuredKafka, mechanism: str = "PLAIN") -> KafkaAddress:
-    """The address of the listener that wants a password, with topics of its own."""
+    """Return the address of the listener that requires a password, with topics of its own."""
     login = {"sasl_mechanism": mechanism, "sasl_username": USER, "sasl_password": server.password}
     prefix = f"{uuid.uuid4().hex[:8]}-"
     return KafkaAddress(server.sasl, "SASL_SSL", **login, ssl_ca_file=str(server.ca.file), prefix=prefix)
 
 
 def mutual(server: SecuredKafka) -> KafkaAddress:
-    """The address of the listener that wants a certificate."""
+    """Return the address of the listener that requires a certificate."""
     certificate, key, _ = server.ca.issue("client")
     files = {"ssl_ca_file": str(server.ca.file), "ssl_cert_file": str(certificate), "ssl_key_file": str(key)}
     return KafkaAddress(server.mutual, "SSL", **files, prefix=f"{uuid.uuid4().hex[:8]}-")
 
 
 async def said(address: KafkaAddress) -> GraphtideError:
-    """What a log says that is not let in."""
+    """Return the error message of a log that is refused."""
     log = KafkaLog(address, QUICK)
     try:
         with pytest.raises(GraphtideError) as caught:
@@ -53,7 +53,7 @@ async def said(address: KafkaAddress) -> GraphtideError:
 
 @pytest.mark.parametrize("kind", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "certificate"])
 async def test_records_are_written_and_read_over_tls(secured_kafka: SecuredKafka, kind: str) -> None:
-    """Topics made, a record appended, read back, by a group, too."""
+    """Topics are created, a record appended and read back, by a group, too."""
     address = mutual(secured_kafka) if kind == "certificate" else sasl(secured_kafka, kind)
     await topics.apply(address, 1)
     log = KafkaLog(address, QUICK)
@@ -70,8 +70,8 @@ async def test_records_are_written_and_read_over_tls(secured_kafka: SecuredKafka
 async def test_wrong_password_of_kafka_is_broken_and_named_nowhere(
     secured_kafka: SecuredKafka, mechanism: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The error says that the login is refused; neither it nor any log line, nor a repr, holds the password."""
-    caplog.set_level(logging.WARNING)  # below it no library speaks (infra/observability/logging_config.py)
+    """The error reports the refused login; neither it nor any log line, nor a repr, contains the password."""
+    caplog.set_level(logging.WARNING)  # library loggers are silent below it (infra/observability/logging_config.py)
     address = replace(sasl(secured_kafka, mechanism), sasl_password=WRONG)
     error = await said(address)
     assert isinstance(error, Broken) and "kafka_sasl_password" in str(error)
@@ -82,7 +82,7 @@ async def test_wrong_password_of_kafka_is_broken_and_named_nowhere(
 async def test_kafka_that_is_signed_by_another_authority_is_not_trusted(
     secured_kafka: SecuredKafka, tmp_path: Path
 ) -> None:
-    """And a client without a certificate is not let in where one is wanted; neither is a password to be sent then."""
+    """A client without a required certificate is refused, and sends no password to an untrusted broker."""
     other = authority(tmp_path, "other")
     error = await said(replace(sasl(secured_kafka), ssl_ca_file=str(other.file)))
     assert "kafka_ssl_ca_file" in str(error) and secured_kafka.password not in str(error)
@@ -95,7 +95,7 @@ async def test_kafka_that_is_signed_by_another_authority_is_not_trusted(
 async def test_graph_database_is_written_and_read_over_tls(
     secured_neo4j: BoltAddress, trusted: Authority, way: str
 ) -> None:
-    """The driver for the hot path, and the one for the schema."""
+    """This covers the driver for the hot path, and the one for the schema."""
     scheme, _, by_ca = way.partition(" ")
     uri = secured_neo4j.uri.replace("bolt+ssc", scheme)
     address = replace(secured_neo4j, uri=uri, ca_file=str(trusted.file) if by_ca else "")
@@ -111,7 +111,7 @@ async def test_graph_database_is_written_and_read_over_tls(
 async def test_wrong_password_of_the_graph_database_is_broken_and_named_nowhere(
     secured_neo4j: BoltAddress, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Likewise; for the schema's driver, too."""
+    """The error is Broken without the password, for the schema's driver, too."""
     caplog.set_level(logging.WARNING)
     address = replace(secured_neo4j, password=WRONG)
     with pytest.raises(Broken, match="bolt_password") as caught:
@@ -123,7 +123,7 @@ async def test_wrong_password_of_the_graph_database_is_broken_and_named_nowhere(
 async def test_graph_database_that_is_not_trusted_or_asked_in_the_clear_is_not_used(
     secured_neo4j: BoltAddress, tmp_path: Path
 ) -> None:
-    """Another authority's certificate, a file that is not there, and no TLS at all."""
+    """This covers another authority's certificate, a missing file, and no TLS at all."""
     address = replace(secured_neo4j, uri=secured_neo4j.uri.replace("bolt+ssc", "bolt"), timeout_s=5.0)
     other = authority(tmp_path, "other")
     for wrong in (
