@@ -159,16 +159,16 @@ def load_settings(given: Mapping[str, object] | None = None, file: Path | None =
     """
     chosen = file or Path(os.environ.get(f"{PREFIX}CONFIG") or FILE)
     named = file is not None or bool(os.environ.get(f"{PREFIX}CONFIG"))
-    said = {name: value for name, value in (given or {}).items() if value is not None}
+    options = {name: value for name, value in (given or {}).items() if value is not None}
     filed = _from_file(chosen) if named or chosen.exists() else {}
-    below = {name: value for name, value in filed.items() if name not in said and not _in_environment(name)}
+    below = {name: value for name, value in filed.items() if name not in options and not _in_environment(name)}
     try:
-        return Settings(**below, **said)  # type: ignore[arg-type]
+        return Settings(**below, **options)  # type: ignore[arg-type]
     except UnreadableError as error:
         field = next((name for name in Settings.model_fields if f'"{name}"' in str(error)), "a table")
         raise SettingsError(f"{PREFIX}{field.upper()} in the environment is wrong: it must be JSON") from None
     except ValidationError as error:
-        places = dict.fromkeys(below, str(chosen)) | dict.fromkeys(said, "the command line")
+        places = dict.fromkeys(below, str(chosen)) | dict.fromkeys(options, "the command line")
         raise SettingsError(_complaint(error, places)) from None  # the cause would print a secret's value
 
 

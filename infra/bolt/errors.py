@@ -94,7 +94,7 @@ def failure(error: Exception) -> GraphtideError:
     if isinstance(error, driver.ClientError) and _UNIQUE in str(error):  # Memgraph has no class of its own for it
         error_class: type[Exception] = driver.ConstraintError
     else:
-        error_class = next((one for one in type(error).__mro__ if one in TABLE), driver.ServiceUnavailable)
+        error_class = next((class_ for class_ in type(error).__mro__ if class_ in TABLE), driver.ServiceUnavailable)
     kind, meaning = TABLE[error_class]
     return kind(f"{meaning} ({_said(error)})")
 

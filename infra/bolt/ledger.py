@@ -47,19 +47,21 @@ class BoltLedger:
     async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
         """See Ledger.enter, in one statement. Raises Rejected when a key is not of the form graph|doc_id."""
         partitions: dict[int, dict[str, Any]] = {}
-        for one in unnumbered(delivered):
-            position = one.delivered.position
-            keys = split_document_key(one.delivered.record.key)
-            row = _entered(*keys, position, one.delivered.timestamp_ms)
+        for consumed in unnumbered(delivered):
+            position = consumed.delivered.position
+            keys = split_document_key(consumed.delivered.record.key)
+            row = _entered(*keys, position, consumed.delivered.timestamp_ms)
             row |= {"prefix": key(keys[0], ""), "suffix": key("", keys[1])}  # of `_key`
             batch = partitions.setdefault(position.partition, {"partition": position.partition, "rows": []})
-            batch["rows"].append(row | {"accepted": one.accepted, "latest": one.latest, "repeat": one.repeat})
+            batch["rows"].append(
+                row | {"accepted": consumed.accepted, "latest": consumed.latest, "repeat": consumed.repeat}
+            )
             batch["next_offset"] = position.offset + 1
         if not partitions:
             return []
         found = await self._database.ask(cypher.NUMBER, rows=list(partitions.values()), step=MAX_PARTITIONS)
         numbered = {row["place"]: row for row in found}
-        return [_numbered(one, numbered[_place(one.position)]) for one in delivered]
+        return [_numbered(consumed, numbered[_place(consumed.position)]) for consumed in delivered]
 
     async def _enter(self, rows: Iterable[Row]) -> None:
         distinct = sorted({row["place"]: row for row in rows}.values(), key=lambda row: str(row["place"]))
@@ -89,10 +91,10 @@ class BoltLedger:
         keys.
         """
         first: dict[str, Row] = {}
-        for one in outcomes:
-            at = _key(one.graph, one.doc_id, one.revision)
-            total = key(one.graph, one.state.value)
-            first.setdefault(at, {"key": at, "state": one.state.value, "reason": one.reason, "total": total})
+        for outcome in outcomes:
+            at = _key(outcome.graph, outcome.doc_id, outcome.revision)
+            total = key(outcome.graph, outcome.state.value)
+            first.setdefault(at, {"key": at, "state": outcome.state.value, "reason": outcome.reason, "total": total})
         await tx.each(cypher.CONCLUDE, [first[at] for at in sorted(first)], now_ms=self._clock_ms())
 
     async def forget_reasons(self, documents: Sequence[tuple[str, str]]) -> None:
@@ -152,15 +154,15 @@ def _entered(graph: str, doc_id: str, position: Position, accepted_ms: int) -> d
     }
 
 
-def _numbered(one: ConsumedRecord, row: Row) -> int:
-    wanted = key(*split_document_key(one.record.key))
+def _numbered(consumed: ConsumedRecord, row: Row) -> int:
+    wanted = key(*split_document_key(consumed.record.key))
     if row["document"] != wanted:
-        raise other_history(one.position, one.record.key, row["document"])
+        raise other_history(consumed.position, consumed.record.key, row["document"])
     return int(row["revision"])
 
 
 def _entry(row: Row) -> LedgerEntry:
     position = Position(row["partition"], row["position"])
     times = (row["accepted_ms"], row["ended_ms"])
-    said = (RevisionState(row["state"]), row["reason"], row["attempts"], *times, row["revision"])
-    return LedgerEntry(row["graph"], row["doc_id"], position, *said)
+    fields = (RevisionState(row["state"]), row["reason"], row["attempts"], *times, row["revision"])
+    return LedgerEntry(row["graph"], row["doc_id"], position, *fields)

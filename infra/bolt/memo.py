@@ -30,18 +30,18 @@ class BoltVectorStore:
 
     async def get_many(self, keys: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """See VectorStore.get_many."""
-        wanted = {self._key(one): one for one in keys}
+        wanted = {self._key(name): name for name in keys}
         rows = await self._database.ask_each_key(cypher.GET_MEMOS, list(wanted))
         for row in await self._database.ask(cypher.READ_MEMO_TABLE, table=self._table) if rows else ():
             old = self._slot(row["newest"] - self._capacity // 2)
-            self._renewed.update((wanted[one["key"]], None) for one in rows if one["slot"] <= old)
+            self._renewed.update((wanted[row["key"]], None) for row in rows if row["slot"] <= old)
         return {wanted[row["key"]]: to_bytes(row["value"]) for row in rows}
 
     async def put_many(self, items: Mapping[bytes, bytes]) -> None:
         """See VectorStore.put_many. Durable when it returns."""
         if not items:
             return
-        renewed = [one for one in self._renewed if one not in items]
+        renewed = [name for name in self._renewed if name not in items]
         self._renewed.clear()
 
         async def work(tx: Transaction) -> None:
@@ -49,9 +49,10 @@ class BoltVectorStore:
             [row] = await tx.run(cypher.HOLD_MEMO_TABLE, table=self._table, taken=taken)
             newest = row["newest"]
             slots = (self._slot(number) for number in range(newest - taken + 1, newest + 1))
-            await tx.each(cypher.RENEW_MEMOS, [{"key": self._key(one), "slot": next(slots)} for one in renewed])
+            await tx.each(cypher.RENEW_MEMOS, [{"key": self._key(name), "slot": next(slots)} for name in renewed])
             rows = [
-                {"key": self._key(one), "value": from_bytes(value), "slot": next(slots)} for one, value in items.items()
+                {"key": self._key(name), "value": from_bytes(value), "slot": next(slots)}
+                for name, value in items.items()
             ]
             await tx.each(cypher.PUT_MEMOS, rows)
             oldest = newest - self._capacity
@@ -62,7 +63,7 @@ class BoltVectorStore:
 
     async def purge(self, scope: bytes, keep: Collection[bytes] = ()) -> int:
         """See VectorStore.purge. Durable when it returns. Cost: the table's keys, once."""
-        kept = {self._key(one) for one in keep}
+        kept = {self._key(name) for name in keep}
         sought = {
             "table": self._table + SCOPE_MARK,
             "scope": self._key(scope),
@@ -73,8 +74,8 @@ class BoltVectorStore:
         await self._database.ask_each_key(cypher.DELETE_MEMOS, doomed)
         return len(doomed)
 
-    def _key(self, one: bytes) -> str:
-        return key(self._table, one.hex())
+    def _key(self, name: bytes) -> str:
+        return key(self._table, name.hex())
 
     def _slot(self, number: int) -> str:
         return key(self._table, in_order(max(number, 0)))

@@ -57,7 +57,7 @@ async def _remove(tx: Transaction, scope: str, delta: GraphDelta) -> None:
     await tx.each_key(cypher.CHUNK.delete, [key(scope, chunk) for chunk in gone.chunks])
     await tx.each_key(cypher.DOCUMENT.delete, [key(scope, doc_id) for doc_id in gone.documents])
     for ids, free, vacate in _leaving(delta, gone):
-        keys = [key(scope, one) for one in ids]
+        keys = [key(scope, id_) for id_ in ids]
         await tx.each_key(free, keys)
         await tx.each_key(vacate, keys)
 
@@ -73,7 +73,7 @@ def _leaving(delta: GraphDelta, gone: Removals) -> Iterable[tuple[Sequence[int],
 
 
 def _without(ids: Sequence[int], others: set[int]) -> list[int]:
-    return [one for one in ids if one not in others]
+    return [id_ for id_ in ids if id_ not in others]
 
 
 def _keys(scope: str, pairs: Iterable[tuple[int, int]]) -> list[str]:
@@ -99,7 +99,9 @@ async def write_nodes(tx: Transaction, scope: str, delta: GraphDelta) -> frozens
     await _upsert(tx, cypher.ENTITY, scope, [_entity(scope, row, delta.version) for row in delta.entities])
     moved = await _upsert(tx, cypher.DOCUMENT, scope, documents)
     # A chunk that one delta removes and adds again under its number is a new node in an unchanged document.
-    stay = [{**row, "chunk_keys": [one for one in row["chunk_keys"] if one in new]} for row in documents]
+    stay = [
+        {**row, "chunk_keys": [chunk_key for chunk_key in row["chunk_keys"] if chunk_key in new]} for row in documents
+    ]
     held = [row for row in stay if row["key"] not in moved and row["chunk_keys"]]
     await _derive(tx, _HAS, [*(row for row in documents if row["key"] in moved), *held], moved)
     for table, rows, derived in ((cypher.LABEL, labels, _NAMES), (cypher.STATEMENT, statements, _ENDS)):
@@ -244,7 +246,7 @@ async def write_passages(tx: Transaction, scope: str, delta: GraphDelta, new: fr
     for table, rows in ((cypher.MENTIONS, mentions), (cypher.SUPPORTS, evidence)):
         ends = [{**row, "end": key(scope, row["end_number"])} for row in rows]
         chunks = {row["chunk"]: row["chunk_number"] for row in ends}
-        await tx.each_key(table.clear, [one for one in chunks if one not in new])
+        await tx.each_key(table.clear, [chunk_key for chunk_key in chunks if chunk_key not in new])
         if await _create_passages(tx, table, ends) != len(ends):
             await tx.each_key(table.clear, list(chunks))
             await _ensure(tx, scope, cypher.CHUNK, chunks)
@@ -340,19 +342,19 @@ async def _write_change(tx: Transaction, scope: str, change: CommunityChange) ->
     await _place(tx, scope, children)
     members = zip(change.nodes.tolist(), change.communities.tolist(), strict=True)
     await _assign(tx, scope, [pair for pair in members if pair[1]])
-    await tx.each_key(cypher.COMMUNITY.delete, [key(scope, one) for one in change.removed.tolist()])
+    await tx.each_key(cypher.COMMUNITY.delete, [key(scope, community) for community in change.removed.tolist()])
 
 
 async def _place(tx: Transaction, scope: str, places: Iterable[tuple[int, int, int]]) -> None:
     rows = [
         {
-            "key": key(scope, one),
-            "number": one,
+            "key": key(scope, community),
+            "number": community,
             "level": level,
             "parent": parent,
             "parent_key": key(scope, parent),
         }
-        for one, level, parent in places
+        for community, level, parent in places
     ]
     moved = await _upsert(tx, cypher.COMMUNITY, scope, rows)
     await _derive(tx, _PARENTS, [row for row in rows if row["parent"] and row["key"] in moved], moved)

@@ -110,7 +110,7 @@ def stored_schema(address: BoltAddress) -> int:
 def _place_revisions(client: Administration) -> None:
     """Set the position of revisions of an older schema as their identity; a repeated run after a crash continues."""
     while found := list(client.execute_and_fetch(cypher.UNPLACED_REVISIONS, {"limit": PLACED_AT_ONCE})):
-        rows = [{"key": one["key"], "place": in_order(one["partition"], one["position"])} for one in found]
+        rows = [{"key": row["key"], "place": in_order(row["partition"], row["position"])} for row in found]
         client.execute(cypher.PLACE_REVISIONS, {"rows": rows})
 
 

@@ -146,7 +146,7 @@ class BoltStore:
     async def verdicts(self, graph: str) -> Mapping[PairKey, bool]:
         """See GraphStore.verdicts."""
         found = await self._database.read(lambda tx: tx.run(cypher.READ_VERDICTS, graph=graph))
-        return {((one["a_name"], one["a_type"]), (one["b_name"], one["b_type"])): one["same"] for one in found}
+        return {((row["a_name"], row["a_type"]), (row["b_name"], row["b_type"])): row["same"] for row in found}
 
     async def forget_verdicts(self, graph: str, pairs: Sequence[PairKey]) -> None:
         """Delete these verdicts, each a pair of (name, type)."""
@@ -279,11 +279,11 @@ def _standing_rows(graph: str, standings: Mapping[str, StoredDocument]) -> list[
         {
             "key": key(graph, doc_id),
             "doc_id": doc_id,
-            "live": None if one.extraction is None else graph,
-            "revision": one.revision,
-            "extraction": None if one.extraction is None else from_bytes(one.extraction),
+            "live": None if document.extraction is None else graph,
+            "revision": document.revision,
+            "extraction": None if document.extraction is None else from_bytes(document.extraction),
         }
-        for doc_id, one in standings.items()
+        for doc_id, document in standings.items()
     ]
 
 
@@ -312,7 +312,7 @@ def _report(graph: str, scope: str, row: ReportRow) -> Row:
         "title": row.title,
         "summary": row.summary,
         "sources": list(row.sources),
-        "findings": from_json([(one.text, one.chunks, one.relations) for one in row.findings]),
+        "findings": from_json([(finding.text, finding.chunks, finding.relations) for finding in row.findings]),
         "rating": row.rating,
     }
 

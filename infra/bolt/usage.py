@@ -157,9 +157,9 @@ class BoltUsageLedger:
         """Complete one write of the account; writes of this process queue here instead of in the database."""
 
         if len(self._turns) > MAX_ATTEMPTS:  # a lock dropped too early only costs a wait in the database
-            idle = [one for one, turn in self._turns.items() if not turn.locked()]
-            for one in idle:
-                del self._turns[one]
+            idle = [idle_account for idle_account, turn in self._turns.items() if not turn.locked()]
+            for idle_account in idle:
+                del self._turns[idle_account]
 
         async def write() -> Row:
             async with self._turns[account]:

@@ -47,7 +47,7 @@ class BoltSource:
                 yield from batched(self._graph, kind, found)
 
     def check(self) -> None:
-        """See Source.check."""
+        """See ExportSource.check."""
         with translate_errors():
             head = self._head()
         if head != (self._scope, self.version):

@@ -56,9 +56,13 @@ TYPES = ("HAS", "MENTIONS", "NAMES", "SUPPORTS", "SUBJECT", "OBJECT", "SAME_AS",
 def nodes(rows: GraphDelta) -> Iterator[ExportNode]:
     """Yield the nodes of the rows, which may be any part of a graph's rows."""
     for d in rows.documents:
-        said: dict[str, Value] = {"title": d.info.title, "source": d.info.source, "occurred_at": d.info.occurred_at}
+        attributes: dict[str, Value] = {
+            "title": d.info.title,
+            "source": d.info.source,
+            "occurred_at": d.info.occurred_at,
+        }
         own: dict[str, Value] = {"doc_id": d.doc_id, "revision": d.revision, "metadata": _json(d.info)}
-        yield ExportNode(_id("Document", d.doc_id), "Document", own | said)
+        yield ExportNode(_id("Document", d.doc_id), "Document", own | attributes)
     for c in rows.chunks:
         own = {"chunk_id": c.chunk_id, "doc_id": c.doc_id, "ordinal": c.ordinal, "text": c.text}
         own |= {"title": c.title, "description": c.description} if c.title or c.description else {}
@@ -73,8 +77,8 @@ def nodes(rows: GraphDelta) -> Iterator[ExportNode]:
         own = {"predicate": s.predicate, "count": s.count, "weight": s.weight_milli / 1000}
         yield ExportNode(_id("Statement", s.statement), "Statement", own)
     if isinstance(rows.communities, Hierarchy):
-        for one, level in zip(rows.communities.ids.tolist(), rows.communities.levels.tolist(), strict=True):
-            yield ExportNode(_id("Community", one), "Community", {"level": level})
+        for community, level in zip(rows.communities.ids.tolist(), rows.communities.levels.tolist(), strict=True):
+            yield ExportNode(_id("Community", community), "Community", {"level": level})
 
 
 def edges(rows: GraphDelta) -> Iterator[ExportEdge]:

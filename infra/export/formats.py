@@ -53,15 +53,15 @@ class JsonLines:
         yield from ()
 
     def nodes(self, found: Iterable[ExportNode]) -> Iterator[str]:
-        for one in found:
-            yield _json({"type": "node", "id": one.id, "labels": [one.label], "properties": one.properties})
+        for node in found:
+            yield _json({"type": "node", "id": node.id, "labels": [node.label], "properties": node.properties})
 
     def edges(self, found: Iterable[ExportEdge]) -> Iterator[str]:
-        for number, one in enumerate(found):
+        for number, edge in enumerate(found):
             ends = {
-                name: {"id": at, "labels": [label]} for name, (label, at) in (("start", one.start), ("end", one.end))
+                name: {"id": at, "labels": [label]} for name, (label, at) in (("start", edge.start), ("end", edge.end))
             }
-            own = {"type": "relationship", "id": str(number), "label": one.type, "properties": one.properties}
+            own = {"type": "relationship", "id": str(number), "label": edge.type, "properties": edge.properties}
             yield _json(own | ends)
 
     def end(self) -> Iterator[str]:
@@ -82,14 +82,14 @@ class GraphMl:
         yield '<graph id="G" edgedefault="directed">\n'
 
     def nodes(self, found: Iterable[ExportNode]) -> Iterator[str]:
-        for one in found:
-            data = _data({"labels": f":{one.label}", **one.properties})
-            yield f"<node id={_attribute(one.id)}>{data}</node>\n"
+        for node in found:
+            data = _data({"labels": f":{node.label}", **node.properties})
+            yield f"<node id={_attribute(node.id)}>{data}</node>\n"
 
     def edges(self, found: Iterable[ExportEdge]) -> Iterator[str]:
-        for number, one in enumerate(found):
-            ends = f"source={_attribute(one.start[1])} target={_attribute(one.end[1])}"
-            yield f'<edge id="e{number}" {ends}>{_data({"label": one.type, **one.properties})}</edge>\n'
+        for number, edge in enumerate(found):
+            ends = f"source={_attribute(edge.start[1])} target={_attribute(edge.end[1])}"
+            yield f'<edge id="e{number}" {ends}>{_data({"label": edge.type, **edge.properties})}</edge>\n'
 
     def end(self) -> Iterator[str]:
         yield "</graph>\n</graphml>\n"
@@ -105,15 +105,15 @@ class Cypher:
             yield f"{_INDEX_NEO4J.format(label=label)};\n"
 
     def nodes(self, found: Iterable[ExportNode]) -> Iterator[str]:
-        for label, batch in _batches(found, lambda one: one.label):
-            rows = ", ".join(_map({"id": one.id, **one.properties}) for one in batch)
+        for label, batch in _batches(found, lambda node: node.label):
+            rows = ", ".join(_map({"id": node.id, **node.properties}) for node in batch)
             yield f"{_NODES.format(rows=rows, label=label)};\n"
 
     def edges(self, found: Iterable[ExportEdge]) -> Iterator[str]:
-        for (type_, start, end), batch in _batches(found, lambda one: (one.type, one.start[0], one.end[0])):
+        for (type_, start, end), batch in _batches(found, lambda edge: (edge.type, edge.start[0], edge.end[0])):
             rows = ", ".join(
-                f"{{start: {_text(one.start[1])}, end: {_text(one.end[1])}, own: {_map(one.properties)}}}"
-                for one in batch
+                f"{{start: {_text(edge.start[1])}, end: {_text(edge.end[1])}, own: {_map(edge.properties)}}}"
+                for edge in batch
             )
             yield f"{_EDGES.format(rows=rows, type=type_, start=start, end=end)};\n"
 
@@ -143,11 +143,11 @@ def _batches(
     open_: dict[_Kind, list[_Element]] = {}
     rest = iter(found)
     while portion := list(islice(rest, BATCH)):
-        for one in portion:
-            batch = open_.setdefault(kind(one), [])
-            batch.append(one)
+        for element in portion:
+            batch = open_.setdefault(kind(element), [])
+            batch.append(element)
             if len(batch) == BATCH:
-                yield kind(one), open_.pop(kind(one))
+                yield kind(element), open_.pop(kind(element))
     yield from open_.items()
 
 

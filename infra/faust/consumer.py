@@ -23,7 +23,7 @@ from graphtide.streams.errors import Broken, Retryable
 from graphtide.streams.ports import ConsumedRecord, Position, Record
 
 INBOX = 16
-LOOK_S = 0.5
+POLL_INTERVAL_S = 0.5
 """Interval at which a waiting poll checks whether Faust has given up."""
 COMMIT_S = 10.0
 
@@ -84,7 +84,7 @@ class FaustConsumer:
             left_s = deadline - loop.time()
             if taken or left_s <= 0:
                 return taken
-            await self._something(min(left_s, LOOK_S))
+            await self._something(min(left_s, POLL_INTERVAL_S))
 
     def _raise_when_stuck(self, now: float) -> None:
         if not (self._rebalancing or self._app.rebalancing):
@@ -179,6 +179,6 @@ class FaustConsumer:
 def _delivered(message: Any) -> ConsumedRecord:
     key = (message.key or b"").decode(errors="backslashreplace")
     headers = message.headers.items() if isinstance(message.headers, dict) else message.headers or ()
-    said = tuple((name, value) for name, value in headers)
+    pairs = tuple((name, value) for name, value in headers)
     timestamp_ms = round(message.timestamp * 1000)
-    return ConsumedRecord(Position(message.partition, message.offset), timestamp_ms, Record(key, message.value, said))
+    return ConsumedRecord(Position(message.partition, message.offset), timestamp_ms, Record(key, message.value, pairs))

@@ -18,7 +18,7 @@ from graphtide.infra.kafka.address import KafkaAddress
 from graphtide.infra.kafka.errors import DRIVER_ERRORS, failure
 from graphtide.streams.errors import Broken, GraphtideError
 
-PATIENCE_S = 5.0
+TIMEOUT_S = 5.0
 _REFUSED = (kafka.SaslAuthenticationFailed, kafka.AuthenticationFailedError)
 _MECHANISM = (kafka.UnsupportedSaslMechanismError, kafka.IllegalSaslStateError)
 
@@ -27,7 +27,7 @@ async def unreached(address: KafkaAddress, error: Exception, doing: str) -> Grap
     """Return the error to raise when a client could not connect.
 
     It is the refusal of the first bootstrap server that gives one, else the translation of `error`. Takes up to
-    PATIENCE_S per server.
+    TIMEOUT_S per server.
     """
     for host, port, _ in collect_hosts(address.bootstrap.split(",")):
         refused = refusal(address, await _tried(address, host, port))
@@ -40,7 +40,7 @@ async def _tried(address: KafkaAddress, host: str, port: int) -> Exception | Non
     options = address.client_options()
     del options["bootstrap_servers"]
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             connection = await create_conn(host, port, **options)
     except DRIVER_ERRORS as error:
         return error

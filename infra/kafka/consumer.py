@@ -123,7 +123,7 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         if position.partition not in self._held:
             return
         await self._stop_fetching()
-        self._taken = deque(one for one in self._taken if one.partition != position.partition)
+        self._taken = deque(record for record in self._taken if record.partition != position.partition)
         self._go_to(position.partition, position.offset)
 
     async def close(self) -> None:
@@ -145,9 +145,9 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
     def on_partitions_assigned(self, assigned: Sequence[TopicPartition]) -> None:
         """Keep the position in kept partitions, and forget lost ones. Called by the driver's own task."""
         self._harvest()
-        now = frozenset(one.partition for one in assigned)
+        now = frozenset(each.partition for each in assigned)
         kept, self._held = now & self._held, now
-        self._taken = deque(one for one in self._taken if one.partition in kept)
+        self._taken = deque(record for record in self._taken if record.partition in kept)
         self._reached = {number: offset for number, offset in self._reached.items() if number in kept}
         self._to_commit = {number: offset for number, offset in self._to_commit.items() if number in kept}
         for number, offset in self._reached.items():
@@ -165,11 +165,11 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
         return True
 
     def _deliver(self, limit: int, among: Collection[int] | None) -> list[ConsumedRecord]:
-        wanted = [one for one in self._taken if among is None or one.partition in among][:limit]
+        wanted = [record for record in self._taken if among is None or record.partition in among][:limit]
         if wanted:
-            gone = {(one.partition, one.offset) for one in wanted}
-            self._taken = deque(one for one in self._taken if (one.partition, one.offset) not in gone)
-        return [_delivered(one) for one in wanted]
+            gone = {(record.partition, record.offset) for record in wanted}
+            self._taken = deque(record for record in self._taken if (record.partition, record.offset) not in gone)
+        return [_delivered(record) for record in wanted]
 
     async def _fetch(self, limit: int, timeout_s: float, among: Collection[int] | None) -> None:
         """Take what the driver has of these partitions, after waiting at most `timeout_s` for records or a change."""
@@ -250,10 +250,10 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
             return
         self._fetching = None
         for found in done.result().values():
-            for one in found:
-                if one.offset >= self._reached.get(one.partition, 0):
-                    self._taken.append(one)
-                    self._reached[one.partition] = one.offset + 1
+            for record in found:
+                if record.offset >= self._reached.get(record.partition, 0):
+                    self._taken.append(record)
+                    self._reached[record.partition] = record.offset + 1
 
     async def _stop_fetching(self) -> None:
         if self._fetching is not None:
@@ -264,8 +264,8 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
 
     async def _find_place(self, error: NoOffsetForPartitionError | OffsetOutOfRangeError) -> None:
         """Seek when the offset has no record: to the first record that is left, or wait for a record to arrive."""
-        said = error.args[0]
-        wanted: Mapping[TopicPartition, int] = said if isinstance(said, dict) else {said: 0}
+        cause = error.args[0]
+        wanted: Mapping[TopicPartition, int] = cause if isinstance(cause, dict) else {cause: 0}
         try:
             starts = await self._driver.beginning_offsets(list(wanted))
             for one, offset in wanted.items():
@@ -295,9 +295,9 @@ class KafkaConsumer(ConsumerRebalanceListener):  # type: ignore[misc]
                 del self._to_commit[number]
 
 
-def _delivered(one: ConsumerRecord) -> ConsumedRecord:
+def _delivered(record: ConsumerRecord) -> ConsumedRecord:
     """Convert a record. A key that is not UTF-8 keeps its bytes as escapes; the stages reject it by that name."""
-    key = (one.key or b"").decode(errors="backslashreplace")
+    key = (record.key or b"").decode(errors="backslashreplace")
     return ConsumedRecord(
-        Position(one.partition, one.offset), one.timestamp, Record(key, one.value, tuple(one.headers))
+        Position(record.partition, record.offset), record.timestamp, Record(key, record.value, tuple(record.headers))
     )

@@ -149,5 +149,5 @@ _ACTIONS: dict[type[BaseException], type[GraphtideError]] = {
 def failure(error: BaseException, doing: str) -> GraphtideError:
     """Return the error to raise from `error`, by the nearest class in the table; an unlisted class is Broken."""
     action = next((_ACTIONS[kind] for kind in type(error).__mro__ if kind in _ACTIONS), Broken)
-    said = str(error) or type(error).__name__
-    return action(f"Kafka: {doing} failed ({type(error).__name__}: {said[:300]})")
+    message = str(error) or type(error).__name__
+    return action(f"Kafka: {doing} failed ({type(error).__name__}: {message[:300]})")

@@ -54,19 +54,19 @@ class Producing:
         sent: list[Sent] = []
         try:
             async with asyncio.timeout(self._patience_s):
-                if wanted := {one.partition for one in wire if one.partition is not None}:
+                if wanted := {record.partition for record in wire if record.partition is not None}:
                     await self._know(producer, name, wanted)
                 for key, value, headers, partition in wire:
                     sent.append(await producer.send(name, value, key=key, partition=partition, headers=headers))
         except DRIVER_ERRORS as error:
-            self._unsettled |= {one for one in sent if not one.done()}
+            self._unsettled |= {future for future in sent if not future.done()}
             if not isinstance(error, TimeoutError | KafkaTimeoutError):
                 self._renounce(producer)
             raise failure(error, f"appending to {topic}") from error
         await asyncio.wait(sent, timeout=self._patience_s)
-        if any(_has_failed(one) for one in sent):
+        if any(_has_failed(future) for future in sent):
             self._renounce(producer)
-        return [self._position(topic, one) for one in sent if self._is_settled(one, sent)]
+        return [self._position(topic, future) for future in sent if self._is_settled(future, sent)]
 
     async def _know(self, producer: AIOKafkaProducer, name: str, wanted: set[int]) -> None:
         """Wait until the producer knows the partitions, which exist: its metadata may be older than they are."""
@@ -76,8 +76,8 @@ class Producing:
     async def close(self) -> None:
         """Close every connection. Unacknowledged records stay so."""
         producer, self._producer = self._producer, None
-        for one in self._unsettled:
-            one.cancel()
+        for future in self._unsettled:
+            future.cancel()
         for leaving in self._leaving:
             leaving.cancel()
         await asyncio.gather(*self._leaving, return_exceptions=True)
@@ -114,26 +114,26 @@ class Producing:
             return
         done, waiting = await asyncio.wait(self._unsettled, timeout=self._patience_s)
         self._unsettled = set(waiting)
-        if self._producer is not None and any(_has_failed(one) for one in done):
+        if self._producer is not None and any(_has_failed(future) for future in done):
             self._renounce(self._producer)
         if waiting:
             raise Retryable("Kafka is unreachable: earlier records are not acknowledged yet")
 
-    def _is_settled(self, one: Sent, all_: Sequence[Sent]) -> bool:
-        if not one.done():
+    def _is_settled(self, future: Sent, all_: Sequence[Sent]) -> bool:
+        if not future.done():
             self._unsettled |= {each for each in all_ if not each.done()}
             raise Retryable("Kafka did not acknowledge in time; the append is retried when the broker is back")
         return True
 
-    def _position(self, topic: str, one: Sent) -> Position:
+    def _position(self, topic: str, future: Sent) -> Position:
         try:
-            said = one.result()
+            metadata = future.result()
         except (*DRIVER_ERRORS, asyncio.CancelledError) as error:
             raise failure(error, f"appending to {topic}") from error
-        if said.offset < 0:  # a repetition told the driver that it is stored, but not where
+        if metadata.offset < 0:  # a repetition told the driver that it is stored, but not where
             raise Retryable(f"Kafka: the record's position in {topic} is unknown")
-        return Position(said.partition, said.offset)
+        return Position(metadata.partition, metadata.offset)
 
 
-def _has_failed(one: Sent) -> bool:
-    return one.done() and (one.cancelled() or one.exception() is not None)
+def _has_failed(future: Sent) -> bool:
+    return future.done() and (future.cancelled() or future.exception() is not None)

@@ -77,9 +77,9 @@ async def wait_for_partitions(admin: AIOKafkaAdminClient, name: str, partitions:
     """
     async with asyncio.timeout(SETTLE_S):
         while True:
-            for one in await admin.describe_topics(None):
-                led = [each for each in one["partitions"] if each["leader"] >= 0]
-                if one["topic"] == name and len(led) >= partitions:
+            for topic in await admin.describe_topics(None):
+                led = [each for each in topic["partitions"] if each["leader"] >= 0]
+                if topic["topic"] == name and len(led) >= partitions:
                     return
             await asyncio.sleep(0.05)
 

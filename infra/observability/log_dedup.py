@@ -1,7 +1,7 @@
 """Rate limit of repeated log messages of third-party libraries: a driver with an unreachable server logs 30 per second.
 
 Graphtide's own messages pass: they are logged on changes only. Invariant: a new message is logged at once, a repeated
-one again every EVERY_S with the number of suppressed ones; and at most MOST texts are remembered.
+one again every EVERY_S with the number of suppressed ones; and at most MAX_TEXTS texts are remembered.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 
 EVERY_S = 30.0
-MOST = 256
+MAX_TEXTS = 256
 
 
 class Repetitions(logging.Filter):
@@ -31,7 +31,7 @@ class Repetitions(logging.Filter):
             self._said[key] = since, left_out + 1
             return False
         self._said.pop(key, None)
-        while len(self._said) >= MOST:
+        while len(self._said) >= MAX_TEXTS:
             del self._said[next(iter(self._said))]
         self._said[key] = record.created, 0
         if left_out:

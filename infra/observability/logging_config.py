@@ -50,8 +50,8 @@ def configure(settings: Settings, stream: TextIO | None = None) -> None:
 def secrets_of(settings: Settings) -> tuple[str, ...]:
     """Return the settings' secrets that are long enough to differ from ordinary words, the longest first."""
     values = (getattr(settings, name) for name in type(settings).model_fields)
-    said = {each.get_secret_value() for each in values if isinstance(each, SecretStr)}
-    return tuple(sorted((each for each in said if len(each) >= _SHORTEST_SECRET), key=len, reverse=True))
+    secrets = {each.get_secret_value() for each in values if isinstance(each, SecretStr)}
+    return tuple(sorted((each for each in secrets if len(each) >= _SHORTEST_SECRET), key=len, reverse=True))
 
 
 class _Lines(logging.Formatter):
@@ -104,8 +104,8 @@ def _told(error: BaseException, verbose: bool) -> Iterable[str]:
     lines: list[str] = []
     for each in reversed(list(_chain(error))):
         lines += traceback.format_tb(each.__traceback__)
-        said = "(its message may quote a document: log_level DEBUG shows it)" if isinstance(each, _QUOTING) else each
-        lines.append(f"{type(each).__name__}: {said}\n")
+        message = "(its message may quote a document: log_level DEBUG shows it)" if isinstance(each, _QUOTING) else each
+        lines.append(f"{type(each).__name__}: {message}\n")
     return lines
 
 

@@ -20,7 +20,7 @@ log = logging.getLogger("graphtide")
 
 QUEUED = 8192
 """Maximum number of waiting spans, those being sent included; further ones are dropped."""
-AT_ONCE = 512
+BATCH_SIZE = 512
 SEND_EVERY_S = 1.0
 
 
@@ -49,7 +49,7 @@ class BoundedSpanExporter(SpanProcessor):
             _Watched(exporter, self._taken),
             max_queue_size=QUEUED,
             schedule_delay_millis=SEND_EVERY_S * 1000,
-            max_export_batch_size=AT_ONCE,
+            max_export_batch_size=BATCH_SIZE,
         )
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:

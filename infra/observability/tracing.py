@@ -29,10 +29,10 @@ from graphtide.infra.observability.span_exporter import BoundedSpanExporter, Fat
 from graphtide.streams.tracing import TRACE_HEADERS, Attributes, Headers, Span, SpanRole
 
 PATH = "/v1/traces"
-PATIENCE_S = 5.0
+TIMEOUT_S = 5.0
 """Timeout of one request to the collector, its retries included."""
 CLOSE_S = 3.0
-MOST_HEADER_BYTES = 512
+MAX_HEADER_BYTES = 512
 """The minimum that W3C Trace Context asks to propagate; more would be stored with every record."""
 
 _KINDS = {
@@ -62,7 +62,7 @@ class OtlpTracer:
             resource=Resource.create({"service.name": f"graphtide-{process}"}),
             shutdown_on_exit=False,
         )
-        exporter = OTLPSpanExporter(endpoint=endpoint.rstrip("/") + PATH, timeout=PATIENCE_S)
+        exporter = OTLPSpanExporter(endpoint=endpoint.rstrip("/") + PATH, timeout=TIMEOUT_S)
         self._provider.add_span_processor(BoundedSpanExporter(exporter, fates))
         self._tracer = self._provider.get_tracer("graphtide")
 
@@ -71,21 +71,23 @@ class OtlpTracer:
         name: str,
         kind: SpanRole,
         behind: Sequence[Headers] | None,
-        said: Mapping[str, Attributes],
+        attributes: Mapping[str, Attributes],
         since_ns: int | None,
     ) -> Span:
         """See Tracer.begin."""
         parent: OtelSpan | None = _current.get()
         links: list[Link] = []
         if behind is not None:
-            carried = [one for one in map(_context_in, behind) if one.is_valid]
-            found = list({(one.trace_id, one.span_id): one for one in carried}.values())
-            first = next((one for one in found if one.trace_flags.sampled), found[0] if found else None)
-            links = [Link(one) for one in found if one is not first]
+            carried = [parent_span for parent_span in map(_context_in, behind) if parent_span.is_valid]
+            found = list({(parent_span.trace_id, parent_span.span_id): parent_span for parent_span in carried}.values())
+            first = next(
+                (parent_span for parent_span in found if parent_span.trace_flags.sampled), found[0] if found else None
+            )
+            links = [Link(parent_span) for parent_span in found if parent_span is not first]
             parent = NonRecordingSpan(first) if first else None
         context = Context() if parent is None else set_span_in_context(parent, Context())
         return _OtlpSpan(
-            self._tracer.start_span(name, context, _KINDS[kind], said, links, since_ns, record_exception=False)
+            self._tracer.start_span(name, context, _KINDS[kind], attributes, links, since_ns, record_exception=False)
         )
 
     def carried(self) -> Headers:
@@ -117,9 +119,9 @@ class _OtlpSpan:
         self._span = span
         self._token: Token[OtelSpan | None] | None = None
 
-    def note(self, **said: Attributes) -> None:
+    def note(self, **attributes: Attributes) -> None:
         """See Span.note."""
-        self._span.set_attributes(said)
+        self._span.set_attributes(attributes)
 
     def rename(self, name: str) -> None:
         """See Span.rename."""
@@ -159,6 +161,6 @@ def _reset(token: Token[OtelSpan | None]) -> None:
 
 def _context_in(headers: Headers) -> SpanContext:
     """Return the span in the headers; an invalid one for headers without one, or with invalid values."""
-    kept = [one for one in headers if one[0] in TRACE_HEADERS and len(one[1]) <= MOST_HEADER_BYTES]
+    kept = [header for header in headers if header[0] in TRACE_HEADERS and len(header[1]) <= MAX_HEADER_BYTES]
     carrier = {name: value.decode("ascii", "replace") for name, value in kept}
     return get_current_span(_propagator.extract(carrier, Context())).get_span_context()

@@ -111,8 +111,8 @@ def _upgrade(connection: sqlite3.Connection) -> None:
     version = connection.execute("SELECT max(version) FROM schema_version").fetchone()[0]
     steps = [_STEPS[step] for step in range(version, SCHEMA_VERSION)]
     if steps:
-        said = f"UPDATE schema_version SET version = {SCHEMA_VERSION};"  # noqa: S608 - a constant
-        connection.executescript("".join(("BEGIN;", *steps, said, "COMMIT;")))
+        update = f"UPDATE schema_version SET version = {SCHEMA_VERSION};"  # noqa: S608 - a constant
+        connection.executescript("".join(("BEGIN;", *steps, update, "COMMIT;")))
         log.warning(
             "the data folder was migrated from schema %d to %d; an earlier version of Graphtide no longer opens it",
             *(version, SCHEMA_VERSION),

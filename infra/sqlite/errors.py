@@ -31,17 +31,17 @@ _NO_SPACE_FOR_SHARED_MEMORY = 4874
 def failure(error: sqlite3.Error) -> GraphtideError:
     """Return the error to raise from `error`. An unlisted kind is Broken: continuing may be unsafe."""
     code = getattr(error, "sqlite_errorcode", None)
-    said = f"({getattr(error, 'sqlite_errorname', type(error).__name__)}: {error})"
+    detail = f"({getattr(error, 'sqlite_errorname', type(error).__name__)}: {error})"
     if code is None:
-        return Broken(f"the database cannot be used {said}")
+        return Broken(f"the database cannot be used {detail}")
     kind = code & 0xFF
     if code == _NO_SPACE_FOR_SHARED_MEMORY:
         kind = sqlite3.SQLITE_FULL
     if kind in _RETRYABLE:
-        return Retryable(f"{_RETRYABLE[kind]} {said}")
+        return Retryable(f"{_RETRYABLE[kind]} {detail}")
     if kind == sqlite3.SQLITE_TOOBIG:
-        return Rejected(f"a value is larger than the database can hold {said}")
-    return Broken(f"{_BROKEN.get(kind, 'the database failed')} {said}")
+        return Rejected(f"a value is larger than the database can hold {detail}")
+    return Broken(f"{_BROKEN.get(kind, 'the database failed')} {detail}")
 
 
 def unencodable(error: UnicodeEncodeError) -> Rejected:

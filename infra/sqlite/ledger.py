@@ -46,15 +46,18 @@ class SqliteLedger:
 
     async def enter(self, delivered: Sequence[ConsumedRecord]) -> Sequence[int]:
         """See Ledger.enter; the numbers are offsets. Raises Rejected when a key is not of the form graph|doc_id."""
-        for one in delivered:
-            check_partition(DOCUMENTS, one.position)
-        rows = [(*split_document_key(one.record.key), one.position.offset, one.timestamp_ms) for one in delivered]
+        for consumed in delivered:
+            check_partition(DOCUMENTS, consumed.position)
+        rows = [
+            (*split_document_key(consumed.record.key), consumed.position.offset, consumed.timestamp_ms)
+            for consumed in delivered
+        ]
         if not rows:
             return []
         unknown: bool = await self._database.read(lambda connection: _any_unknown(connection, rows))
         if unknown:
             await self._database.write(lambda connection: _enter(connection, rows))
-        return [one.position.offset for one in delivered]
+        return [consumed.position.offset for consumed in delivered]
 
     async def begin(self, graph: str, doc_id: str, revision: int) -> int:
         """See Ledger.begin. Raises Broken for a revision that was never entered."""
@@ -132,7 +135,10 @@ class SqliteLedger:
         connection.executemany(
             "UPDATE revisions SET state = ?, reason = ?, ended_ms = ? WHERE revision = ? AND doc_id = ?"
             " AND state = 'accepted' AND graph = (SELECT graph FROM graphs WHERE name = ?)",
-            [(one.state.value, one.reason, at, one.revision, one.doc_id, one.graph) for one in outcomes],
+            [
+                (outcome.state.value, outcome.reason, at, outcome.revision, outcome.doc_id, outcome.graph)
+                for outcome in outcomes
+            ],
         )
 
 

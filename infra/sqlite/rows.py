@@ -164,8 +164,8 @@ def _statement(base: int, version: int, row: TripleRow) -> tuple[Any, ...]:
     if row.vector_sum[SUM_HEADER_BYTES:] == vector:
         vector = None
     key = base | row.statement
-    said = (row.subject, row.predicate, row.object, row.count, row.weight_milli)
-    return key, *said, version, row.vector_sum, vector
+    columns = (row.subject, row.predicate, row.object, row.count, row.weight_milli)
+    return key, *columns, version, row.vector_sum, vector
 
 
 def _ints(values: Sequence[int]) -> str:

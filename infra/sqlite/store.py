@@ -151,7 +151,7 @@ def _write_part(connection: sqlite3.Connection, part: GraphCommit) -> None:
     connection.executemany(
         "INSERT INTO standings (graph, doc_id, revision, extraction) VALUES (?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET revision = excluded.revision, extraction = excluded.extraction",
-        [(graph, doc_id, one.revision, one.extraction) for doc_id, one in part.standings.items()],
+        [(graph, doc_id, document.revision, document.extraction) for doc_id, document in part.standings.items()],
     )
     connection.executemany(
         "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET same = excluded.same",
@@ -192,9 +192,9 @@ def _extractions(connection: sqlite3.Connection, graph: str, after: str) -> list
 
 
 def _report(graph: int, row: ReportRow) -> tuple[object, ...]:
-    said = (row.community, row.level, row.fingerprint, row.version, row.title, row.summary)
-    findings = [[one.text, one.chunks, one.relations] for one in row.findings]
-    return graph, *said, json.dumps(row.sources), json.dumps(findings), row.rating
+    columns = (row.community, row.level, row.fingerprint, row.version, row.title, row.summary)
+    findings = [[finding.text, finding.chunks, finding.relations] for finding in row.findings]
+    return graph, *columns, json.dumps(row.sources), json.dumps(findings), row.rating
 
 
 def _findings(text: str) -> tuple[ReportFinding, ...]:

@@ -226,7 +226,7 @@ async def test_question_is_told_that_the_model_is_away_and_documents_wait(tmp_pa
         for _ in range(2):
             with pytest.raises(Retryable) as raised:
                 await application.query("g", QueryRequest("Who founded Halden Station?"))
-        assert raised.value.retry_after_s and "left alone" in str(raised.value)
+        assert raised.value.retry_after_s and "is not called" in str(raised.value)
         assert sum(bool(seen.body.get("stream")) for seen in server.seen) == 1
 
 

@@ -61,7 +61,7 @@ async def test_data_folder_of_an_older_version_is_tightened(tmp_path: Path, capl
         caplog.clear()
         with caplog.at_level(logging.WARNING):
             await (await SqliteBackend.open(tmp_path)).close()
-        assert sum("now their owner alone can" in record.getMessage() for record in caplog.records) == expected
+        assert sum("they are now private" in record.getMessage() for record in caplog.records) == expected
         assert open_to_others(tmp_path) == []
 
 

@@ -55,8 +55,8 @@ class MemoisedExtractor:
         """Return the key of a passage's extraction in the payer's graph."""
         digest = sha256(_FORMAT)
         for part in (self.name, title, text):
-            said = part.encode("utf-8", "surrogatepass")
-            digest.update(len(said).to_bytes(8, "big") + said)
+            encoded = part.encode("utf-8", "surrogatepass")
+            digest.update(len(encoded).to_bytes(8, "big") + encoded)
         return scoped(digest.digest())
 
     async def _look_up(self, key: bytes, text: str, title: str) -> ExtractionResult:

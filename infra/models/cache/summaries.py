@@ -32,16 +32,16 @@ class MemoisedSummarizer:
     def name(self) -> str:
         return self._summarizer.name
 
-    async def summarize(self, said: EntityProfile) -> tuple[DescribedSentence, ...]:
+    async def summarize(self, profile: EntityProfile) -> tuple[DescribedSentence, ...]:
         """See `graphtide.streams.summarize.summary_writer.Summarizer`."""
-        shown = [_FORMAT, self.name, said.name, said.type, [one.text for one in said.descriptions]]
+        shown = [_FORMAT, self.name, profile.name, profile.type, [item.text for item in profile.descriptions]]
         key = scoped(sha256(json.dumps(shown).encode()).digest())
         held = (await self._store.get_many([key])).get(key)
-        known = None if held is None else _decoded(held, len(said.descriptions))
+        known = None if held is None else _decoded(held, len(profile.descriptions))
         if known:
             return known
-        sentences = await self._summarizer.summarize(said)
-        await self._store.put_many({key: json.dumps([astuple(one) for one in sentences]).encode()})
+        sentences = await self._summarizer.summarize(profile)
+        await self._store.put_many({key: json.dumps([astuple(item) for item in sentences]).encode()})
         return sentences
 
 
@@ -51,4 +51,4 @@ def _decoded(value: bytes, count: int) -> tuple[DescribedSentence, ...] | None:
         found = tuple(DescribedSentence(str(text), tuple(map(int, of))) for text, of in parsed(value))
     except (ValueError, TypeError, RecursionError):
         return None
-    return found if all(0 <= at < count for one in found for at in one.of) else None
+    return found if all(0 <= at < count for sentence in found for at in sentence.of) else None

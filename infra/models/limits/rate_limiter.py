@@ -146,7 +146,7 @@ class RateLimiter:
     @property
     def queued(self) -> int:
         """Return the number of calls that wait for their turn."""
-        return sum(not one.turn.done() for one in self._waiting)
+        return sum(not call.turn.done() for call in self._waiting)
 
     @property
     def under_way(self) -> int:

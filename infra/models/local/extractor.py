@@ -92,7 +92,9 @@ class _Reading:
                 self._relate(statement, evidence)
             self._abbreviations(items, evidence)
         self._repeated_terms()
-        entities = tuple(ExtractedEntity(name, kind, said) for (name, kind), said in self._entities.items())
+        entities = tuple(
+            ExtractedEntity(name, kind, description) for (name, kind), description in self._entities.items()
+        )
         return ExtractionResult(entities, tuple(self._relations.values()))
 
     def _mention(self, item: Item, sentence: TextSentence, evidence: str) -> None:

@@ -95,7 +95,7 @@ class ExtractiveGenerator:
         chosen = await self._choose(question, context, parts)
         if not chosen:
             return Generated(NOTHING_FITS)
-        return Generated(" ".join(one.quoted for one in chosen), _cited(chosen))
+        return Generated(" ".join(candidate.quoted for candidate in chosen), _cited(chosen))
 
     async def stream(
         self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart] = ()
@@ -112,9 +112,9 @@ class ExtractiveGenerator:
         if not chosen:
             return PartAnswer("", 0)
         asked = _asked(question)
-        covered = asked & frozenset().union(*(one.words | one.titled for one in chosen))
+        covered = asked & frozenset().union(*(candidate.words | candidate.titled for candidate in chosen))
         rating = round(100 * len(covered) / len(asked)) if asked else _FAIR_RATING
-        return PartAnswer(" ".join(one.quoted for one in chosen), max(1, rating), _cited(chosen))
+        return PartAnswer(" ".join(candidate.quoted for candidate in chosen), max(1, rating), _cited(chosen))
 
     async def _choose(
         self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart]
@@ -223,8 +223,8 @@ def _citing(part: ContextPart) -> Callable[[str, tuple[int, ...]], tuple[int, ..
     def cites(text: str, given: tuple[int, ...]) -> tuple[int, ...]:
         if marked:
             return tuple(number - 1 for number in given if 0 < number <= len(part.sources))
-        said = _content(text)
-        shares = [len(said & held) / len(said) if said else 0.0 for held in words]
+        content = _content(text)
+        shares = [len(content & held) / len(content) if content else 0.0 for held in words]
         best = max(range(len(shares)), key=shares.__getitem__, default=None)
         return () if best is None or shares[best] < _SUPPORTS else (best,)
 
@@ -234,9 +234,9 @@ def _citing(part: ContextPart) -> Callable[[str, tuple[int, ...]], tuple[int, ..
 def _beginnings(candidates: list[_Candidate]) -> list[_Candidate]:
     """Return the first sentence with new content of each of the first passages or texts."""
     chosen: list[_Candidate] = []
-    for one in candidates:
-        if one.origin not in {other.origin for other in chosen} and not _repeats(one, chosen):
-            chosen.append(one)
+    for candidate in candidates:
+        if candidate.origin not in {other.origin for other in chosen} and not _repeats(candidate, chosen):
+            chosen.append(candidate)
     return chosen[:_MOST_TEXTS]
 
 

@@ -25,7 +25,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from graphtide.graph.token_count import count_tokens
 from graphtide.infra.models.limits.rate_limiter import Call, EndpointLimits, RateLimiter
 from graphtide.infra.models.openai.errors import EndpointErrors, costs_nothing
-from graphtide.infra.models.replies.json_replies import MOST_TOKENS, Pieces, well_formed
+from graphtide.infra.models.replies.json_replies import MAX_TOKENS, Pieces, well_formed
 from graphtide.infra.models.replies.schemas import Schema, sendable
 from graphtide.infra.models.usage.accounting import Entry, Tokens, UsageAccounting
 from graphtide.infra.models.usage.expectations import Expectations
@@ -184,10 +184,10 @@ class OpenAIChat:
             self._accounts.call(stage, self._endpoint.model, expected) as entry,
         ):
             paid = _Paid(call, entry)
-            with span("llm", SpanRole.CLIENT, model=self._endpoint.model, stage=stage.value) as told:
+            with span("llm", SpanRole.CLIENT, model=self._endpoint.model, stage=stage.value) as call_span:
                 yield paid
                 spent = entry.spent
-                told.note(prompt_tokens=spent.prompt_tokens, completion_tokens=spent.completion_tokens)
+                call_span.note(prompt_tokens=spent.prompt_tokens, completion_tokens=spent.completion_tokens)
             if paid.is_known:
                 self._expected.learn(stage, material, entry.spent.completion_tokens)
 
@@ -265,8 +265,8 @@ class OpenAIChat:
         yield ChatReply(text, finish, *(tokens if any(tokens) else counted))
 
     def _body(self, messages: Sequence[Message], dialect: _Dialect) -> Body:
-        said = [{"role": message.role, "content": sendable(message.text)} for message in messages]
-        body: Body = {"model": self._endpoint.model, "messages": said}
+        sent = [{"role": message.role, "content": sendable(message.text)} for message in messages]
+        body: Body = {"model": self._endpoint.model, "messages": sent}
         body[dialect.bound] = self._endpoint.max_output_tokens
         if dialect.temperature:
             body["temperature"] = 0
@@ -314,7 +314,7 @@ def _format(schema: Schema, dialect: _Dialect) -> Body:
 
 def _taken(usage: CompletionUsage) -> tuple[int, int]:
     """Return the tokens of prompt and answer, as the endpoint counts them."""
-    return min(int(usage.prompt_tokens), MOST_TOKENS), min(int(usage.completion_tokens), MOST_TOKENS)
+    return min(int(usage.prompt_tokens), MAX_TOKENS), min(int(usage.completion_tokens), MAX_TOKENS)
 
 
 def _read(part: ChatCompletionChunk, finish: str, tokens: tuple[int, int]) -> tuple[str, str, tuple[int, int]]:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from graphtide.graph.token_count import count_tokens
 from graphtide.infra.models.limits.rate_limiter import EndpointLimits, RateLimiter
 from graphtide.infra.models.openai.errors import EndpointErrors, costs_nothing
-from graphtide.infra.models.replies.json_replies import MOST_TOKENS
+from graphtide.infra.models.replies.json_replies import MAX_TOKENS
 from graphtide.infra.models.usage.accounting import Tokens, UsageAccounting
 from graphtide.streams.errors import Broken, Retryable
 from graphtide.streams.tracing import SpanRole, span
@@ -172,8 +172,8 @@ def _loaded(content: bytes) -> object:
 def _usage(answer: object, counted: int) -> int:
     """Return the tokens in the answer's usage, or `counted` without one."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
-    said = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-    return min(said, MOST_TOKENS) if isinstance(said, int) and said >= 0 else counted
+    tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return min(tokens, MAX_TOKENS) if isinstance(tokens, int) and tokens >= 0 else counted
 
 
 def _rows(answer: object, count: int) -> NDArray[np.float64]:

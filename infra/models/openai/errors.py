@@ -56,10 +56,10 @@ class EndpointErrors:
             return Retryable(
                 f"{self.where} answered {status}: check the base URL, the key and the model", _MISCONFIGURED_RETRY_S
             )
-        said = f"{self.where} answered {status}{self._reason(error)}"
+        message = f"{self.where} answered {status}{self._reason(error)}"
         if status in _TRANSIENT or status >= 500:
-            return Retryable(said, retry_after_s(error.response.headers))
-        return Rejected(said)
+            return Retryable(message, retry_after_s(error.response.headers))
+        return Rejected(message)
 
     def _reason(self, error: openai.APIStatusError) -> str:
         message = self.message(error)

@@ -90,8 +90,8 @@ class OpenAIExtractor:
     async def _ask(self, messages: list[Message], stage: Stage = Stage.EXTRACT) -> ChatReply:
         reply = await self._chat.complete(messages, SCHEMA, stage)
         if reply.refusal or reply.finish == "content_filter":
-            said = " ".join(reply.refusal.split())[:200] or "its content filter stopped the answer"
-            raise Rejected(f"{self._chat.where} declined to read the text: {said}")
+            reason = " ".join(reply.refusal.split())[:200] or "its content filter stopped the answer"
+            raise Rejected(f"{self._chat.where} declined to read the text: {reason}")
         return reply
 
     def _read(self, reply: ChatReply, text: str) -> ExtractionResult:

@@ -30,8 +30,8 @@ PART_SCHEMA = Schema(
     },
 )
 CUT_OFF = "[cut off]"
-_MOST_FACTS = 40
-_MOST_SOURCES = 20
+_MAX_FACTS = 40
+_MAX_SOURCES = 20
 
 
 class OpenAIGenerator:
@@ -97,17 +97,17 @@ class OpenAIGenerator:
             return PartAnswer("", 0)
         text, rating = _read(reply.text)
         checked = CitationChecker(len(part.sources))
-        said = checked.take(text) + checked.end()
-        return PartAnswer(said, rating, checked.cited, 1, reply.prompt_tokens, reply.completion_tokens)
+        answer = checked.take(text) + checked.end()
+        return PartAnswer(answer, rating, checked.cited, 1, reply.prompt_tokens, reply.completion_tokens)
 
     def _messages(
         self, question: str, context: Sequence[ContextPassage], parts: Sequence[ContextPart]
     ) -> list[Message]:
-        shown = [text for one in context for text in (one.title, one.text, *one.facts)]
+        shown = [text for passage in context for text in (passage.title, passage.text, *passage.facts)]
         code = code_for([question, *shown, *(text for part in parts for text in (part.title, part.text))])
-        numbers = {one.chunk_id: number for number, one in enumerate(citable(context, parts), 1)}
-        marked = [_marked(number, one, code) for number, one in enumerate(context, 1)]
-        marked += [_marked_text(part, [numbers[one.chunk_id] for one in part.sources], code) for part in parts]
+        numbers = {passage.chunk_id: number for number, passage in enumerate(citable(context, parts), 1)}
+        marked = [_marked(number, passage, code) for number, passage in enumerate(context, 1)]
+        marked += [_marked_text(part, [numbers[passage.chunk_id] for passage in part.sources], code) for part in parts]
         return [
             Message("system", self._prompts.of(payer().graph).text),
             Message("user", "\n\n".join([*marked, f"Question: {question}"])),
@@ -139,15 +139,15 @@ def _rest(checked: CitationChecker, held: str, last: ChatReply) -> str:
 
 
 def _marked(number: int, passage: ContextPassage, code: str) -> str:
-    facts = "\n".join(f"- {neutralise(' '.join(fact.split()))}" for fact in passage.facts[:_MOST_FACTS])
-    said = f"\nStated there:\n{facts}" if facts else ""
+    facts = "\n".join(f"- {neutralise(' '.join(fact.split()))}" for fact in passage.facts[:_MAX_FACTS])
+    stated = f"\nStated there:\n{facts}" if facts else ""
     title = neutralise(" ".join(passage.title.split()))
-    return f"<passage-{code} {number}>\nTitle: {title}\n\n{neutralise(passage.text)}{said}\n</passage-{code}>"
+    return f"<passage-{code} {number}>\nTitle: {title}\n\n{neutralise(passage.text)}{stated}\n</passage-{code}>"
 
 
 def _marked_text(part: ContextPart, numbers: Sequence[int], code: str) -> str:
     """Return a text with the passage numbers of its sources; one without citations ends with a list of them."""
     title, text = neutralise(" ".join(part.title.split())), renumbered(part.text, numbers)
     if text == renumbered(part.text, ()):
-        text = f"{text}\n(All of this: {''.join(f'[{number}]' for number in numbers[:_MOST_SOURCES])})"
+        text = f"{text}\n(All of this: {''.join(f'[{number}]' for number in numbers[:_MAX_SOURCES])})"
     return f"<text-{code}>\nTitle: {title}\n\n{text}\n</text-{code}>"

@@ -55,6 +55,6 @@ class OpenAIRater:
 
 
 def _read(text: str, count: int) -> list[int]:
-    said = object_of(text).get("ratings")
-    rows = said if isinstance(said, list) and len(said) == count else [None] * count
+    ratings = object_of(text).get("ratings")
+    rows = ratings if isinstance(ratings, list) and len(ratings) == count else [None] * count
     return [max(0, min(_MOST, row)) if isinstance(row, int) else UNRATED for row in rows]

@@ -13,7 +13,7 @@ from graphtide.graph.reports.cache import ReportFinding
 from graphtide.graph.reports.subject import CommunityContext, Report, extractive_report
 from graphtide.infra.models.openai.chat import Message, OpenAIChat
 from graphtide.infra.models.prompts.graph_prompts import REPORT, ByGraph, prompts_by_graph
-from graphtide.infra.models.prompts.templates import MOST_FINDINGS, code_for
+from graphtide.infra.models.prompts.templates import MAX_FINDINGS, code_for
 from graphtide.infra.models.replies.json_replies import number_of, object_of
 from graphtide.infra.models.replies.schemas import Schema
 from graphtide.infra.models.usage.counters import Tally
@@ -93,15 +93,15 @@ def _shown(subject: CommunityContext) -> tuple[str, Mapping[int, ReportFinding]]
     """Return the community as the model reads it, and the finding of each number in it."""
     numbered: dict[int, ReportFinding] = {}
     lines = [f"Entities ({subject.size} in all): {', '.join(subject.entities)}"]
-    for one in subject.findings:
-        numbered[len(numbered) + 1] = ReportFinding(one.text, one.chunks, (one.relation,))
-        said = f" \u2014 {one.sentence}" if one.sentence else ""
-        lines.append(f"[{len(numbered)}] {without_citations(one.text + said)}")
+    for stated in subject.findings:
+        numbered[len(numbered) + 1] = ReportFinding(stated.text, stated.chunks, (stated.relation,))
+        quoted = f" \u2014 {stated.sentence}" if stated.sentence else ""
+        lines.append(f"[{len(numbered)}] {without_citations(stated.text + quoted)}")
     for child in subject.children:
         lines.append(f"\nPart with {child.size} entities: {child.title}")
-        if child.summary not in " ".join(one.text for one in child.findings):
+        if child.summary not in " ".join(stated.text for stated in child.findings):
             lines.append(without_citations(child.summary))
-        for finding in child.findings[:MOST_FINDINGS]:
+        for finding in child.findings[:MAX_FINDINGS]:
             numbered[len(numbered) + 1] = finding
             lines.append(f"[{len(numbered)}] {without_citations(finding.text)}")
     return "\n".join(lines), numbered
@@ -111,8 +111,8 @@ def _read(text: str, numbered: Mapping[int, ReportFinding]) -> Report | None:
     """Return the valid part of the report; None when nothing is left of it."""
     body = object_of(text)
     rows = body.get("findings")
-    found = [_finding(row, numbered) for row in rows[:MOST_FINDINGS]] if isinstance(rows, list) else []
-    findings = tuple(one for one in found if one is not None)
+    found = [_finding(row, numbered) for row in rows[:MAX_FINDINGS]] if isinstance(rows, list) else []
+    findings = tuple(finding for finding in found if finding is not None)
     title, summary = _line(body.get("title"), _TITLE_CHARS), _line(body.get("summary"), _SUMMARY_CHARS)
     if not findings or not title:
         return None
@@ -126,8 +126,8 @@ def _finding(row: object, numbered: Mapping[int, ReportFinding]) -> ReportFindin
     named = [numbered[n] for n in sources if isinstance(n, int) and n in numbered] if isinstance(sources, list) else []
     if not said or not named:
         return None
-    chunks = dict.fromkeys(chunk for one in named for chunk in one.chunks)
-    relations = dict.fromkeys(relation for one in named for relation in one.relations)
+    chunks = dict.fromkeys(chunk for finding in named for chunk in finding.chunks)
+    relations = dict.fromkeys(relation for finding in named for relation in finding.relations)
     return ReportFinding(said, tuple(chunks), tuple(relations))
 
 

@@ -12,7 +12,7 @@ from graphtide.graph.quotation import without_citations
 from graphtide.graph.token_count import count_tokens
 from graphtide.infra.models.openai.chat import Message, OpenAIChat
 from graphtide.infra.models.prompts.graph_prompts import ENTITY, ByGraph, prompts_by_graph
-from graphtide.infra.models.prompts.templates import MOST_SENTENCES, code_for
+from graphtide.infra.models.prompts.templates import MAX_SENTENCES, code_for
 from graphtide.infra.models.replies.json_replies import object_of
 from graphtide.infra.models.replies.schemas import Schema
 from graphtide.infra.models.usage.counters import Tally
@@ -56,12 +56,12 @@ class OpenAISummarizer:
     def name(self) -> str:
         return f"openai/{self._chat.model} {self._prompts.of(payer().graph).version}"
 
-    async def summarize(self, said: EntityProfile) -> tuple[DescribedSentence, ...]:
+    async def summarize(self, profile: EntityProfile) -> tuple[DescribedSentence, ...]:
         """See `graphtide.streams.summarize.summary_writer.Summarizer`. One call."""
-        kind = f" ({said.type})" if said.type else ""
+        kind = f" ({profile.type})" if profile.type else ""
         lines = [
-            f"Entity: {said.name}{kind}",
-            *(f"[{n}] {without_citations(one.text)}" for n, one in enumerate(said.descriptions, 1)),
+            f"Entity: {profile.name}{kind}",
+            *(f"[{n}] {without_citations(description.text)}" for n, description in enumerate(profile.descriptions, 1)),
         ]
         text = "\n".join(" ".join(line.split()) for line in lines)
         code = code_for([text])
@@ -70,23 +70,23 @@ class OpenAISummarizer:
         try:
             reply = await self._chat.complete(messages, SCHEMA, Stage.SUMMARIZE)
         except Rejected:
-            return extractive_summary(said)
-        sentences = _read(reply.text, len(said.descriptions))
+            return extractive_summary(profile)
+        sentences = _read(reply.text, len(profile.descriptions))
         if not sentences:
             self._tally.dropped("summary")
-        return sentences or extractive_summary(said)
+        return sentences or extractive_summary(profile)
 
 
 def _read(text: str, count: int) -> tuple[DescribedSentence, ...]:
     """Return the valid sentences, as many as fit."""
     rows = object_of(text).get("sentences")
     found, left = [], MAX_TOKENS
-    for row in rows[:MOST_SENTENCES] if isinstance(rows, list) else ():
-        one = _sentence(row, count)
-        left -= count_tokens(one.text) if one else 0
+    for row in rows[:MAX_SENTENCES] if isinstance(rows, list) else ():
+        sentence = _sentence(row, count)
+        left -= count_tokens(sentence.text) if sentence else 0
         if left < 0:
             break
-        found += [one] if one else []
+        found += [sentence] if sentence else []
     return tuple(found)
 
 

@@ -21,18 +21,18 @@ from pathlib import Path
 
 from graphtide.graph.entity_descriptions import MAX_TOKENS
 from graphtide.infra.models.prompts.templates import (
-    MOST_FINDINGS,
-    MOST_SENTENCES,
+    MAX_FINDINGS,
+    MAX_SENTENCES,
     NOTHING_FITS,
     Prompt,
     filled,
     words_of,
 )
-from graphtide.infra.models.replies.extraction_parser import MOST_ENTITIES, MOST_RELATIONS
+from graphtide.infra.models.replies.extraction_parser import MAX_ENTITIES, MAX_RELATIONS
 from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.messages import split_document_key
 
-MOST_CHARS = 20_000
+MAX_CHARS = 20_000
 _PLACES = re.compile(r"\{([A-Za-z_]+)\}")
 
 
@@ -48,15 +48,15 @@ class Guidance:
         """Return the text filled into the template; "" without any guidance. `write` is the part that has a
         language.
         """
-        said = [f"- The documents are about {self.domain}."] if self.domain else []
+        lines = [f"- The documents are about {self.domain}."] if self.domain else []
         if self.entity_types:
             types = ", ".join(self.entity_types)
-            said.append(
+            lines.append(
                 f"- `type` is one of these, or empty where none fits: {types}. Leave out what has none of them."
             )
         if self.language:
-            said.append(f"- Write {write.format(language=self.language)}.")
-        return "\n\nFor these documents:\n\n" + "\n".join(said) if said else ""
+            lines.append(f"- Write {write.format(language=self.language)}.")
+        return "\n\nFor these documents:\n\n" + "\n".join(lines) if lines else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ EXTRACTION = PromptKind(
     "extraction",
     "extraction",
     "extraction-2",
-    {"most_entities": MOST_ENTITIES, "most_relations": MOST_RELATIONS},
+    {"most_entities": MAX_ENTITIES, "most_relations": MAX_RELATIONS},
     ("<document-", "entities", "relations", "evidence"),
     "types, predicates and descriptions in {language}; names as the passage has them",
     ("entity_types", "domain", "language"),
@@ -101,7 +101,7 @@ REPORT = PromptKind(
     "report",
     "report",
     "report-1",
-    {"findings": MOST_FINDINGS},
+    {"findings": MAX_FINDINGS},
     ("<community-", "title", "summary", "rating", "findings", "sources"),
     "in {language}, names as the material has them",
 )
@@ -110,7 +110,7 @@ ENTITY = PromptKind(
     "entity",
     "entity",
     "entity-1",
-    {"sentences": MOST_SENTENCES, "tokens": MAX_TOKENS},
+    {"sentences": MAX_SENTENCES, "tokens": MAX_TOKENS},
     ("<entity-", "sentences", "text", "sources"),
     "in {language}, names as the material has them",
 )
@@ -174,8 +174,8 @@ def _overridden(source: _Source, folder: Path) -> _Source:
 
 def _template(file: Path, kind: PromptKind) -> str:
     text = _text(file)
-    if len(text) > MOST_CHARS:
-        raise Broken(f"{file} has {len(text)} characters; at most {MOST_CHARS} are allowed")
+    if len(text) > MAX_CHARS:
+        raise Broken(f"{file} has {len(text)} characters; at most {MAX_CHARS} are allowed")
     known = {*kind.given, "guidance"}
     if unknown := sorted(set(_PLACES.findall(text)) - known):
         raise Broken(f"{file}: {{{unknown[0]}}} is an unknown name; known are {', '.join(sorted(known))}")
@@ -186,16 +186,16 @@ def _template(file: Path, kind: PromptKind) -> str:
 
 def _guidance(file: Path, kind: PromptKind) -> Guidance:
     try:
-        said = tomllib.loads(_text(file))
+        table = tomllib.loads(_text(file))
     except tomllib.TOMLDecodeError as error:
         raise Broken(f"{file} is not TOML: {error}") from None
-    if unknown := sorted(set(said) - set(kind.keys)):
+    if unknown := sorted(set(table) - set(kind.keys)):
         there = " and ".join((", ".join(kind.keys[:-1]), kind.keys[-1]))
         raise Broken(f"{file}: {unknown[0]} is an unknown key; known are {there}")
-    types = said.get("entity_types", [])
-    if not isinstance(types, list) or not all(isinstance(one, str) and one.strip() for one in types):
+    types = table.get("entity_types", [])
+    if not isinstance(types, list) or not all(isinstance(type_, str) and type_.strip() for type_ in types):
         raise Broken(f"{file}: entity_types must be a list of words")
-    return Guidance(tuple(types), *(_line(file, name, said.get(name, "")) for name in ("domain", "language")))
+    return Guidance(tuple(types), *(_line(file, name, table.get(name, "")) for name in ("domain", "language")))
 
 
 def _line(file: Path, name: str, value: object) -> str:

@@ -13,9 +13,9 @@ from importlib.resources import files
 
 NOTHING_FITS = "The documents found do not answer this."
 """The sentence that a model must write, word for word, when its material does not contain the answer."""
-MOST_FINDINGS = 8
+MAX_FINDINGS = 8
 """Of a community report."""
-MOST_SENTENCES = 12
+MAX_SENTENCES = 12
 """Of an entity's summary."""
 
 

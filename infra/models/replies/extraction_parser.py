@@ -2,7 +2,7 @@
 
 An answer of another shape is Malformed; within one of the right shape, unsupported items are left out and counted.
 Invariants: every evidence is a slice of the text; names are not blank and bounded; entities are distinct by name and
-type, relations by content and time; at most ``MOST_ENTITIES`` and ``MOST_RELATIONS``.
+type, relations by content and time; at most ``MAX_ENTITIES`` and ``MAX_RELATIONS``.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from graphtide.streams.model_ports import ExtractedEntity, ExtractedRelation, Ex
 VERSION = 2
 """Part of the extractor's name: to be raised when the schema or its interpretation changes."""
 
-MOST_ENTITIES = 150
-MOST_RELATIONS = 200
-MOST_NAME_CHARS = 512
-MOST_TYPE_CHARS = 64
-MOST_DESCRIPTION_CHARS = 2_000
-MOST_EVIDENCE_CHARS = 4_000
-MOST_TITLE_CHARS = 80
-MOST_ABOUT_CHARS = 240
+MAX_ENTITIES = 150
+MAX_RELATIONS = 200
+MAX_NAME_CHARS = 512
+MAX_TYPE_CHARS = 64
+MAX_DESCRIPTION_CHARS = 2_000
+MAX_EVIDENCE_CHARS = 4_000
+MAX_TITLE_CHARS = 80
+MAX_ABOUT_CHARS = 240
 """Of a passage's title and description."""
 
 _DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
@@ -88,7 +88,7 @@ def read(answer: str, text: str) -> Reading:
         reader.take_relation(item)
     if (entities or relations) and not reader.entities and reader.dropped["shape"] == len(entities) + len(relations):
         raise MalformedReply("none of its entities and relations has the fields asked for")
-    called = _short(body.get("title"), MOST_TITLE_CHARS), _short(body.get("description"), MOST_ABOUT_CHARS)
+    called = _short(body.get("title"), MAX_TITLE_CHARS), _short(body.get("description"), MAX_ABOUT_CHARS)
     return Reading(ExtractionResult(*reader.found(), *called), dict(reader.dropped))
 
 
@@ -96,16 +96,16 @@ def joined(first: ExtractionResult, second: ExtractionResult) -> ExtractionResul
     """Return the results of both; where both found the same, the first one's. Ends of relations are added as
     entities.
     """
-    entities = {(one.name, one.type): one for one in (*second.entities, *first.entities)}
-    order = dict.fromkeys((one.name, one.type) for one in (*first.entities, *second.entities))
-    relations = {_states(one): one for one in (*second.relations, *first.relations)}
-    said = dict.fromkeys(map(_states, (*first.relations, *second.relations)))
+    entities = {(item.name, item.type): item for item in (*second.entities, *first.entities)}
+    order = dict.fromkeys((item.name, item.type) for item in (*first.entities, *second.entities))
+    relations = {_states(item): item for item in (*second.relations, *first.relations)}
+    stated = dict.fromkeys(map(_states, (*first.relations, *second.relations)))
     called = first.title or second.title, first.description or second.description
-    return ExtractionResult(tuple(entities[key] for key in order), tuple(relations[key] for key in said), *called)
+    return ExtractionResult(tuple(entities[key] for key in order), tuple(relations[key] for key in stated), *called)
 
 
-def _states(one: ExtractedRelation) -> tuple[object, ...]:
-    return one.subject, one.predicate, one.object, one.valid_from, one.valid_to
+def _states(relation: ExtractedRelation) -> tuple[object, ...]:
+    return relation.subject, relation.predicate, relation.object, relation.valid_from, relation.valid_to
 
 
 def _body(answer: str) -> Item:
@@ -120,7 +120,7 @@ def _body(answer: str) -> Item:
 
 def _lists(body: Item) -> tuple[list[object], list[object]]:
     found = body.get("entities"), body.get("relations")
-    for name, value, most in zip(("entities", "relations"), found, (MOST_ENTITIES, MOST_RELATIONS), strict=True):
+    for name, value, most in zip(("entities", "relations"), found, (MAX_ENTITIES, MAX_RELATIONS), strict=True):
         if not isinstance(value, list):
             raise MalformedReply(f"it has no list of {name}")
         if len(value) > most:
@@ -157,8 +157,8 @@ class _Reader:
             self.dropped["evidence"] += 1
             return
         kind = _line(fields["type"]).lower()
-        kind = kind if len(kind) <= MOST_TYPE_CHARS else ""
-        self._add(ExtractedEntity(_line(fields["name"]), kind, _line(fields["description"])[:MOST_DESCRIPTION_CHARS]))
+        kind = kind if len(kind) <= MAX_TYPE_CHARS else ""
+        self._add(ExtractedEntity(_line(fields["name"]), kind, _line(fields["description"])[:MAX_DESCRIPTION_CHARS]))
 
     def _add(self, entity: ExtractedEntity) -> None:
         if (entity.name, entity.type) in self.entities:
@@ -184,9 +184,11 @@ class _Reader:
         for name in (subject, object_):
             if name not in self._names:
                 self._add(ExtractedEntity(name, ""))
-        said = _line(fields["description"])[:MOST_DESCRIPTION_CHARS]
+        description = _line(fields["description"])[:MAX_DESCRIPTION_CHARS]
         weight = _weight(cast(Item, item).get("strength"))
-        self._relations[key] = ExtractedRelation(subject, predicate, object_, said, weight, evidence, since, until)
+        self._relations[key] = ExtractedRelation(
+            subject, predicate, object_, description, weight, evidence, since, until
+        )
 
     def _fields(self, item: object, names: tuple[str, ...], needed: tuple[str, ...]) -> dict[str, str] | None:
         """Return the fields as strings; None, and counted, when a required one is missing, blank or too long."""
@@ -197,16 +199,16 @@ class _Reader:
         if any(not _line(fields[name]) for name in needed):
             self.dropped["blank"] += 1
             return None
-        if any(len(fields[name]) > MOST_NAME_CHARS for name in needed):
+        if any(len(fields[name]) > MAX_NAME_CHARS for name in needed):
             self.dropped["length"] += 1
             return None
         return fields
 
     def _quoted(self, evidence: str) -> str | None:
-        return None if len(evidence) > MOST_EVIDENCE_CHARS else self._text.find(evidence)
+        return None if len(evidence) > MAX_EVIDENCE_CHARS else self._text.find(evidence)
 
-    def _date(self, said: str) -> str | None:
-        date = said.strip()
+    def _date(self, text: str) -> str | None:
+        date = text.strip()
         if date and _DATE.fullmatch(date) is None:
             self.dropped["date"] += 1
             return None

@@ -10,7 +10,7 @@ import json
 import math
 from typing import Any
 
-MOST_TOKENS = 10_000_000
+MAX_TOKENS = 10_000_000
 """Of one call, whatever its endpoint reports: more than any model reads or writes."""
 
 
@@ -32,9 +32,9 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
         return well_formed(value)
     if isinstance(value, list):
-        return [_cleaned(one) for one in value]
+        return [_cleaned(item) for item in value]
     if isinstance(value, dict):
-        return {well_formed(name): _cleaned(one) for name, one in value.items()}
+        return {well_formed(name): _cleaned(item) for name, item in value.items()}
     return value
 
 

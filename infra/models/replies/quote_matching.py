@@ -45,7 +45,7 @@ class Quotable:
         """Return the text with each run of blanks as one space; `_places` has the position of each character in it."""
         if self._words is None:
             plain = _plain(self._text)
-            kept = [at for at, one in enumerate(plain) if not (one.isspace() and at and plain[at - 1].isspace())]
+            kept = [at for at, char in enumerate(plain) if not (char.isspace() and at and plain[at - 1].isspace())]
             self._places = kept
             self._words = "".join(" " if plain[at].isspace() else plain[at] for at in kept)
         return self._words

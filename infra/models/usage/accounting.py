@@ -56,7 +56,7 @@ class Rules:
 
     def check(self, models: Mapping[str, str]) -> None:
         """Raise Broken when a budget is in money and one of the models (role -> name) has no price."""
-        if any(one.cost_nano for one in (self.budget, *self.budgets.values())):
+        if any(limit.cost_nano for limit in (self.budget, *self.budgets.values())):
             for role, model in models.items():
                 if model and model not in self.prices:
                     raise Broken(

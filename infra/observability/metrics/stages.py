@@ -1,6 +1,6 @@
 """Prometheus metrics of the stages and of questions, in one registry. docs/metrics.md lists them all.
 
-Operators rely on names and units. Labels are bounded: `graph` by MOST_GRAPHS, beyond which graphs are counted together
+Operators rely on names and units. Labels are bounded: `graph` by MAX_GRAPHS, beyond which graphs are counted together
 as "other"; `state`, `stage`, `mode` and `status` by the code.
 
 A counter starts at 0 before its first increment, so that `increase()` sees that step: those of a stage with the
@@ -32,7 +32,7 @@ from graphtide.streams.errors import (
 from graphtide.streams.ports import RevisionState
 
 LATENCIES_KEPT = 2048
-MOST_GRAPHS = 200
+MAX_GRAPHS = 200
 OTHER = "other"
 CHANGES = ("chunk", "label", "relation", "entity", "edge", "same-as")
 WORK = ("triangles", "community-units", "community-links")
@@ -49,7 +49,7 @@ _QUERY_BUCKETS_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 class GraphNames:
     """The graphs with a label of their own: the first that are seen."""
 
-    def __init__(self, most: int = MOST_GRAPHS) -> None:
+    def __init__(self, most: int = MAX_GRAPHS) -> None:
         self._most = most
         self._known: set[str] = set()
 

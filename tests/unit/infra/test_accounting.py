@@ -13,7 +13,7 @@ from graphtide.graph.token_count import count_tokens
 from graphtide.infra.models.limits.rate_limiter import EndpointLimits
 from graphtide.infra.models.openai.chat import ChatEndpoint, Message, OpenAIChat
 from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
-from graphtide.infra.models.replies.json_replies import MOST_TOKENS
+from graphtide.infra.models.replies.json_replies import MAX_TOKENS
 from graphtide.infra.models.replies.schemas import Schema
 from graphtide.infra.models.usage.accounting import Price, Rules, UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
@@ -161,7 +161,7 @@ async def test_claim_of_more_tokens_than_there_are_stays_in_the_books(server: Ll
     async with model(server, accounts) as chat:
         with paid_by(BillingContext("g")), contextlib.suppress(GraphtideError):
             await chat.complete(ASKED, SCHEMA, Stage.EXTRACT)
-    assert 0 < (await settled(accounts)).prompt_tokens <= MOST_TOKENS
+    assert 0 < (await settled(accounts)).prompt_tokens <= MAX_TOKENS
 
 
 @pytest.mark.parametrize(("fault", "usage"), [(None, 7), (embedding.NAN, 7), (NOT_JSON, 0), (status(500), 0)])

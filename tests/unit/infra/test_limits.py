@@ -169,7 +169,7 @@ async def fail(gate: RateLimiter, error: Exception) -> None:
 
 
 async def refused(gate: RateLimiter) -> Retryable:
-    with pytest.raises(Retryable, match="left alone") as raised:
+    with pytest.raises(Retryable, match="is not called") as raised:
         async with gate.call():
             raise AssertionError("let through")
     return raised.value
@@ -181,9 +181,7 @@ async def works(gate: RateLimiter) -> None:
 
 
 async def test_gate_honours_a_retry_after_for_every_caller() -> None:
-    """For the time that the endpoint asked one caller to wait, other calls fail without a request; then all
-    continue.
-    """
+    """While the endpoint asks one caller to wait, other calls fail without a request; then all continue."""
     time = Time()
     gate = RateLimiter(EndpointLimits(failures_to_open=5), "the endpoint", time.timing())
     await fail(gate, Retryable("too many", 30.0))

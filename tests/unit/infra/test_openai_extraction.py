@@ -18,7 +18,7 @@ from graphtide.infra.models.cache.embeddings import MemoryVectorStore
 from graphtide.infra.models.cache.extractions import MemoisedExtractor
 from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat
 from graphtide.infra.models.openai.extractor import OpenAIExtractor
-from graphtide.infra.models.replies.extraction_parser import MOST_ENTITIES, SCHEMA
+from graphtide.infra.models.replies.extraction_parser import MAX_ENTITIES, SCHEMA
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.sqlite import Database, SqliteVectorStore
@@ -323,7 +323,7 @@ UNUSABLE = {
     "empty": (fake.EMPTY, "not JSON"),
     "wrong-schema": (fake.WRONG_SCHEMA, "no list of entities"),
     "a-list": (fake.A_LIST, "no list of entities|not a JSON object"),
-    "flood": (fake.FLOOD, f"10000 entities; at most {MOST_ENTITIES}"),
+    "flood": (fake.FLOOD, f"10000 entities; at most {MAX_ENTITIES}"),
 }
 
 

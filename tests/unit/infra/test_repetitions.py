@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from graphtide.infra.observability.log_dedup import EVERY_S, MOST, Repetitions
+from graphtide.infra.observability.log_dedup import EVERY_S, MAX_TEXTS, Repetitions
 
 
 def said(filter_: Repetitions, at_s: float, text: str, name: str = "aiokafka") -> str | None:
@@ -34,7 +34,7 @@ def test_repetition_of_our_own_is_always_said() -> None:
 def test_repetitions_remember_a_bounded_number_of_texts() -> None:
     """The oldest text is forgotten, and logged again: memory is bounded whatever a library logs."""
     one = Repetitions("graphtide")
-    for number in range(MOST + 1):
+    for number in range(MAX_TEXTS + 1):
         assert said(one, 0.0, str(number))
     assert said(one, 0.0, "0") == "0"
-    assert said(one, 0.0, str(MOST)) is None
+    assert said(one, 0.0, str(MAX_TEXTS)) is None

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from graphtide.infra.observability.span_exporter import QUEUED, Fates
-from graphtide.infra.observability.tracing import CLOSE_S, MOST_HEADER_BYTES, OtlpTracer
+from graphtide.infra.observability.tracing import CLOSE_S, MAX_HEADER_BYTES, OtlpTracer
 from graphtide.infra.settings import Settings, SettingsError, load_settings
 from graphtide.services.tracing import traced
 from graphtide.streams.errors import Broken, Rejected
@@ -75,7 +75,7 @@ async def test_tracer_follows_the_first_that_is_recorded_and_links_the_others(co
 
 async def test_record_goes_on_with_the_span_it_was_taken_in(collector: Collector) -> None:
     """Other headers stay; a long tracestate is dropped; without a tracer, or a span, all are unchanged."""
-    came = (("kind", b"x"), *ABOVE, ("tracestate", b"a=" + b"b" * MOST_HEADER_BYTES))
+    came = (("kind", b"x"), *ABOVE, ("tracestate", b"a=" + b"b" * MAX_HEADER_BYTES))
     assert carried_on(came) == came and inject() == ()
     async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
         assert carried_on(came) == came and inject() == ()
