@@ -99,7 +99,7 @@ class BoltUsageLedger:
         self._accounts.pop(number, None)
 
     async def day(self, graph: str, day: str) -> Mapping[Stage, ModelUsage]:
-        """See Spending.day."""
+        """See UsageLedger.day."""
         account = _account(graph, day)
 
         async def work(tx: Transaction) -> list[Row]:
@@ -113,7 +113,7 @@ class BoltUsageLedger:
         return _by_stage(await self._database.read(lambda tx: tx.run(cypher.SPENT_BY_GRAPH, graph=graph)))
 
     async def document(self, graph: str, doc_id: str) -> ModelUsage:
-        """See Spending.document."""
+        """See UsageLedger.document."""
         at = key(graph, doc_id)
         rows = await self._database.read(lambda tx: tx.run(cypher.SPENT_ON_DOCUMENT, document=at))
         return _spent(rows[0]) if rows else ModelUsage()

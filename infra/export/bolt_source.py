@@ -30,13 +30,13 @@ class BoltSource:
             undo.pop_all()
 
     def count(self, kinds: Collection[str]) -> int:
-        """See Source.count."""
+        """See ExportSource.count."""
         wanted = [bolt_rows.COUNTS[kind] for kind in kinds if kind != COMMUNITIES]
         with translate_errors():
             return sum(row["rows"] for statement in wanted for row in self._stream(statement))
 
     def rows(self, kinds: Collection[str]) -> Iterator[GraphDelta]:
-        """See Source.rows."""
+        """See ExportSource.rows."""
         with translate_errors():
             for kind in kinds:
                 if kind == COMMUNITIES:

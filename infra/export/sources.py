@@ -63,14 +63,14 @@ class SqliteSource:
         self._number = number
 
     def count(self, kinds: Collection[str]) -> int:
-        """See Source.count."""
+        """See ExportSource.count."""
         try:
             return sum(sqlite_rows.count(self._connection, self._number, kind) for kind in kinds if kind != COMMUNITIES)
         except sqlite3.Error as error:
             raise failure(error) from error
 
     def rows(self, kinds: Collection[str]) -> Iterator[GraphDelta]:
-        """See Source.rows."""
+        """See ExportSource.rows."""
         try:
             for kind in kinds:
                 if kind == COMMUNITIES:

@@ -130,7 +130,7 @@ class Producing:
             metadata = future.result()
         except (*DRIVER_ERRORS, asyncio.CancelledError) as error:
             raise failure(error, f"appending to {topic}") from error
-        if metadata.offset < 0:  # a repetition told the driver that it is stored, but not where
+        if metadata.offset < 0:  # a repeated send: the driver knows that it is stored, but not where
             raise Retryable(f"Kafka: the record's position in {topic} is unknown")
         return Position(metadata.partition, metadata.offset)
 

@@ -54,7 +54,7 @@ class SqliteUsageLedger:
         await self._database.write(lambda connection: _settle(connection, number, spent))
 
     async def day(self, graph: str, day: str) -> Mapping[Stage, ModelUsage]:
-        """See Spending.day."""
+        """See UsageLedger.day."""
         both = (
             f"SELECT stage, {_COLUMNS} FROM spending WHERE graph = ?1 AND day = ?2 UNION ALL SELECT stage, {_COLUMNS}"
         )
@@ -67,7 +67,7 @@ class SqliteUsageLedger:
         return await self._database.read(lambda connection: _by_stage(connection, found, (graph,)))
 
     async def document(self, graph: str, doc_id: str) -> ModelUsage:
-        """See Spending.document."""
+        """See UsageLedger.document."""
         rows = await self._database.read(
             lambda connection: connection.execute(
                 f"SELECT {_COLUMNS} FROM spending_documents WHERE graph = ? AND doc_id = ?",

@@ -27,7 +27,7 @@ from itertools import count
 
 from graphtide.streams.errors import BudgetExceeded, Retryable
 
-_MOST_REMEMBERED = 1_000
+_MAX_REMEMBERED = 1_000
 _UNLIMITED = 6_000
 
 
@@ -248,7 +248,7 @@ class FairScheduler:
 
     def start(self, whose: tuple[bool, str], tokens: int) -> float:
         """Return the start time of an arriving call: the end of its graph's last call, or now."""
-        if len(self._ends) > _MOST_REMEMBERED:
+        if len(self._ends) > _MAX_REMEMBERED:
             self._ends = {one: end for one, end in self._ends.items() if end > self._reached[one[0]]}
         start = max(self._reached[whose[0]], self._ends.get(whose, 0.0))
         self._ends[whose] = start + self._share(tokens)

@@ -35,7 +35,7 @@ _ABOUT_EVERYTHING = (
     "list discuss cover mention concern say happen there about across all most important"
 )
 _MAX_SENTENCE_CHARS = 600
-_MOST_TEXTS = 6
+_MAX_TEXTS = 6
 _SUPPORTS = 0.8
 """Minimum share of a sentence's words in a source that is cited for it."""
 _FAIR_RATING = 50
@@ -237,7 +237,7 @@ def _beginnings(candidates: list[_Candidate]) -> list[_Candidate]:
     for candidate in candidates:
         if candidate.origin not in {other.origin for other in chosen} and not _repeats(candidate, chosen):
             chosen.append(candidate)
-    return chosen[:_MOST_TEXTS]
+    return chosen[:_MAX_TEXTS]
 
 
 def _cited(chosen: list[_Candidate]) -> tuple[int, ...]:

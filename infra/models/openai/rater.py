@@ -27,7 +27,7 @@ SCHEMA = Schema(
 )
 UNRATED = 1
 _MOST = 5
-_MOST_CHARS = 1_200
+_MAX_CHARS = 1_200
 
 
 class OpenAIRater:
@@ -44,7 +44,7 @@ class OpenAIRater:
     async def rate(self, question: str, texts: Sequence[str]) -> Sequence[int]:
         """See `streams.model_ports.Rater`. One call for all of the texts: the caller bounds their number."""
         code = code_for([question, *texts])
-        shown = (f"<text-{code} {n}>\n{text[:_MOST_CHARS]}\n</text-{code}>" for n, text in enumerate(texts, 1))
+        shown = (f"<text-{code} {n}>\n{text[:_MAX_CHARS]}\n</text-{code}>" for n, text in enumerate(texts, 1))
         asked = "\n\n".join([*shown, f"Question: {question}"])
         messages = [Message("system", self._prompt.text), Message("user", asked)]
         try:

@@ -46,7 +46,7 @@ SCHEMA = Schema(
     },
 )
 _TITLE_CHARS, _SUMMARY_CHARS, _FINDING_CHARS = 200, 2_000, 800
-_MOST_RATING = 10.0
+_MAX_RATING = 10.0
 
 
 class OpenAIReporter:
@@ -116,7 +116,7 @@ def _read(text: str, numbered: Mapping[int, ReportFinding]) -> Report | None:
     title, summary = _line(body.get("title"), _TITLE_CHARS), _line(body.get("summary"), _SUMMARY_CHARS)
     if not findings or not title:
         return None
-    return Report(title, summary, findings, number_of(body.get("rating"), 0.0, _MOST_RATING) or 0.0)
+    return Report(title, summary, findings, number_of(body.get("rating"), 0.0, _MAX_RATING) or 0.0)
 
 
 def _finding(row: object, numbered: Mapping[int, ReportFinding]) -> ReportFinding | None:

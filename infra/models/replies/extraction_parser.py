@@ -1,8 +1,8 @@
 """Parser of a model's answer as an extraction of a text: strict, and limited to what the text supports.
 
-An answer of another shape is Malformed; within one of the right shape, unsupported items are left out and counted.
-Invariants: every evidence is a slice of the text; names are not blank and bounded; entities are distinct by name and
-type, relations by content and time; at most ``MAX_ENTITIES`` and ``MAX_RELATIONS``.
+An answer of another shape raises MalformedReply; within one of the right shape, unsupported items are left out and
+counted. Invariants: every evidence is a slice of the text; names are not blank and bounded; entities are distinct by
+name and type, relations by content and time; at most ``MAX_ENTITIES`` and ``MAX_RELATIONS``.
 """
 
 from __future__ import annotations
@@ -75,9 +75,10 @@ class Reading:
 
 
 def read(answer: str, text: str) -> Reading:
-    """Return the extraction of ``text`` in ``answer``. Raises Malformed. Cost: linear in the answer times the text.
+    """Return the extraction of ``text`` in ``answer``.
 
-    A title or description that is missing, or no text, counts as empty: a user's own template may not request them.
+    Raises MalformedReply. Cost: linear in the answer times the text. A title or description that is missing, or no
+    text, counts as empty: a user's own template may not request them.
     """
     body = _body(answer)
     entities, relations = _lists(body)
