@@ -152,7 +152,7 @@ def _runtime(
     accounts: UsageAccounting,
     shelves: Shelves,
 ) -> tuple[Runtime, EmbeddedMaintenance, dict[str, str]]:
-    progress = TokenWaiter(backend.log, backend.ledger, backend.store, views)
+    progress = TokenWaiter(backend.ledger, backend.store, views)
     metrics = Announcing(registry, progress)
 
     async def follow(delta: GraphDelta) -> None:

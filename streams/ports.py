@@ -205,6 +205,10 @@ class Ledger(Protocol):
         """Return the number of the graph's ACCEPTED revisions, at or before `up_to` in its partition."""
         ...
 
+    async def has_revisions(self, graph: str, positions: Sequence[Position]) -> bool:
+        """Return whether every position holds a revision of the graph. Cost: the positions."""
+        ...
+
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
         """Return at most `limit` ACCEPTED revisions older than that, oldest first, for the sweeper."""
         ...

@@ -461,6 +461,9 @@ PENDING_UP_TO = (
     "MATCH (r:Revision {pending: $graph}) WHERE r.partition = $partition AND r.position <= $position"
     " RETURN count(*) AS pending"
 )
+HAS_REVISIONS = (
+    "UNWIND $places AS place MATCH (r:Revision {place: place}) WHERE r.graph = $graph RETURN count(*) AS held"
+)
 
 # -- memoised model answers --------------------------------------------------------------------------------------------
 

@@ -114,6 +114,12 @@ class BoltLedger:
         [row] = await self._database.ask(statement, graph=graph, **values)
         return int(row["pending"])
 
+    async def has_revisions(self, graph: str, positions: Sequence[Position]) -> bool:
+        """See Ledger.has_revisions."""
+        places = sorted({_place(position) for position in positions})
+        [row] = await self._database.ask(cypher.HAS_REVISIONS, graph=graph, places=places)
+        return int(row["held"]) == len(places)
+
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
         """See Ledger.unfinished. Cost: the pending revisions older than the limit."""
         found = await self._database.read(

@@ -113,6 +113,12 @@ class SqliteLedger:
             )
         )
 
+    async def has_revisions(self, graph: str, positions: Sequence[Position]) -> bool:
+        """See Ledger.has_revisions."""
+        if any(position.partition != PARTITION for position in positions):
+            return False
+        return await self._database.read(lambda connection: _has_all(connection, graph, positions))
+
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
         """See Ledger.unfinished. Cost: the entries returned."""
         clause = "WHERE state = 'accepted' AND accepted_ms < ? ORDER BY accepted_ms, revision LIMIT ?"
@@ -149,6 +155,11 @@ def _enter(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, i
         "INSERT OR IGNORE INTO revisions (state, graph, doc_id, revision, accepted_ms)",
         [("accepted", numbers[graph], doc_id, offset, at) for graph, doc_id, offset, at in rows],
     )
+
+
+def _has_all(connection: sqlite3.Connection, graph: str, positions: Sequence[Position]) -> bool:
+    statement = "SELECT 1 FROM revisions WHERE revision = ? AND graph = (SELECT graph FROM graphs WHERE name = ?)"
+    return all(connection.execute(statement, (one.offset, graph)).fetchone() for one in positions)
 
 
 def _any_unknown(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, int]]) -> bool:

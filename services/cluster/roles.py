@@ -154,7 +154,7 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Follows the graphs, and answers from them."""
     settings, backing = tools.settings, tools.backing
     views = ViewRegistry(IndexFolder(settings.data / "indexes"), load_functional_predicates(settings.single_valued))
-    progress = TokenWaiter(backing.log, backing.ledger, backing.store, views, REVISIONS_LOOK_S)
+    progress = TokenWaiter(backing.ledger, backing.store, views, REVISIONS_LOOK_S)
     notes: dict[str, str] = {}
     upkeep = ClusterMaintenance(backing.log, views, notes)
     metrics = Metrics(tools.registry)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 
 from graphtide.streams.errors import BudgetExceeded, DeadlineExceeded, Invalid
 from graphtide.streams.follow.view_registry import ViewRegistry
-from graphtide.streams.messages import DOCUMENTS
-from graphtide.streams.ports import GraphStore, Ledger, Log, Position
+from graphtide.streams.ports import GraphStore, Ledger, Position
 
 _PAIR = r"[0-9]{1,9}:[0-9]{1,18}"
 _TOKEN = re.compile(f"{_PAIR}(,{_PAIR}){{0,9999}}")
@@ -43,11 +42,10 @@ class TokenWaiter:
     """Waits, for any number of readers, until a graph includes a token."""
 
     def __init__(
-        self, log: Log, ledger: Ledger, store: GraphStore, views: ViewRegistry, look_every_s: float | None = None
+        self, ledger: Ledger, store: GraphStore, views: ViewRegistry, look_every_s: float | None = None
     ) -> None:
         """Create a waiter. `look_every_s` makes it poll, where revisions end in processes that do not call `moved`."""
         self._look_every_s = look_every_s
-        self._log = log
         self._ledger = ledger
         self._store = store
         self._views = views
@@ -64,16 +62,16 @@ class TokenWaiter:
         A final state and the version that includes it are one commit, so the stored version at the time when no
         revision is pending is enough.
 
-        Raises Invalid for a token that was never issued, DeadlineExceeded after `timeout_s`, and BudgetExceeded at once
-        when a revision up to the token waits for a budget that is not renewed before that.
+        Raises Invalid for a token that was never issued for this graph, DeadlineExceeded after `timeout_s`, and
+        BudgetExceeded at once when a revision up to the token waits for a budget that is not renewed before that.
         """
         until = asyncio.get_running_loop().time() + timeout_s
         wanted = positions(after)
-        end = await self._log.end(DOCUMENTS)
-        if any(position.offset >= end.get(position.partition, 0) for position in wanted):
-            raise Invalid(
-                "after", f"no document was published at {after[:80]!r}; pass the token that publishing returned"
-            )
+        # The ledger alone is asked, never the log's end: an error must not depend on what other graphs accepted.
+        # It has every position of a token before the publisher gets the token (see Ledger.accept).
+        if not await self._ledger.has_revisions(graph, wanted):
+            known = f"{after[:80]!r} is not a token of graph {graph!r}"
+            raise Invalid("after", f"{known}; pass the token that publishing to this graph returned")
         try:
             async with asyncio.timeout(timeout_s):
                 while await self._pending(graph, wanted, lambda: _check(refusal(graph, wanted), until)):

@@ -106,6 +106,11 @@ class MemoryLedger:
             for at in (entry.position for entry in self._of(graph) if entry.state is RevisionState.ACCEPTED)
         )
 
+    async def has_revisions(self, graph: str, positions: Sequence[Position]) -> bool:
+        """See Ledger.has_revisions."""
+        found = (self._entries.get(position) for position in positions)
+        return all(entry is not None and entry.graph == graph for entry in found)
+
     async def unfinished(self, accepted_before_ms: int, limit: int) -> Sequence[LedgerEntry]:
         """See Ledger.unfinished."""
         old = [

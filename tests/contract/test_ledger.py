@@ -113,6 +113,23 @@ async def test_ledger_names_the_newest_revision(backend: Backend) -> None:
     assert [entry and entry.position.offset for entry in entries] == [1, 2, 3, None]
 
 
+async def test_ledger_tells_the_revisions_of_one_graph_by_position(backend: Backend) -> None:
+    """From acceptance on, with a number or without, ended or not; no position of another graph, none beyond the end."""
+    positions = await backend.ledger.accept([Record(key, b"") for key in ("g|a", "h|a", "g|b")])
+    one, foreign, other = positions
+    beyond, elsewhere = Position(0, other.offset + 1), Position(7, 0)
+    for _ in range(2):
+        assert await backend.ledger.has_revisions("g", [one, other, one])
+        assert await backend.ledger.has_revisions("h", [foreign])
+        for unknown in (foreign, beyond, elsewhere, Position(0, 10**18 - 1)):
+            assert not await backend.ledger.has_revisions("g", [one, unknown])
+        assert not await backend.ledger.has_revisions("nowhere", [one])
+        delivered = await backend.log.consumer(DOCUMENTS, "x").poll(5, 0)
+        numbers = await backend.ledger.enter(delivered)
+        ended = RevisionOutcome("g", "a", numbers[0], RevisionState.APPLIED)
+        await backend.ledger.finish([ended])
+
+
 async def test_ledger_finds_the_unfinished_oldest_first(backend: Backend, clock: Clock) -> None:
     """Order is by the time of acceptance, then by position; ended revisions and younger ones are left out."""
     numbers = {}

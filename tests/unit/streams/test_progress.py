@@ -55,7 +55,7 @@ async def pipeline() -> AsyncIterator[Pipeline]:
     """A running pipeline."""
     backend, views, gate = MemoryBackend(), ViewRegistry(ExactKeeper()), asyncio.Event()
     gate.set()
-    progress = TokenWaiter(backend.log, backend.ledger, backend.store, views)
+    progress = TokenWaiter(backend.ledger, backend.store, views)
     seen = Announcing(progress=[progress])
 
     async def follow(delta: object) -> None:
@@ -109,6 +109,21 @@ async def test_reach_refuses_a_token_of_a_revision_that_was_never_accepted(pipel
     for far in ("0:999999", f"0:{2**63}", "7:0"):
         with pytest.raises(Invalid):
             await pipeline.progress.reach("g", far, 5.0)
+
+
+async def test_reach_refuses_a_token_of_another_graph_as_one_that_nobody_got(pipeline: Pipeline) -> None:
+    """A probe sees the same words and class before and after the end of `documents`, pending revisions or not."""
+    pipeline.gate.clear()
+    own = await pipeline.publish("a", "Ada wrote.")
+    other = token(await pipeline.backend.ledger.accept([Record("secret|b", b"no JSON")]))
+    pipeline.gate.set()
+    said = set()
+    for probe in (other, "0:2", "0:999999", "7:0", f"{own},7:0"):
+        with pytest.raises(Invalid) as caught:
+            await pipeline.progress.reach("g", probe, 30.0)
+        said.add(str(caught.value).replace(repr(probe), "PROBE"))
+    assert len(said) == 1
+    await pipeline.progress.reach("g", own, 30.0)
 
 
 async def test_reach_returns_only_when_the_view_shows_the_revision(pipeline: Pipeline) -> None:
