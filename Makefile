@@ -1,4 +1,4 @@
-# Everything a person or a CI machine runs. Needs Python 3.11+, make and a C++ compiler; the rest is installed here.
+# Targets for developers and CI. Needs Python 3.11+, make and a C++ compiler; the rest is installed here.
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,12 +8,12 @@ KERNELS := $(shell find graph/kernels -type f)
 
 .PHONY: $(shell grep -oE '^[a-z-]+:' $(firstword $(MAKEFILE_LIST)) | tr -d :)
 
-help: ## say what there is to make
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-env: $(VENV)/.built ## make the whole environment in .venv: what running needs, and what tests and benches need
+env: $(VENV)/.built ## make the whole environment in .venv: for running, tests and benches
 
-# What running needs. The kernels are compiled while the packages arrive; hnswlib has no wheel and is compiled, too.
+# The environment for running. The kernels are compiled while the packages download; hnswlib has no wheel and is compiled too.
 $(VENV)/.running: requirements-build.lock requirements-run.lock pyproject.toml setup.py $(KERNELS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Graphtide needs Python 3.11 or newer, and this is %s. Name another one: make PYTHON=python3.12 …" % sys.version.split()[0])'
 	@echo "Making the environment in $(VENV) (about a minute the first time) …"
@@ -21,17 +21,17 @@ $(VENV)/.running: requirements-build.lock requirements-run.lock pyproject.toml s
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-build.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . & kernels=$$!; \
 	  $(call install,requirements-run.lock); packages=$$?; wait $$kernels || packages=1; \
-	  test $$packages = 0 || { echo "The packages could not be installed, or the kernels not compiled; the lines above say why."; \
+	  test $$packages = 0 || { echo "The packages could not be installed, or the kernels not compiled; the lines above give the reason."; \
 	  echo "Where one could not be built (hnswlib), a C++ compiler or Python's headers are missing: on Debian and Ubuntu,"; \
 	  echo "apt install g++ python3-dev"; exit 1; } >&2
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.running requirements.lock
-	@echo "Adding what tests and benches need …"
+	@echo "Adding the packages of tests and benches …"
 	@$(call install,requirements.lock)
 	@touch $@
 
-# uv installs several times as fast as pip. pip takes its place where uv does not find the package index.
+# uv installs several times as fast as pip. pip is the fallback when uv cannot reach the package index.
 install = { $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $(1) || \
 	  $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r $(1); }
 
@@ -41,7 +41,7 @@ run: $(VENV)/.running ## start the service, stream the sample in, ask questions,
 test: test-fast ## all checks and all tests, the fast ones first
 	@$(MAKE) --no-print-directory test-servers
 
-test-fast: lint types unit ## the checks, and the tests that need nothing but their own process; a minute and a half
+test-fast: lint types unit ## the checks, and the tests that run in their own process alone; a minute and a half
 
 lint: env
 	@$(BIN)/ruff check .
@@ -68,57 +68,57 @@ fuzz-grpc: env ## every call of gRPC with 2,000 generated requests each; the see
 bench: env ## measure the service on real documents and write the README's table
 	@$(BIN)/python -m tests.bench.service
 
-bench-hostile-work: env ## how /healthz answers beside heavy requests, and a small document beside a large one; ten minutes
+bench-hostile-work: env ## latency of /healthz beside heavy requests, and of a small document beside a large one; ten minutes
 	@$(BIN)/python -m tests.bench.hostile_work
 
 bench-core: env ## measure the core's kernels, ratios in one run
 	@$(BIN)/python -m tests.bench.core
 
-bench-retrieval: env ## recall of every mode beside BM25, what each part contributes, latency
+bench-retrieval: env ## recall of every mode beside BM25, the contribution of each part, latency
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench.retrieval $(if $(QUICK),--quick)
 
-bench-reports: env ## what reports cost when a document is edited, and what themes cost; ten minutes
+bench-reports: env ## cost of reports after an edit of a document, and cost of themes; ten minutes
 	@$(BIN)/python -m tests.bench.reports
 
 bench-cluster: env ## each stage of a cluster on real servers, a burst, a steady rate; writes docs/scaling.md; half an hour
 	@$(BIN)/python -m tests.bench.cluster
 
-bench-scaling: env ## what a graph costs as it grows, and what that makes of many; writes docs/scaling.md; an hour
+bench-scaling: env ## cost of a graph as it grows, and of many graphs; writes docs/scaling.md; an hour
 	@$(BIN)/python -m tests.bench.scaling
 
-bench-cluster-quick: env ## the same, small, and nothing written
+bench-cluster-quick: env ## the same at a small scale, without writing the page
 	@$(BIN)/python -m tests.bench.cluster --quick --no-page
 
 bench-llm: env ## the whole corpus through a language model that answers from recordings; writes docs/models.md
 	@$(BIN)/python -m tests.bench.llm
 
-bench-llm-quick: env ## the same with 200 documents, and nothing written
+bench-llm-quick: env ## the same with 200 documents, without writing the page
 	@$(BIN)/python -m tests.bench.llm --documents 200
 
 try-llm: env ## a few documents and questions with the endpoint that GRAPHTIDE_LLM_* names: calls, tokens, cost, time
 	@$(BIN)/python -m graphtide.services.demo.try_llm
 
-bench-bolt: env ## commits and snapshots on Neo4j beside SQLite; what a commit asks as the graph grows, for docs/scaling.md
+bench-bolt: env ## commits and snapshots on Neo4j beside SQLite; queries of a commit as the graph grows, for docs/scaling.md
 	@$(BIN)/python -m tests.bench.bolt_store
 	@$(BIN)/python -m tests.bench.bolt_growth
 
-faults: env ## broker and graph database away for a minute each under load, and a longer walk; about ten minutes
+faults: env ## broker and graph database unreachable for a minute each under load, and a longer walk; about ten minutes
 	@$(BIN)/pytest tests/recovery/servers_away.py
 	@$(MAKE) --no-print-directory walk MINUTES=5
 
 walk: env ## the random walk of a cluster for MINUTES (default 30), from SEED if there is one
 	@$(BIN)/python -m tests.recovery.cluster_walk --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
 
-law: env ## the law on real documents: shuffled, thrice, edited, deleted, killed; about ten minutes
+law: env ## the law on real documents: shuffled, repeated three times, edited, deleted, killed; about ten minutes
 	@$(BIN)/python -m tests.recovery.musique
 
-image-check: env ## build the image and try it, with Docker or Podman; without them its steps, in a scratch folder
+image-check: env ## build and test the image, with Docker or Podman; without them run its steps in a scratch folder
 	@$(BIN)/python -m tests.deploy.image_check
 
 fuzz: env ## requests made from the interface's description, for MINUTES (default 10), from SEED if there is one
 	@$(BIN)/python -m tests.fuzz.http --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
-bench-hostile: env ## how long /healthz takes while hostile clients are at work, by CASE if there is one; five minutes
+bench-hostile: env ## latency of /healthz under hostile clients, by CASE if there is one; five minutes
 	@$(BIN)/python -m tests.bench.hostile $(CASE)
 
 soak: env ## hostile and ordinary clients together against one service for MINUTES (default 60), from SEED if there is one
@@ -126,18 +126,18 @@ soak: env ## hostile and ordinary clients together against one service for MINUT
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header --generate-hashes
 
-lock: env ## pin every dependency anew, with the hashes of its files: for the environment, and for the image
+lock: env ## pin every dependency again, with the hashes of its files: for the environment, and for the image
 	@$(BIN)/$(LOCK) --all-extras --upgrade pyproject.toml -o requirements.lock
 	@$(BIN)/$(LOCK) --extra build -c requirements.lock pyproject.toml -o requirements-run.lock
 	@printf 'uv\nsetuptools\npybind11\nwheel\n' | $(BIN)/$(LOCK) -c requirements.lock - -o requirements-build.lock
 	@$(BIN)/$(LOCK) --extra cluster --extra tracing -c requirements.lock pyproject.toml -o requirements-image.lock
 
-audit: env ## known vulnerabilities of the locked packages; needs a network that reaches PyPI's advisories
+audit: env ## known vulnerabilities of the locked packages; needs access to PyPI's advisories
 	@$(BIN)/pip install --quiet pip-audit
 	@$(BIN)/pip-audit --require-hashes --disable-pip -r requirements.lock
 
-image-digests: env ## ask the registries for the digests of the images in infra/images.toml and write them in; needs Docker
+image-digests: env ## fetch the digests of the images in infra/images.toml from their registries and write them; needs Docker
 	@$(BIN)/python -m tests.deploy.image_digests
 
-clean: ## forget the environment and what was built
+clean: ## delete the environment and all build results
 	rm -rf $(VENV) build *.egg-info graph/*.so graph/*.sources

@@ -1,4 +1,4 @@
-{{/* Names are cut so that the longest of them, with what is put behind it, stays within 63 characters. */}}
+{{/* Names are cut so that the longest of them, with its suffix, stays within 63 characters. */}}
 {{- define "graphtide.name" -}}
 {{- if contains "graphtide" .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}
 {{- else }}{{ printf "%s-graphtide" (.Release.Name | trunc 30 | trimSuffix "-") }}{{ end -}}
@@ -26,7 +26,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- else if .Values.secret.values }}{{ include "graphtide.name" . }}-secret{{ end -}}
 {{- end }}
 
-{{/* The settings a process runs with, from weakest to strongest: what the chart knows, everybody's, its own. */}}
+{{/* The settings of a process, from weakest to strongest: the chart's own, those of all processes, those of this process. */}}
 {{- define "graphtide.settings" -}}
 {{- $root := .root -}}
 {{- $known := dict "host" "0.0.0.0" "metrics_host" "0.0.0.0" "metrics_port" 9464 "data" "/var/lib/graphtide" -}}
@@ -53,12 +53,12 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- define "graphtide.env" -}}
 {{- range $key, $value := include "graphtide.settings" . | fromYaml }}
 - name: GRAPHTIDE_{{ upper $key }}
-  {{- /* toString of a large number would say 2e+06 */}}
+  {{- /* toString writes a large number as 2e+06 */}}
   value: {{ if kindIs "float64" $value }}{{ if eq (floor $value) $value }}{{ $value | int64 | quote }}{{ else }}{{ $value | quote }}{{ end }}{{ else }}{{ $value | quote }}{{ end }}
 {{- end }}
 {{- end }}
 
-{{/* What a container of ours is allowed: nothing, and no file but in its volumes is written. */}}
+{{/* The permissions of Graphtide's containers: none, and files are written in volumes only. */}}
 {{- define "graphtide.confined" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
@@ -120,7 +120,7 @@ metadata:
     {{- include "graphtide.labels" . | nindent 4 }}
     graphtide.io/metrics: "true"
   annotations:
-    {{- /* a changed secret of the chart's own restarts what reads it */}}
+    {{- /* a change of the chart's own secret restarts its readers */}}
     graphtide.io/secret: {{ toJson .root.Values.secret.values | sha256sum | trunc 16 | quote }}
 spec:
   {{- include "graphtide.place" . | nindent 2 }}
@@ -144,7 +144,7 @@ spec:
         - { name: grpc, containerPort: 50051 }
         {{- end }}
       {{- if has .component (list "gateway" "query") }}
-      lifecycle: # the endpoint is gone from the load balancers before the process stops to answer
+      lifecycle: # load balancers drop the endpoint before the process stops answering
         preStop: { exec: { command: [python, -c, "import time; time.sleep(5)"] } }
       {{- end }}
       startupProbe: # a replica loads its graphs first
@@ -176,7 +176,7 @@ spec:
     {{- end }}
 {{- end }}
 
-{{/* What a process reaches besides the query replicas and DNS, by its settings: rules of a NetworkPolicy. A server of the
+{{/* The servers that a process reaches besides the query replicas and DNS, by its settings: rules of a NetworkPolicy. A server of the
      release is reached by its label; one elsewhere through networkPolicy.egress, or, where that says nothing, anywhere. */}}
 {{- define "graphtide.egress" -}}
 {{- $root := .root -}}{{- $policy := $root.Values.networkPolicy -}}
@@ -205,6 +205,6 @@ spec:
 {{- end -}}
 {{- end -}}
 {{- if $anywhere }}
-- {} # {{ join ", " $anywhere }}: wherever they are; networkPolicy.egress narrows it
+- {} # {{ join ", " $anywhere }}: at any address; networkPolicy.egress narrows it
 {{- end -}}
 {{- end }}

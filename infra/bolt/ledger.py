@@ -76,7 +76,7 @@ class BoltLedger:
         return int(found[0]["attempts"])
 
     async def uncount_attempt(self, graph: str, doc_id: str, revision: int) -> None:
-        """See Ledger.spare."""
+        """See Ledger.uncount_attempt."""
         at = _key(graph, doc_id, revision)
         await self._database.ask(cypher.SPARE_ATTEMPT, key=at)
 

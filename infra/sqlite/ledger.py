@@ -75,7 +75,7 @@ class SqliteLedger:
         return await self._database.write(work)
 
     async def uncount_attempt(self, graph: str, doc_id: str, revision: int) -> None:
-        """See Ledger.spare."""
+        """See Ledger.uncount_attempt."""
         await self._database.write(
             lambda connection: (
                 connection.execute(

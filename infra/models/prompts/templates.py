@@ -14,9 +14,9 @@ from importlib.resources import files
 NOTHING_FITS = "The documents found do not answer this."
 """The sentence that a model must write, word for word, when its material does not contain the answer."""
 MAX_FINDINGS = 8
-"""Of a community report."""
+"""Maximum number of findings of a community report."""
 MAX_SENTENCES = 12
-"""Of an entity's summary."""
+"""Maximum number of sentences of an entity summary."""
 
 
 @dataclass(frozen=True, slots=True)

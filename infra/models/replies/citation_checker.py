@@ -55,7 +55,7 @@ class CitationChecker:
         return out + self._give(_open_end(self._sentence))
 
     def end(self) -> str:
-        """The rest."""
+        """Return the rest."""
         return self.take("") + self._finish(len(self._sentence))
 
     def _give(self, until: int) -> str:

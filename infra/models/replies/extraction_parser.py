@@ -29,7 +29,7 @@ MAX_DESCRIPTION_CHARS = 2_000
 MAX_EVIDENCE_CHARS = 4_000
 MAX_TITLE_CHARS = 80
 MAX_ABOUT_CHARS = 240
-"""Of a passage's title and description."""
+"""Maximum lengths of a passage's title and description."""
 
 _DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?")
 _CONTROLS = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], " ")

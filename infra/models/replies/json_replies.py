@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 MAX_TOKENS = 10_000_000
-"""Of one call, whatever its endpoint reports: more than any model reads or writes."""
+"""Upper bound of the reported tokens of one call: more than any model reads or writes."""
 
 
 def object_of(text: str) -> dict[str, Any]:

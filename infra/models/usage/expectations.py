@@ -16,7 +16,7 @@ EXTRACTION_RATIO = 12.0
 (Measured on the recorded extractions of the benchmark's 1,890 passages.)
 """
 HEADING_TOKENS = 55
-"""Of a passage's title and description, however long it is. (Measured on 200 of these: 57 per call.)"""
+"""Tokens of a passage's title and description, whatever its length. (Measured on 200 of these: 57 per call.)"""
 MEANS = {Stage.GLEAN: 300, Stage.JUDGE: 10, Stage.RATE: 120, Stage.SUMMARIZE: 500, Stage.ANSWER: 150, Stage.OTHER: 300}
 _WEIGHT_CALLS = 8
 _WEIGHT_TOKENS = 2_000

@@ -148,7 +148,10 @@ class Metrics:
             registry=self.registry,
         )
         self._stopped = Gauge(
-            "graphtide_stage_stopped", "1 while a stage does not go on and says why", ["stage"], registry=self.registry
+            "graphtide_stage_stopped",
+            "1 while a stage is stopped and reports the reason",
+            ["stage"],
+            registry=self.registry,
         )
         self._quotas = Counter(
             "graphtide_quota_refusals",
