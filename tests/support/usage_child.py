@@ -1,6 +1,6 @@
 """A cluster worker that has two model calls in flight, reports it on standard output, and waits to be killed.
 
-Run as `python -m tests.support.books_child URI USER PASSWORD`.
+Run as `python -m tests.support.usage_child URI USER PASSWORD`.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from graphtide.streams.errors import BudgetExceeded
 from graphtide.streams.memory import MemoryLog
 from graphtide.streams.usage import Budget, Charge, ModelUsage, Stage
 from tests.support.backends import Clock
-from tests.support.books_child import BUDGET, DAY, EXPECTED
 from tests.support.neo4j_server import GraphServer, clear
+from tests.support.usage_child import BUDGET, DAY, EXPECTED
 
 EXTRACT = Charge("g", DAY, Stage.EXTRACT, "d")
 ONE = ModelUsage(1, 100, 20, 7)
@@ -88,7 +88,7 @@ async def test_bolt_spending_settles_what_a_dead_worker_had_open_and_leaves_the_
 async def test_bolt_spending_holds_the_budget_when_a_worker_is_killed(backend: BoltBackend, clock: Clock) -> None:
     """After kill -9 during two calls they count against the budget, and are then settled at their expected cost."""
     address = backend.database.address
-    command = [sys.executable, "-m", "tests.support.books_child", address.uri, address.user, address.password]
+    command = [sys.executable, "-m", "tests.support.usage_child", address.uri, address.user, address.password]
 
     def killed() -> str:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
