@@ -1,10 +1,9 @@
-"""Whose turn it is: graphs share what there is one of, or few of, however many records each has waiting.
+"""Fair queue: graphs share a few slots equally, however many items each has waiting.
 
-Who has least goes first: the graph that holds the fewest places; of those, the one that was served longest ago; within
-a graph, who came first. Records are not weighed: a place that is held is held, until its work ends.
+The graph holding the fewest slots goes first; among equals, the one served longest ago; within a graph, items are in
+order of arrival. Slots are not preempted, and the size of an item does not count.
 
-Invariant: with n graphs that have something waiting, a graph that holds nothing has at most n - 1 others served before
-it is.
+Invariant: with n graphs waiting, at most n - 1 other graphs are served before a graph that holds no slot.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Item = TypeVar("Item")
 
 
 class FairQueue(Generic[Item]):
-    """What waits, by graph. Nothing is known of a graph that has nothing waiting and was not served of late."""
+    """The waiting items by graph. A graph without waiting items uses no memory."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[Item]] = {}
@@ -32,7 +31,7 @@ class FairQueue(Generic[Item]):
         return self._length
 
     def put(self, graph: str, item: Item) -> None:
-        """It waits, behind what its graph has waiting. A graph that had nothing waiting comes behind the others."""
+        """Append the item to its graph's queue. A graph without waiting items is placed after the others."""
         if graph not in self._waiting:
             self._waiting[graph] = deque()
             self._came[graph] = next(self._numbers)
@@ -40,13 +39,13 @@ class FairQueue(Generic[Item]):
         self._length += 1
 
     def take(self, held: Mapping[str, int]) -> tuple[str, Item]:
-        """The next one, and its graph; `held`: how many places each graph has. IndexError when nothing waits.
+        """Take the next item, with its graph; `held`: slots held by each graph. Raises IndexError when none waits.
 
-        Cost: the graphs that have something waiting.
+        Cost: the number of graphs with waiting items.
         """
         if not self._waiting:
-            raise IndexError("nothing waits")
-        graph = min(self._waiting, key=lambda one: (held.get(one, 0), self._came[one]))
+            raise IndexError("no item waits")
+        graph = min(self._waiting, key=lambda name: (held.get(name, 0), self._came[name]))
         item = self._waiting[graph].popleft()
         self._length -= 1
         self._came[graph] = next(self._numbers)
@@ -54,15 +53,15 @@ class FairQueue(Generic[Item]):
         return graph, item
 
     def least(self, held: Mapping[str, int]) -> int:
-        """Return how many places the graph holds that `take` would choose. ValueError when nothing waits."""
+        """Return how many slots the graph holds that `take` would choose. Raises ValueError when no item waits."""
         return min(held.get(graph, 0) for graph in self._waiting)
 
     def drop(self, gone: Callable[[Item], bool]) -> list[Item]:
-        """Take out what is `gone`, and say what it was. Cost: what waits."""
+        """Remove and return the items for which `gone` is true. Cost: the waiting items."""
         dropped: list[Item] = []
         for graph, items in list(self._waiting.items()):
             dropped += filter(gone, items)
-            self._waiting[graph] = deque(one for one in items if not gone(one))
+            self._waiting[graph] = deque(item for item in items if not gone(item))
             self._tidy(graph)
         self._length -= len(dropped)
         return dropped
@@ -73,7 +72,7 @@ class FairQueue(Generic[Item]):
 
 
 class Slots:
-    """So many places, taken in turns. Belongs to the event loop it is used in."""
+    """A fixed number of slots, assigned fairly among graphs. Bound to the event loop in which it is used."""
 
     def __init__(self, places: int) -> None:
         self._places = places
@@ -82,14 +81,14 @@ class Slots:
 
     @asynccontextmanager
     async def one(self, graph: str) -> AsyncIterator[None]:
-        """A place, when it is the graph's turn; given back however the block ends."""
+        """Hold a slot in the block, once it is the graph's turn; the slot is released however the block ends."""
         turn = asyncio.get_running_loop().create_future()
         self._turns.put(graph, turn)
         self._admit()
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # let in and given up in the same moment
+            if turn.done() and not turn.cancelled():  # admitted and cancelled at the same time
                 self._leave(graph)
             raise
         try:

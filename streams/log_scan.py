@@ -1,4 +1,4 @@
-"""Reading what a topic holds now, and then stopping: for looking something up, not for following."""
+"""Bounded scan of a topic: reads the records that it holds now, then stops. For look-ups, not for followers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ TIMEOUT_S = 15.0
 
 
 async def read_up_to_end(log: Log, topic: str, offsets: Mapping[int, int]) -> AsyncGenerator[ConsumedRecord, None]:
-    """Every record from the offsets (the start where none is given) to where the topic ends now.
+    """Yield every record from the offsets (the start where none is given) to the current end of the topic.
 
-    Raises Retryable when records that must be there do not come. A topic that is compacted, or written in transactions,
-    has gaps at which that can happen: it is for topics that Graphtide alone writes. Cost: what is read.
+    Raises Retryable when expected records do not arrive. That can happen at the gaps of a topic that is compacted or
+    written in transactions: use it only for topics that Graphtide alone writes. Cost: the records read.
     """
     starts, ends = await log.start(topic), await log.end(topic)
     left = {number: end for number, end in ends.items() if max(offsets.get(number, 0), starts[number]) < end}
@@ -28,10 +28,11 @@ async def read_up_to_end(log: Log, topic: str, offsets: Mapping[int, int]) -> As
             delivered = await reader.poll(BATCH_SIZE, TIMEOUT_S)
             if not delivered and reader.assigned() == held:
                 raise Retryable(f"the topic {topic} could not be read to its end in {TIMEOUT_S:g} s")
-            for one in delivered:
-                if one.position.offset < ends[one.position.partition]:
-                    yield one
-                if one.position.offset + 1 >= ends[one.position.partition]:
-                    left.pop(one.position.partition, None)
+            for consumed in delivered:
+                position = consumed.position
+                if position.offset < ends[position.partition]:
+                    yield consumed
+                if position.offset + 1 >= ends[position.partition]:
+                    left.pop(position.partition, None)
     finally:
         await reader.close()

@@ -1,7 +1,7 @@
-"""Waiting and trying again: the one place that decides how long, and the one that catches what nobody expected.
+"""Supervision and retry: the only place that decides back-off times and catches unexpected errors.
 
-A stage never ends on an error of its work: Retryable waits, Rejected is the stage's own business, Fenced means
-start over, anything else is logged with its traceback, waited for, and tried again.
+A stage never ends on an error: on Retryable it waits, Rejected is for the stage itself to handle, on Fenced it starts
+over, and any other error is logged with its traceback and retried after a wait.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ log = logging.getLogger("graphtide.streams")
 T = TypeVar("T")
 
 SETTLED_S = 1.0
-"""A run that started over is well again once it has lasted so long: until then its last failure is what is told."""
+"""Seconds after which a restarted run counts as recovered: until then, its last failure is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Seconds before attempt n + 1: `first` doubled n times, at most `longest`."""
+    """Exponential back-off. Seconds before attempt n + 1: `first_s` doubled n times, at most `longest_s`."""
 
     first_s: float = 0.2
     longest_s: float = 30.0
@@ -33,23 +33,23 @@ class Backoff:
         return float(min(self.longest_s, self.first_s * 2 ** min(attempt, 30)))
 
     def wait_s(self, attempt: int, error: Exception) -> float:
-        """As long as the error asks for, but never so little that it is no wait; else the next delay."""
+        """Return the wait that the error requests, at least `first_s`; without a request, the next delay."""
         asked: float | None = getattr(error, "retry_after_s", None)
         return self.delay_s(attempt) if asked is None else max(self.first_s, asked)
 
 
 async def outcome_of(work: Awaitable[T]) -> T | Exception:
-    """What the work gave, or the error it ended with: for work whose failure is to be dealt with, whatever it is."""
+    """Return the result of the work, or the error that it raised, for callers that handle every failure."""
     try:
         return await work
-    except Exception as error:  # noqa: BLE001 - handed to the caller, who decides
+    except Exception as error:  # noqa: BLE001 - returned to the caller, which decides
         return error
 
 
 async def supervise(stage: str, run: Callable[[], Awaitable[None]], note: Callable[[str], None]) -> None:
-    """Run a stage until it is cancelled, starting it over after every failure.
+    """Run a stage until it is cancelled, and restart it after every failure.
 
-    `note` is told in plain words what the stage is waiting for, and "" when it runs.
+    `note` receives the reason why the stage waits, as text, and "" when it runs.
     """
     backoff, attempt = Backoff(), 0
     loop = asyncio.get_running_loop()
@@ -66,18 +66,18 @@ async def supervise(stage: str, run: Callable[[], Awaitable[None]], note: Callab
             log.warning("%s: %s", stage, reason)
         except Broken as error:
             failure, reason = error, str(error)
-            log.error("%s has stopped, and waits for somebody: %s", stage, reason)
+            log.error("%s has stopped until an operator intervenes: %s", stage, reason)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Some library let the end of a task of its own out: a stage that is not told to end must not end by it.
-            failure, reason = RuntimeError("something that was awaited was cancelled"), "something was cancelled inside"
-            log.error("%s failed and will be started again", stage, exc_info=error)
+            # A library cancelled one of its own tasks: the stage was not cancelled, so it must not end.
+            failure, reason = RuntimeError("an awaited task was cancelled"), "an awaited task was cancelled"
+            log.error("%s failed and will be restarted", stage, exc_info=error)
         except Exception as error:
-            # The one loop that must outlive whatever happens in a stage.
+            # The only loop that must survive every error of a stage.
             failure, reason = error, f"{type(error).__name__}: {error}"
-            log.exception("%s failed and will be started again", stage)
+            log.exception("%s failed and will be restarted", stage)
         finally:
             settled.cancel()
         if loop.time() - started > backoff.longest_s:

@@ -1,7 +1,7 @@
-"""The topics, declared once: what they are for, how they are keyed, how long they keep, how large a record may be.
+"""Declaration of the topics: purpose, key, retention and maximum record size.
 
-Backends of one process make topics as they are named; on a cluster `graphtide topics apply` makes what stands here and
-nothing else ever does. Adding partitions moves keys to other ones, and is safe at any time: the revisions of a document
+Backends of one process create a topic when it is first named; on a cluster, only `graphtide topics apply` creates the
+topics declared here. Adding partitions maps keys to other ones, and is safe at any time: the revisions of a document
 are ordered by their numbers (`streams/revisions.py`), and a graph stays with the partition of `extractions` that it is
 bound to (`streams/consolidate/forwarding.py`); new graphs use the new partitions.
 """
@@ -19,7 +19,7 @@ FOR_EVER = -1
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as it should be. `retention_ms` -1 keeps for ever; `cleanup` is Kafka's cleanup.policy."""
+    """The declared state of a topic. `retention_ms` -1 disables deletion; `cleanup` is Kafka's cleanup.policy."""
 
     name: str
     key: str
@@ -31,7 +31,7 @@ class Topic:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The topic's settings by Kafka's names for them. Times are the broker's: producers' clocks prove nothing."""
+        """Return the topic's settings by their Kafka names. Timestamps are the broker's: producers are not trusted."""
         return {
             "cleanup.policy": self.cleanup,
             "retention.ms": str(self.retention_ms),

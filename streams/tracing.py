@@ -1,12 +1,10 @@
-"""Spans: what is told of a document's way, or a question's, and how records carry it from process to process.
+"""The tracing port: spans of documents and queries, and the propagation of traces in record headers.
 
-Not a tracer: one is installed where a process is put together (`infra/observability/tracing.py` has the one of
-OpenTelemetry), and
-until then everything here does nothing. It is reached like a logger, because a call of a model knows nothing of who is
-behind it.
+The composition root of a process installs a tracer (`infra/observability/tracing.py` has that of OpenTelemetry); until
+then every call here is a no-op. The tracer is global, like a logger, because a model call does not know its caller.
 
-Invariants: what a span is told is a name, a number or a word of ours, never a document's text, a question or a secret;
-an error is told by its class; and nothing here waits, or raises.
+Invariants: attributes are names, numbers or fixed words, never the text of a document, a question or a secret; an error
+is recorded by its class; no function here waits or raises.
 """
 
 from __future__ import annotations
@@ -18,13 +16,13 @@ from typing import Protocol, Self
 
 Attributes = str | int | float | bool
 Headers = tuple[tuple[str, bytes], ...]
-"""Of a record, a request or a call; names in lower case. `traceparent` and `tracestate` are W3C Trace Context's."""
+"""Headers of a record, a request or a call; names in lower case. `traceparent`, `tracestate`: W3C Trace Context."""
 
 TRACE_HEADERS = frozenset({"traceparent", "tracestate"})
 
 
 class SpanRole(StrEnum):
-    """What a span is in the traffic between processes."""
+    """The role of a span in the communication between processes."""
 
     INTERNAL = "internal"
     SERVER = "server"
@@ -34,27 +32,27 @@ class SpanRole(StrEnum):
 
 
 class Span(AbstractContextManager["Span"], Protocol):
-    """A piece of work from its beginning to `end`. As a context manager it is current in the block and ends with it."""
+    """A piece of work from its start to `end`. As a context manager, it is current in the block and ends with it."""
 
     def note(self, **said: Attributes) -> None:
-        """What came to be known of it."""
+        """Add attributes to the span."""
         ...
 
     def rename(self, name: str) -> None: ...
 
     def current(self) -> AbstractContextManager[object]:
-        """What begins in the block is part of it. For work with pauses, that ends elsewhere."""
+        """Make spans that start in the block children of this one. For work with pauses, which ends elsewhere."""
         ...
 
     def end(self, error: BaseException | None = None) -> None:
-        """It is over, by that error if there is one."""
+        """End the span, with the error if there is one."""
         ...
 
     def __enter__(self) -> Self: ...
 
 
 class Tracer(Protocol):
-    """Called in any task and any thread, must not block, and raises nothing."""
+    """Factory of spans. Its methods are called in any task and thread, must not block, and raise nothing."""
 
     def begin(
         self,
@@ -64,24 +62,24 @@ class Tracer(Protocol):
         said: Mapping[str, Attributes],
         since_ns: int | None,
     ) -> Span:
-        """A span that began now, or at that time since the epoch.
+        """Return a span that starts now, or at `since_ns` (nanoseconds since the epoch).
 
-        It is part of the current one; or, where `behind` is given, it follows the first of them that is recorded, is
-        linked to the others, and is recorded as that one is. Headers that carry nothing count for nothing.
+        It is a child of the current span; or, where `behind` is given, a child of the first recorded span in these
+        headers, with links to the others, and sampled as that one is. Headers without a span are ignored.
         """
         ...
 
     def carried(self) -> Headers:
-        """The headers that carry the current span elsewhere; none without one."""
+        """Return the headers that propagate the current span; none without one."""
         ...
 
     def trace_id(self) -> str:
-        """The trace of the current span, 32 hexadecimal digits; "" without one."""
+        """Return the trace of the current span, 32 hexadecimal digits; "" without one."""
         ...
 
 
 class NoopTracer:
-    """The tracer, and the span, of a process that tells nobody."""
+    """The tracer, and the span, of a process without tracing."""
 
     def begin(
         self,
@@ -128,8 +126,8 @@ _installed: Tracer = SILENCE
 
 @contextmanager
 def installed(tracer: Tracer) -> Iterator[None]:
-    """What happens in this process during the block is told to `tracer`."""
-    global _installed  # noqa: PLW0603 - one a process, as with logging
+    """Use `tracer` for the whole process during the block."""
+    global _installed  # noqa: PLW0603 - one per process, as with logging
     before, _installed = _installed, tracer
     try:
         yield
@@ -138,32 +136,32 @@ def installed(tracer: Tracer) -> Iterator[None]:
 
 
 def span(name: str, kind: SpanRole = SpanRole.INTERNAL, **said: Attributes) -> Span:
-    """A part of what is going on, or the first of something new."""
+    """Return a child of the current span, or the root of a new trace."""
     return _installed.begin(name, kind, None, said, None)
 
 
 def continue_trace(
     name: str, behind: Iterable[Headers], kind: SpanRole = SpanRole.CONSUMER, **said: Attributes
 ) -> Span:
-    """What follows the spans that these headers carry. See Tracer.begin."""
+    """Return a span that continues the traces in these headers. See Tracer.begin."""
     return SILENCE if _installed is SILENCE else _installed.begin(name, kind, list(behind), said, None)
 
 
-def told(name: str, behind: Iterable[Headers], since_ns: int, **said: Attributes) -> None:
-    """A span that began at that time (nanoseconds since the epoch) and ends now, likewise."""
+def record_span(name: str, behind: Iterable[Headers], since_ns: int, **said: Attributes) -> None:
+    """Record a finished span that continues these traces, from `since_ns` (nanoseconds since the epoch) until now."""
     if _installed is not SILENCE:
         _installed.begin(name, SpanRole.CONSUMER, list(behind), said, since_ns).end()
 
 
 @contextmanager
-def ending(one: Span) -> Iterator[Span]:
-    """Ends the span with the block, in which it is not current: for generators, whose blocks others run in between."""
+def ending(span: Span) -> Iterator[Span]:
+    """End the span with the block, in which it is not current: for generators, between whose steps other code runs."""
     try:
-        yield one
+        yield span
     except BaseException as error:
-        one.end(error)
+        span.end(error)
         raise
-    one.end()
+    span.end()
 
 
 def inject() -> Headers:
@@ -172,9 +170,9 @@ def inject() -> Headers:
 
 
 def carried_on(headers: Headers) -> Headers:
-    """Headers that were received, with the current span in the place of the one they brought, if there is one."""
+    """Return the received headers with their trace headers replaced by the current span's, if there is one."""
     ours = _installed.carried()
-    return (*(each for each in headers if each[0] not in TRACE_HEADERS), *ours) if ours else headers
+    return (*(header for header in headers if header[0] not in TRACE_HEADERS), *ours) if ours else headers
 
 
 def trace_id() -> str:

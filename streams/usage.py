@@ -1,12 +1,11 @@
-"""What models cost: who a call is for, what it was expected to cost and did, and what a graph may spend in a day.
+"""Usage accounting of models: the account of a call, its expected and actual cost, and the daily budget of a graph.
 
-Not a price list and not an endpoint: `infra/models/usage/accounting.py` puts the two together in front of every call.
-The
-port here keeps the figures; its meaning is that of `streams/memory/usage.py`.
+`infra/models/usage/accounting.py` combines prices and endpoints before every call. The port here stores the figures;
+`streams/memory/usage.py` is its reference.
 
-Invariants: a call is reserved, by what it is expected to cost, before it is made, and settled after it, by what it did
-cost; so whatever becomes of the process, no call is missing from the figures, and none is there twice. A call whose
-cost nobody will ever know stands as it was expected. Amounts are integers: tokens, and billionths of the currency.
+Invariants: a call is reserved at its expected cost before it is made, and settled at its actual cost afterwards; so
+even if the process dies, no call is missing from the figures, and none is counted twice. A call whose actual cost
+remains unknown counts at its expected cost. Amounts are integers: tokens, and billionths of the currency.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from graphtide.streams.errors import BudgetExceeded
 
 NANO = 1_000_000_000
 SOON_S = 1.0
-"""When to ask again while calls under way may turn out cheaper than expected."""
+"""Seconds until a retry while calls in flight may cost less than expected."""
 
 
 class Stage(StrEnum):
-    """What a call is for. Tokens of EMBED are counted apart: a budget of tokens is one of the language model's."""
+    """The purpose of a call. Tokens of EMBED are counted apart: a token budget covers the language model only."""
 
     EXTRACT = "extract"
     GLEAN = "glean"
@@ -40,7 +39,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """Calls, tokens and money; `cost_nano` is in billionths of the currency of the prices, 0 where there is none."""
+    """Calls, tokens and cost; `cost_nano` is in billionths of the currency of the prices, 0 without a price."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -61,13 +60,13 @@ class ModelUsage:
 
     @property
     def cost(self) -> float:
-        """In the currency of the prices."""
+        """Return the cost in the currency of the prices."""
         return self.cost_nano / NANO
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a graph may spend in a day: tokens of the language model, and money for all models. 0: no bound."""
+    """The daily budget of a graph: tokens of the language model, and cost of all models. 0: no limit."""
 
     tokens: int = 0
     cost_nano: int = 0
@@ -75,7 +74,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """On whose account a call goes. `day` is an ISO date in UTC; `doc_id` is empty for what no document asked for."""
+    """The account of a call. `day` is an ISO date in UTC; `doc_id` is empty for a call without a document."""
 
     graph: str
     day: str
@@ -84,73 +83,73 @@ class Charge:
 
 
 class UsageLedger(Protocol):
-    """The books. What a method has returned for survives kill -9."""
+    """The durable usage figures. A change for which a method has returned survives kill -9."""
 
     async def reserve(self, charge: Charge, expected: ModelUsage, budget: Budget) -> int:
-        """Put `expected` aside, in one step with looking whether the budget has it; returns the entry's number.
+        """Reserve `expected` in one step with the check of the budget. Returns the number of the entry.
 
-        Raises Exhausted when the day's figures, open entries and `expected` together are more than the budget;
-        `retry_after_s` is None when the entries that are settled leave no room, however the open ones end.
+        Raises BudgetExceeded when the day's settled entries, open entries and `expected` together exceed the budget;
+        `retry_after_s` is None when the settled entries alone leave no room.
         """
         ...
 
     async def settle(self, number: int, spent: ModelUsage) -> None:
-        """The entry's call is over and did cost `spent`. An entry that is settled already stays as it is."""
+        """Settle the entry at `spent`, after its call. An entry that is already settled does not change."""
         ...
 
     async def day(self, graph: str, day: str) -> Mapping[Stage, ModelUsage]:
-        """What was spent and put aside that day, by stage; stages without a call are left out."""
+        """Return the usage settled and reserved on that day, by stage; stages without a call are left out."""
         ...
 
     async def stages(self, graph: str) -> Mapping[Stage, ModelUsage]:
-        """What was settled since the beginning, likewise."""
+        """Return all usage ever settled, by stage; stages without a call are left out."""
         ...
 
     async def document(self, graph: str, doc_id: str) -> ModelUsage:
-        """What was settled for a document, over all its revisions: as `for_document` counts it."""
+        """Return the usage settled for a document, over all its revisions, as `for_document` counts it."""
         ...
 
 
 def check_budget(
     charge: Charge, figures: Mapping[str, Mapping[Stage, ModelUsage]], expected: ModelUsage, budget: Budget
 ) -> None:
-    """Raise Exhausted (see `Spending.reserve`) for the day's "settled" and "open" figures."""
-    tokens = {name: llm_tokens(held) for name, held in figures.items()}
-    money = {name: sum(one.cost_nano for one in held.values()) for name, held in figures.items()}
+    """Raise BudgetExceeded (see `UsageLedger.reserve`) for the day's "settled" and "open" figures."""
+    tokens = {name: llm_tokens(stages) for name, stages in figures.items()}
+    cost = {name: sum(used.cost_nano for used in stages.values()) for name, stages in figures.items()}
     wanted = 0 if charge.stage is Stage.EMBED else expected.tokens
     _check(charge, tokens, wanted, budget.tokens, "{:,} tokens")
-    _check(charge, money, expected.cost_nano, budget.cost_nano, "{:.4f}")
+    _check(charge, cost, expected.cost_nano, budget.cost_nano, "{:.4f}")
 
 
 def for_document(stage: Stage, spent: ModelUsage) -> ModelUsage:
-    """What counts for the document: calls and tokens of the language model, money for all models."""
+    """Return the usage that counts for a document: calls and tokens of the language model, cost of all models."""
     return ModelUsage(cost_nano=spent.cost_nano) if stage is Stage.EMBED else spent
 
 
 def llm_tokens(stages: Mapping[Stage, ModelUsage]) -> int:
-    """Those of the language model."""
-    return sum(one.tokens for stage, one in stages.items() if stage is not Stage.EMBED)
+    """Return the tokens of the language model."""
+    return sum(used.tokens for stage, used in stages.items() if stage is not Stage.EMBED)
 
 
-def _check(charge: Charge, held: Mapping[str, int], wanted: int, most: int, shown: str) -> None:
-    if not most or not wanted or held["settled"] + held["open"] + wanted <= most:
+def _check(charge: Charge, held: Mapping[str, int], wanted: int, limit: int, template: str) -> None:
+    if not limit or not wanted or held["settled"] + held["open"] + wanted <= limit:
         return
 
-    def say(amount: int) -> str:
-        return shown.format(amount if "token" in shown else amount / NANO)
+    def text(amount: int) -> str:
+        return template.format(amount if "token" in template else amount / NANO)
 
-    soon = held["settled"] + wanted <= most
-    left = "calls under way hold the rest" if soon else f"{say(held['settled'])} are spent"
+    soon = held["settled"] + wanted <= limit
+    left = "calls in flight reserve the rest" if soon else f"{text(held['settled'])} are spent"
     raise BudgetExceeded(
-        f"the budget of graph {charge.graph!r} for {charge.day} is {say(most)}: {left}, and the next call may cost "
-        f"{say(wanted)}; it goes on the next day (UTC), or with a larger budget",
+        f"the budget of graph {charge.graph!r} for {charge.day} is {text(limit)}: {left}, and the next call may cost "
+        f"{text(wanted)}; processing continues the next day (UTC), or with a larger budget",
         SOON_S if soon else None,
     )
 
 
 @dataclass(slots=True)
 class Bill:
-    """What the calls made on somebody's behalf came to so far, by stage. Filled while they end."""
+    """The usage of a caller's calls so far, by stage. Each call is added when it ends."""
 
     stages: dict[Stage, ModelUsage] = field(default_factory=dict)
 
@@ -159,14 +158,14 @@ class Bill:
 
     @property
     def llm(self) -> ModelUsage:
-        """The calls of the language model together; the money is that of all calls."""
-        asked = sum((one for stage, one in self.stages.items() if stage is not Stage.EMBED), ModelUsage())
-        return replace(asked, cost_nano=sum(one.cost_nano for one in self.stages.values()))
+        """Return the total of the language model's calls; the cost is that of all calls."""
+        total = sum((used for stage, used in self.stages.items() if stage is not Stage.EMBED), ModelUsage())
+        return replace(total, cost_nano=sum(used.cost_nano for used in self.stages.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class BillingContext:
-    """For whom the code that runs asks its models. `question`: a person waits for it."""
+    """The account that the running code charges its model calls to. `question`: a caller waits for the result."""
 
     graph: str = ""
     doc_id: str = ""
@@ -179,13 +178,13 @@ _PAYER: ContextVar[BillingContext] = ContextVar("graphtide_payer", default=_NOBO
 
 
 def payer() -> BillingContext:
-    """For whom the calling task works. Tasks inherit it from where they are started."""
+    """Return the account of the current task. A task inherits it from the task that started it."""
     return _PAYER.get()
 
 
 @contextmanager
 def paid_by(who: BillingContext) -> Iterator[None]:
-    """Within the block, calls of models go on the account of `who`. Never around a `yield` of a generator."""
+    """Charge the model calls in the block to `who`. Must not enclose a `yield` of a generator."""
     token = _PAYER.set(who)
     try:
         yield

@@ -1,7 +1,7 @@
-"""CPU-bound work outside the event loop: few threads, taken in turns among graphs.
+"""Thread pool for CPU-bound work outside the event loop, shared fairly among graphs.
 
-Invariants: at most `threads` pieces of work run at a time, `per_graph` of them for one graph, also when their callers
-were cancelled; graphs take turns (`streams/fair_queue.py`); more than `max_waiting` waiting pieces are refused.
+Invariants: at most `threads` jobs run at a time, at most `per_graph` of them for one graph, even when their callers
+were cancelled; graphs take turns (`streams/fair_queue.py`); more than `max_waiting` waiting jobs are refused.
 
 Threads share the interpreter lock with the event loop, so a piece of work must not hold it in one long call of C code.
 """
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 THREADS = 2
 INLINE_S = 0.002
-"""Work that may run inside the event loop between two of its iterations."""
+"""Maximum time for small work on the event loop between two of its iterations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +37,7 @@ class _Job:
 
 
 class WorkPool:
-    """See the module. Belongs to the event loop that uses it."""
+    """The thread pool. Bound to the event loop that uses it."""
 
     def __init__(self, threads: int = THREADS, per_graph: int = THREADS, max_waiting: int | None = None) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="graphtide-work")
@@ -49,15 +49,15 @@ class WorkPool:
         self._inline_s = 0.0
 
     async def run(self, work: Callable[[], T], graph: str = "", *, small: bool = False) -> T:
-        """Run `work` in a thread when it is the turn of `graph`, by default the graph of the current payer.
+        """Run `work` in a thread when it is the turn of `graph`, by default the graph of the current account.
 
-        `small` work runs at once, inside the event loop, while the loop's current iteration has time left for that.
-        Raises Overloaded when too much work waits.
+        `small` work runs at once on the event loop, while the loop's current iteration has time left for it. Raises
+        Overloaded when too many jobs wait.
         """
         if small and self._inline_s < INLINE_S:
             return self._run_inline(work)
         if self._max_waiting is not None and len(self._turns) >= self._max_waiting:
-            raise Overloaded(f"{len(self._turns)} pieces of work wait for a thread; repeat the request later")
+            raise Overloaded(f"{len(self._turns)} jobs wait for a thread; repeat the request later")
         job = _Job(work, asyncio.get_running_loop().create_future(), copy_context())
         self._turns.put(graph or payer().graph, job)
         self._start()
@@ -69,7 +69,7 @@ class WorkPool:
         return result
 
     def close(self) -> None:
-        """End the threads once they are idle. No work may be given afterwards."""
+        """End the threads once they are idle. `run` must not be called afterwards."""
         self._threads.shutdown(wait=False)
 
     def _run_inline(self, work: Callable[[], T]) -> T:
@@ -95,7 +95,7 @@ class WorkPool:
             running.add_done_callback(partial(self._ended, graph, job))
 
     def _ended(self, graph: str, job: _Job, ended: Future[Any]) -> None:
-        """In the thread: report the end to the event loop, unless it is closed."""
+        """Report the end of a job from its thread to the event loop, unless that is closed."""
         loop = job.done.get_loop()
         if not loop.is_closed():
             loop.call_soon_threadsafe(self._end, graph, job, ended)

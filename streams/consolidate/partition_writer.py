@@ -49,7 +49,7 @@ from graphtide.streams.messages import EXTRACTIONS, ExtractionMessage
 from graphtide.streams.observer import Observer
 from graphtide.streams.ports import Commit, ConsumedRecord, GraphCommit, GraphStore, Log, Record, Watermark
 from graphtide.streams.retry import outcome_of
-from graphtide.streams.tracing import continue_trace, inject, span, told
+from graphtide.streams.tracing import continue_trace, inject, record_span, span
 
 log = logging.getLogger("graphtide.streams")
 
@@ -401,7 +401,7 @@ def _trace_revisions(batch: ConsolidationBatch, since_ns: int) -> None:
     for outcome in batch.outcomes if ours else ():
         parents = [batch.carried.get((outcome.graph, outcome.doc_id, outcome.revision), ()), ours]
         attributes = {"graph": outcome.graph, "doc_id": outcome.doc_id, "state": outcome.state.value}
-        told("apply", parents, since_ns, revision=outcome.revision, **attributes)
+        record_span("apply", parents, since_ns, revision=outcome.revision, **attributes)
 
 
 def _between_requests(delivered: Sequence[ConsumedRecord]) -> list[Sequence[ConsumedRecord]]:

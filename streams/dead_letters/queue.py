@@ -1,8 +1,8 @@
-"""Dead letters, as a person deals with them: look at them, publish one anew, or say that it is dealt with.
+"""The dead-letter queue as operators use it: list letters, publish one again, or discard one.
 
-The topic `documents.dlq` is the record of all of it: nothing is ever taken out, a letter that is dealt with has a
-settlement behind it, in the same partition. Invariant: nothing is done twice to a settled letter; what fails between
-publishing anew and settling is published twice, at worst, which is a newer revision that says the same.
+The topic `documents.dlq` is append-only: a resolved letter is followed by a settlement record in the same partition.
+Invariant: a settled letter is never retried or discarded again. A failure between publishing and settling can at worst
+publish the document twice; the second is a newer revision with the same content.
 """
 
 from __future__ import annotations
@@ -40,33 +40,33 @@ Publish = Callable[[Record], Awaitable[Position]]
 
 @dataclass(frozen=True, slots=True)
 class StoredDeadLetter:
-    """A dead letter where it lies. `settled` is "" while nobody has dealt with it."""
+    """A dead letter in the topic. `settled` says how it was resolved, "" while it is open."""
 
     id: str
     letter: DeadLetter
     buried_ms: int
     settled: str = ""
     size_bytes: int = 0
-    """Of the original."""
+    """The size of the original."""
 
 
 @dataclass(frozen=True, slots=True)
 class LetterPage:
-    """Some letters, without their originals. `next` is where the next page begins, "" on the last."""
+    """A page of letters, without their originals. `next` is the `after` of the next page, "" on the last."""
 
     letters: tuple[StoredDeadLetter, ...]
     next: str
 
 
 async def list_dead_letters(log: Log, graph: str, *, settled: bool = False) -> Sequence[StoredDeadLetter]:
-    """The dead letters of a graph, oldest first, without their originals; those dealt with only when asked for.
+    """Return the open dead letters of a graph, oldest first, without their originals; `settled` adds resolved ones.
 
-    Records whose key names no graph are in graph "". Cost: time, all of the topic; memory, what is returned.
+    Records whose key names no graph are in graph "". Cost: time, the whole topic; memory, the result.
     """
     found: dict[str, StoredDeadLetter] = {}
     async with aclosing(read_up_to_end(log, DEAD_LETTERS, {})) as records:
-        async for one in records:
-            value = one.record.value or b""
+        async for delivered in records:
+            value = delivered.record.value or b""
             if (settlement := _settlement(value)) is not None:
                 name, how = settlement
                 if not settled:
@@ -74,58 +74,58 @@ async def list_dead_letters(log: Log, graph: str, *, settled: bool = False) -> S
                 elif name in found and not found[name].settled:
                     found[name] = replace(found[name], settled=how)
             elif (letter := _letter(value)) is not None and letter.graph == graph:
-                name = f"{one.position.partition}-{one.position.offset}"
+                name = f"{delivered.position.partition}-{delivered.position.offset}"
                 brief = replace(letter, original=b"")
-                found[name] = StoredDeadLetter(name, brief, one.timestamp_ms, size_bytes=len(letter.original))
+                found[name] = StoredDeadLetter(name, brief, delivered.timestamp_ms, size_bytes=len(letter.original))
     return sorted(found.values(), key=_place)
 
 
 async def count_dead_letters(log: Log) -> Mapping[str, int]:
-    """By graph, how many dead letters nobody has dealt with. Cost: time, all of the topic."""
+    """Return the number of open dead letters by graph. Cost: time, the whole topic."""
     held: dict[str, str] = {}
     async with aclosing(read_up_to_end(log, DEAD_LETTERS, {})) as records:
-        async for one in records:
-            value = one.record.value or b""
+        async for delivered in records:
+            value = delivered.record.value or b""
             if (settlement := _settlement(value)) is not None:
                 held.pop(settlement[0], None)
             elif (letter := _letter(value)) is not None:
-                held[f"{one.position.partition}-{one.position.offset}"] = letter.graph
+                held[f"{delivered.position.partition}-{delivered.position.offset}"] = letter.graph
     return Counter(held.values())
 
 
 async def page(log: Log, graph: str, after: str = "", limit: int = 50, *, settled: bool = False) -> LetterPage:
     """Return at most `limit` letters after `after`, the `next` of another page. Raises Invalid."""
     if not 1 <= limit <= MAX_PAGE:
-        raise Invalid("limit", f"is {limit}; give 1 to {MAX_PAGE}")
+        raise Invalid("limit", f"is {limit}; use 1 to {MAX_PAGE}")
     place = (-1, -1, -1)
     if after:
         if (parts := _AFTER.fullmatch(after)) is None:
-            raise Invalid("after", f"{after[:40]!r} is not the next of a page of dead letters")
+            raise Invalid("after", f"{after[:40]!r} is not a page position; pass the next of the previous page")
         place = (int(parts[1]), int(parts[2]), int(parts[3]))
-    behind = [one for one in await list_dead_letters(log, graph, settled=settled) if _place(one) > place]
-    shown = tuple(behind[:limit])
-    return LetterPage(shown, "-".join(map(str, _place(shown[-1]))) if len(behind) > limit else "")
+    later = [letter for letter in await list_dead_letters(log, graph, settled=settled) if _place(letter) > place]
+    shown = tuple(later[:limit])
+    return LetterPage(shown, "-".join(map(str, _place(shown[-1]))) if len(later) > limit else "")
 
 
 async def get_dead_letter(log: Log, graph: str, name: str) -> StoredDeadLetter:
-    """One dead letter, whole, by its id, settled or not. Raises Invalid for what is no id, NotFound.
+    """Return one dead letter with its original, settled or not. Raises Invalid for a malformed id, NotFound.
 
-    Cost: its partition, from where it lies to the end.
+    Cost: its partition, from its offset to the end.
     """
     if (parts := _ID.fullmatch(name)) is None:
-        raise Invalid("id", f"{name[:40]!r} is not the id of a dead letter, which looks like 0-12")
+        raise Invalid("id", f"{name[:40]!r} is not the id of a dead letter; an id looks like 0-12")
     place = Position(int(parts[1]), int(parts[2]))
     ends = await log.end(DEAD_LETTERS)
     found: StoredDeadLetter | None = None
     if place.partition in ends:
         async with aclosing(read_up_to_end(log, DEAD_LETTERS, {**ends, place.partition: place.offset})) as records:
-            async for one in records:
-                value = one.record.value or b""
+            async for delivered in records:
+                value = delivered.record.value or b""
                 if found is None:
-                    about = _letter(value) if one.position == place else None
-                    if about is None or about.graph != graph:
+                    letter = _letter(value) if delivered.position == place else None
+                    if letter is None or letter.graph != graph:
                         break
-                    found = StoredDeadLetter(name, about, one.timestamp_ms, size_bytes=len(about.original))
+                    found = StoredDeadLetter(name, letter, delivered.timestamp_ms, size_bytes=len(letter.original))
                 elif (settlement := _settlement(value)) is not None and settlement[0] == name:
                     found = replace(found, settled=settlement[1])
                     break
@@ -135,35 +135,35 @@ async def get_dead_letter(log: Log, graph: str, name: str) -> StoredDeadLetter:
 
 
 async def retry(log: Log, graph: str, name: str, publish: Publish, instead: DocumentMessage | None = None) -> Position:
-    """Publish the original anew, or a correction of it, and settle the letter; returns where the new revision stands.
+    """Publish the original again, or a correction, and settle the letter. Returns the position of the new revision.
 
-    Raises Invalid when there is nothing to publish, when it could not be read again, when the correction is of another
-    document, or when it is dealt with already; NotFound.
+    Raises Invalid when there is nothing to publish, when the original is malformed, when the correction is of another
+    document, or when the letter is already settled; NotFound.
     """
-    one = await _open(log, graph, name)
-    position = await publish(original(one.letter) if instead is None else _corrected(one.letter, instead))
-    await _settle(log, one, RETRIED)
+    stored = await _open(log, graph, name)
+    position = await publish(original(stored.letter) if instead is None else _corrected(stored.letter, instead))
+    await _settle(log, stored, RETRIED)
     return position
 
 
 async def discard(log: Log, graph: str, name: str) -> None:
-    """Settle the letter: nothing more is to be done about it. Raises Invalid when it is already; NotFound."""
+    """Settle the letter without publishing it. Raises Invalid when it is already settled; NotFound."""
     await _settle(log, await _open(log, graph, name), DROPPED)
 
 
 def original(letter: DeadLetter) -> Record:
-    """The record of `documents` that the letter is about. Raises Invalid when there is none to be had."""
+    """Return the record of `documents` that the letter is about. Raises Invalid when it cannot be restored."""
     key = document_key(letter.graph, letter.doc_id)
     try:
         split_document_key(key)
         if letter.stage != CONSOLIDATE:
             if not letter.original:
-                raise Invalid("id", "the letter holds no document: publish it again, or delete it, as it was meant")
+                raise Invalid("id", "the dead letter contains no document: publish or delete the document directly")
             decode_document(key, letter.original)
             return Record(key, letter.original)
         extraction = decode_extraction(letter.original).extraction
     except Rejected as error:
-        raise Invalid("id", f"it cannot be published again as it is: {error}; send a correction") from error
+        raise Invalid("id", f"the document cannot be published again unchanged: {error}; send a correction") from error
     if extraction is None:
         return Record(key, None)
     return Record(key, DocumentMessage(letter.graph, letter.doc_id, extraction.text, extraction.info).encode())
@@ -171,33 +171,33 @@ def original(letter: DeadLetter) -> Record:
 
 def _corrected(letter: DeadLetter, instead: DocumentMessage) -> Record:
     if instead.key != document_key(letter.graph, letter.doc_id):
-        raise Invalid("id", "the correction is of another document: publish it as that, and drop the letter")
+        raise Invalid("id", "the correction is of another document: publish that one, and discard the dead letter")
     return Record(instead.key, instead.encode())
 
 
 async def _open(log: Log, graph: str, name: str) -> StoredDeadLetter:
-    one = await get_dead_letter(log, graph, name)
-    if one.settled:
-        raise Invalid("id", f"the dead letter {name} is dealt with already: it was {one.settled}")
-    return one
+    stored = await get_dead_letter(log, graph, name)
+    if stored.settled:
+        raise Invalid("id", f"the dead letter {name} is already settled: it was {stored.settled}")
+    return stored
 
 
-async def _settle(log: Log, one: StoredDeadLetter, how: str) -> None:
-    body = {"schema": SCHEMA, "settles": one.id, "how": how}
-    key = document_key(one.letter.graph, one.letter.doc_id)
+async def _settle(log: Log, stored: StoredDeadLetter, how: str) -> None:
+    body = {"schema": SCHEMA, "settles": stored.id, "how": how}
+    key = document_key(stored.letter.graph, stored.letter.doc_id)
     await log.append(DEAD_LETTERS, [Record(key, json.dumps(body).encode())])
 
 
 def _letter(value: bytes) -> DeadLetter | None:
     try:
         return decode_dead_letter(value)
-    except Rejected:  # somebody else wrote to the topic
+    except Rejected:  # not written by Graphtide
         return None
 
 
-def _place(one: StoredDeadLetter) -> tuple[int, int, int]:
-    partition, _, offset = one.id.partition("-")
-    return one.buried_ms, int(partition), int(offset)
+def _place(stored: StoredDeadLetter) -> tuple[int, int, int]:
+    partition, _, offset = stored.id.partition("-")
+    return stored.buried_ms, int(partition), int(offset)
 
 
 def _settlement(value: bytes) -> tuple[str, str] | None:

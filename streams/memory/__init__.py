@@ -1,8 +1,8 @@
-"""The in-memory reference of the ports Log, Ledger and GraphStore: it defines what they mean, and lasts no restart.
+"""The in-memory reference of the ports Log, Ledger and GraphStore: it defines their meaning, and is not durable.
 
 One `MemoryBackend` holds the state of all three, so that a commit of the store, its outcomes in the ledger and its
-notices in the log are one step. Invariant: every change is checked before the first of it is made, and made without
-awaiting, so no task ever sees half of it.
+notices in the log are one step. Invariant: every change is validated first, then made without awaiting, so no task
+ever observes a partial change.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ __all__ = ["MemoryBackend", "MemoryGraphStore", "MemoryLedger", "MemoryLog", "Me
 
 
 def now_ms() -> int:
-    """Milliseconds since the epoch."""
+    """Return the milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 class MemoryBackend:
-    """Log, ledger and store over one state. `clock_ms` is what records and ledger entries are dated by.
+    """Log, ledger and store over one state. `clock_ms` dates records and ledger entries.
 
-    With an `outbox`, notices go there instead of to `deltas`, as where store and log are two systems. `by_time` is
-    how revisions are numbered: see MemoryLedger.
+    With an `outbox`, notices are written there instead of to `deltas`, as where store and log are two systems.
+    `by_time` selects how revisions are numbered: see MemoryLedger.
     """
 
     def __init__(

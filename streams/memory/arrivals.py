@@ -1,6 +1,6 @@
-"""Waking those who wait for a topic to grow, without polling.
+"""Wake-up of readers that wait for new records of a topic, without polling.
 
-Invariant: whoever registers in the same step in which it found nothing to read misses no arrival.
+Invariant: a reader that registers in the same step in which it found nothing to read misses no arrival.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class Arrivals:
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
 
     def announce(self, topic: str) -> None:
-        """Wake everyone who waits for the topic."""
+        """Wake every reader that waits for the topic."""
         for waiter in self._waiting.pop(topic, ()):
             if not waiter.done():
                 waiter.set_result(None)

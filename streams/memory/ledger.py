@@ -1,6 +1,7 @@
 """The reference of the Ledger port: entries by position, and the positions of a document by revision.
 
-`by_time`: numbers are those of `streams/revisions.py`, given by `enter`; else they are offsets, given by `accept`, too.
+With `by_time`, `enter` assigns the numbers of `streams/revisions.py`; otherwise numbers are offsets, which `accept`
+assigns, too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from graphtide.streams.revisions import PartitionClock, estimate, number, unnumb
 
 
 class MemoryLedger:
-    """See Ledger."""
+    """The in-memory Ledger."""
 
     def __init__(self, log: MemoryLog, clock_ms: Callable[[], int], by_time: bool = False) -> None:
         self._log = log
@@ -52,11 +53,11 @@ class MemoryLedger:
 
     def _number(self, delivered: Sequence[ConsumedRecord]) -> None:
         before, after = dict(self._clocks), dict(self._clocks)
-        for one in unnumbered(delivered):
-            position = one.delivered.position
+        for record in unnumbered(delivered):
+            position = record.delivered.position
             clock = before.get(position.partition, PartitionClock())
             reached = after.get(position.partition, PartitionClock())
-            time = one.time(clock) if self._entries[position].revision == 0 else 0
+            time = record.time(clock) if self._entries[position].revision == 0 else 0
             if time:
                 self._assign(position, number(time, position.partition))
             next_offset = max(reached.next_offset, position.offset + 1)
@@ -78,14 +79,14 @@ class MemoryLedger:
         return counted.attempts
 
     async def uncount_attempt(self, graph: str, doc_id: str, revision: int) -> None:
-        """See Ledger.spare."""
+        """See Ledger.uncount_attempt."""
         position = self._revisions.get((graph, doc_id, revision))
         if position is not None:
             entry = self._entries[position]
             self._entries[position] = replace(entry, attempts=max(0, entry.attempts - 1))
 
     async def finish(self, outcomes: Sequence[RevisionOutcome]) -> None:
-        """See Ledger.conclude. An outcome of a revision that was never entered changes nothing."""
+        """See Ledger.finish. An outcome of a revision that was never entered changes nothing."""
         check_ends(outcomes)
         self.record(outcomes)
 
@@ -121,12 +122,12 @@ class MemoryLedger:
         return sorted(old, key=lambda entry: (entry.accepted_ms, entry.position))[:limit]
 
     async def counts(self, graph: str) -> Mapping[RevisionState, int]:
-        """See Ledger.counts. Every state is there, with 0 for none."""
+        """See Ledger.counts. Every state is included, with 0 for none."""
         counted = Counter(entry.state for entry in self._of(graph))
         return {state: counted[state] for state in RevisionState}
 
     def record(self, outcomes: Sequence[RevisionOutcome]) -> None:
-        """What `conclude` does, in one step: the store's commit goes through it. Checked ends cannot fail."""
+        """Record outcomes in one step, for `finish` and the store's commit. Validated outcomes cannot fail."""
         at = self._clock_ms()
         for outcome in outcomes:
             position = self._revisions.get((outcome.graph, outcome.doc_id, outcome.revision))
@@ -147,7 +148,7 @@ class MemoryLedger:
 
 
 def other_history(position: Position, key: str, known: str) -> Broken:
-    """The error of a position that the ledger knows as another document's."""
+    """Return the error for a position that the ledger has for another document."""
     return Broken(
         f"documents holds {key[:80]!r} at offset {position.offset} of partition {position.partition}, and the ledger"
         f" has {known[:80]!r} there: the log and the ledger have different histories; restore both from one backup"
@@ -155,7 +156,9 @@ def other_history(position: Position, key: str, known: str) -> Broken:
 
 
 def check_ends(outcomes: Sequence[RevisionOutcome]) -> None:
-    """Raise Broken when an outcome is no end."""
+    """Raise Broken when the state of an outcome is not final."""
     for outcome in outcomes:
         if outcome.state is RevisionState.ACCEPTED:
-            raise Broken(f"{outcome.state.value!r} is not an end (revision {outcome.revision} of {outcome.doc_id!r})")
+            raise Broken(
+                f"{outcome.state.value!r} is not a final state (revision {outcome.revision} of {outcome.doc_id!r})"
+            )

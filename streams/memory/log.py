@@ -14,7 +14,7 @@ from graphtide.streams.ports import ConsumedRecord, Position, Record
 
 
 class _Partition:
-    """Records from offset `start` on; what is in front was trimmed."""
+    """The records from offset `start` on; earlier ones were trimmed."""
 
     def __init__(self) -> None:
         self.start = 0
@@ -35,7 +35,7 @@ class _Partition:
 
 
 class MemoryLog:
-    """Topics of `partitions` partitions each; a key goes to the same one until `add_partitions`."""
+    """Topics of `partitions` partitions each; a key maps to the same one until `add_partitions`."""
 
     def __init__(self, partitions: int, clock_ms: Callable[[], int]) -> None:
         self._partitions = partitions
@@ -81,7 +81,7 @@ class MemoryLog:
         self._partition(topic, before).trim(before.offset)
 
     def add(self, topic: str, records: Sequence[Record]) -> list[Position]:
-        """What `append` does, in one step: the ledger and the store append through it. Fails as `check` does."""
+        """Append in one step, for `append`, the ledger and the store. Raises what `check` raises."""
         numbers = self.check(records)
         partitions, at = self.topic(topic), self._clock_ms()
         positions = []
@@ -94,26 +94,28 @@ class MemoryLog:
         return positions
 
     def check(self, records: Sequence[Record]) -> list[int]:
-        """The partition of each record. Raises Rejected for a key that has no UTF-8 form, and for no such partition."""
+        """Return the partition of each record. Raises Rejected for a key without UTF-8 form or an unknown partition."""
         for record in records:
             if record.partition is not None and not 0 <= record.partition < self._partitions:
-                raise Rejected(f"a record names partition {record.partition}, and the topic has {self._partitions}")
+                raise Rejected(
+                    f"a record names partition {record.partition}, but the topic has {self._partitions} partitions"
+                )
         try:
             return [
                 zlib.crc32(record.key.encode()) % self._partitions if record.partition is None else record.partition
                 for record in records
             ]
         except UnicodeEncodeError as error:
-            raise Rejected(f"a record's key cannot be stored: {error.reason}") from error
+            raise Rejected(f"the record key cannot be stored: {error.reason}") from error
 
     def add_partitions(self, partitions: int) -> None:
-        """Give every topic so many partitions, if it has fewer: keys go elsewhere from now on."""
+        """Increase every topic to `partitions` partitions: from now on, keys may map to other ones."""
         self._partitions = max(self._partitions, partitions)
         for held in self._topics.values():
             held.extend(_Partition() for _ in range(self._partitions - len(held)))
 
     def topic(self, topic: str) -> list[_Partition]:
-        """The topic's partitions; a topic exists from the first time it is named."""
+        """Return the topic's partitions; a topic is created when it is first named."""
         return self._topics.setdefault(topic, [_Partition() for _ in range(self._partitions)])
 
     def _partition(self, topic: str, position: Position) -> _Partition:
@@ -123,9 +125,9 @@ class MemoryLog:
 
 
 class MemoryConsumer:
-    """See Consumer. `committed` is shared by the consumers of the group: next offset by partition.
+    """The in-memory Consumer. The consumers of a group share `committed`: the next offset by partition.
 
-    `leave` is called once, by the first `close`.
+    The first `close` calls `leave`.
     """
 
     def __init__(

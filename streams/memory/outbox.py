@@ -10,14 +10,14 @@ from graphtide.streams.ports import Record
 
 
 class MemoryOutbox:
-    """See Outbox."""
+    """The in-memory Outbox."""
 
     def __init__(self) -> None:
         self._queues: dict[int, deque[tuple[int, Record]]] = {}
         self._last = 0
 
     def put(self, partition: int, records: Sequence[Record]) -> None:
-        """Within a commit: these wait now, behind what waits already."""
+        """Add the notices of a commit at the end of the partition's queue."""
         queue = self._queues.setdefault(partition, deque())
         for record in records:
             self._last += 1

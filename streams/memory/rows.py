@@ -1,8 +1,7 @@
-"""The rows of one graph, folded from deltas: what a snapshot means.
+"""The rows of one graph, folded from deltas: the reference meaning of a snapshot.
 
-Invariant: after any sequence of deltas, `snapshot()` is what one delta from nothing would have to say, and folding
-that delta gives the same rows. Rows come out in the order of their keys, a chunk's mentions and evidence in the order
-in which their delta gave them.
+Invariant: after any sequence of deltas, `snapshot()` is one delta from an empty graph to the same rows. Rows are in the
+order of their keys, a chunk's mentions and evidence in the order of their delta.
 """
 
 from __future__ import annotations
@@ -53,9 +52,9 @@ class Rows:
         self._tree = HierarchyRows()
 
     def apply(self, delta: GraphDelta) -> None:
-        """Take the delta's removals, then its rows. Chunks, statements and entities are stamped with its version.
+        """Apply the delta's removals, then its rows. Chunks, statements and entities get its version.
 
-        Rows that a snapshot brings keep the version they have, and nothing of what was there remains.
+        A snapshot replaces all rows, and its rows keep their versions.
         """
         if delta.snapshot:
             self._clear()
@@ -81,7 +80,7 @@ class Rows:
                 del self._edges[edge.u, edge.v]
 
     def snapshot(self) -> GraphDelta:
-        """Every row, as one delta from nothing."""
+        """Return every row as one delta from an empty graph."""
         return GraphDelta(
             self.graph,
             self.version,

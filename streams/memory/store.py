@@ -1,4 +1,4 @@
-"""The reference of the GraphStore port: rows, standings, watermarks and reports in dicts."""
+"""The reference of the GraphStore port: rows, document states, watermarks and reports in dicts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from graphtide.streams.messages import DELTAS
 from graphtide.streams.ports import Commit, ReportRow, StoredDocument, Watermark
 
 NOTHING = Watermark(0, 0)
-"""A partition that nobody has claimed."""
+"""The watermark of a partition that was never claimed."""
 
 
 class MemoryGraphStore:
-    """See GraphStore."""
+    """The in-memory GraphStore."""
 
     def __init__(self, log: MemoryLog, ledger: MemoryLedger, outbox: MemoryOutbox | None = None) -> None:
         self.outbox = outbox
@@ -89,18 +89,18 @@ class MemoryGraphStore:
         return dict(self._verdicts.get(graph, {}))
 
     async def snapshot(self, graph: str) -> GraphDelta:
-        """See GraphStore.snapshot. Rows come in the order of their keys."""
+        """See GraphStore.snapshot. Rows are in the order of their keys."""
         rows = self._rows.get(graph)
         return GraphDelta(graph, 0, snapshot=True) if rows is None else rows.snapshot()
 
     async def extractions(self, graph: str) -> AsyncIterator[tuple[str, bytes]]:
         """See GraphStore.extractions."""
-        for doc_id, standing in sorted(self._standings.get(graph, {}).items()):
-            if standing.extraction is not None:
-                yield doc_id, standing.extraction
+        for doc_id, document in sorted(self._standings.get(graph, {}).items()):
+            if document.extraction is not None:
+                yield doc_id, document.extraction
 
     async def replace(self, snapshot: GraphDelta) -> None:
-        """See GraphStore.replace. Every row counts as new at that version. Raises Broken when the version falls."""
+        """See GraphStore.replace. Every row gets that version. Raises Broken when the version would decrease."""
         known = self._rows.get(snapshot.graph)
         check_replacement(snapshot, known.version if known else 0)
         fresh = Rows(snapshot.graph)
@@ -108,32 +108,35 @@ class MemoryGraphStore:
         self._rows[snapshot.graph] = fresh
 
     async def reports(self, graph: str) -> Sequence[ReportRow]:
-        """See GraphStore.reports. By community."""
+        """See GraphStore.reports. Sorted by community."""
         held = self._reports.get(graph, {})
         return [held[community] for community in sorted(held)]
 
     async def save_reports(self, graph: str, rows: Sequence[ReportRow], gone: Sequence[int]) -> None:
-        """See GraphStore.save_reports. Drops first."""
+        """See GraphStore.save_reports. Deletes first."""
         held = self._reports.setdefault(graph, {})
         for community in gone:
             held.pop(community, None)
         held.update((row.community, row) for row in rows)
 
 
-def check_watermark(commit: Commit, stands: Watermark) -> None:
-    """Raise Fenced when the commit does not hold the watermark that stands, Broken when it would lower it."""
+def check_watermark(commit: Commit, stored: Watermark) -> None:
+    """Raise Fenced when the commit does not hold the stored watermark, Broken when it would lower it."""
     held = commit.held
-    if held != stands or not held.epoch:
+    if held != stored or not held.epoch:
         raise Fenced(
-            f"partition {commit.partition} stands at epoch {stands.epoch}, offset {stands.next_offset}; "
+            f"partition {commit.partition} is at epoch {stored.epoch}, offset {stored.next_offset}; "
             f"the writer held epoch {held.epoch}, offset {held.next_offset}"
         )
-    if commit.next_offset < stands.next_offset:
-        raise Broken(f"a commit would move partition {commit.partition} back to offset {commit.next_offset}")
+    if commit.next_offset < stored.next_offset:
+        raise Broken(
+            f"the commit would move partition {commit.partition} from offset {stored.next_offset} back to"
+            f" {commit.next_offset}"
+        )
 
 
 def check_binding(commit: Commit, graph: str, bound: int | None) -> None:
-    """Raise Fenced when the graph is bound to another partition: its records are that partition's writer's."""
+    """Raise Fenced when the graph is bound to another partition, whose writer alone may write it."""
     if bound is not None and bound != commit.partition:
         raise Fenced(f"graph {graph!r} is bound to partition {bound}; partition {commit.partition} may not write it")
 
@@ -147,6 +150,6 @@ def check_next(delta: GraphDelta, version: int) -> None:
 
 
 def check_replacement(snapshot: GraphDelta, version: int) -> None:
-    """Raise Broken when it is no snapshot, or would take the graph to an earlier version."""
+    """Raise Broken when it is not a snapshot, or its version is lower than the graph's."""
     if not snapshot.snapshot or snapshot.version < version:
         raise Broken(f"graph {snapshot.graph!r} is at version {version}; version {snapshot.version} cannot replace it")

@@ -1,6 +1,6 @@
-"""The community rows of one graph, folded from changes: who is in which community, and which is in which.
+"""The community rows of one graph, folded from changes: the community of each node, and the parent of each community.
 
-Invariant: `next_id` is above every community id ever seen, so that none is given out twice after a restart.
+Invariant: `next_id` is above every community id ever seen, so that no id is assigned twice after a restart.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from graphtide.graph.communities import CommunityChange, Hierarchy
 
 
 class HierarchyRows:
-    """Assignments by node, and (level, parent) by community."""
+    """The hierarchy rows: assignments by node, and (level, parent) by community."""
 
     def __init__(self) -> None:
         self._known = False
@@ -18,7 +18,7 @@ class HierarchyRows:
         self._next_id = 1
 
     def apply(self, change: CommunityChange | Hierarchy) -> None:
-        """Follow a change, or take a whole hierarchy in the place of what is held."""
+        """Apply a change, or replace the rows by a whole hierarchy."""
         self._known = True
         if isinstance(change, Hierarchy):
             self._community = dict(zip(change.nodes.tolist(), change.communities.tolist(), strict=True))
@@ -39,7 +39,7 @@ class HierarchyRows:
             self._places.pop(community, None)
 
     def hierarchy(self) -> Hierarchy | None:
-        """What `graphtide.graph.communities.build` takes as its snapshot; None while there never was a change."""
+        """Return the snapshot for `graphtide.graph.communities.build`; None before the first change."""
         if not self._known:
             return None
         tree = [(community, *self._places[community]) for community in sorted(self._places)]

@@ -1,4 +1,4 @@
-"""The reference of the Spending port: the books in this process, gone with it."""
+"""The reference of the UsageLedger port: the figures in memory, not durable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphtide.streams.usage import Budget, Charge, ModelUsage, Stage, check_bud
 
 
 class MemoryUsageLedger:
-    """See `graphtide.streams.usage.Spending`."""
+    """The in-memory UsageLedger (`graphtide.streams.usage`)."""
 
     def __init__(self) -> None:
         self._settled: dict[tuple[str, str, Stage], ModelUsage] = {}
@@ -19,15 +19,18 @@ class MemoryUsageLedger:
         self._numbers = count(1)
 
     async def reserve(self, charge: Charge, expected: ModelUsage, budget: Budget) -> int:
-        """See Spending.reserve."""
-        figures = {"settled": self._on(charge.graph, charge.day), "open": self._aside(charge.graph, charge.day)}
+        """See UsageLedger.reserve."""
+        figures = {
+            "settled": self._settled_on(charge.graph, charge.day),
+            "open": self._open_on(charge.graph, charge.day),
+        }
         check_budget(charge, figures, expected, budget)
         number = next(self._numbers)
         self._open[number] = charge, expected
         return number
 
     async def settle(self, number: int, spent: ModelUsage) -> None:
-        """See Spending.settle."""
+        """See UsageLedger.settle."""
         held = self._open.pop(number, None)
         if held is None:
             return
@@ -39,28 +42,28 @@ class MemoryUsageLedger:
             self._documents[document] = self._documents.get(document, ModelUsage()) + for_document(charge.stage, spent)
 
     async def day(self, graph: str, day: str) -> Mapping[Stage, ModelUsage]:
-        """See Spending.day."""
-        return _together(self._on(graph, day), self._aside(graph, day))
+        """See UsageLedger.day."""
+        return _sum(self._settled_on(graph, day), self._open_on(graph, day))
 
     async def stages(self, graph: str) -> Mapping[Stage, ModelUsage]:
-        """See Spending.stages."""
-        return _together(*({stage: one} for (of, _, stage), one in self._settled.items() if of == graph))
+        """See UsageLedger.stages."""
+        return _sum(*({stage: used} for (of, _, stage), used in self._settled.items() if of == graph))
 
     async def document(self, graph: str, doc_id: str) -> ModelUsage:
-        """See Spending.document."""
+        """See UsageLedger.document."""
         return self._documents.get((graph, doc_id), ModelUsage())
 
-    def _on(self, graph: str, day: str) -> dict[Stage, ModelUsage]:
-        return {stage: one for (of, on, stage), one in self._settled.items() if (of, on) == (graph, day)}
+    def _settled_on(self, graph: str, day: str) -> dict[Stage, ModelUsage]:
+        return {stage: used for (of, on, stage), used in self._settled.items() if (of, on) == (graph, day)}
 
-    def _aside(self, graph: str, day: str) -> dict[Stage, ModelUsage]:
-        mine = ((charge, one) for charge, one in self._open.values() if (charge.graph, charge.day) == (graph, day))
-        return _together(*({charge.stage: one} for charge, one in mine))
+    def _open_on(self, graph: str, day: str) -> dict[Stage, ModelUsage]:
+        entries = ((charge, used) for charge, used in self._open.values() if (charge.graph, charge.day) == (graph, day))
+        return _sum(*({charge.stage: used} for charge, used in entries))
 
 
-def _together(*parts: Mapping[Stage, ModelUsage]) -> dict[Stage, ModelUsage]:
+def _sum(*parts: Mapping[Stage, ModelUsage]) -> dict[Stage, ModelUsage]:
     found: dict[Stage, ModelUsage] = defaultdict(ModelUsage)
     for part in parts:
-        for stage, one in part.items():
-            found[stage] += one
-    return {stage: one for stage, one in found.items() if one != ModelUsage()}
+        for stage, used in part.items():
+            found[stage] += used
+    return {stage: used for stage, used in found.items() if used != ModelUsage()}

@@ -19,7 +19,7 @@ from graphtide.infra.settings import Settings
 from graphtide.services.application import QueryRequest
 from graphtide.services.wiring import open_application
 from graphtide.streams.messages import DocumentMessage
-from graphtide.streams.tracing import SpanRole, carried_on, continue_trace, inject, span, told
+from graphtide.streams.tracing import SpanRole, carried_on, continue_trace, inject, record_span, span
 from tests.support.collector import Collector
 
 CALLS = 20_000
@@ -54,7 +54,7 @@ def silent_s() -> float:
         with continue_trace("consolidate", [()], partition=0, records=1):
             with span("follow", graph="g", version=number):
                 inject()
-            told("apply", [()], 0, graph="g", doc_id="d", revision=number, state="applied")
+            record_span("apply", [()], 0, graph="g", doc_id="d", revision=number, state="applied")
     return (time.process_time() - started) / CALLS
 
 
