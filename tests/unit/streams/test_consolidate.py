@@ -1,4 +1,4 @@
-"""The consolidate stage on both storages: whatever arrives, store and view are the graph of the live revisions."""
+"""The consolidate stage on both storages: after any input, store and view are the graph of the live revisions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.stages import ExactKeeper, Seen, dead_letters, eventually, re
 
 @dataclass
 class Rig:
-    """A stage, its views, and what it is given."""
+    """A stage, its views, and its input."""
 
     backend: Backend
     views: ViewRegistry = field(default_factory=lambda: ViewRegistry(ExactKeeper()))
@@ -45,14 +45,14 @@ class Rig:
         await self.views.follow(delta)
 
     async def accept(self, *keys: str) -> list[int]:
-        """Revisions in the ledger, as if published; their numbers."""
+        """Enter revisions in the ledger, as if published. Returns their numbers."""
         return [one.offset for one in await self.backend.ledger.accept([Record(key, b"{}") for key in keys])]
 
     async def emit(self, *messages: ExtractionMessage) -> None:
         await self.backend.log.append(EXTRACTIONS, [Record(one.graph, one.encode()) for one in messages])
 
     async def consumed(self) -> bool:
-        """Whether the last commit of the log's end is through, and the view shows it."""
+        """Return True once everything up to the end of the log is committed and the view shows it."""
         end = (await self.backend.log.end(EXTRACTIONS))[0]
         left = await self.backend.log.consumer(EXTRACTIONS, STAGE).poll(1, 0)
         return end > 0 and not left
@@ -83,7 +83,7 @@ def message(rng: random.Random, doc_id: str, revision: int, graph: str = "g") ->
 
 
 def live(messages: Sequence[ExtractionMessage]) -> dict[str, Extraction]:
-    """What is live of some messages: the newest of each document."""
+    """Return the live messages: the newest of each document."""
     newest: dict[str, ExtractionMessage] = {}
     for one in messages:
         if one.doc_id not in newest or newest[one.doc_id].revision < one.revision:
@@ -123,7 +123,7 @@ async def test_consolidate_gives_the_graph_of_the_newest_revisions_when_records_
 
 
 async def test_consolidate_supersedes_a_stale_revision_that_comes_late(rig: Rig) -> None:
-    """Revision 1 is applied first, revision 0 arrives after it: superseded, and the graph does not move."""
+    """Revision 1 is applied first, revision 0 arrives after it: superseded, and the graph does not change."""
     rng = random.Random(1)
     await rig.accept("g|a", "g|a")
     new = message(rng, "a", 1)
@@ -162,7 +162,7 @@ POISON = {
 
 @pytest.mark.parametrize("value", POISON.values(), ids=POISON)
 async def test_consolidate_buries_a_poison_record_once_and_goes_on(rig: Rig, value: bytes) -> None:
-    """One dead letter with the bytes as they came; the records around it are applied."""
+    """One dead letter with the original bytes; the records around it are applied."""
     rng = random.Random(3)
     await rig.accept("g|x", "g|y", "g|z")
     good = [message(rng, "y", 1), message(rng, "z", 2)]
@@ -176,7 +176,7 @@ async def test_consolidate_buries_a_poison_record_once_and_goes_on(rig: Rig, val
 
 
 async def test_consolidate_ends_the_revision_of_a_record_it_cannot_read_when_its_name_can_be(rig: Rig) -> None:
-    """A record of another schema still says whose it is: FAILED in the ledger, with the reason."""
+    """A record of another schema still names its revision: FAILED in the ledger, with the reason."""
     await rig.accept("g|a")
     await rig.backend.log.append(EXTRACTIONS, [Record("g", b'{"schema":7,"graph":"g","doc_id":"a","revision":0}')])
     await rig.work()
@@ -193,7 +193,7 @@ async def test_consolidate_buries_the_change_that_breaks_the_write_model_and_app
     apply = Consolidator.apply
 
     def failing(self: Consolidator, changes: Sequence[DocumentChange]) -> GraphDelta:
-        delta = apply(self, changes)  # half done: the write model is of no use any more
+        delta = apply(self, changes)  # partially applied: the write model must not be used again
         if any(change.doc_id == "culprit" for change in changes):
             raise ZeroDivisionError("a bug in the core")
         return delta
@@ -253,7 +253,7 @@ async def test_consolidate_takes_another_dimension_when_the_graph_is_empty_again
 async def test_consolidate_writes_nothing_when_a_rival_claims_and_goes_on_after_it_claims_again(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The commit of the fenced one changes nothing and is told of; it claims again, and its views catch up with all."""
+    """The commit of the fenced writer changes nothing and is reported; it claims again, and its views catch up."""
     rng = random.Random(7)
     await rig.accept("g|a", "g|b", "g|c")
     messages = [message(rng, doc_id, revision) for revision, doc_id in enumerate("abc")]
@@ -288,7 +288,7 @@ async def test_consolidate_writes_nothing_when_a_rival_claims_and_goes_on_after_
 async def test_consolidate_settles_a_commit_whose_outcome_is_unknown(
     rig: Rig, happened: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The commit raises, and did or did not happen: the next run finds out, and the view shows all of it."""
+    """The commit raises, applied or not: the next run detects which, and the view shows every revision."""
     rng = random.Random(8)
     await rig.accept("g|a", "g|b")
     messages = [message(rng, "a", 0), message(rng, "b", 1)]
@@ -376,7 +376,7 @@ async def test_consolidate_resumes_when_it_was_cancelled_while_applying(
 
 
 async def test_consolidate_stops_and_says_so_when_the_watermark_is_beyond_the_log(rig: Rig) -> None:
-    """The store is of another history than the log: Broken in plain words, again and again, and nothing is reset."""
+    """Store and log have different histories: Broken with the cause, on every retry, and nothing is reset."""
     held = await rig.backend.store.claim(0)
     await rig.backend.store.commit(Commit(0, held, 7, (), ()))
     stage = rig.stage()
@@ -389,7 +389,7 @@ async def test_consolidate_stops_and_says_so_when_the_watermark_is_beyond_the_lo
 
 
 async def test_consolidate_stops_when_the_log_has_lost_what_is_not_applied(rig: Rig) -> None:
-    """Records between the watermark and the log's start are gone: Broken, not a silent gap."""
+    """Records between the watermark and the log's start were deleted: Broken, not a silent gap."""
     rng = random.Random(11)
     await rig.accept("g|a", "g|b")
     await rig.emit(message(rng, "a", 0), message(rng, "b", 1))
@@ -410,7 +410,7 @@ async def test_consolidate_writes_one_dead_letter_when_it_died_after_the_first(r
 
 
 async def test_consolidate_goes_on_when_the_disk_has_room_again(tmp_path: Path) -> None:
-    """SQLITE_FULL in the commit: nothing is applied, the error says so, and with room all of it is."""
+    """SQLITE_FULL in the commit: nothing is applied, the error is reported; with free space all of it is applied."""
     backend = await SqliteBackend.open(tmp_path)
     try:
         rig, rng = Rig(backend), random.Random(12)
@@ -449,7 +449,7 @@ async def _shows(rig: Rig, version: int) -> bool:
 
 
 async def _claimed(rig: Rig, epoch: int) -> bool:
-    """Whether the partition was claimed so often: a commit of nothing with that epoch is not refused."""
+    """Return True once the partition was claimed so often: an empty commit with that epoch is accepted."""
     next_offset = (await rig.backend.log.end(EXTRACTIONS))[0]
     try:
         await rig.backend.store.commit(Commit(0, Watermark(epoch, next_offset), next_offset, (), ()))

@@ -1,4 +1,4 @@
-"""Followers of graphs that are written elsewhere: whatever becomes of `deltas`, the view is the store's graph."""
+"""Followers of graphs that another process writes: whatever happens to `deltas`, the view is the stored graph."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ SMALL = 4096
 
 @dataclass
 class Writer:
-    """A graph that is written elsewhere, and what it says of it."""
+    """A graph that another process writes, and its announcements."""
 
     backend: MemoryBackend
     world: RandomWorld
     offset: int = 0
 
     async def commit(self, delta: GraphDelta) -> list[Record]:
-        """Make the delta durable; returns what is to be announced."""
+        """Make the delta durable. Returns the records to announce."""
         store = self.backend.store
         await store.commit(Commit(0, await store.claim(0), 0, (GraphCommit(delta, {}),), ()))
         return list(full_records(delta, SMALL))
@@ -50,7 +50,7 @@ class Writer:
         return await self.commit(self.world.step())
 
     async def rebuild(self) -> list[Record]:
-        """The same rows under other inner numbers, at the next version, as a rebuild gives them."""
+        """Store the same rows with other internal numbers, at the next version, as a rebuild does."""
         old = self.world.writer
         changes = [DocumentChange(doc_id, None, one) for doc_id, one in sorted(self.world.live.items(), reverse=True)]
         self.world.writer = fresh = Consolidator("world")
@@ -76,7 +76,7 @@ class Rig:
         return all(self.views.version(graph) == version for graph, version in stands.items())
 
     async def check(self) -> None:
-        """The view becomes the store's graph, to the line, vectors and indexes included."""
+        """Check that the view becomes the stored graph exactly, vectors and indexes included."""
         await eventually(self.caught_up)
         view, stored = self.views.get("world"), await self.writer.backend.store.snapshot("world")
         assert view is not None
@@ -89,7 +89,7 @@ class Rig:
 
 @asynccontextmanager
 async def rig(seed: int) -> AsyncIterator[Rig]:
-    """A follower that follows."""
+    """Return a running follower."""
     print(f"seed {seed}")
     backend = MemoryBackend(3, outbox=MemoryOutbox())
     writer, views = Writer(backend, RandomWorld(random.Random(seed))), ViewRegistry(ExactKeeper())
@@ -188,7 +188,7 @@ async def test_follower_is_not_made_to_reload_by_what_anybody_wrote() -> None:
 
 
 async def test_follower_notices_what_was_never_announced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last commit's notice is lost and nothing follows: a look at the store brings the view up to date."""
+    """The last commit's notice is lost and nothing follows: the comparison with the store updates the view."""
     for name in ("POLL_INTERVAL_S", "TIMEOUT_S"):
         monkeypatch.setattr(delta_follower, name, 0.02)
     async with rig(6) as one:
@@ -198,7 +198,7 @@ async def test_follower_notices_what_was_never_announced(monkeypatch: pytest.Mon
 
 
 async def test_follower_makes_a_reader_anew_that_brings_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first reader goes deaf while deltas come: the run ends, and the next one goes on where it was."""
+    """The first reader stops returning records while deltas arrive: the run ends, and the next one continues there."""
     for name in ("POLL_INTERVAL_S", "TIMEOUT_S"):
         monkeypatch.setattr(delta_follower, name, 0.02)
     backend = MemoryBackend(3, outbox=MemoryOutbox())

@@ -21,7 +21,7 @@ from tests.support.worlds import RandomWorld, empty_view, snapshot_of
 
 
 def comparable(value: object) -> Any:
-    """The value with its types, arrays as type, shape and bytes: two are equal when nothing at all differs."""
+    """Return the value with its types, arrays as type, shape and bytes: equal only if nothing differs."""
     if isinstance(value, np.ndarray):
         return ("array", value.dtype.str, value.shape, value.tobytes())
     if is_dataclass(value):
@@ -96,7 +96,7 @@ def test_rows_without_vectors_stay_without_when_others_have_one() -> None:
 
 
 def test_delta_of_a_version_without_headings_is_read() -> None:
-    """A replica that is newer than the writer reads its chunks; they are called nothing."""
+    """A replica that is newer than the writer reads its chunks, with empty headings."""
     rows = tuple(ChunkRow(n, f"c{n}", "d", n, "", np.empty(0, np.float16), 1, f"Title {n}", "") for n in range(2))
     body = json.loads(encode(GraphDelta("g", 1, chunks=rows)))
     assert body.pop("headings")
@@ -114,7 +114,7 @@ def test_text_of_any_script_and_metadata_survive() -> None:
 
 
 def test_delta_without_sums_is_the_same_but_for_them() -> None:
-    """What a view needs is all there."""
+    """All rows that a view needs are included."""
     rng = random.Random(1)
     delta = RandomWorld(rng).change(random_extraction(rng, "d", 1))
     bare = decode(encode(delta, sums=False))
@@ -157,7 +157,7 @@ def damaged(change: dict[str, Any]) -> bytes:
     ],
 )
 def test_decoding_rejects_what_is_no_delta_of_this_schema(value: bytes) -> None:
-    """An unknown schema, or a body that does not fit together, is Rejected and never half taken."""
+    """An unknown schema, or an inconsistent body, is Rejected and never applied in part."""
     with pytest.raises(Rejected, match="delta"):
         decode(value)
 

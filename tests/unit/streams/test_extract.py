@@ -1,4 +1,4 @@
-"""The extract stage on the reference storage and on SQLite: its order, waiting, burying, counting and committing."""
+"""The extract stage on the reference storage and on SQLite: order, waiting, dead letters, attempts and commits."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def test_extract_emits_each_revision_once_and_commits(backend: Backend) ->
 
 
 async def test_extract_hands_on_no_header_that_asks_for_upkeep(backend: Backend) -> None:
-    """Who may write documents cannot ask the writer to verify or rebuild; other headers go on with the record."""
+    """A producer of documents cannot request a verification or rebuild; other headers stay with the record."""
     asking = replace(record("a"), headers=((REQUEST, b"1"), (REPLY, b"2"), ("team", b"notes")))
     await backend.ledger.accept([asking])
     async with running(extract_stage(backend).run):
@@ -162,7 +162,7 @@ BAD_KEYS = (
 
 @pytest.mark.parametrize("key", BAD_KEYS)
 async def test_extract_buries_a_record_once_when_its_key_is_malformed(backend: Backend, key: str) -> None:
-    """A key that names no document goes to the dead letters, and the stage goes on."""
+    """A key that names no document is dead-lettered, and the stage continues."""
     await backend.log.append(DOCUMENTS, [Record(key, b"{}"), record("good")])
     async with running(extract_stage(backend).run):
         await eventually(lambda: all_committed(backend))
@@ -222,10 +222,10 @@ async def test_extract_buries_what_the_endpoint_refuses_for_ever(backend: Backen
 
 
 async def test_extract_ends_bad_records_and_deletions_at_once_while_all_slots_wait(backend: Backend) -> None:
-    """Both slots wait for a dead endpoint: what needs none of it comes to its end all the same."""
+    """Both slots wait for an unreachable endpoint: records that need no model still reach their final state."""
 
     async def mind(_: Sequence[str]) -> None:
-        raise Retryable("the endpoint is away")
+        raise Retryable("the endpoint is unreachable")
 
     await publish(backend, "a", "b", "c")
     await backend.ledger.accept([Record("g|bad", b"no JSON"), Record("g|a", None)])
@@ -285,7 +285,7 @@ async def test_extract_reads_no_further_than_its_bound_while_a_record_is_stuck(b
     async with running(extract_stage(backend, embedder, settings).run):
         await eventually(lambda: _holds(backend, EXTRACTIONS, 9))
         for _ in range(50):
-            await backend.ledger.counts("g")  # the stage gets every chance to go further
+            await backend.ledger.counts("g")  # gives the stage every chance to read further
         assert embedder.calls <= 10 + settings.concurrency
         release.set()
         await eventually(lambda: all_committed(backend))
@@ -293,7 +293,7 @@ async def test_extract_reads_no_further_than_its_bound_while_a_record_is_stuck(b
 
 
 async def test_extract_goes_on_with_other_records_when_one_fails_as_nobody_foresaw(backend: Backend) -> None:
-    """The one is tried again, then buried with the cause; the others never notice."""
+    """The failing record is retried, then dead-lettered with the cause; the others are not affected."""
 
     async def mind(texts: Sequence[str]) -> None:
         if any("odd" in text for text in texts):
@@ -309,7 +309,7 @@ async def test_extract_goes_on_with_other_records_when_one_fails_as_nobody_fores
 
 
 async def test_extract_buries_a_record_that_killed_the_process_too_often(backend: Backend) -> None:
-    """Two starts without an end, and the third buries it; a record beside it that was only under way lives."""
+    """Two starts without an end, and the third writes a dead letter; a record that was only in flight is extracted."""
     [culprit, _] = await publish(backend, "culprit", "innocent")
     for _ in range(2):
         await backend.ledger.begin("g", "culprit", culprit.offset)
@@ -333,7 +333,7 @@ async def test_extract_does_records_alone_that_were_under_way_at_a_crash(backend
         if "first" in name and not refused:
             await release.wait()
             refused.append(name)
-            raise Retryable("the endpoint is away")
+            raise Retryable("the endpoint is unreachable")
 
     for place, doc_id in enumerate(("first", "second", "third")):
         await publish(backend, doc_id)
@@ -342,7 +342,7 @@ async def test_extract_does_records_alone_that_were_under_way_at_a_crash(backend
     async with running(extract_stage(backend, Minded(mind), QUICK).run):
         await eventually(lambda: _is(bool(asked)))
         for _ in range(50):
-            await backend.ledger.counts("g")  # the others get every chance to begin
+            await backend.ledger.counts("g")  # gives the other records every chance to start
         assert len(asked) == 1
         attempts = [await backend.ledger.latest("g", doc_id) for doc_id in ("first", "second", "third", "fresh")]
         assert [entry.attempts for entry in attempts if entry] == [2, 1, 1, 0]
@@ -352,7 +352,7 @@ async def test_extract_does_records_alone_that_were_under_way_at_a_crash(backend
 
 
 async def test_extract_counts_no_attempt_when_a_run_ended_for_another_cause(backend: Backend) -> None:
-    """What ends the run, over and over, is not the record's doing: it is not counted, and not buried for it."""
+    """A failure that ends the run repeatedly is not the record's fault: no attempt is counted, no letter is written."""
 
     async def mind(_: Sequence[str]) -> None:
         raise Broken("vectors of another dimension")
@@ -436,7 +436,7 @@ async def test_extract_buries_nothing_for_having_waited_in_many_lives(backend: B
 
     async def mind(_: Sequence[str]) -> None:
         if dead:
-            raise Retryable("the endpoint is away", 3600.0)
+            raise Retryable("the endpoint is unreachable", 3600.0)
 
     await publish(backend, "a")
     for _ in range(QUICK.crashes_allowed + 3):
@@ -455,8 +455,8 @@ async def test_extract_buries_nothing_for_having_waited_in_many_lives(backend: B
 
 
 async def test_extract_lets_documents_wait_for_a_budget_without_holding_up_other_graphs(backend: Backend) -> None:
-    """400 documents of a graph that may spend nothing stand in front of three of another: those are done, with two
-    slots, while the others wait with their reason and no attempt on their account; then the budget is raised."""
+    """400 documents of a graph without budget wait before three of another graph: those three are done, with two
+    slots, while the others wait with their reason and without a counted attempt; then the budget is raised."""
     closed, asked = True, []
 
     async def mind(_: Sequence[str]) -> None:
@@ -482,7 +482,7 @@ async def test_extract_lets_documents_wait_for_a_budget_without_holding_up_other
 
 
 async def test_extract_names_the_refusal_that_holds_up_the_documents_of_a_graph(backend: Backend) -> None:
-    """Of that graph alone, with the time that is left of it, and not for a revision before the paused ones."""
+    """The refusal is that graph's alone, with its remaining time, and not for a revision before the paused ones."""
 
     async def mind(_: Sequence[str]) -> None:
         if payer().graph == "poor":

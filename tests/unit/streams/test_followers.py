@@ -67,7 +67,7 @@ async def test_views_refuse_a_delta_that_does_not_follow_and_take_a_snapshot_ins
 
 
 async def test_views_close_the_indexes_of_a_view_that_is_replaced() -> None:
-    """Whatever takes a view's place, its background work is ended."""
+    """Whatever replaces a view, its background work is ended."""
     made, writer = deltas(2, 3)
     backend, keeper = await stored(made), Closing()
     views = ViewRegistry(keeper)
@@ -110,7 +110,7 @@ async def test_views_say_which_graph_cannot_be_read() -> None:
 
 
 async def test_reach_waits_for_the_version() -> None:
-    """Whoever waits for version 2 is woken by it, and not by version 1."""
+    """A caller that waits for version 2 is woken by it, and not by version 1."""
     made, _ = deltas(5, 2)
     views = ViewRegistry(ExactKeeper())
     waiting = asyncio.create_task(views.reach("g", 2))

@@ -1,4 +1,4 @@
-"""How long documents took until questions saw them: what a replica observes, whatever it hears."""
+"""Freshness observed by a replica: the time until queries see a document, in any order of notices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOW_S = 1_000.0
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
-    """What was observed, at a moment that stands still."""
+    """Return what was observed, with a stopped clock."""
     monkeypatch.setattr("graphtide.streams.follow.freshness.time.time", lambda: NOW_S)
     return []
 
@@ -48,7 +48,7 @@ def test_snapshot_makes_all_versions_up_to_it_queryable(seen: list[tuple[str, fl
 
 
 def test_what_stood_at_the_start_is_not_observed(seen: list[tuple[str, float]]) -> None:
-    """Nobody could ask this process before, and a replay of old notices is no slow document."""
+    """No query could reach this process before, and a replay of old notices is not a slow document."""
     one = fresh(seen)
     one.begin({"g": 7})
     for version in (5, 7, 8):
@@ -66,7 +66,7 @@ def test_header_that_no_writer_wrote_says_nothing(value: bytes) -> None:
 
 
 def test_header_holds_the_newest_and_no_more_than_its_bound() -> None:
-    """What is not known is left out; of nothing there is no header."""
+    """Unknown times are left out; without a known time there is no header."""
     assert accepted_in(accepted([0, 5, 3])) == (3, 5)
     assert accepted_in(accepted(range(1_000, 1_000 + 2 * MAX_TIMES))) == tuple(
         range(1_000 + MAX_TIMES, 1_000 + 2 * MAX_TIMES)

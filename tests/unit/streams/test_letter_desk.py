@@ -1,4 +1,4 @@
-"""Dead letters as a person deals with them, on the reference storage and on SQLite."""
+"""The dead-letter queue, on the reference storage and on SQLite."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def publisher(backend: Backend, record: Record) -> Position:
 
 
 async def test_letters_are_listed_by_graph_until_they_are_dealt_with(backend: Backend) -> None:
-    """Oldest first, with all that was kept; foreign records are passed over; a settled one can still be asked for."""
+    """Oldest first, with every field; foreign records are ignored; a settled letter can still be read."""
     for one in (buried("a"), buried("b"), buried("c", graph="h")):
         await write_dead_letter(backend.log, one)
     await backend.log.append(DEAD_LETTERS, [Record("x", b"not ours"), Record("y", None), Record("z", b"[1]")])
@@ -57,7 +57,7 @@ async def test_letters_are_listed_by_graph_until_they_are_dealt_with(backend: Ba
 
 
 async def test_letter_is_refused_that_is_not_there_or_dealt_with(backend: Backend) -> None:
-    """An id of another graph is not found, as is an unknown one; what is none is named; nothing is settled twice."""
+    """An id of another graph or an unknown one is not found; a malformed id is named; no letter is settled twice."""
     await write_dead_letter(backend.log, buried("a"))
     for graph, name in (("h", "0-0"), ("g", "0-9")):
         with pytest.raises(NotFound):
@@ -71,7 +71,7 @@ async def test_letter_is_refused_that_is_not_there_or_dealt_with(backend: Backen
 
 
 async def test_retry_publishes_the_original_bytes_as_a_new_revision(backend: Backend) -> None:
-    """Byte for byte, under the same key, once; the letter says so."""
+    """The original is published byte for byte, under the same key, once; the letter shows it."""
     value = DocumentMessage("g", "a", "Ada Lovelace knew Charles Babbage.").encode()
     await write_dead_letter(backend.log, buried("a", value))
     position = await retry(backend.log, "g", "0-0", lambda record: publisher(backend, record))
@@ -81,7 +81,7 @@ async def test_retry_publishes_the_original_bytes_as_a_new_revision(backend: Bac
 
 
 async def test_retry_publishes_a_correction_of_what_cannot_be_read(backend: Backend) -> None:
-    """As it is, it is refused, and so is another document in its place; corrected, it is published and settled."""
+    """Unchanged it is refused, and so is another document instead; corrected, it is published and settled."""
     await write_dead_letter(backend.log, buried("a"))
 
     async def publish(record: Record) -> Position:
@@ -100,7 +100,7 @@ async def test_retry_publishes_a_correction_of_what_cannot_be_read(backend: Back
 
 
 async def test_pages_of_letters_hold_each_once_whatever_is_settled_between_them(backend: Backend) -> None:
-    """A page is bounded, the next one begins behind it even if its last letter is gone, and the last one says so."""
+    """A page is bounded, the next one begins after it even if its last letter was settled, and the last has no next."""
     for i in range(7):
         await write_dead_letter(backend.log, buried(f"d{i}"))
     first = await page(backend.log, "g", limit=3)
@@ -137,6 +137,6 @@ async def test_retry_of_what_consolidation_buried_publishes_its_document(backend
     ids=["empty", "key", "document", "extraction"],
 )
 def test_retry_refuses_what_cannot_be_published(one: DeadLetter) -> None:
-    """Nothing to publish, no document to publish it as, or nothing to be read from it: said, and nothing is done."""
+    """Nothing to publish, no document id, or a malformed original: Invalid with the reason, and no effect."""
     with pytest.raises(Invalid):
         original(one)

@@ -1,4 +1,4 @@
-"""Messages come back as they went out, or are Rejected in a few words."""
+"""Message encoding: decoded messages equal the encoded ones, malformed ones are Rejected in a few words."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_extraction_message_comes_back_to_the_last_bit(seed: int) -> None:
 
 
 def test_dead_letter_and_notice_come_back_as_they_went_out() -> None:
-    """A dead letter keeps any bytes; a reason with half a surrogate pair does not keep it from being written."""
+    """A dead letter keeps any bytes; a reason with a lone surrogate does not prevent its writing."""
     letter = DeadLetter("", "no bar", 3, "extract", "why", 1, bytes(range(256)))
     assert decode_dead_letter(letter.encode()) == letter
     odd = DeadLetter("g", "d", 3, "extract", "half \ud800", 1, b"")
@@ -61,7 +61,7 @@ def test_dead_letter_and_notice_come_back_as_they_went_out() -> None:
 
 
 def test_extraction_is_rejected_when_it_is_cut_or_its_vectors_are_not_vectors() -> None:
-    """NaN, zeros, facts about nobody and every shorter prefix are Rejected, and nothing else is raised."""
+    """NaN, zeros, facts without a mention and every shorter prefix are Rejected, and no other error is raised."""
     extraction = random_extraction(random.Random(1), "d", 7)
     value = ExtractionMessage("g", "d", 7, extraction).encode()
     for length in range(0, len(value), 7):
@@ -74,14 +74,14 @@ def test_extraction_is_rejected_when_it_is_cut_or_its_vectors_are_not_vectors() 
 
 
 def test_reason_of_a_rejection_does_not_quote_the_document() -> None:
-    """The repr of an encoding error would be the whole text."""
+    """The repr of an encoding error would contain the whole text."""
     with pytest.raises(Rejected) as caught:
         decode_document("g|d", b'{"text":"' + b"secret " * 10_000 + b'\\ud800"}')
     assert len(str(caught.value)) < 300 and "secret secret" not in str(caught.value)
 
 
 def test_extraction_of_names_the_revision_when_little_else_can_be_read() -> None:
-    """And nothing when that cannot be read either."""
+    """The result is None when the ids are malformed, too."""
     assert extraction_of(b'{"schema":9,"graph":"g","doc_id":"d","revision":4}') == ("g", "d", 4)
     for value in (b"", b"[]", b'{"graph":"g"}', b'{"graph":"..","doc_id":"d","revision":4}', b"\xff"):
         assert extraction_of(value) is None

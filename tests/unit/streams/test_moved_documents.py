@@ -61,7 +61,7 @@ class Cluster:
         self.group.assign(**{name: [n for n, held in holders.items() if held == name] for name in names})
 
     async def publish(self) -> None:
-        """An edit or a deletion, by a producer with a partitioner of its own, or by the gateway."""
+        """Publish an edit or a deletion, by a producer with its own partitioner, or by the gateway."""
         graph, doc_id = self.rng.choice(GRAPHS), self.rng.choice(DOC_IDS)
         self.clock.now_ms += self.rng.randint(20, 200)
         document = None if self.rng.random() < 0.15 else _document(self.rng, graph, doc_id)
@@ -86,7 +86,7 @@ class Cluster:
         return not any([await self.backend.ledger.pending(graph) for graph in GRAPHS])
 
     async def check(self) -> None:
-        """Each graph is that of the live documents, and nothing was dead-lettered."""
+        """Check that each graph is that of the live documents, and no record was dead-lettered."""
         for graph in GRAPHS:
             documents = [one for (name, _), one in self.live.items() if name == graph and one is not None]
             extractions: list[Extraction] = [await extract(one, 1, HASHING, ExtractionLimits()) for one in documents]
@@ -135,7 +135,7 @@ async def test_graph_is_that_of_the_last_edits_when_producers_disagree_and_parti
 
 
 async def _copy_extraction(cluster: Cluster) -> None:
-    """Append some extraction again, in any partition: as a producer with stale metadata would."""
+    """Append some extraction again, in any partition, as a producer with stale metadata does."""
     held = await cluster.backend.log.reader(EXTRACTIONS, {}).poll(1_000, 0)
     if held:
         record = cluster.rng.choice(held).record
@@ -144,7 +144,7 @@ async def _copy_extraction(cluster: Cluster) -> None:
 
 
 async def test_record_of_a_graph_of_another_partition_is_forwarded_and_counted() -> None:
-    """The graph is bound to partition 1; what comes through 0 is applied by the writer of 1, requests too."""
+    """The graph is bound to partition 1; records from partition 0 are applied by the writer of 1, requests too."""
     cluster = Cluster(random.Random(3))
     cluster.group.join("one")
     async with running(cluster.extractor().run):
@@ -164,7 +164,7 @@ async def test_record_of_a_graph_of_another_partition_is_forwarded_and_counted()
 
 
 async def test_record_that_cannot_be_forwarded_is_dead_lettered() -> None:
-    """The graph is bound to a partition that the topic does not have: a topic made anew, with fewer."""
+    """The graph is bound to a partition that the topic lacks: the topic was created again with fewer."""
     cluster = Cluster(random.Random(4))
     cluster.backend.store._bindings["g"] = 7
     while ("g", "a") not in cluster.live:
@@ -184,7 +184,7 @@ async def test_record_that_cannot_be_forwarded_is_dead_lettered() -> None:
 async def test_graph_with_damaged_rows_is_stopped_and_buries_nothing_until_it_is_rebuilt(
     damage: str,
 ) -> None:
-    """Its documents wait; a graph of another partition goes on; a request to rebuild, behind them, is the cure."""
+    """Its documents wait; a graph of another partition continues; a request to rebuild after them repairs it."""
     cluster = Cluster(random.Random(5))
     store = cluster.backend.store
     for _ in range(12):

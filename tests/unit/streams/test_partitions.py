@@ -42,12 +42,12 @@ class Cluster:
         self.group = Group(self.backend.log)
 
     def stage(self, name: str, write_models: int = 100, batch_size: int = 5) -> ConsolidateStage:
-        """A consolidator as a process of that name would run it."""
+        """Return a consolidator as a process of that name runs it."""
         settings = ConsolidateSettings(batch_size, write_models, full_records, self.outbox)
         return ConsolidateStage(self.group.join(name), self.backend.store, None, Seen(), settings)
 
     async def publish(self, rng: random.Random, count: int) -> None:
-        """Revisions of a few documents in all graphs, some deletions, each record up to three times."""
+        """Publish revisions of a few documents in all graphs, some deletions, each record up to three times."""
         for _ in range(count):
             graph, doc_id = rng.choice(GRAPHS), rng.choice("xyz")
             [position] = await self.backend.ledger.accept([Record(f"{graph}|{doc_id}", b"{}")])
@@ -59,13 +59,13 @@ class Cluster:
             await self.backend.log.append(EXTRACTIONS, [record] * rng.choice((1, 1, 2, 3)))
 
     async def settled(self) -> bool:
-        """Whether everything published has its end, and everything announced is in `deltas`."""
+        """Return True once every revision has its final state, and every notice is in `deltas`."""
         pending = [await self.backend.ledger.pending(graph) for graph in GRAPHS]
         waiting = [await self.outbox.waiting(number, 1) for number in range(PARTITIONS)]
         return not any(pending) and not any(waiting)
 
     async def check(self) -> None:
-        """Each graph in the store is the one of the live revisions."""
+        """Check that each stored graph is the graph of the live revisions."""
         for graph in GRAPHS:
             expected = sorted(GraphOracle(live(self.messages, graph).values()).lines())
             assert sorted(canonical_lines(await self.backend.store.snapshot(graph))) == expected
@@ -115,7 +115,7 @@ async def test_consolidators_give_the_graphs_of_a_clean_build_whatever_happens_t
 
 
 async def _check_announced(cluster: Cluster) -> None:
-    """Of each graph every version was announced, the first time in order."""
+    """Check that every version of each graph was announced, the first time in order."""
     seen: dict[str, int] = {}
     for one in await cluster.backend.log.reader(DELTAS, {}).poll(1_000_000, 0):
         for name, label in one.record.headers:
@@ -127,7 +127,7 @@ async def _check_announced(cluster: Cluster) -> None:
 
 
 async def test_zombie_writes_nothing_when_it_wakes_in_the_middle_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It sleeps between applying and committing; the partition goes to another, who goes on; its commit is refused."""
+    """The writer sleeps between applying and committing; another one claims the partition; the sleeper is fenced."""
     cluster, rng = Cluster(), random.Random(5)
     asleep, awake = asyncio.Event(), asyncio.Event()
     commit, refused = cluster.backend.store.commit, []
@@ -165,7 +165,7 @@ async def test_zombie_writes_nothing_when_it_wakes_in_the_middle_of_a_batch(monk
 
 
 async def test_partition_that_cannot_go_on_stops_alone_and_says_why() -> None:
-    """One watermark is beyond the log, one below its start: these two stop, the others go on, nothing is reset."""
+    """One watermark is beyond the log, one below its start: these two stop, the others continue, nothing is reset."""
     cluster, rng = Cluster(), random.Random(6)
     await cluster.publish(rng, 40)
     store = cluster.backend.store
@@ -182,7 +182,7 @@ async def test_partition_that_cannot_go_on_stops_alone_and_says_why() -> None:
 
 
 async def test_partition_does_not_wait_for_another_that_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One graph's write model takes for ever, with more records behind it than fit: the other partitions finish."""
+    """One graph's write model never finishes, and more records wait than fit: the other partitions finish."""
     import threading
 
     cluster, rng, release = Cluster(), random.Random(7), threading.Event()
@@ -254,7 +254,7 @@ async def test_commit_of_an_unknown_outcome_is_settled_by_the_next_claim(monkeyp
 
 
 async def _stands(cluster: Cluster, wanted: Mapping[int, int]) -> bool:
-    """Whether the group's offsets are those."""
+    """Return True once the group has committed these offsets."""
     held = await cluster.backend.log.committed(EXTRACTIONS, STAGE)
     return all(held[number] == offset for number, offset in wanted.items())
 

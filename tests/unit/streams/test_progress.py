@@ -1,4 +1,4 @@
-"""Tokens, and waiting for them: a reader that waits sees what it wrote, or is told that it does not."""
+"""Tokens, and waiting for them: a waiting reader sees its own writes, or receives an error."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Pipeline:
 
 @pytest.fixture
 async def pipeline() -> AsyncIterator[Pipeline]:
-    """A running pipeline."""
+    """Return a running pipeline."""
     backend, views, gate = MemoryBackend(), ViewRegistry(ExactKeeper()), asyncio.Event()
     gate.set()
     progress = TokenWaiter(backend.ledger, backend.store, views)
@@ -154,7 +154,7 @@ async def test_reach_ends_for_a_graph_whose_only_revision_failed(pipeline: Pipel
 
 
 async def test_reach_passes_the_deadline_while_a_revision_in_front_has_no_end(pipeline: Pipeline) -> None:
-    """What was accepted before belongs to the token too; when it ends, by whatever end, the wait does."""
+    """Revisions accepted earlier belong to the token, too; when the last has any final state, the wait ends."""
     backend = pipeline.backend
     pipeline.gate.clear()
     await pipeline.publish("a", "Ada wrote.")

@@ -1,4 +1,4 @@
-"""When a report is due, and that none is ever shown, kept or paid for that should not be."""
+"""The report writer: when a report is due, and that no outdated one is shown, stored or paid for."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def test_reports_hold_after_every_delta_and_are_all_there_after_every_writ
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_reports_of_a_view_that_was_opened_again_are_the_same_and_cost_nothing(seed: int) -> None:
-    """A restart: the rows of the store go onto the shelf of a view built from the graph's rows."""
+    """A restart: the stored reports are loaded into the cache of a view built from the graph's rows."""
     print("seed", seed)
     one, rows = Reported(seed), Rows("world")
     for _ in range(15):
@@ -162,7 +162,7 @@ def _group(number: int, following: int) -> Extraction:
 
 
 async def test_shelf_of_another_process_follows_the_store() -> None:
-    """A replica reads the rows again when they are older than it is told; what does not hold there is not shown."""
+    """A replica reads the rows again when they are older than `every_s`; reports that do not hold are not shown."""
     one = Reported(7)
     replica = empty_view()
     shelves = Shelves(one.store, every_s=0.0)

@@ -1,4 +1,4 @@
-"""Waiting and trying again: how long, and that a stage outlives whatever happens in it."""
+"""Supervision and retry: back-off times, and that a stage survives every failure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_outcome_hands_over_errors_and_lets_cancellation_through() -> None
 
 
 def failing(*errors: Exception) -> tuple[Callable[[], Awaitable[None]], asyncio.Event]:
-    """A stage that fails so often, and then runs."""
+    """Return a stage that fails so often, and then runs."""
     left, runs = list(errors), asyncio.Event()
 
     async def run() -> None:
@@ -54,7 +54,7 @@ def failing(*errors: Exception) -> tuple[Callable[[], Awaitable[None]], asyncio.
 
 
 async def test_supervise_starts_a_stage_over_after_every_kind_of_failure(caplog: pytest.LogCaptureFixture) -> None:
-    """Known errors are told in their words, unforeseen ones with their class and a traceback in the log."""
+    """Known errors are reported by their message, unexpected ones with their class and a traceback in the log."""
     notes: list[str] = []
     run, runs = failing(Retryable("away", 0.0), Fenced("another"), Rejected("no"), ZeroDivisionError("a bug"))
     task = asyncio.create_task(supervise("stage", run, notes.append))
@@ -66,7 +66,7 @@ async def test_supervise_starts_a_stage_over_after_every_kind_of_failure(caplog:
 
 
 async def test_supervise_calls_a_stage_well_only_after_it_has_lasted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two failures the last one stays told; it is taken back once a run has lasted."""
+    """Between two failures the last one stays reported; it is cleared once a run has lasted."""
     monkeypatch.setattr(retrying, "SETTLED_S", 0.01)
     notes: list[str] = []
     well = asyncio.Event()

@@ -96,7 +96,7 @@ async def test_numbers_follow_the_log_within_a_partition_when_clocks_go_back(see
 
 
 async def test_number_of_a_record_that_a_reader_skipped_is_its_own_time() -> None:
-    """Somebody moved the group's position forward: what was skipped, and is done later, is no newer for that."""
+    """An operator moved the group's position forward: skipped records that are read later are not newer for that."""
     topic = Topic(random.Random(0))
     for _ in range(3):
         topic.clock.now_ms += 1_000

@@ -1,4 +1,4 @@
-"""When an entity is due a summary, and that none is ever shown, kept or paid for that should not be."""
+"""The summary writer: when a summary is due, and that no outdated one is shown, stored or paid for."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Told:
 
 
 async def test_entity_is_summarised_only_beyond_what_a_description_holds() -> None:
-    """Below it nobody is asked; beyond it once; the summary is what the entity is said to be, and no digest has it."""
+    """Below it no model is called, beyond it once; the summary replaces the description, outside the digest."""
     one = Told()
     for n in range(3):
         one.publish(f"d{n:02}", SAID.format(n, n))
@@ -152,7 +152,7 @@ async def test_summary_goes_with_a_document_that_it_cites() -> None:
     one.publish(cited, gone)
     one.publish(row.sources[0].partition("#")[0], None)
     one.publish(row.sources[0].partition("#")[0], one.telling.asked[-1].descriptions[0].text)
-    assert await one.write() == 1 and len(one.telling.asked) == calls  # the twelve of the beginning: remembered
+    assert await one.write() == 1 and len(one.telling.asked) == calls  # the first twelve: cached
 
 
 async def test_summary_is_not_shown_once_the_entity_is_made_of_other_labels() -> None:

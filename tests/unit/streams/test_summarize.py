@@ -26,7 +26,7 @@ AT_ONCE = DebounceSettings(quiet_s=0.02)
 
 @dataclass
 class Counting:
-    """A Reporter that remembers what it was asked for, and fails as often as it is told to."""
+    """A Reporter that remembers its calls, and fails as often as configured."""
 
     asked: list[CommunityContext] = field(default_factory=list)
     failures: int = 0
@@ -39,7 +39,7 @@ class Counting:
     async def report(self, subject: CommunityContext) -> Report:
         if self.failures:
             self.failures -= 1
-            raise Retryable("the model is away")
+            raise Retryable("the model is unreachable")
         if self.refuses:
             raise BudgetExceeded("the budget of graph 'g' is used up", 0.2)
         self.asked.append(subject)
@@ -66,13 +66,13 @@ class Pipeline:
         await eventually(self.written)
 
     async def written(self) -> bool:
-        """Whether every revision has its end and every notice its reports."""
+        """Return True once every revision has its final state and every notice its reports."""
         if await self.backend.ledger.pending("g"):
             return False
         return await committed(self.backend, DELTAS, STAGE) == -1
 
     async def reports(self) -> list[ReportRow]:
-        """What is served."""
+        """Return the served reports."""
         view = self.views.get("g")
         assert view is not None
         return view.reports.reports(view)
@@ -128,7 +128,7 @@ async def test_report_is_never_served_once_a_source_is_deleted(pipeline: Pipelin
 
 
 async def test_summarize_waits_and_loses_no_community_when_the_model_is_away(pipeline: Pipeline) -> None:
-    """The run ends with Retryable; the next one writes what was owed, though nothing touches it again."""
+    """The run ends with Retryable; the next one writes the due reports, although nothing changes again."""
     await pipeline.send("a", *CIRCLE)
     view = pipeline.views.get("g")
     assert view is not None
@@ -143,7 +143,7 @@ async def test_summarize_waits_and_loses_no_community_when_the_model_is_away(pip
 
 
 async def test_summarize_passes_over_a_notice_it_cannot_read(pipeline: Pipeline) -> None:
-    """Garbage in `deltas` is skipped, and the reports of what comes behind it are written."""
+    """Malformed records in `deltas` are skipped, and the reports for later ones are written."""
     await pipeline.backend.log.append(DELTAS, [Record("g", b"garbage")])
     await pipeline.send("a", *CIRCLE)
     assert await pipeline.reports()
@@ -163,7 +163,7 @@ async def test_summarize_writes_reports_although_the_burst_does_not_end(tmp_path
 
 
 async def test_reports_survive_a_restart(tmp_path: Path) -> None:
-    """What was written before is served after it, and not paid for again."""
+    """Reports written before the restart are served after it, and not paid for again."""
     written: list[ReportRow] = []
     for life in range(2):
         async with opened("sqlite", tmp_path, Clock()) as backend:
@@ -203,7 +203,7 @@ async def _served(pipeline: Pipeline) -> bool:
 
 
 async def test_wishes_of_a_query_process_reach_the_stage_by_the_log(tmp_path: Path) -> None:
-    """Lazily kept reports: a question in another process wishes for some; they are told once, and written once."""
+    """Lazy reports: a query in another process requests some; they are published once, and written once."""
     async with opened("memory", tmp_path, Clock()) as backend:
         views, elsewhere, seen, reporter = ViewRegistry(ExactKeeper()), ViewRegistry(ExactKeeper()), Seen(), Counting()
         consolidate = ConsolidateStage(backend.log, backend.store, views.follow, seen)
@@ -220,12 +220,12 @@ async def test_wishes_of_a_query_process_reach_the_stage_by_the_log(tmp_path: Pa
             shelves = Shelves(backend.store, every_s=0.0)
             await shelves.fill(asked)
             asked.reports.request(asked.hierarchy.roots())
-            await shelves.fill(asked)  # another question, before anything was told
+            await shelves.fill(asked)  # another query, before any request was published
             clock = Clock()
             wishes = ReportRequestPublisher(backend.log, elsewhere, now=lambda: clock() / 1000)
             assert await wishes.tell() == len(asked.hierarchy.roots()) > 0
             asked.reports.request([*asked.hierarchy.roots(), 10**9])
-            assert await wishes.tell() == 1  # of nothing that is there; the others were told
+            assert await wishes.tell() == 1  # for an unknown community; the others were published
             unknown = DeltaNotice("nowhere", 0, wanted=(1,))
             await backend.log.append(DELTAS, [Record("nowhere", unknown.encode())])
             await eventually(pipeline.written)

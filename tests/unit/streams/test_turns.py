@@ -1,4 +1,4 @@
-"""Turns of the graphs: who is next, at being begun and at the slots, when one graph has many records, one has few."""
+"""The fair queue: which graph is next, at starting and at the slots, when one has many records and one has few."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.stages import Minded, eventually, extract_stage, running
 SLOTS = ExtractSettings(concurrency=2, poll_s=60.0)
 GREEDY = 250
 BEGUN = RECORDS_PER_SLOT * SLOTS.concurrency
-"""What stands in front of the slots when a graph's first record is read."""
+"""The number of started records when a graph's first record is read."""
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -52,7 +52,7 @@ def test_turns_serves_a_graph_that_holds_nothing_before_those_that_do_and_each_i
 
 
 def test_turns_forgets_what_is_dropped_and_keeps_the_order_of_the_rest() -> None:
-    """Even numbers of two graphs go: they are said, not counted, and never served."""
+    """Even numbers of two graphs are dropped: they are returned, not counted, and never served."""
     turns = FairQueue[int]()
     for number in range(10):
         turns.put("ab"[number % 3 == 0], number)
@@ -136,8 +136,8 @@ async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 async def test_extract_lets_a_modest_graph_wait_a_few_documents_however_many_a_greedy_one_has(
     backend: Backend, seed: int
 ) -> None:
-    """250 documents of one graph in front of some of two others, two slots: a modest graph's n-th is with the model
-    after a few documents, not after those in front of it."""
+    """250 documents of one graph wait before some of two others, two slots: a modest graph's n-th reaches the model
+    after a few documents, not after all earlier ones."""
     print(f"seed {seed}")
     rng = random.Random(seed)
     modest = [graph for graph in ("a", "b") for _ in range(rng.randrange(1, 7))]

@@ -1,4 +1,4 @@
-"""Positions that end out of order: only what is whole from the front is committed."""
+"""The offset tracker: with records that end out of order, only a complete prefix is committed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from graphtide.streams.ports import Position
 
 
 def test_window_names_a_position_only_when_all_in_front_of_it_has_ended() -> None:
-    """The first to end is the last but one; the commit comes with the one in front."""
+    """The last record but one ends first; the commit follows the end of the earlier one."""
     window = OffsetTracker()
     for offset in (3, 4, 6):  # offsets may have gaps
         window.open(Position(0, offset))

@@ -21,7 +21,7 @@ from graphtide.streams.work_pool import WorkPool
 
 
 class Gate:
-    """Work that runs until it is let go, and what has run in which order."""
+    """Work that runs until it is released, and the order in which it has run."""
 
     def __init__(self) -> None:
         self.open = threading.Event()
