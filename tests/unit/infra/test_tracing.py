@@ -24,8 +24,8 @@ from graphtide.streams.tracing import (
     ending,
     inject,
     installed,
+    record_span,
     span,
-    told,
     trace_id,
 )
 from tests.support.collector import Collector
@@ -67,7 +67,7 @@ async def test_tracer_follows_the_first_that_is_recorded_and_links_the_others(co
     async with traced(Settings(otlp_endpoint=collector.endpoint), "test"):
         with continue_trace("a", [silent, ABOVE, other, other]):
             assert trace_id() == TRACE
-        told("b", [silent], 1)
+        record_span("b", [silent], 1)
     [seen] = collector.spans
     assert (seen.trace, seen.parent) == (TRACE, "b7ad6b7169203331")
     assert [trace for trace, _ in seen.links] == ["1" * 32, "2" * 32]
@@ -186,5 +186,5 @@ def test_silence_is_everything_a_tracer_and_a_span_is() -> None:
     with span("a", graph="g") as one, one.current(), ending(continue_trace("b", [ABOVE])) as two:
         one.note(version=1)
         two.rename("c")
-        told("d", [ABOVE], 0)
+        record_span("d", [ABOVE], 0)
         assert one is two is SILENCE and inject() == () and trace_id() == ""
