@@ -1,6 +1,6 @@
 -- graphtide.sqlite, schema 3: the log, the ledger and the graphs of one data folder.
 --
--- A graph's name stands once, in `graphs`; everywhere else `graph` is its number. Rows that carry vectors are keyed by
+-- A graph's name is stored once, in `graphs`; elsewhere `graph` is its number. Rows that carry vectors are keyed by
 -- one integer, graph << 32 | id, because that is a plain B-tree of whole rows; `graph` and the id can be read from it
 -- as columns. Vectors are rows of little-endian float16; `vector_sum` is what graph/vector_sum.py writes.
 
@@ -233,7 +233,7 @@ CREATE TABLE reports (
     PRIMARY KEY (graph, community)
 ) WITHOUT ROWID;
 
--- What models said before -------------------------------------------------------------------------------------------
+-- Memoised model answers --------------------------------------------------------------------------------------------
 
 CREATE TABLE memo (
     entry INTEGER PRIMARY KEY,
@@ -242,7 +242,7 @@ CREATE TABLE memo (
     value BLOB    NOT NULL
 );
 
--- For people with the sqlite3 shell ---------------------------------------------------------------------------------
+-- Views for the sqlite3 shell --------------------------------------------------------------------------------------
 
 CREATE VIEW relations AS
 SELECT graphs.name AS graph, subjects.name AS subject, statements.predicate, objects.name AS object,
