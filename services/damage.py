@@ -15,7 +15,7 @@ log = logging.getLogger("graphtide")
 
 
 class Damage:
-    """See the module. False while nothing is damaged."""
+    """The damaged graphs and their messages. False while there are none."""
 
     def __init__(self) -> None:
         self._found: dict[str, str] = {}
@@ -29,7 +29,7 @@ class Damage:
 
     @contextmanager
     def noted(self, graph: str) -> Iterator[None]:
-        """Note what a check of the graph raises as Broken, and raise it on."""
+        """Record a Broken that a check of the graph raises, and raise it again."""
         try:
             yield
         except Broken as error:
@@ -37,7 +37,7 @@ class Damage:
             raise
 
     def note_differences(self, graph: str, differences: Sequence[str]) -> None:
-        """Note the differences that a check has found; none prove the graph sound."""
+        """Record the differences that a check has found; no differences prove the graph sound."""
         if differences:
             first = f"{len(differences)} differences between stored rows and documents, first: {differences[0]}"
             self._note(graph, f"damaged: {first}; run `graphtide rebuild {graph}`")
@@ -45,7 +45,7 @@ class Damage:
             self.repaired(graph)
 
     def repaired(self, graph: str) -> None:
-        """The graph is sound."""
+        """Remove the graph: it is sound."""
         if self._found.pop(graph, None):
             log.info("graph %s: the damage found earlier is repaired", graph)
 

@@ -1,6 +1,6 @@
-"""Dead letters as the application answers them: `streams/dead_letters/queue.py` in the application's types.
+"""Dead letters in the application's types, read from `streams/dead_letters/queue.py`.
 
-Not the desk itself. The invariant: the bytes of a letter leave here escaped, or in base64, never as they came.
+The invariant: the bytes of a letter are returned escaped or in base64, never raw.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.ports import Log, Position, Record
 
 SHOWN_BYTES = 4096
-"""Of the original, in `text`."""
+"""Maximum bytes of the original in `text`."""
 
 Accept = Callable[[Record], Awaitable[Position]]
 
 
 async def listed(log: Log, graph: str, query: LetterQuery) -> LetterList:
-    """See Application.dead_letters. Cost: all of the topic."""
+    """See Application.dead_letters. Cost: a scan of the whole topic."""
     page = await letter_desk.page(log, _named(graph), query.after, query.limit, settled=query.settled)
-    return LetterList(tuple(_status(one) for one in page.letters), page.next)
+    return LetterList(tuple(_status(letter) for letter in page.letters), page.next)
 
 
 async def shown(log: Log, graph: str, letter_id: str) -> LetterStatus:
@@ -70,7 +70,7 @@ def _status(one: StoredDeadLetter, whole: bool = False) -> LetterStatus:
 
 
 def _printable(text: str) -> str:
-    """The text with control characters and lone surrogates escaped; a terminal shows it, and does nothing else."""
+    """Return the text with control characters and lone surrogates escaped, so that a terminal only displays it."""
     return "".join(
         char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode("ascii") for char in text
     )

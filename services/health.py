@@ -1,11 +1,11 @@
-"""What a process depends on, and how that adds up to ready or not.
+"""The dependencies of a process, and its readiness derived from them.
 
-A runtime fills in its dependencies; both faces and `graphtide status` tell what comes of it. The invariants: a process
-is ready exactly when every dependency that it needs is well; one it can do without is named all the same; and a check
-that hangs is a dependency that is unwell, not a probe that hangs.
+A runtime supplies its dependencies; HTTP, gRPC and `graphtide status` report the result. The invariants: a process is
+ready exactly when every needed dependency is well; an optional one is reported too; and a check that hangs makes its
+dependency unwell, and never blocks the probe.
 
-An embedding or language endpoint is one to do without: while it is away, publishing, looking up and questions that were
-asked before still work, documents wait and lose nothing, and no other process could do better: all ask the same one.
+An embedding or language endpoint is optional: while it is unreachable, publishing, look-ups and questions with a cached
+vector still work, documents wait and lose nothing, and no other process could do better, because all call the same one.
 """
 
 from __future__ import annotations
@@ -25,62 +25,62 @@ if TYPE_CHECKING:
     from graphtide.services.model_wiring import ModelSet
 
 Warming = Callable[[Callable[[], str]], None]
-"""Takes what says in plain words how far a start has come."""
+"""Receives a function that describes the progress of a start in plain words."""
 
-PATIENCE_S = 2.0
-LEAST_FREE_BYTES = 64 << 20
+TIMEOUT_S = 2.0
+MIN_FREE_BYTES = 64 << 20
 WELL = "well"
 _PLAIN = frozenset({WELL, "running", "open", "draining"})
 
 
 def silent(_: Callable[[], str]) -> None:
-    """For a process that shows nothing until it runs."""
+    """Ignore the progress of a start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """Something outside of this process's memory. `trouble` says in plain words what is wrong, "" when nothing is."""
+    """A resource outside of this process. `trouble` describes a problem in plain words, "" without one."""
 
     name: str
     trouble: Callable[[], Awaitable[str]]
     needed: bool = True
-    """Whether the process cannot do its work without it."""
+    """True when the process cannot work without it."""
 
 
 async def with_dependencies(health: Health, dependencies: Sequence[Dependency]) -> Health:
-    """`health` and what the dependencies say, all asked at once. Takes at most PATIENCE_S."""
-    said = await asyncio.gather(*(_trouble(each) for each in dependencies))
-    parts = {each.name: trouble or WELL for each, trouble in zip(dependencies, said, strict=True)}
-    missing = any(trouble for each, trouble in zip(dependencies, said, strict=True) if each.needed)
+    """Return `health` combined with the dependencies, checked concurrently in at most TIMEOUT_S."""
+    troubles = await asyncio.gather(*(_trouble(each) for each in dependencies))
+    parts = {each.name: trouble or WELL for each, trouble in zip(dependencies, troubles, strict=True)}
+    missing = any(trouble for each, trouble in zip(dependencies, troubles, strict=True) if each.needed)
     return Health(health.ready and not missing, {**health.parts, **parts})
 
 
 async def _trouble(dependency: Dependency) -> str:
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             return await dependency.trouble()
     except TimeoutError:
-        return f"did not answer within {PATIENCE_S:g} s"
+        return f"did not answer within {TIMEOUT_S:g} s"
     except GraphtideError as error:
         return str(error)
 
 
-def disk(folder: Path, least_bytes: int = LEAST_FREE_BYTES) -> Dependency:
-    """Room in the data folder. Not needed for readiness: with a full disk everything can still be asked."""
+def disk(folder: Path, least_bytes: int = MIN_FREE_BYTES) -> Dependency:
+    """Return the dependency on free disk space. It is optional: queries still work with a full disk."""
 
     async def trouble() -> str:
         try:
             free = shutil.disk_usage(folder).free
         except OSError as error:
-            return f"{folder} cannot be looked at: {error.strerror}"
-        return "" if free >= least_bytes else f"{folder} has {free >> 20} MB left: make room, or publishing stops"
+            return f"{folder} cannot be read: {error.strerror}"
+        return "" if free >= least_bytes else f"{folder} has {free >> 20} MB of free space: free more, or publishing stops"
 
     return Dependency("disk", trouble, needed=False)
 
 
 def answering(name: str, ask: Callable[[], Awaitable[object]], needed: bool = True) -> Dependency:
-    """What is well as long as a small question to it is answered: a store by a small read, a broker by where a topic
-    ends.
+    """Return a dependency that is well while it answers a small request: a read of a store, a topic's end offset of a
+    broker.
     """
 
     async def trouble() -> str:
@@ -91,21 +91,21 @@ def answering(name: str, ask: Callable[[], Awaitable[object]], needed: bool = Tr
 
 
 def storage(read: Callable[[], Awaitable[object]]) -> Dependency:
-    """The store of a service in one process. Needed."""
+    """Return the needed dependency on the store of a single-process service."""
     return answering("storage", read)
 
 
 def endpoint(name: str, trouble: Callable[[], str]) -> Dependency:
-    """A model endpoint, by how the latest calls of it went: it is not called for a probe, which would cost money."""
+    """Return the dependency on a model endpoint, from the results of its latest calls: a probe makes no paid call."""
 
-    async def told() -> str:
+    async def reported() -> str:
         return trouble()
 
-    return Dependency(name, told, needed=False)
+    return Dependency(name, reported, needed=False)
 
 
 def endpoints(models: ModelSet) -> tuple[Dependency, ...]:
-    """The model endpoints that the settings name; models in the process have no trouble to tell of."""
+    """Return the dependencies on the model endpoints in the settings; models in the process have none."""
     trouble = getattr(models.embedder, "trouble", None)
     found = [] if trouble is None else [endpoint("embedding endpoint", trouble)]
     if models.chat is not None:
@@ -113,15 +113,15 @@ def endpoints(models: ModelSet) -> tuple[Dependency, ...]:
     return tuple(found)
 
 
-class Told(Protocol):
-    """Whatever says how it is: an application, or a worker without one."""
+class HasHealth(Protocol):
+    """A source of health: an application, or a worker without one."""
 
     @property
     def health(self) -> Callable[[], Awaitable[Health]]: ...
 
 
-async def readiness(application: Told, gate: AccessGate) -> Health:
-    """What /readyz and gRPC health say. A process that is about to end says so first of all."""
+async def readiness(application: HasHealth, gate: AccessGate) -> Health:
+    """Return the health that /readyz and gRPC report. A process that shuts down reports only that."""
     if gate.draining:
         return Health(False, {"service": "draining"})
     health = await application.health()
@@ -130,6 +130,6 @@ async def readiness(application: Told, gate: AccessGate) -> Health:
 
 
 def in_outline(health: Health) -> Health:
-    """The same without what names graphs, documents or addresses: for probes, which bring no credential."""
-    parts = {name: said if said in _PLAIN else "see its log" for name, said in health.parts.items()}
+    """Return the health without names of graphs, documents or addresses, for probes without a credential."""
+    parts = {name: state if state in _PLAIN else "see its log" for name, state in health.parts.items()}
     return Health(health.ready, parts)

@@ -1,7 +1,7 @@
-"""The application port, answered from the views of this process: by the embedded runtime, and by a replica.
+"""The application on the views of this process, for the embedded runtime and for query replicas.
 
-It owns no driver (`services/wiring.py` and `services/cluster/roles.py` choose those), runs no stage and speaks no
-protocol. What is read of a view is read in a thread, under the view's read lock, so each answer is of one version.
+It owns no driver (`services/wiring.py` and `services/cluster/roles.py` choose those), runs no stage and implements no
+protocol. Views are read in threads, under their read locks, so each answer reflects one version.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ from graphtide.streams.tracing import Span, SpanRole, inject, span
 T = TypeVar("T")
 
 SMALL_EXTRACTION_BYTES = 32 << 10
-"""A stored extraction that is decoded within about a millisecond."""
+"""Maximum size of a stored extraction that is decoded within about a millisecond."""
 
 
 class LocalApplication:
-    """See `graphtide.services.application.Application`, which says what each method promises."""
+    """Implementation of `graphtide.services.application.Application` on the views of this process."""
 
     def __init__(self, runtime: Runtime, limits: RuntimeLimits | None = None) -> None:
         self._runtime = runtime
@@ -73,7 +73,7 @@ class LocalApplication:
     async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:
         for graph in {document.graph for document in documents}:
             await self._refuse_when_behind(graph)
-        entering = [Entering(one.graph, one.doc_id, len(one.text.encode())) for one in documents]
+        entering = [Entering(each.graph, each.doc_id, len(each.text.encode())) for each in documents]
         with _published(documents), await self._quotas.admit(entering):
             headers = inject()
             records = [Record(document.key, document.encode(), headers) for document in documents]
@@ -115,7 +115,7 @@ class LocalApplication:
         with self._questions.place():
             found = await self._read(graph, partial(_related, view, doc_id, count))
         if found is None:
-            raise NotFound(f"graph {graph!r} holds no document {doc_id!r}")
+            raise NotFound(f"graph {graph!r} has no live document {doc_id!r}")
         return found
 
     async def _latest(self, graph: str, doc_id: str) -> LedgerEntry:
@@ -128,7 +128,7 @@ class LocalApplication:
     async def _refuse_when_behind(self, graph: str) -> None:
         pending = await self._runtime.ledger.pending(graph)
         if pending >= self._limits.pending_revisions:
-            raise Overloaded(f"{pending} revisions of graph {graph!r} are waiting; publish slower", 5.0)
+            raise Overloaded(f"{pending} revisions of graph {graph!r} are waiting to be processed; publish more slowly", 5.0)
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ class LocalApplication:
         return await with_dependencies(self._runtime.upkeep.health(), self._runtime.dependencies)
 
     async def _read(self, graph: str, read: Callable[[], T], *, small: bool = False) -> T:
-        """Read outside the event loop, when it is the graph's turn. Raises Overloaded, DeadlineExceeded."""
+        """Run `read` in the work pool of the graph, outside the event loop. Raises Overloaded, DeadlineExceeded."""
         async with self._deadline(graph):
             return await self._runtime.pool.run(read, graph, small=small)
 
@@ -227,7 +227,7 @@ class LocalApplication:
             async with asyncio.timeout(timeout_s):
                 yield
         except TimeoutError as error:
-            raise DeadlineExceeded(f"the look-up in graph {graph!r} was not done within {timeout_s:g} s") from error
+            raise DeadlineExceeded(f"the look-up in graph {graph!r} was not finished within {timeout_s:g} s; try again later") from error
 
     async def _view(self, graph: str) -> LiveView:
         await self._runtime.known(graph)
@@ -238,13 +238,13 @@ class LocalApplication:
 
 
 def _published(documents: Sequence[DocumentMessage]) -> Span:
-    """The span of publishing: of its graph, where it is one, and its document likewise."""
-    said: dict[str, str] = {}
+    """Return the span of publishing, with the graph and the document if there is only one."""
+    attributes: dict[str, str] = {}
     if len({document.graph for document in documents}) == 1:
-        said["graph"] = documents[0].graph
+        attributes["graph"] = documents[0].graph
     if len(documents) == 1:
-        said["doc_id"] = documents[0].doc_id
-    return span("publish", SpanRole.PRODUCER, documents=len(documents), **said)
+        attributes["doc_id"] = documents[0].doc_id
+    return span("publish", SpanRole.PRODUCER, documents=len(documents), **attributes)
 
 
 def _entity(view: LiveView, entity_id: str) -> EntityStatus | None:

@@ -1,8 +1,8 @@
-"""What an application knows of the writers of its graphs, and asks of them: the part that differs by runtime.
+"""Maintenance of graphs: verification, rebuild and purge, in the embedded runtime and in a cluster.
 
-In the embedded runtime the writers are in this process, and are paused. In a cluster they are elsewhere, and are asked
-by a record in `extractions` (`streams/consolidate/maintenance_requests.py`): nothing else writes a graph while it is
-recounted or rebuilt.
+In the embedded runtime the writers are in this process, and are paused. In a cluster they run in other processes, and
+receive a record in `extractions` (`streams/consolidate/maintenance_requests.py`): no other work changes a graph while
+it is verified or rebuilt.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from graphtide.streams.ports import GraphStore, Log, Position, Record
 
 
 class Maintenance(Protocol):
-    """See the module."""
+    """The operations on the writers of an application's graphs."""
 
     @property
     def waiting(self) -> Mapping[tuple[str, str], str]:
-        """By (graph, document), what an accepted revision waits for, as far as it is known here."""
+        """Return by (graph, document) why an accepted revision waits, as far as this process knows."""
         ...
 
     def refusal(self, graph: str, until: Sequence[Position] | None = None) -> BudgetExceeded | None:
-        """Return the budget's refusal that holds up a document of the graph (`ExtractStage.refusal`), as far as it is
-        known here.
+        """Return the budget's refusal that delays a document of the graph (`ExtractStage.refusal`), as far as
+        this process knows.
         """
         ...
 
     @property
     def kernels(self) -> Mapping[str, str]:
-        """Which implementation the writers' kernels run on, as far as it is known here."""
+        """Return the implementations of the writers' kernels, as far as this process knows."""
         ...
 
     async def verify(self, view: LiveView) -> Verification: ...
@@ -59,7 +59,7 @@ class Maintenance(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedMaintenance:
-    """The writers are here. `notes` says what each stage is waiting for, "" while it runs."""
+    """Maintenance with the writers in this process. `notes` holds the reason why each stage waits, "" while it runs."""
 
     log: Log
     store: GraphStore
@@ -70,7 +70,7 @@ class EmbeddedMaintenance:
     notes: Mapping[str, str]
     purger: Callable[[], Awaitable[Purged]]
     summarizing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while reports are written, so that none of what was deleted is stored during a purge."""
+    """Held while reports are written, so that no deleted content is stored during a purge."""
     damage: Damage = field(default_factory=Damage)
 
     @property
@@ -101,7 +101,7 @@ class EmbeddedMaintenance:
                 snapshot = await recounting.build(self.store, graph, view.version + 1)
             await self.store.replace(snapshot)
             self.damage.repaired(graph)
-            # Communities were named anew, and old names may mean others now.
+            # Communities have new ids, and old ids may now denote others.
             named = [row.community for row in await self.store.reports(graph)]
             await self.store.save_reports(graph, [], named)
             self.consolidate.forget(graph)
@@ -117,14 +117,14 @@ class EmbeddedMaintenance:
             return await self.purger()
 
     def _present(self, view: LiveView) -> LiveView:
-        """The graph's view as it is now: while we waited for the pause, a rebuild may have put another in its place."""
+        """Return the graph's current view: a rebuild may have replaced it while this call waited for the pause."""
         return self.views.get(view.graph) or view
 
     def health(self) -> Health:
         parts = {name: note or "running" for name, note in self.notes.items()}
         if self.waiting:
             (graph, doc_id), reason = next(iter(self.waiting.items()))
-            parts["extract"] = f"{len(self.waiting)} documents wait, {doc_id!r} of graph {graph!r} for one: {reason}"
+            parts["extract"] = f"{len(self.waiting)} documents wait, among them {doc_id!r} of graph {graph!r}: {reason}"
         troubles = self.consolidate.troubles
         if troubles:
             parts["consolidate"] = next(iter(troubles.values()))
@@ -140,10 +140,10 @@ ELSEWHERE = (
 
 
 class ClusterMaintenance:
-    """The writers are elsewhere. `replied` is the follower's: it hands over what stands in `deltas`, in order.
+    """Maintenance with the writers in other processes. The follower calls `replied` for replies in `deltas`, in order.
 
-    `notes` as above, of the tasks in this process. A process that follows is ready: it answers from what it has, also
-    while broker or store are away, and says so.
+    `notes` describes the tasks of this process, as above. A following process is ready: it answers from its views, even
+    while broker or store are unreachable, and reports that.
     """
 
     def __init__(self, log: Log, views: ViewRegistry, notes: Mapping[str, str], timeout_s: float = 3600.0) -> None:
@@ -166,7 +166,7 @@ class ClusterMaintenance:
         return {}
 
     async def verify(self, view: LiveView) -> Verification:
-        """Rows and kernels are compared by the writer, the view with that here, if it stands at that version."""
+        """Verify a graph: the writer compares rows and kernels, this process its view, if it has the same version."""
         reply = await self._ask(view.graph, MaintenanceKind.VERIFY)
         checked = dict(reply.checked)
         return Verification(reply.graph, reply.version, reply.stored, reply.recounted, reply.differences, checked)
@@ -177,20 +177,21 @@ class ClusterMaintenance:
         return Rebuilt(reply.graph, reply.version, reply.stored, reply.recounted, True)
 
     async def purge(self) -> Purged:
-        """Purge the saved indexes of this process; the rest is not its own."""
+        """Purge the saved indexes of this process, which owns nothing else."""
         indexes = await self._views.purge()
         return Purged({"indexes": indexes}, 0, 0, (ELSEWHERE,))
 
     async def replied(self, reply: MaintenanceReply) -> None:
-        """A reply stands in `deltas`. Cost for whoever asked to verify: the whole graph, in a thread."""
+        """Process a reply in `deltas`. Cost in the process that requested a verification: the whole graph, in a thread.
+        """
         asked = self._asked.pop(reply.id, None)
         if asked is None or asked.done():
             return
         view = self._views.get(reply.graph)
         if reply.kind is MaintenanceKind.VERIFY and view is not None and not reply.failure:
             found = await asyncio.to_thread(recounting.view_differences, view, reply.version, reply.stored)
-            told = [f"queryable {line}" for line in found]
-            reply = replace(reply, differences=(*reply.differences, *told))
+            lines = [f"queryable {line}" for line in found]
+            reply = replace(reply, differences=(*reply.differences, *lines))
         asked.set_result(reply)
 
     async def _ask(self, graph: str, kind: MaintenanceKind) -> MaintenanceReply:
@@ -201,7 +202,7 @@ class ClusterMaintenance:
             async with asyncio.timeout(self._timeout_s):
                 reply: MaintenanceReply = await asked
         except TimeoutError as error:
-            raise DeadlineExceeded(f"the writer of graph {graph!r} did not {kind} it in time") from error
+            raise DeadlineExceeded(f"the writer of graph {graph!r} did not {kind} it in time; check that the consolidators run") from error
         finally:
             self._asked.pop(request.id, None)
         if reply.failure:
@@ -213,6 +214,6 @@ class ClusterMaintenance:
 
 
 def rows_of(view: LiveView) -> tuple[int, GraphDelta]:
-    """The version that a view shows, and all its rows without vectors. Cost: the whole graph."""
+    """Return the version of a view, and all its rows without vectors. Cost: the whole graph."""
     with view.lock.read():
         return view.version, view.rows()

@@ -1,7 +1,7 @@
-"""From settings to models: endpoints, extraction, answers, with the accounts in front of all of them.
+"""Construction of the models from the settings: endpoints, extraction and answers, all with usage accounting.
 
-Part of the wiring (`services/wiring.py`), on its own because several processes build it, and for no storage of its own:
-the books and the memos are given. Without endpoints, rules and quotations stand in.
+A part of the wiring (`services/wiring.py`), separate because several processes use it. The caller supplies the usage
+ledger and the memos. Without endpoints, rules and quotations replace the models.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("graphtide")
 
 FAILURES_TO_OPEN = 5
-"""Failures of an endpoint in a row after which it is left alone for a while."""
+"""Consecutive failures of an endpoint after which its circuit breaker opens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the settings say of models, checked before anything is opened."""
+    """The settings of models, validated before anything is opened."""
 
     settings: Settings
     rules: Rules
@@ -71,13 +71,13 @@ class Plan:
 
 ASKING_THREADS = 4
 ASKING_THREADS_PER_GRAPH = 2
-"""One graph cannot take all threads: its questions wait for the lock of its view while a delta is applied."""
+"""One graph cannot occupy all threads: its questions wait for the lock of its view while a delta is applied."""
 ASKING_MAX_WAITING = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class OwnModels:
-    """Models that the caller brings along. None leaves one to the settings."""
+    """Models that the caller supplies. None: the settings choose the model."""
 
     extractor: Extractor | None = None
     embedder: Embedder | None = None
@@ -86,7 +86,7 @@ class OwnModels:
 
 @dataclass(frozen=True, slots=True)
 class Memos:
-    """Where what models said is kept. Reports that are kept nowhere are paid for again when they are due again."""
+    """The caches of models' answers. Without a cache of reports, a report is paid for again when it is due again."""
 
     vectors: VectorStore
     extractions: VectorStore
@@ -95,11 +95,11 @@ class Memos:
 
 @dataclass(frozen=True, slots=True)
 class ModelSet:
-    """What reads documents, answers questions, writes and rates reports, and the endpoint behind (None: there is none).
+    """The models that read documents, answer questions, write and rate reports, and their endpoint (None without one).
 
     Without a rater, reports are rated by the question's neighbourhood (`graph/retrieval/global_search/dynamic.py`);
     without a
-    summarizer, what is said of an entity is cut where it is too much.
+    summarizer, descriptions of an entity are truncated at the limit.
     """
 
     reading: ExtractionModels
@@ -110,21 +110,21 @@ class ModelSet:
     rater: Rater | None = None
     summarizer: Summarizer | None = None
     memos: Memos | None = None
-    """Where they remember what they said; None for models that are opened for one question."""
+    """The caches of their answers; None for models that are opened for one question."""
     asking: WorkPool = field(default_factory=WorkPool)
-    """Where questions and look-ups work."""
+    """The threads of questions and look-ups."""
     caps: ExtractionLimits = field(default_factory=ExtractionLimits)
-    """Of one document."""
+    """The limits of one document's extraction."""
 
     def gates(self) -> Mapping[str, RateLimiter]:
-        """What lets calls through to the endpoints there are, by what they are for."""
+        """Return the rate limiters of the configured endpoints, by their purpose."""
         embedding: RateLimiter | None = getattr(self.embedder, "gate", None)  # only an endpoint has one
         language = self.chat.gate if self.chat else None
         return {name: gate for name, gate in (("embedding", embedding), ("language", language)) if gate}
 
     @property
     def names(self) -> Mapping[str, str]:
-        """What `stats` says of them."""
+        """Return the names of the models for `stats`."""
         return {
             "extraction": self.reading.extractor.name,
             "embedding": self.embedder.name,
@@ -135,29 +135,29 @@ class ModelSet:
 
 
 def plan(settings: Settings) -> Plan:
-    """Raises Broken for half an endpoint, a bad prompt, a budget in money without prices."""
+    """Return the plan. Raises Broken for an incomplete endpoint, an invalid prompt, or a cost budget without prices."""
     if settings.embedding_base_url and not settings.embedding_model:
-        raise Broken("GRAPHTIDE_EMBEDDING_BASE_URL is set, GRAPHTIDE_EMBEDDING_MODEL is not: name the model to ask for")
+        raise Broken("GRAPHTIDE_EMBEDDING_BASE_URL is set, GRAPHTIDE_EMBEDDING_MODEL is not: set it to the name of the model")
     if settings.embedding_model and not settings.embedding_base_url:
         raise Broken(
             "GRAPHTIDE_EMBEDDING_MODEL is set, GRAPHTIDE_EMBEDDING_BASE_URL is not (https://api.openai.com/v1 for "
-            "OpenAI): set it, or hashing embeddings would stand in"
+            "OpenAI): set it; without it, hashing embeddings would be used"
         )
     if bool(settings.llm_base_url) != bool(settings.llm_model):
         raise Broken(
             "a language model needs both GRAPHTIDE_LLM_BASE_URL (https://api.openai.com/v1 for OpenAI) "
-            "and GRAPHTIDE_LLM_MODEL: set the other one, too"
+            "and GRAPHTIDE_LLM_MODEL, and one is empty: set both"
         )
     folder = Path(settings.prompts) if settings.prompts else None
-    said = (prompts_by_graph(folder, kind) for kind in (EXTRACTION, ANSWER, ANSWER_PART, REPORT, ENTITY))
-    return Plan(settings, _rules(settings), *said)
+    prompts = (prompts_by_graph(folder, kind) for kind in (EXTRACTION, ANSWER, ANSWER_PART, REPORT, ENTITY))
+    return Plan(settings, _rules(settings), *prompts)
 
 
 def _rules(settings: Settings) -> Rules:
     rules = Rules(
         {model: Price(price.prompt, price.completion) for model, price in settings.prices.items()},
         _budget(settings.budget_tokens_per_day, settings.budget_cost_per_day),
-        {graph: _budget(one.tokens, one.cost) for graph, one in settings.budgets.items()},
+        {graph: _budget(budget.tokens, budget.cost) for graph, budget in settings.budgets.items()},
         settings.budget_stops_questions,
     )
     rules.check(
@@ -178,7 +178,7 @@ def open_models(
     stack: AsyncExitStack,
     own: OwnModels | None = None,
 ) -> ModelSet:
-    """Build the models of the settings, with `own` in their place; the stack closes them. No call is made."""
+    """Build the models of the settings, or `own` instead; the stack closes them. Makes no call."""
     own = own or OwnModels()
     made = _models(chosen, accounts, memos, tally, stack, own.embedder)
     reading = replace(made.reading, extractor=own.extractor, extractors={}) if own.extractor else made.reading
@@ -200,7 +200,7 @@ def _models(
     embedder = own_embedder or _embedder(chosen.settings, accounts, stack, reading_pool)
     chat = _chat(chosen.settings, accounts, stack, chosen.settings.llm_model)
     if chat is None:
-        log.warning("no language model is configured: rules extract and answers are quotations, for trying out")
+        log.warning("no language model is configured: rules extract and answers are quotations, for trials only; set GRAPHTIDE_LLM_BASE_URL")
     remembered = MemoisedEmbedder(embedder, memos.vectors)
     if chat is None:
         reading = ExtractionModels(chosen.chunker(), OfflineExtractor(reading_pool), remembered, pool=reading_pool)
@@ -235,7 +235,7 @@ def _models(
 
 def _embedder(settings: Settings, accounts: UsageAccounting, stack: AsyncExitStack, pool: WorkPool) -> Embedder:
     if not settings.embedding_base_url:
-        log.warning("no embedding endpoint is configured: hashing embeddings stand in, for trying out")
+        log.warning("no embedding endpoint is configured: using hashing embeddings, for trials only; set GRAPHTIDE_EMBEDDING_BASE_URL")
         return HashingEmbedder(pool=pool)
     from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
 
@@ -257,7 +257,7 @@ def _embedder(settings: Settings, accounts: UsageAccounting, stack: AsyncExitSta
 
 
 def _chat(settings: Settings, accounts: UsageAccounting, stack: AsyncExitStack, model: str) -> OpenAIChat | None:
-    """A model of the endpoint, one for all that it does so that all of it keeps to its limits; None without one."""
+    """Return one client of the endpoint, shared by all uses so that they share its limits; None without an endpoint."""
     if not settings.llm_base_url or not model:
         return None
     from graphtide.infra.models.openai.chat import ChatEndpoint, OpenAIChat

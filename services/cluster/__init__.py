@@ -1,5 +1,5 @@
-"""The cluster runtime: the same stages, each in processes of its own, on a broker and a graph database.
+"""The cluster runtime: the same stages, each in separate processes, on a broker and a graph database.
 
-`roles.py` says what each process is made of, `wiring.py` builds the adapters under it, `remote.py` is the application
-of a process that only forwards. Not the stages: those are in `streams`, and know of none of this.
+`roles.py` composes each process, `wiring.py` builds its adapters, `remote_application.py` is the application of a
+process that only forwards. The stages are in `streams` and do not depend on this package.
 """

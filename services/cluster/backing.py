@@ -1,4 +1,4 @@
-"""What every process of a cluster stands on: a log, and a store with its ledger, outbox, memos and books."""
+"""The backing of every cluster process: a log, and a store with its ledger, outbox, memos and usage ledger."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from graphtide.streams.usage import UsageLedger
 
 @dataclass(frozen=True, slots=True)
 class Backing:
-    """`memo` opens a shared store of bytes by its name, `extraction` runs the extract stage as the log is best read.
+    """The backing of a process. `memo` opens a shared store of bytes by name, `extraction` runs the extract stage on
+    the log.
 
-    `fellows` are the other processes that ask the models' endpoints; None: there is nobody to share limits with.
+    `fellows` are the other processes that call the model endpoints; None: the limits are not shared.
     """
 
     log: Log
@@ -35,10 +36,10 @@ MODEL = sha256(b"the embedding model of this cluster").digest()
 
 
 async def check_model(backing: Backing, name: str) -> None:
-    """Vectors of two models cannot be compared: a cluster keeps to the one it was begun with.
+    """Raise Broken if the settings name another embedding model than the first one of the cluster.
 
-    Raises Broken in a process whose settings name another. Of processes that start at once with two models, all but
-    those of one are refused.
+    Vectors of two models cannot be compared. When processes with two models start at once, only those with one of them
+    continue.
     """
     kept = backing.memo("cluster")
     if not await kept.get_many([MODEL]):
@@ -46,6 +47,6 @@ async def check_model(backing: Backing, name: str) -> None:
     held = (await kept.get_many([MODEL])).get(MODEL, name.encode()).decode()
     if held != name:
         raise Broken(
-            f"the graphs of this cluster were embedded with {held}, and the settings say {name}: set the model back,"
-            " or use another graph database and other topics"
+            f"the graphs of this cluster were embedded with {held}, and the settings name {name}: restore the"
+            " model in the settings, or use another graph database and other topics"
         )

@@ -1,7 +1,7 @@
-"""The way to the query replicas: a channel, made anew when the files it is secured by change.
+"""The gRPC channel to the query replicas, replaced when its TLS files change.
 
-Not the calls: `remote.py`. The invariants: what was begun on a channel ends on it; files that cannot be used change
-nothing, and the log says so.
+`remote_application.py` makes the calls. The invariants: a call ends on the channel on which it began; unusable files
+change nothing and are logged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from graphtide.streams.errors import Broken
 
 SERVICE = "graphtide.v1.Graphtide"
 LEAVE_S = 3600.0
-"""For the longest call that may be under way on a channel that another has taken the place of."""
+"""Grace period of a replaced channel: the longest call that may be in progress on it."""
 _CONFIG = {
     "loadBalancingConfig": [{"round_robin": {}}],
     "healthCheckConfig": {"serviceName": SERVICE},
@@ -39,9 +39,9 @@ _CONFIG = {
         }
     ],
 }
-"""The channel watches each replica's health and calls only those that are ready. A replica that goes away under a call,
-or is starting, is no error of the call's: another one is asked. What else a
-replica itself says (`grpc-retry-pushback-ms`) is not tried again here."""
+"""The channel watches each replica's health and calls only those that are ready. When a replica becomes
+unreachable during a call, or is starting, the channel retries the call on another one. Errors that a replica itself
+reports (`grpc-retry-pushback-ms`) are not retried."""
 _OPTIONS = (
     ("grpc.service_config", json.dumps(_CONFIG)),
     ("grpc.max_receive_message_length", -1),
@@ -53,7 +53,7 @@ _OPTIONS = (
 
 
 class QueryChannel:
-    """Made by `query_channel`; `channel` is the one to make the next call on."""
+    """The current channel to the query replicas; created by `query_channel`."""
 
     def __init__(self, settings: Settings) -> None:
         self._address = settings.query
@@ -64,7 +64,7 @@ class QueryChannel:
         self._leaving: set[asyncio.Task[None]] = set()
 
     def channel(self) -> grpc.aio.Channel:
-        """Cost: a look at the files' times."""
+        """Return the channel for the next call. Cost: one stat per TLS file."""
         newest = self._watched.value() if self._watched else None
         if newest is not self._credentials:
             old, self._credentials = self._channel, newest
@@ -75,7 +75,7 @@ class QueryChannel:
         return self._channel
 
     async def close(self) -> None:
-        """Break off what is under way."""
+        """Close the channels; cancel the calls in progress."""
         for leaving in list(self._leaving):
             leaving.cancel()
         await asyncio.gather(*self._leaving, return_exceptions=True)
@@ -89,18 +89,19 @@ class QueryChannel:
 
 @asynccontextmanager
 async def query_channel(settings: Settings) -> AsyncIterator[QueryChannel]:
-    """To the address in the settings, by TLS where they name the certificate that those of the replicas are signed by;
-    this process shows its own, if it has one. Raises Broken for files that cannot be used.
+    """Open a channel to the address in the settings, with TLS if they name the CA of the replicas' certificates.
+
+    This process presents its own certificate, if it has one. Raises Broken for unusable files.
     """
-    one = QueryChannel(settings)
+    channel = QueryChannel(settings)
     try:
-        yield one
+        yield channel
     finally:
-        await one.close()
+        await channel.close()
 
 
 def _files(settings: Settings) -> tuple[Path, ...]:
-    """The authority, and this process's certificate and key."""
+    """Return the CA file, and this process's certificate and key if both are set."""
     if not settings.query_ca_file:
         return ()
     own = (settings.tls_cert_file, settings.tls_key_file)
@@ -114,7 +115,7 @@ def _credentials(authority: Path, certificate: Path | None = None, key: Path | N
         if certificate and key:
             context.load_cert_chain(certificate, key)
     except OSError as error:
-        said = error.strerror or getattr(error, "reason", None) or type(error).__name__
+        reason = error.strerror or getattr(error, "reason", None) or type(error).__name__
         named = ", ".join(str(file) for file in (authority, certificate, key) if file)
-        raise Broken(f"TLS to the query replicas cannot be set up from {named}: {said}") from None
+        raise Broken(f"TLS to the query replicas cannot be set up from {named}: {reason}") from None
     return grpc.ssl_channel_credentials(*read)

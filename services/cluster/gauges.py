@@ -1,4 +1,4 @@
-"""What a cluster's processes measure of themselves, read when somebody looks: how stale a replica is, what is held."""
+"""Prometheus gauges of cluster processes, computed at each scrape: staleness of views, state of partitions."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from graphtide.streams.follow.delta_follower import DeltaFollower
 
 
 class FollowerGauges(Collector):
-    """How far the views are behind the store."""
+    """Gauges of the lag of views behind the store."""
 
     def __init__(self, follower: DeltaFollower) -> None:
         self._follower = follower
 
     def collect(self) -> Iterator[Metric]:
-        """See Collector."""
+        """Yield the metrics; see Collector."""
         versions = GaugeMetricFamily(
             "graphtide_view_versions_behind", "Versions of a graph that its view lacks", labels=["graph"]
         )
         seconds = GaugeMetricFamily(
-            "graphtide_view_seconds_behind", "For how long the view has lacked something", labels=["graph"]
+            "graphtide_view_seconds_behind", "Seconds since the view began to lack versions", labels=["graph"]
         )
         for graph, (lacking, since_s) in self._follower.behind().items():
             versions.add_metric([graph], lacking)
@@ -31,20 +31,24 @@ class FollowerGauges(Collector):
         yield versions
         yield seconds
         reloads = self._follower.reloads
-        yield CounterMetricFamily("graphtide_snapshot_reloads", "Snapshots loaded in place of deltas", value=reloads)
+        yield CounterMetricFamily("graphtide_snapshot_reloads", "Snapshots loaded instead of deltas", value=reloads)
 
 
 class PartitionGauges(Collector):
-    """Which partitions of `extractions` are held here, and which of them do not go on; of the graphs, likewise."""
+    """Gauges of the assigned partitions of `extractions`, of the stopped ones, and of stopped graphs."""
 
     def __init__(self, stage: ConsolidateStage, graphs: Callable[[], Iterable[str]] = tuple) -> None:
         self._stage = stage
         self._graphs = graphs
 
     def collect(self) -> Iterator[Metric]:
-        """See Collector."""
-        held = GaugeMetricFamily("graphtide_partition_held", "1 for a partition held here", labels=["partition"])
-        stuck = GaugeMetricFamily("graphtide_partition_stopped", "1 for one that does not go on", labels=["partition"])
+        """Yield the metrics; see Collector."""
+        held = GaugeMetricFamily(
+            "graphtide_partition_held", "1 for a partition assigned to this process", labels=["partition"]
+        )
+        stuck = GaugeMetricFamily(
+            "graphtide_partition_stopped", "1 for an assigned partition that is stopped", labels=["partition"]
+        )
         troubles = self._stage.troubles
         for number in sorted(self._stage.partitions):
             held.add_metric([str(number)], 1)

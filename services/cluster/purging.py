@@ -1,8 +1,8 @@
-"""Erasure in a cluster: what deleted documents left in the graph database, and what the topics still hold of them.
+"""Erasure in a cluster: the remains of deleted documents in the graph database, and their records in the topics.
 
-Rows of a deleted document are deleted by the commit that applies its deletion. What is left are memos, verdicts,
-reports, and reasons in the ledger; they are deleted here. Kafka deletes by retention alone, so its records are counted,
-with the time by which they will be gone.
+The commit that applies a deletion deletes the rows of the document. Memos, verdicts, reports, and reasons in the ledger
+remain; they are deleted here. Kafka deletes by retention only, so its records are counted, with the time of their
+expiry.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ NEVER = "never"
 
 @dataclass(frozen=True, slots=True)
 class TopicTraces:
-    """What a topic holds of deleted documents. `gone_by` is when retention has deleted it (UTC), or "never"."""
+    """The records of deleted documents in a topic. `gone_by` is when retention deletes them (UTC), or "never"."""
 
     records: int
     gone_by: str
 
 
 async def purge_graphs(backend: BoltBackend) -> dict[str, int]:
-    """Delete from the graph database what no live document needs; how much of each kind. Cost: every graph once."""
+    """Delete data that no live document needs; return the counts by kind. Cost: every graph once."""
     removed = {"memo_entries": 0, "verdicts": 0, "reports": 0}
     for graph in await backend.store.graphs():
         for table in MEMO_TABLES:
@@ -66,7 +66,7 @@ async def purge_graphs(backend: BoltBackend) -> dict[str, int]:
 
 
 async def purge_reasons(backend: BoltBackend, log: Log) -> int:
-    """Take the reason, which may quote the text, from failed revisions of deleted documents; of how many documents."""
+    """Delete the reasons, which may quote the text, of deleted documents' failed revisions; return their number."""
     found: dict[str, set[str]] = defaultdict(set)
     async with aclosing(read_up_to_end(log, DEAD_LETTERS, {})) as records:
         async for one in records:
@@ -117,7 +117,7 @@ def _traces(topic: str, records: list[tuple[int, int]]) -> TopicTraces:
 
 
 def _document_of(topic: str, one: ConsumedRecord) -> tuple[str, str] | None:
-    """(graph, doc_id) that a record with content is about; None for a tombstone and for what names no document."""
+    """Return (graph, doc_id) of a record with content; None for a tombstone or a record without a document."""
     value = one.record.value
     if value is None:
         return None

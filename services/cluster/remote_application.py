@@ -1,8 +1,8 @@
-"""The application of a process that has no graph: every call goes to a query replica, by gRPC.
+"""The application of a process without graphs: it forwards every call to a query replica over gRPC.
 
-It judges nothing: requests have been judged by whoever took them, and are judged again by the replica, on behalf of the
-same caller. The invariants: an error comes back as the class that the replica raised; a document is accepted when a
-replica said so, and a batch in one step.
+It validates nothing: the server of this process has validated the requests, and the replica validates them again on
+behalf of the same caller. The invariants: an error has the class that the replica raised; a document is accepted when a
+replica has accepted it, and a batch in one step.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ from graphtide.streams.messages import DocumentMessage
 from graphtide.streams.tracing import inject
 
 T = TypeVar("T")
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 LONG_S = 3600.0
-"""For what grows with the graph: verifying and rebuilding."""
+"""Timeout of calls whose cost grows with the graph: verify, rebuild and purge."""
 HEALTH_S = 1.5
-"""Nearer than the patience of whoever asks how this process is."""
-SAID_CHARS = 300
+"""Timeout of a health check; shorter than the timeout of the probes of this process."""
+MAX_DETAIL_CHARS = 300
 MARGIN_S = 2.0
-"""Of a stream the replica keeps the deadline, piece by piece; this is for the way there and back."""
+"""Allowance for the network: the replica enforces the deadline of a stream at every piece."""
 
 
 class RemoteApplication:
-    """See `graphtide.services.application.Application`, which says what each method promises."""
+    """Implementation of `graphtide.services.application.Application` that forwards to query replicas."""
 
     def __init__(self, channel: Callable[[], grpc.aio.Channel]) -> None:
         self._newest = channel
@@ -71,7 +71,7 @@ class RemoteApplication:
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: Settings) -> AsyncIterator[RemoteApplication]:
-        """The application at the address in the settings, until the block ends. Nothing is asked yet."""
+        """Open the application at the address in the settings until the block ends. Makes no call."""
         async with query_channel(settings) as found:
             yield cls(found.channel)
 
@@ -89,25 +89,25 @@ class RemoteApplication:
     # -- documents -----------------------------------------------------------------------------------------------------
 
     async def publish(self, documents: Sequence[DocumentMessage]) -> Receipt:
-        records = (pb.DocumentRecord(graph=one.graph, id=one.doc_id, document=one.encode()) for one in documents)
-        receipt = await _told(self._stub.PublishAll, records)
+        records = (pb.DocumentRecord(graph=each.graph, id=each.doc_id, document=each.encode()) for each in documents)
+        receipt = await _call(self._stub.PublishAll, records)
         return Receipt(receipt.token, len(documents))
 
     async def delete(self, graph: str, doc_id: str) -> Receipt:
-        receipt = await _told(self._stub.Delete, pb.DocumentRef(graph=graph, id=doc_id))
+        receipt = await _call(self._stub.Delete, pb.DocumentRef(graph=graph, id=doc_id))
         return Receipt(receipt.token, 1)
 
     async def document(self, graph: str, doc_id: str) -> DocumentStatus:
-        return value_of(DocumentStatus, await _told(self._stub.GetDocument, pb.DocumentRef(graph=graph, id=doc_id)))
+        return value_of(DocumentStatus, await _call(self._stub.GetDocument, pb.DocumentRef(graph=graph, id=doc_id)))
 
     async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
         request = pb.RelatedRequest(graph=graph, id=doc_id, count=count)
-        return value_of(RelatedDocuments, await _told(self._stub.RelatedDocuments, request))
+        return value_of(RelatedDocuments, await _call(self._stub.RelatedDocuments, request))
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
     async def query(self, graph: str, ask: QueryRequest) -> Answer:
-        answer = await _told(self._stub.Query, question_message(graph, ask), ask.timeout_s)
+        answer = await _call(self._stub.Query, question_message(graph, ask), ask.timeout_s)
         return answer_of(answer, ask.explain)
 
     async def stream(self, graph: str, ask: QueryRequest) -> AsyncIterator[Answer | Piece]:
@@ -124,52 +124,52 @@ class RemoteApplication:
     # -- the graph as a whole ------------------------------------------------------------------------------------------
 
     async def graphs(self) -> Mapping[str, int]:
-        listed = await _told(self._stub.ListGraphs, pb.ListGraphsRequest())
-        return {one.graph: one.version for one in listed.graphs}
+        listed = await _call(self._stub.ListGraphs, pb.ListGraphsRequest())
+        return {each.graph: each.version for each in listed.graphs}
 
     async def stats(self, graph: str) -> GraphStats:
-        return value_of(GraphStats, await _told(self._stub.Stats, pb.GraphRef(graph=graph)))
+        return value_of(GraphStats, await _call(self._stub.Stats, pb.GraphRef(graph=graph)))
 
     async def entity(self, graph: str, entity_id: str) -> EntityStatus:
-        return value_of(EntityStatus, await _told(self._stub.GetEntity, pb.EntityRef(graph=graph, id=entity_id)))
+        return value_of(EntityStatus, await _call(self._stub.GetEntity, pb.EntityRef(graph=graph, id=entity_id)))
 
     async def reports(self, graph: str) -> Sequence[CommunityReport]:
-        listed = await _told(self._stub.Reports, pb.GraphRef(graph=graph))
-        return [value_of(CommunityReport, one) for one in listed.reports]
+        listed = await _call(self._stub.Reports, pb.GraphRef(graph=graph))
+        return [value_of(CommunityReport, report) for report in listed.reports]
 
     async def digest(self, graph: str) -> Digest:
-        return value_of(Digest, await _told(self._stub.Digest, pb.GraphRef(graph=graph)))
+        return value_of(Digest, await _call(self._stub.Digest, pb.GraphRef(graph=graph)))
 
     async def verify(self, graph: str) -> Verification:
-        return value_of(Verification, await _told(self._stub.Verify, pb.GraphRef(graph=graph), LONG_S))
+        return value_of(Verification, await _call(self._stub.Verify, pb.GraphRef(graph=graph), LONG_S))
 
     async def rebuild(self, graph: str) -> Rebuilt:
-        return value_of(Rebuilt, await _told(self._stub.Rebuild, pb.GraphRef(graph=graph), LONG_S))
+        return value_of(Rebuilt, await _call(self._stub.Rebuild, pb.GraphRef(graph=graph), LONG_S))
 
     async def purge(self) -> Purged:
-        return value_of(Purged, await _told(self._stub.Purge, pb.PurgeRequest(), LONG_S))
+        return value_of(Purged, await _call(self._stub.Purge, pb.PurgeRequest(), LONG_S))
 
     # -- dead letters --------------------------------------------------------------------------------------------------
 
     async def dead_letters(self, graph: str, query: LetterQuery) -> LetterList:
         asked = pb.DeadLetterQuery(graph=graph, after=query.after, limit=query.limit, settled=query.settled)
-        return value_of(LetterList, await _told(self._stub.ListDeadLetters, asked))
+        return value_of(LetterList, await _call(self._stub.ListDeadLetters, asked))
 
     async def dead_letter(self, graph: str, letter_id: str) -> LetterStatus:
         ref = pb.DeadLetterRef(graph=graph, id=letter_id)
-        return value_of(LetterStatus, await _told(self._stub.GetDeadLetter, ref))
+        return value_of(LetterStatus, await _call(self._stub.GetDeadLetter, ref))
 
     async def retry_letter(self, graph: str, letter_id: str, correction: DocumentMessage | None = None) -> Receipt:
         document = _body(correction) if correction else None
         asked = pb.RetryRequest(graph=graph, id=letter_id, document=document)
-        return Receipt((await _told(self._stub.RetryDeadLetter, asked)).token, 1)
+        return Receipt((await _call(self._stub.RetryDeadLetter, asked)).token, 1)
 
     async def drop_letter(self, graph: str, letter_id: str) -> LetterStatus:
         ref = pb.DeadLetterRef(graph=graph, id=letter_id)
-        return value_of(LetterStatus, await _told(self._stub.DropDeadLetter, ref))
+        return value_of(LetterStatus, await _call(self._stub.DropDeadLetter, ref))
 
     async def health(self) -> Health:
-        """Ready when a query replica is."""
+        """Return the health: ready when a query replica is."""
         return await with_dependencies(Health(True, {}), [Dependency("query", self._trouble)])
 
     async def _trouble(self) -> str:
@@ -178,14 +178,14 @@ class RemoteApplication:
             health = health_pb2_grpc.HealthStub(self._newest())
             response = await health.Check(asked, timeout=HEALTH_S, metadata=forwarded_metadata())
         except grpc.aio.AioRpcError as error:
-            said = " ".join((error.details() or "").split())[:SAID_CHARS]
-            return f"no replica answers ({error.code().name}{': ' if said else ''}{said})"
+            details = " ".join((error.details() or "").split())[:MAX_DETAIL_CHARS]
+            return f"no replica answers ({error.code().name}{': ' if details else ''}{details})"
         ready = response.status == health_pb2.HealthCheckResponse.SERVING
-        return "" if ready else "the replica that was asked is not ready"
+        return "" if ready else "the query replica is not ready"
 
 
 def _body(document: DocumentMessage) -> bytes:
-    """The document as the body of a PUT: its record, but for what only records have."""
+    """Return the document as the body of a PUT: its record without the schema version."""
     record = json.loads(document.encode())
     del record["schema"]
     return json.dumps(record).encode()
@@ -196,34 +196,34 @@ async def _within(waiting: Awaitable[T], timeout_s: float) -> T:
         async with asyncio.timeout(timeout_s):
             return await waiting
     except TimeoutError as error:
-        raise DeadlineExceeded("the query replica did not answer in time") from error
+        raise DeadlineExceeded("the query replica did not answer in time; try again, or raise the timeout") from error
 
 
 def _metadata() -> tuple[tuple[str, str], ...]:
-    """On whose behalf, and of which trace."""
+    """Return the call metadata: the caller's credential and the trace."""
     return (*forwarded_metadata(), *((name, value.decode()) for name, value in inject()))
 
 
-async def _told(call: Callable[..., Awaitable[T]], request: object, timeout_s: float = PATIENCE_S) -> T:
-    """The call's answer, asked on behalf of whoever is being served. Raises what the replica raised."""
+async def _call(method: Callable[..., Awaitable[T]], request: object, timeout_s: float = TIMEOUT_S) -> T:
+    """Return the reply of a call on behalf of the current caller. Raises the error that the replica raised."""
     try:
-        return await call(request, timeout=timeout_s, metadata=_metadata())
+        return await method(request, timeout=timeout_s, metadata=_metadata())
     except grpc.aio.AioRpcError as error:
         raise _ours(error) from error
 
 
 def _ours(error: grpc.aio.AioRpcError) -> GraphtideError:
-    """The error that the replica raised, or what it means that it could not say one."""
+    """Return the error that the replica raised, or one for the gRPC status without it."""
     trailing = dict(error.trailing_metadata() or ())
-    said = trailing.get(ERROR_KEY)
-    if isinstance(said, bytes):
+    body = trailing.get(ERROR_KEY)
+    if isinstance(body, bytes):
         wait = trailing.get(RETRY_KEY)
-        return error_of(said, float(wait) if wait else None)
+        return error_of(body, float(wait) if wait else None)
     code = error.code()
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return DeadlineExceeded("the query replica did not answer in time")
+        return DeadlineExceeded("the query replica did not answer in time; try again, or raise the timeout")
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        return Overloaded("the query replica is busy")
+        return Overloaded("the query replica is busy; try again later")
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-        return Retryable("no query replica answers", 2.0)
-    return GraphtideError(f"a query replica failed: {code.name}")
+        return Retryable("no query replica answers; try again later", 2.0)
+    return GraphtideError(f"a query replica failed: {code.name}; see its log")

@@ -1,7 +1,7 @@
-"""What each process of a cluster is made of, on whatever backing: tasks, and what they say of themselves.
+"""The roles of cluster processes on any backing: their tasks and their health.
 
-Not the adapters under it, nor the servers in front of it. The invariant: a role that ends has left its group, saved its
-indexes, and committed nothing that it did not finish.
+The adapters and servers are elsewhere. The invariant: a role that ends has left its consumer group, saved its indexes,
+and committed only finished work.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ from graphtide.streams.summarize.summary_writer import SummaryWriter
 
 QUESTIONS_REMEMBERED = 2_000
 REVISIONS_LOOK_S = 0.1
-"""How often a reader that waits for a token looks whether what it waits for has ended elsewhere."""
+"""Poll interval of a query that waits for a token, for revisions that other processes finish."""
 REPORTS_LOOK_S = 10.0
 REPLICA_LOOK_S = 5.0
-"""How often a replica asks for the writers' lag: less often than they do, for there may be many replicas."""
+"""Poll interval of a replica for the writers' lag: longer than theirs, because there may be many replicas."""
 WRITERS = ((DOCUMENTS, "extract"), (EXTRACTIONS, "consolidate"))
-"""What the groups that every document passes through read."""
+"""The topics and consumer groups that every document passes through."""
 STALE_S = 10.0
-"""A view that lacks something for so long is worth telling of."""
+"""Seconds for which a view may lack versions before its health reports it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleDependencies:
-    """What the roles are built from."""
+    """The dependencies of the roles."""
 
     settings: Settings
     backing: Backing
@@ -73,12 +73,12 @@ class RoleDependencies:
     accounts: UsageAccounting
     registry: CollectorRegistry
     warming: Warming = silent
-    """Told what the process is doing until its role runs."""
+    """Receives a function that describes the progress of the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A running role: how it is, and what it answers, if it answers anything."""
+    """A running role: its health, and its application if it answers queries."""
 
     health: Callable[[], Awaitable[Health]]
     application: Application | None = None
@@ -86,7 +86,7 @@ class Worker:
 
 @asynccontextmanager
 async def extractor(tools: RoleDependencies) -> AsyncIterator[Worker]:
-    """Reads `documents`, writes `extractions`."""
+    """Run the role that reads `documents` and writes `extractions`."""
     backing = tools.backing
     metrics = Metrics(tools.registry, ("extract",))
     settings, bindings = ExtractSettings(caps=tools.models.caps), backing.store.bindings
@@ -94,12 +94,12 @@ async def extractor(tools: RoleDependencies) -> AsyncIterator[Worker]:
     notes: dict[str, str] = {}
     lag = _looking(tools, metrics, [(DOCUMENTS, "extract")], notes)
     async with _tasks({"extract": lambda: backing.extraction(stage), "lag": lag}, notes):
-        yield Worker(_told(tools, notes))
+        yield Worker(_health(tools, notes))
 
 
 @asynccontextmanager
 async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
-    """Writes the graphs of the partitions it is assigned, and relays what it announces."""
+    """Run the role that writes the graphs of its assigned partitions and relays their deltas."""
     backing, settings = tools.backing, tools.settings
     chosen = ConsolidateSettings(write_models=settings.write_models, announce=full_records, outbox=backing.outbox)
     metrics = Metrics(tools.registry, ("consolidate",))
@@ -121,7 +121,7 @@ async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
 
         async def health() -> Health:
             parts = {name: note or "running" for name, note in notes.items()}
-            parts |= {f"partition {number}": said for number, said in {**stage.upkeep, **stage.troubles}.items()}
+            parts |= {f"partition {number}": state for number, state in {**stage.upkeep, **stage.troubles}.items()}
             runs_on = not any(notes.values()) and not stage.troubles
             return await with_dependencies(Health(runs_on, parts), _dependencies(tools))
 
@@ -130,7 +130,7 @@ async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
 
 @asynccontextmanager
 async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
-    """Follows the graphs, and keeps the reports of the communities of its partitions true."""
+    """Run the role that follows the graphs and updates the community reports of its partitions."""
     settings, backing = tools.settings, tools.backing
     async with _followed(tools, settings.data / "summarize" / "indexes", lambda: None) as (views, follower):
         due = ReportPolicy(settings.reports_least_change, settings.reports_lazy)
@@ -146,12 +146,12 @@ async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
         if settings.purge_at:
             runs["purge"] = lambda: purge_nightly(views.purge, settings.purge_at)
         async with _tasks(runs, notes):
-            yield Worker(_told(tools, notes, _freshness(follower)))
+            yield Worker(_health(tools, notes, _freshness(follower)))
 
 
 @asynccontextmanager
 async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
-    """Follows the graphs, and answers from them."""
+    """Run the role that follows the graphs and answers queries from them."""
     settings, backing = tools.settings, tools.backing
     views = ViewRegistry(IndexFolder(settings.data / "indexes"), load_functional_predicates(settings.single_valued))
     progress = TokenWaiter(backing.ledger, backing.store, views, REVISIONS_LOOK_S)
@@ -167,7 +167,7 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
         runs: dict[str, Callable[[], Awaitable[None]]] = {
             "follow": follower.run,
             "index-snapshots": lambda: save_now_and_then(views),
-            # Somebody has to tell that nobody extracts or consolidates: that is not who does.
+            # A replica reports missing extractors and consolidators, which cannot report their own absence.
             "lag": _looking(tools, metrics, WRITERS, notes, REPLICA_LOOK_S),
         }
         if settings.purge_at:
@@ -175,7 +175,7 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
         if settings.reports_lazy:
             runs["wishes"] = ReportRequestPublisher(backing.log, views).run
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in runs.items()])
-        # It answers from what it has also while broker or database are away, so it needs neither to be ready.
+        # It answers from its views while broker or database are unreachable, so it is ready without them.
         depends = (*_dependencies(tools, needed=False), _freshness(follower))
         runtime = replace(_runtime(tools, views, progress, upkeep, metrics), dependencies=depends)
         tools.registry.register(ViewGauges(views.all, metrics.names))
@@ -209,7 +209,7 @@ def _runtime(
 async def _followed(
     tools: RoleDependencies, folder: Path, moved: Callable[[], None]
 ) -> AsyncIterator[tuple[ViewRegistry, DeltaFollower]]:
-    """Views that hold every graph of the store, and the follower that is to be run to keep them so."""
+    """Yield views of every graph of the store, and the follower that keeps them current while it runs."""
     views = ViewRegistry(IndexFolder(folder), load_functional_predicates(tools.settings.single_valued))
     follower = DeltaFollower(tools.backing.log, tools.backing.store, views, moved)
     try:
@@ -228,7 +228,7 @@ def _looking(
     notes: Mapping[str, str],
     every_s: float = LOOK_EVERY_S,
 ) -> Callable[[], Awaitable[None]]:
-    """The chore that measures the lag of the groups in `reads`, what waits in the ledger, and which task is stopped."""
+    """Return the task that measures the lag of the groups in `reads`, pending revisions, and stopped tasks."""
     backing = tools.backing
 
     async def once() -> None:
@@ -249,8 +249,8 @@ async def _tasks(runs: Mapping[str, Callable[[], Awaitable[None]]], notes: dict[
         await stop(tasks)
 
 
-def _told(tools: RoleDependencies, notes: Mapping[str, str], *more: Dependency) -> Callable[[], Awaitable[Health]]:
-    """How a role is whose tasks keep these notes."""
+def _health(tools: RoleDependencies, notes: Mapping[str, str], *more: Dependency) -> Callable[[], Awaitable[Health]]:
+    """Return the health function of a role whose tasks write these notes."""
 
     async def health() -> Health:
         parts = {name: note or "running" for name, note in notes.items()}
@@ -260,7 +260,7 @@ def _told(tools: RoleDependencies, notes: Mapping[str, str], *more: Dependency) 
 
 
 def _dependencies(tools: RoleDependencies, needed: bool = True) -> tuple[Dependency, ...]:
-    """The broker, the graph database, and the models' endpoints."""
+    """Return the dependencies: the broker, the graph database, and the model endpoints."""
     backing = tools.backing
     return (
         answering("kafka", lambda: backing.log.end(DOCUMENTS), needed),
@@ -270,13 +270,13 @@ def _dependencies(tools: RoleDependencies, needed: bool = True) -> tuple[Depende
 
 
 def _freshness(follower: DeltaFollower) -> Dependency:
-    """Whether what is shown here is what the store has. Something older can be asked, too: it is named only."""
+    """Return the dependency that reports views behind the store. Older views still answer, so it is not needed."""
 
     async def trouble() -> str:
         late = {graph: lack for graph, lack in follower.behind().items() if lack[1] >= STALE_S}
         if not late:
             return ""
-        graph, (versions, seconds) = max(late.items(), key=lambda one: one[1][1])
+        graph, (versions, seconds) = max(late.items(), key=lambda item: item[1][1])
         more = f", and {len(late) - 1} more graphs are behind" if len(late) > 1 else ""
         return f"graph {graph} lacks {versions} versions, for {seconds:.0f} s{more}"
 
@@ -284,4 +284,4 @@ def _freshness(follower: DeltaFollower) -> Dependency:
 
 
 ROLES = {"extract": extractor, "consolidate": consolidator, "summarize": summarizer, "query": replica}
-"""The roles that stand on a backing. (The gateway stands on query replicas: `remote.py`.)"""
+"""The roles with a backing. (The gateway uses query replicas instead: `remote_application.py`.)"""

@@ -1,7 +1,7 @@
-"""Whether the settings of a cluster can be meant as they stand: what no waiting would cure, said before anything waits.
+"""Validation of the settings of a cluster: permanent errors are reported before any process waits.
 
-Not whether the servers are there: the adapters find out. The invariant: nothing is connected to, and no secret is in a
-message.
+The adapters find out whether the servers are reachable. The invariant: no connection is opened, and no message contains
+a secret.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from graphtide.streams.errors import Broken
 
 
 def check_cluster(settings: Settings) -> None:
-    """Raises Broken for a protection that was meant and would not be there, and for files that cannot be used."""
+    """Raise Broken for security settings without effect, and for unusable files."""
     _check_kafka(settings)
     for name in ("bolt_ca_file", "query_ca_file"):
         _check_authority(name, getattr(settings, name))
@@ -28,11 +28,11 @@ def _check_kafka(settings: Settings) -> None:
         "SSL": ("kafka_ssl_ca_file", "kafka_ssl_cert_file", "kafka_ssl_key_file"),
     }
     for part, names in meant.items():
-        said = next((name for name in names if getattr(settings, name)), "")
-        if said and part not in protocol:
+        given = next((name for name in names if getattr(settings, name)), "")
+        if given and part not in protocol:
             raise Broken(
-                f"GRAPHTIDE_{said.upper()} is set, and GRAPHTIDE_KAFKA_SECURITY_PROTOCOL is {protocol}, which does not "
-                f"use it: choose one with {part}, or unset it"
+                f"GRAPHTIDE_{given.upper()} is set, and GRAPHTIDE_KAFKA_SECURITY_PROTOCOL is {protocol}, which does "
+                f"not use it: choose one with {part}, or unset it"
             )
     if settings.kafka:
         kafka_address(settings).tls()
@@ -43,7 +43,7 @@ def _check_authority(name: str, file: str) -> None:
         return
     try:
         if not ssl.create_default_context(cafile=Path(file)).get_ca_certs():
-            raise Broken(f"GRAPHTIDE_{name.upper()} names {file}, which holds no certificate of an authority")
+            raise Broken(f"GRAPHTIDE_{name.upper()} names {file}, which contains no CA certificate; provide one as PEM")
     except OSError as error:  # ssl.SSLError is one
-        said = error.strerror or getattr(error, "reason", None) or type(error).__name__
-        raise Broken(f"GRAPHTIDE_{name.upper()} names {file}, which cannot be used: {said}") from None
+        reason = error.strerror or getattr(error, "reason", None) or type(error).__name__
+        raise Broken(f"GRAPHTIDE_{name.upper()} names {file}, which cannot be used: {reason}") from None

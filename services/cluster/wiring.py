@@ -1,6 +1,7 @@
-"""Builds the adapters of a cluster's processes: part of the wiring (`services/wiring.py`), with its order.
+"""The wiring of a cluster's processes: construction of their adapters; a part of `services/wiring.py`.
 
-Order up: broker, store, models, role. Order down: the role leaves its group and saves its indexes; store; broker.
+Start order: broker, store, models, role. Stop order: the role leaves its consumer group and saves its indexes; store;
+broker.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from graphtide.streams.retry import Backoff
 log = logging.getLogger("graphtide")
 
 T = TypeVar("T")
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 MEMOS = ("embeddings", "extractions", "reports")
 
 
@@ -46,7 +47,7 @@ MEMOS = ("embeddings", "extractions", "reports")
 async def open_replica(
     settings: Settings, registry: CollectorRegistry | None = None, warming: Warming = silent
 ) -> AsyncIterator[Application]:
-    """A query replica, that answers from graphs which are written elsewhere, and takes documents for them."""
+    """Open a query replica, which answers from graphs that other processes write, and accepts documents for them."""
     registry = registry or CollectorRegistry()
     async with (
         traced(settings, "query", registry),
@@ -54,7 +55,7 @@ async def open_replica(
         replica(tools) as worker,
     ):
         if worker.application is None:
-            raise Broken("a replica answers, or is none")
+            raise Broken("the query role has no application; this is a bug")
         yield worker.application
 
 
@@ -62,9 +63,9 @@ async def open_replica(
 async def open_worker(
     role: str, settings: Settings, registry: CollectorRegistry, warming: Warming = silent
 ) -> AsyncIterator[Worker]:
-    """A process of that role; `warming` hears how far it is.
+    """Open a process of that role; `warming` receives a description of its progress.
 
-    Raises Broken when the settings do not go together, Retryable while a server is away.
+    Raises Broken when the settings contradict each other, Retryable when a server stays unreachable.
     """
     if role == "gateway":
         from graphtide.services.cluster.remote_application import RemoteApplication
@@ -91,8 +92,8 @@ async def _tools(
 ) -> AsyncIterator[RoleDependencies]:
     if not settings.kafka or not settings.bolt:
         raise Broken(
-            "a cluster needs both GRAPHTIDE_KAFKA (bootstrap servers) and GRAPHTIDE_BOLT (the graph database): set the"
-            " other one, too, or none of them for the embedded runtime"
+            "a cluster needs both GRAPHTIDE_KAFKA (bootstrap servers) and GRAPHTIDE_BOLT (the graph database): set"
+            " both, or neither for the embedded runtime"
         )
     refuse_stale()
     check_cluster(settings)
@@ -106,37 +107,37 @@ async def _tools(
         registry.register(EndpointGauges(models.gates()))
         if backing.fellows is not None and models.gates():
             share = SharedRate(models.gates(), backing.fellows)
-            await _patiently(share.look)  # before the first call: what is left over is shared, too
+            await _patiently(share.look)  # before the first call, so that the remaining rate is shared too
             stack.push_async_callback(stop, [start("rate-share", share.run, {})])
         await check_model(backing, models.embedder.name)
         yield RoleDependencies(settings, backing, models, accounts, registry, warming)
 
 
 def bolt_address(settings: Settings) -> BoltAddress:
-    """The same of the graph database."""
+    """Return the address of the graph database in the settings."""
     password = settings.bolt_password.get_secret_value()
     return BoltAddress(settings.bolt, settings.bolt_user, password, settings.bolt_database, settings.bolt_ca_file)
 
 
 async def _patiently(attempt: Callable[[], Awaitable[T]]) -> T:
-    """What the attempt gives, tried again for PATIENCE_S while it raises Retryable."""
+    """Return the result of the attempt, repeated for TIMEOUT_S while it raises Retryable."""
     backoff, loop = Backoff(longest_s=2.0), asyncio.get_running_loop()
-    until = loop.time() + PATIENCE_S
+    until = loop.time() + TIMEOUT_S
     for number in count():
         try:
             return await attempt()
         except Retryable as error:
             if loop.time() > until:
                 raise
-            log.warning("waiting to start: %s", error)
+            log.warning("start is waiting and retries: %s", error)
             await asyncio.sleep(backoff.wait_s(number, error))
     raise AssertionError("count() does not end")
 
 
 async def open_backing(settings: Settings, stack: AsyncExitStack) -> Backing:
-    """The broker and the graph database of the settings. Raises Retryable when one of them stays away.
+    """Open the broker and the graph database of the settings. Raises Retryable when one stays unreachable.
 
-    Processes of a cluster start in any order, their servers among them, so it waits a while.
+    It waits up to TIMEOUT_S for each, because processes and servers of a cluster start in any order.
     """
     from graphtide.infra.bolt import BoltBackend, BoltUsageLedger
     from graphtide.infra.faust.worker import WorkerSettings, run_extraction

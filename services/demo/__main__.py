@@ -1,8 +1,7 @@
-"""What `make run` shows: the service started, a small world streamed in, questions asked, the world corrected, and
-the same questions again; then the service stays up.
+"""The demonstration of `make run`: start the service, stream the sample, ask, stream corrections, ask again.
 
-It is a client of the service it starts: everything goes over HTTP, as it would for anyone else. Each start streams the
-sample again, which costs next to nothing when the graph holds it already.
+It is a client of the service that it starts: every call uses HTTP. Each start streams the sample again, which is cheap
+when the graph contains it already. The service continues to run afterwards.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def main() -> int:
     """Run the demonstration until Ctrl-C. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="make run", description=__doc__)
     for option in ("--port", "--grpc-port", "--data"):
-        parser.add_argument(option, help="as in graphtide serve; without it, the settings say")
+        parser.add_argument(option, help="as in graphtide serve; default: the settings")
     parser.add_argument("--leave", action="store_true", help="stop after the last answer instead of staying up")
     chosen = parser.parse_args()
     console = Console()
@@ -44,7 +43,7 @@ def main() -> int:
         console.print(Text(str(error), "red"))
         return 2
     process = _start(chosen, data)
-    for each in (signal.SIGTERM, signal.SIGHUP):  # like Ctrl-C: the service must not outlive its demonstration
+    for each in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C: the service must end with its demonstration
         signal.signal(each, signal.default_int_handler)
     try:
         return _show(console, process, data, leave=chosen.leave)
@@ -56,7 +55,7 @@ def main() -> int:
 
 
 def _start(chosen: argparse.Namespace, data: Path) -> subprocess.Popen[str]:
-    """The service, out of the terminal's reach: Ctrl-C comes to it once, from here."""
+    """Start the service in its own process group, so that Ctrl-C reaches it once, from this process."""
     command = [sys.executable, "-m", "graphtide.services.cli", "serve", "--json"]
     for option, value in (("--port", chosen.port), ("--grpc-port", chosen.grpc_port), ("--data", chosen.data)):
         command += [option, value] if value is not None else []
@@ -67,7 +66,7 @@ def _start(chosen: argparse.Namespace, data: Path) -> subprocess.Popen[str]:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Let the service end in order; a second Ctrl-C does not wait for that."""
+    """Stop the service in order; a second Ctrl-C kills it."""
     process.terminate()
     try:
         process.wait()
@@ -77,7 +76,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _log(data: Path) -> int:
-    """The service's log, beside its data: the terminal is for the answers."""
+    """Open the service's log in its data folder; the terminal shows the answers only."""
     data.mkdir(parents=True, exist_ok=True)
     return os.open(data / "graphtide.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
@@ -87,12 +86,12 @@ def _show(console: Console, process: subprocess.Popen[str], data: Path, *, leave
     if not line:
         last = (data / "graphtide.log").read_text().strip().splitlines()[-1:]
         console.print(Text(f"The service did not start: {''.join(last)}", "red"))
-        console.print("Ports and folder can be set, as in GRAPHTIDE_PORT=8090 GRAPHTIDE_GRPC_PORT=50052 make run")
+        console.print("Set other ports or another folder, as in GRAPHTIDE_PORT=8090 GRAPHTIDE_GRPC_PORT=50052 make run")
         return 1
     urls = json.loads(line)
     try:
         with Client(urls["http"], tell) as client:
-            _tell_the_story(console, client)
+            _demonstrate(console, client)
             console.print(_where(urls, client, data))
     except CommandError as error:
         console.print(Text(str(error), "red"))
@@ -100,11 +99,11 @@ def _show(console: Console, process: subprocess.Popen[str], data: Path, *, leave
     if leave:
         return 0
     code = process.wait()
-    console.print(Text(f"The service ended with {code}; {data / 'graphtide.log'} says why", "red"))
+    console.print(Text(f"The service ended with code {code}; see {data / 'graphtide.log'}", "red"))
     return 1
 
 
-def _tell_the_story(console: Console, client: Client) -> None:
+def _demonstrate(console: Console, client: Client) -> None:
     first, later = first_editions(), later_changes()
     _ask(console, client, _stream(console, client, first, "Streaming the sample in"))
     console.print()
@@ -112,7 +111,7 @@ def _tell_the_story(console: Console, client: Client) -> None:
 
 
 def _stream(console: Console, client: Client, lines: Sequence[SampleDocument], what: str) -> str:
-    """Publish one document at a time; returns the token that says "after all of these"."""
+    """Publish one document at a time; return the token of the last one."""
     token = ""
     columns = (TextColumn("[bold]{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console) as progress:
@@ -142,10 +141,10 @@ def _ask(console: Console, client: Client, after: str) -> None:
 
 def _where(urls: dict[str, str], client: Client, data: Path) -> Text:
     counts = client.get(f"{graph_path(GRAPH)}/stats")["counts"]
-    said = ", ".join(f"{counts[name]} {name}" for name in ("documents", "entities", "relations", "edges"))
+    summary = ", ".join(f"{counts[name]} {name}" for name in ("documents", "entities", "relations", "edges"))
     return Text.assemble(
         ("\nGraphtide is running. ", "bold green"),
-        f"Graph {GRAPH}: {said}.\n\n",
+        f"Graph {GRAPH}: {summary}.\n\n",
         f"  API      {urls['docs']}\n",
         f"  stats    {urls['http']}{graph_path(GRAPH)}/stats\n",
         f"  metrics  {urls['metrics']}\n",
@@ -153,7 +152,7 @@ def _where(urls: dict[str, str], client: Client, data: Path) -> Text:
         f"  log      {data / 'graphtide.log'}\n\n",
         "Ask something yourself, in another terminal:\n",
         (f'  .venv/bin/graphtide query --graph {GRAPH} "Who owns Meridian?"\n', "bold"),
-        "Publish your own notes, and ask them:\n",
+        "Publish your own notes, and ask about them:\n",
         ("  .venv/bin/graphtide publish --graph notes --wait FOLDER\n", "bold"),
         ('  .venv/bin/graphtide query --graph notes "…"\n\n', "bold"),
         "Ctrl-C stops the service; the graph stays in the data folder.",

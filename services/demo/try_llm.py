@@ -1,8 +1,7 @@
-"""`make try-llm`: a few documents and questions with the models that the settings name: what comes back, and its price.
+"""The trial `make try-llm`: a few documents and questions with the models in the settings, with results and cost.
 
-Not a benchmark and not the service: no graph is built and nothing is kept, so it can be run again and again. It shows
-what has to be known of an endpoint before a corpus is sent there: whether it can be reached, what it takes of schemas,
-how long a call lasts, how much of an answer the text bears out, what it costs.
+It builds no graph and stores nothing, so it can be repeated. It shows the properties of an endpoint that matter before
+a corpus is sent to it: reachability, schema support, latency, extractions supported by the text, and cost.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ SHOWN_PASSAGES = 3
 
 @dataclass(frozen=True, slots=True)
 class TrialStep:
-    """One document read or question answered: what came of it, how long it took, what was paid."""
+    """One document read or question answered: the outcome, the duration, the cost."""
 
     about: str
     outcome: str
@@ -50,14 +49,14 @@ class TrialStep:
 
 
 def main() -> int:
-    """Run the trial; the exit code says whether everything was answered."""
+    """Run the trial; return the exit code, 0 when every call was answered."""
     try:
         chosen = plan(load_settings())
     except (SettingsError, GraphtideError) as error:
         tell(f"try-llm: {error}")
         return 2
     if not chosen.settings.llm_base_url:
-        tell("try-llm: name an endpoint: GRAPHTIDE_LLM_BASE_URL and GRAPHTIDE_LLM_MODEL (see docs/models.md)")
+        tell("try-llm: no endpoint is set; set GRAPHTIDE_LLM_BASE_URL and GRAPHTIDE_LLM_MODEL (see docs/models.md)")
         return 2
     return asyncio.run(_run(chosen, console()))
 
@@ -80,7 +79,7 @@ async def _run(chosen: Plan, out: Console) -> int:
 
 
 async def _take(models: ModelSet, steps: list[TrialStep], out: Console) -> bool:
-    """Read the documents, then ask; True when something was not answered."""
+    """Read the documents, then ask the questions; return True when a call failed."""
     passages: list[ContextPassage] = []
     vectors: list[np.ndarray] = []
     try:
@@ -108,8 +107,8 @@ async def _read(models: ModelSet, document: DocumentMessage, revision: int) -> t
         extraction = await extract(document, revision, models.reading, ExtractionLimits())
     entities = sum(len(unit.mentions) for unit in extraction.units)
     relations = sum(len(unit.facts) for unit in extraction.units)
-    said = f"{entities} entities, {relations} relations"
-    return extraction, TrialStep(document.info.title or document.doc_id, said, time.monotonic() - started, bill)
+    outcome = f"{entities} entities, {relations} relations"
+    return extraction, TrialStep(document.info.title or document.doc_id, outcome, time.monotonic() - started, bill)
 
 
 async def _ask(models: ModelSet, question: str, passages: list[ContextPassage], vectors: list[np.ndarray]) -> TrialStep:
@@ -122,7 +121,7 @@ async def _ask(models: ModelSet, question: str, passages: list[ContextPassage], 
 
 
 def _report(out: Console, steps: list[TrialStep], priced: bool, registry: CollectorRegistry) -> None:
-    """By stage, what was called and what it took."""
+    """Print the calls, tokens and cost by stage."""
     columns = ["stage", "calls", "prompt tokens", "completion tokens", *(["cost"] if priced else [])]
     table = Table(*columns, box=None, pad_edge=False)
     for stage in Stage:

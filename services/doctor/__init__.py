@@ -1,7 +1,7 @@
-"""`graphtide doctor`: what is wrong, why it matters, and what cures it, found by looking and not by guessing.
+"""The checks of `graphtide doctor`: problems, their consequences and their remedies.
 
-Not a monitor, and no cure of its own: it changes nothing. `local.py` looks at this machine, `endpoints.py` and
-`cluster.py` at what the settings name, `running.py` at a service that answers.
+The doctor changes nothing. `local.py` checks this machine, `endpoints.py` and `cluster.py` the servers in the settings,
+`running.py` a service that answers.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """One thing that is not as it should be. None of its words holds a secret."""
+    """One problem: what is wrong, its consequence and its remedy. Contains no secret."""
 
     about: str
     what: str
     why: str
     cure: str
     serious: bool = True
-    """Whether something does not work for it. What only could be better is not."""
+    """True when it prevents an operation; False for possible improvements."""

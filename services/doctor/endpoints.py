@@ -1,4 +1,4 @@
-"""The model endpoints of the settings, each by one small call: is it there, is the key right, does it fit the data?"""
+"""The doctor's checks of the model endpoints, with one small call each: reachability, key, and fit to the data."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from graphtide.infra.settings import Settings
 from graphtide.services.doctor import DoctorFinding
 from graphtide.streams.errors import GraphtideError
 
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 _SCHEMA = Schema("probe", {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]})
 
 
 async def endpoint_findings(settings: Settings) -> AsyncIterator[DoctorFinding]:
-    """One embedding and one short answer, a few tokens each; nothing where none is configured."""
+    """Request one embedding and one short answer, a few tokens each; yield the findings of configured endpoints."""
     async with AsyncExitStack() as stack:
         if settings.embedding_base_url and settings.embedding_model:
             embedder = OpenAIEmbedder(
@@ -28,7 +28,7 @@ async def endpoint_findings(settings: Settings) -> AsyncIterator[DoctorFinding]:
                     settings.embedding_base_url,
                     settings.embedding_model,
                     settings.embedding_api_key.get_secret_value(),
-                    timeout_s=min(PATIENCE_S, settings.embedding_timeout_s),
+                    timeout_s=min(TIMEOUT_S, settings.embedding_timeout_s),
                 )
             )
             stack.push_async_callback(embedder.close)
@@ -40,7 +40,7 @@ async def endpoint_findings(settings: Settings) -> AsyncIterator[DoctorFinding]:
                     settings.llm_base_url,
                     settings.llm_model,
                     settings.llm_api_key.get_secret_value(),
-                    min(PATIENCE_S, settings.llm_timeout_s),
+                    min(TIMEOUT_S, settings.llm_timeout_s),
                 ),
                 UsageAccounting(),
             )
@@ -53,37 +53,44 @@ async def _embedding(embedder: OpenAIEmbedder, settings: Settings) -> AsyncItera
     try:
         dimensions = await embedder.probe()
     except GraphtideError as error:
-        why = "new documents wait, and questions that were not asked before get 503"
+        why = "new documents wait, and questions without a cached vector get 503"
         yield DoctorFinding("embedding endpoint", str(error), why, _cure(str(error), "EMBEDDING"))
         return
     for graph, held in dimensions_held(settings.data / "indexes").items():
         if held != dimensions:
             what = f"vectors of graph {graph} have {held} dimensions, and the endpoint now gives {dimensions}"
-            cure = f"bring back the model that {settings.data}/embedding-model names, or publish to a new data folder"
-            yield DoctorFinding("embedding endpoint", what, "they cannot be compared, so nothing is found", cure)
+            cure = f"set the model that {settings.data}/embedding-model names, or publish to a new data folder"
+            yield DoctorFinding(
+                "embedding endpoint",
+                what,
+                "vectors of different dimensions cannot be compared, so no search works",
+                cure,
+            )
 
 
 async def _language(chat: OpenAIChat) -> AsyncIterator[DoctorFinding]:
     try:
         await chat.complete([Message("user", 'Answer with {"ok": true} in JSON.')], _SCHEMA)
     except GraphtideError as error:
-        why = "new documents wait, and questions get no answer but their passages"
+        why = "new documents wait, and questions get passages without an answer"
         yield DoctorFinding("language endpoint", str(error), why, _cure(str(error), "LLM"))
 
 
-def _cure(said: str, name: str) -> str:
-    """The setting to look at, by what the endpoint answered."""
-    if "answered 401" in said or "answered 403" in said:
-        return f"give the right key in GRAPHTIDE_{name}_API_KEY"
-    if "answered 404" in said or "answered 400" in said:
-        return f"check GRAPHTIDE_{name}_MODEL, and that GRAPHTIDE_{name}_BASE_URL ends as its maker says (often /v1)"
-    if "answered 402" in said or "answered 429" in said:
-        return f"see the account's limits with its maker, or lower GRAPHTIDE_{name}_REQUESTS_PER_MINUTE"
+def _cure(message: str, name: str) -> str:
+    """Return the setting to check, by the endpoint's response."""
+    if "answered 401" in message or "answered 403" in message:
+        return f"set GRAPHTIDE_{name}_API_KEY to a valid key"
+    if "answered 404" in message or "answered 400" in message:
+        return (
+            f"check GRAPHTIDE_{name}_MODEL, and that GRAPHTIDE_{name}_BASE_URL is the provider's (it often ends in /v1)"
+        )
+    if "answered 402" in message or "answered 429" in message:
+        return f"check the account's limits with the provider, or lower GRAPHTIDE_{name}_REQUESTS_PER_MINUTE"
     return f"start the endpoint, or check GRAPHTIDE_{name}_BASE_URL; try: curl GRAPHTIDE_{name}_BASE_URL/models"
 
 
 def dimensions_held(indexes: Path) -> dict[str, int]:
-    """The dimensions of each graph's saved vectors, by their manifests; a damaged one says nothing here."""
+    """Return the dimensions of each graph's saved vectors, from their manifests; damaged manifests are skipped."""
     found: dict[str, int] = {}
     for manifest in sorted(indexes.glob("*/chunks/manifest.json")):
         try:

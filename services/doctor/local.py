@@ -1,4 +1,4 @@
-"""What can be seen on this machine: settings that contradict each other, the data folder, the kernels, the ports."""
+"""The doctor's checks of this machine: contradictory settings, the data folder, the kernels, the ports."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from graphtide.services.health import LEAST_FREE_BYTES
 from graphtide.services.model_wiring import plan
 from graphtide.streams.errors import Broken
 
-_START = "the service does not start like this"
+_START = "the service does not start"
 
 
 def settings_findings(settings: Settings) -> Iterator[DoctorFinding]:
-    """Contradictions, and what is left open."""
+    """Yield contradictions of settings, unknown variables, missing protection and missing models."""
     for check in (plan, gate_of, certificates, check_cluster):
         try:
             check(settings)
         except Broken as error:
-            yield DoctorFinding("settings", str(error), _START, "change the settings that it names (docs/settings.md)")
+            yield DoctorFinding("settings", str(error), _START, "change the settings that the message names (docs/settings.md)")
     for name in unknown_variables():
-        why = "it has no effect, and what it was meant to set has its default"
+        why = "the variable has no effect, and the intended setting has its default"
         yield DoctorFinding(
-            "settings", f"{name} is no setting", why, "correct its name (docs/settings.md)", serious=False
+            "settings", f"unknown setting {name}", why, "correct its name (docs/settings.md)", serious=False
         )
     if bool(settings.kafka) != bool(settings.bolt):
         have, lack = ("kafka", "bolt") if settings.kafka else ("bolt", "kafka")
@@ -44,7 +44,7 @@ def settings_findings(settings: Settings) -> Iterator[DoctorFinding]:
     if settings.max_body_bytes > settings.max_batch_bytes:
         what = "max_body_bytes is more than max_batch_bytes"
         yield DoctorFinding(
-            "settings", what, "a document could be taken alone and not in a batch", "raise max_batch_bytes"
+            "settings", what, "a document could be accepted alone but not in a batch", "raise max_batch_bytes"
         )
     yield from _exposure(settings)
     yield from _stand_ins(settings)
@@ -54,19 +54,19 @@ def _exposure(settings: Settings) -> Iterator[DoctorFinding]:
     if is_loopback(settings.host):
         return
     if settings.insecure and not (settings.api_keys_file or settings.jwt_key_file or settings.tls_client_ca_file):
-        why = f"whoever reaches {settings.host}:{settings.port} may read, change and delete everything"
-        cure = "be sure of the proxy in front, or: graphtide keys create NAME --graph '*' --file keys.toml"
-        yield DoctorFinding("credentials", "insecure is on, and there are no credentials", why, cure, serious=False)
+        why = f"every client that reaches {settings.host}:{settings.port} may read, change and delete everything"
+        cure = "let a proxy check credentials, or: graphtide keys create NAME --graph '*' --file keys.toml"
+        yield DoctorFinding("credentials", "insecure is set, and no credentials are configured", why, cure, serious=False)
     elif not settings.tls_cert_file:
-        why = "keys and documents cross the network in the clear, unless a proxy in front speaks TLS"
+        why = "keys and documents cross the network unencrypted, unless a proxy provides TLS"
         yield DoctorFinding(
-            "tls", "there is no certificate", why, "set GRAPHTIDE_TLS_CERT_FILE and _KEY_FILE", serious=False
+            "tls", "no certificate is configured", why, "set GRAPHTIDE_TLS_CERT_FILE and _KEY_FILE", serious=False
         )
 
 
 def _stand_ins(settings: Settings) -> Iterator[DoctorFinding]:
     if not settings.embedding_base_url:
-        why = "hashing embeddings find words, not meanings: they are for trying out"
+        why = "hashing embeddings match words, not meanings: they are for trials only"
         cure = "set GRAPHTIDE_EMBEDDING_BASE_URL and GRAPHTIDE_EMBEDDING_MODEL (docs/models.md)"
         yield DoctorFinding("embeddings", "no embedding endpoint is configured", why, cure, serious=False)
     if not settings.llm_base_url:
@@ -76,11 +76,11 @@ def _stand_ins(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def folder_findings(settings: Settings, least_bytes: int = LEAST_FREE_BYTES) -> Iterator[DoctorFinding]:
-    """The data folder: there, ours, with room, and begun with the model of the settings."""
+    """Yield the findings of the data folder: type, permissions, free space, embedding model."""
     folder = settings.data
     above = next(each for each in (folder, *folder.resolve().parents) if each.exists())
     if not above.is_dir():
-        yield DoctorFinding("data folder", f"{above} is no folder", _START, "set GRAPHTIDE_DATA to a folder")
+        yield DoctorFinding("data folder", f"{above} is not a folder", _START, "set GRAPHTIDE_DATA to a folder")
         return
     try:
         with tempfile.TemporaryFile(dir=above):
@@ -88,14 +88,14 @@ def folder_findings(settings: Settings, least_bytes: int = LEAST_FREE_BYTES) -> 
     except OSError as error:
         what = f"{above} cannot be written: {error.strerror}"
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        cure = "make room there" if full else f"chown {os.getuid()} {above}, or set GRAPHTIDE_DATA to another folder"
+        cure = "free space on its disk" if full else f"chown {os.getuid()} {above}, or set GRAPHTIDE_DATA to another folder"
         yield DoctorFinding("data folder", what, "nothing can be accepted", cure)
         return
     free = shutil.disk_usage(above).free
     if free < least_bytes:
-        what = f"{above} has {free >> 20} MB left"
+        what = f"{above} has {free >> 20} MB of free space"
         yield DoctorFinding(
-            "data folder", what, "publishing stops when the disk is full", f"make room: du -sh {above}/*"
+            "data folder", what, "publishing stops when the disk is full", f"free space: du -sh {above}/*"
         )
     yield from _model_finding(settings)
 
@@ -103,33 +103,33 @@ def folder_findings(settings: Settings, least_bytes: int = LEAST_FREE_BYTES) -> 
 def _model_finding(settings: Settings) -> Iterator[DoctorFinding]:
     file = settings.data / "embedding-model"
     held = file.read_text().strip() if file.is_file() else ""
-    said = f"openai/{settings.embedding_model}" if settings.embedding_base_url else ""
-    if held and ((said and held != said) or (not said and held.startswith("openai/"))):
-        what = f"{settings.data} was embedded with {held}, and the settings say {said or 'none'}"
+    wanted = f"openai/{settings.embedding_model}" if settings.embedding_base_url else ""
+    if held and ((wanted and held != wanted) or (not wanted and held.startswith("openai/"))):
+        what = f"{settings.data} was embedded with {held}, and the settings name {wanted or 'none'}"
         cure = f"set GRAPHTIDE_EMBEDDING_MODEL back to {held.removeprefix('openai/')}, or publish to a new data folder"
         yield DoctorFinding("data folder", what, f"vectors of two models cannot be compared, so {_START}", cure)
 
 
 def kernel_findings(folder: Path = kernels.FOLDER) -> Iterator[DoctorFinding]:
-    """Compiled kernels that are missing, or not of the sources beside them."""
-    said = {
-        "stale": ("is older than its sources", _START, True),
-        "missing": ("is not compiled", "everything works, and documents and questions take longer", False),
-        "unknown": ("does not say which sources it is of", "if it is of others, it fails at its first call", False),
+    """Yield compiled kernels that are missing or do not match their sources."""
+    messages = {
+    "stale": ("is older than its sources", _START, True),
+        "missing": ("is not compiled", "everything works, but documents and questions take longer", False),
+        "unknown": ("does not record its sources", "if it was compiled from others, it fails at its first call", False),
     }
     for name, state in kernels.states(folder).items():
-        if state in said:
-            what, why, serious = said[state]
+        if state in messages:
+            what, why, serious = messages[state]
             yield DoctorFinding("kernels", f"the kernel {name} {what}", why, kernels.CURE, serious)
 
 
 def port_findings(settings: Settings) -> Iterator[DoctorFinding]:
-    """Ports that somebody else has. Not to be asked when our own service runs."""
+    """Yield ports that another process uses. Call this only while the own service does not run."""
     for option, port in (("port", settings.port), ("grpc_port", settings.grpc_port)):
         trouble = _taken(settings.host, port) if port else ""
         if trouble:
-            what = f"{settings.host}:{port} cannot be had: {trouble}"
-            cure = f"find who has it (ss -ltnp 'sport = :{port}'), or set GRAPHTIDE_{option.upper()}"
+            what = f"cannot listen on {settings.host}:{port}: {trouble}"
+            cure = f"find the process that uses it (ss -ltnp 'sport = :{port}'), or set GRAPHTIDE_{option.upper()}"
             yield DoctorFinding("ports", what, _START, cure)
 
 

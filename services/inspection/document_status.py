@@ -1,4 +1,4 @@
-"""What becomes of a document, as told to whoever asks: its state, what holds it up, what it says, what it cost."""
+"""The status of a document: its state, the reason why it waits, its content in the graph, its cost."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from graphtide.streams.ports import LedgerEntry, StoredDocument
 def document_status(
     latest: LedgerEntry, standing: StoredDocument | None, view: LiveView | None, waiting: str, used: Usage
 ) -> DocumentStatus:
-    """Of the newest revision, with what is live of the document, which may be an earlier one.
+    """Return the status of the newest revision, with the content of the live one, which may be older.
 
-    `waiting` says what an accepted revision waits for, "" for nothing but its turn. Cost: the document's own facts.
+    `waiting` is the reason why an accepted revision waits, "" if it waits only for earlier work. Cost: the document's
+    own facts.
     """
     held = standing.extraction if standing else None
     live = decode_stored(latest.graph, latest.doc_id, held) if held else None
@@ -45,7 +46,7 @@ def document_status(
 
 
 def _stated(view: LiveView | None, live: Extraction) -> list[StatedFact]:
-    """What the graph has from a document: under its entities' names, or as extracted until the view shows it."""
+    """Return the facts of a document: with the names of its entities, or as extracted until the view contains them."""
     if view is not None:
         with view.lock.read():
             row = view.documents.get(live.doc_id)

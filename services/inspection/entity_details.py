@@ -1,6 +1,6 @@
-"""Why an entity is what it is: its labels with where they stand, its merges with their rules, its relations.
+"""Details of an entity: its labels with their chunks, its merges with their rules, its relations.
 
-And which documents go with a document, with what they share.
+Also the documents related to a document, with their shared entities.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ def explain_entity(view: LiveView, node: int) -> EntityStatus:
 
 
 def explain_related(view: LiveView, doc_id: str, count: int) -> RelatedDocuments:
-    """The documents most related to one. Call under `view.lock.read()`. Raises KeyError if it is not live.
+    """Return the documents most related to one. Call under `view.lock.read()`. Raises KeyError if it is not live.
 
     Cost: a search, and the passages of some hundred documents, whatever the graph's size.
     """
     rows = (
         RelatedDocument(
-            one.doc_id,
-            view.documents[one.doc_id].info.title,
-            one.score,
-            one.weight,
-            one.shared,
-            tuple(shared_names(view, doc_id, one.doc_id)),
+            other.doc_id,
+            view.documents[other.doc_id].info.title,
+            other.score,
+            other.weight,
+            other.shared,
+            tuple(shared_names(view, doc_id, other.doc_id)),
         )
-        for one in related_documents(view, doc_id, count)
+        for other in related_documents(view, doc_id, count)
     )
     return RelatedDocuments(doc_id, view.version, tuple(rows))
 
@@ -68,7 +68,7 @@ def _label(view: LiveView, number: int) -> LabelStatus:
 
 
 def _merges(view: LiveView, labels: tuple[int, ...]) -> Iterator[Merge]:
-    """The links of the entity's labels, those that were overruled too."""
+    """Yield the links of the entity's labels, including overruled ones."""
     links = {(link.a, link.b): link for number in labels for link in view.links_of(number)}
     for (a, b), link in sorted(links.items()):
         left, right = view.labels[a], view.labels[b]
@@ -76,13 +76,13 @@ def _merges(view: LiveView, labels: tuple[int, ...]) -> Iterator[Merge]:
 
 
 def _relations(view: LiveView, node: int) -> list[SubgraphEdge]:
-    """The strongest relations of the entity, with when they held."""
+    """Return the strongest relations of the entity, with their validity."""
     weights: dict[tuple[str, str, str], int] = {}
     for number in view.statements_of(node):
-        said, (subject, object_) = view.statements[number], view.ends(number)
-        key = (view.entities[subject].id, said.predicate, view.entities[object_].id)
-        weights[key] = max(said.weight_milli, weights.get(key, 0))
-    edges = (SubgraphEdge(relation_id(*said), *said, weight / 1000) for said, weight in weights.items())
+        statement, (subject, object_) = view.statements[number], view.ends(number)
+        key = (view.entities[subject].id, statement.predicate, view.entities[object_].id)
+        weights[key] = max(statement.weight_milli, weights.get(key, 0))
+    edges = (SubgraphEdge(relation_id(*key), *key, weight / 1000) for key, weight in weights.items())
     return list(dated_edges(view, sorted(edges, key=lambda edge: (-edge.weight, edge.id))[:RELATIONS_SHOWN]))
 
 

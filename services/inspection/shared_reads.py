@@ -1,7 +1,7 @@
 """Expensive reads, each computed once for all callers that wait for the same one.
 
-Invariants: a result is shared only among callers that came before it was there; a computation whose last caller was
-cancelled is cancelled, too.
+Invariants: a result is shared only among callers that arrived before it was ready; a computation whose last caller
+is cancelled is cancelled too.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class _Shared(Generic[T]):
 
 
 class SharedReads(Generic[T]):
-    """See the module. Belongs to one event loop."""
+    """The running reads by key. Belongs to one event loop."""
 
     def __init__(self) -> None:
         self._running: dict[Hashable, _Shared[T]] = {}
 
     async def read(self, key: Hashable, compute: Callable[[], Awaitable[T]]) -> T:
-        """Return what `compute` returns, or what a computation under the same key that is running returns."""
+        """Return the result of `compute`, or of a running computation with the same key."""
         shared = self._running.get(key)
         if shared is None:
             shared = self._running[key] = _Shared(asyncio.ensure_future(compute()))
@@ -42,6 +42,6 @@ class SharedReads(Generic[T]):
                 shared.task.cancel()
 
     def _forget(self, key: Hashable, task: asyncio.Future[T]) -> None:
-        """Share the computation no longer; another one may run under its key by now."""
+        """Stop sharing the computation; another one may run under its key by now."""
         if key in self._running and self._running[key].task is task:
             del self._running[key]

@@ -1,4 +1,4 @@
-"""What models took, as `stats`, documents and answers show it."""
+"""Use of models as `stats`, documents and answers report it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from graphtide.streams.usage import NANO, ModelUsage, llm_tokens
 
 
 def usage(spent: ModelUsage, accounts: UsageAccounting) -> Usage:
-    """What was spent, with its cost if there are prices."""
+    """Return the calls and tokens, with their cost if prices are set."""
     cost = spent.cost if accounts.priced else None
     return Usage(spent.calls, spent.prompt_tokens, spent.completion_tokens, cost)
 
 
 async def spending(graph: str, accounts: UsageAccounting) -> Mapping[str, Mapping[str, object]]:
-    """By stage since the beginning; today, with what is put aside for calls under way; the budget of a day."""
+    """Return the use by stage since the start, the use of today including reservations of calls in progress, and the
+    daily budget."""
     figures: dict[str, Mapping[str, object]] = {
         stage.value: _figures(spent, accounts) for stage, spent in (await accounts.spending.stages(graph)).items()
     }

@@ -184,7 +184,7 @@ async def test_publish_comes_again_when_the_service_asks_to_wait(application: In
     application.failures = [Overloaded("busy", 1.0)]
     async with http_service(create_app(application)) as url:
         ended = await graphtide("publish", "-", url=url, stdin=b"A text.")
-    assert (ended.code, "asks to wait 1 s" in ended.err) == (0, True)
+    assert (ended.code, "waiting 1 s" in ended.err) == (0, True)
     assert len(application.publishes) == 1
 
 

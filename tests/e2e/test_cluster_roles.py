@@ -315,7 +315,7 @@ async def test_gateway_is_ready_when_a_replica_is_and_says_why_not(cluster: Clus
         remote = RemoteApplication(lambda: channel)
         assert await remote.health() == Health(True, {"query": "well"})
         gate.draining = True
-        assert await remote.health() == Health(False, {"query": "the replica that was asked is not ready"})
+        assert await remote.health() == Health(False, {"query": "the query replica is not ready"})
     async with RemoteApplication.open(Settings(query="127.0.0.1:9")) as lost:
         said = await lost.health()
     assert not said.ready and "no replica answers (UNAVAILABLE" in said.parts["query"]

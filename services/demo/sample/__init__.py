@@ -1,6 +1,6 @@
-"""The bundled sample: a fictional polar station, told in short documents that are later corrected and withdrawn.
+"""The bundled sample: a fictional polar station in short documents that are later corrected and withdrawn.
 
-Not test data for quality: it is written so that a newcomer sees the graph follow, even with the offline models.
+It does not measure quality: it shows a new user how the graph follows changes, even with the offline models.
 Invariant: ``documents.jsonl`` is in stream order; every first edition comes before the first line that changes one.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class SampleDocument:
-    """One line of the stream: a document, a later edition of one, or (``delete``) its withdrawal."""
+    """One line of the stream: a document, a later edition of one, or (`delete`) its withdrawal."""
 
     id: str
     title: str = ""
@@ -25,7 +25,7 @@ class SampleDocument:
 
 @dataclass(frozen=True, slots=True)
 class SampleQuestion:
-    """A question, and what its answer must contain over the first editions and over the last (None: no answer)."""
+    """A question, and the text its answer must contain for the first editions and for the last (None: no answer)."""
 
     question: str
     before: str | None
@@ -33,22 +33,22 @@ class SampleQuestion:
 
 
 def documents() -> tuple[SampleDocument, ...]:
-    """All lines in stream order: first editions, later ones, one withdrawal."""
+    """Return all lines in stream order: first editions, later ones, one withdrawal."""
     return tuple(SampleDocument(**line) for line in _lines("documents.jsonl"))
 
 
 def first_editions() -> tuple[SampleDocument, ...]:
-    """The lines before the first that changes a document."""
+    """Return the lines before the first that changes a document."""
     return documents()[: _first_change()]
 
 
 def later_changes() -> tuple[SampleDocument, ...]:
-    """The lines from the first that changes a document: corrections and the withdrawal."""
+    """Return the lines from the first that changes a document: corrections and the withdrawal."""
     return documents()[_first_change() :]
 
 
 def questions() -> tuple[SampleQuestion, ...]:
-    """What to ask after the first editions, and again after the later changes."""
+    """Return the questions to ask after the first editions, and again after the later changes."""
     return tuple(SampleQuestion(**line) for line in _lines("questions.jsonl"))
 
 
