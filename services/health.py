@@ -65,7 +65,7 @@ async def _trouble(dependency: Dependency) -> str:
         return str(error)
 
 
-def disk(folder: Path, least_bytes: int = MIN_FREE_BYTES) -> Dependency:
+def disk(folder: Path, min_bytes: int = MIN_FREE_BYTES) -> Dependency:
     """Return the dependency on free disk space. It is optional: queries still work with a full disk."""
 
     async def trouble() -> str:
@@ -73,7 +73,9 @@ def disk(folder: Path, least_bytes: int = MIN_FREE_BYTES) -> Dependency:
             free = shutil.disk_usage(folder).free
         except OSError as error:
             return f"{folder} cannot be read: {error.strerror}"
-        return "" if free >= least_bytes else f"{folder} has {free >> 20} MB of free space: free more, or publishing stops"
+        return (
+            "" if free >= min_bytes else f"{folder} has {free >> 20} MB of free space: free more, or publishing stops"
+        )
 
     return Dependency("disk", trouble, needed=False)
 

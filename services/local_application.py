@@ -128,7 +128,9 @@ class LocalApplication:
     async def _refuse_when_behind(self, graph: str) -> None:
         pending = await self._runtime.ledger.pending(graph)
         if pending >= self._limits.pending_revisions:
-            raise Overloaded(f"{pending} revisions of graph {graph!r} are waiting to be processed; publish more slowly", 5.0)
+            raise Overloaded(
+                f"{pending} revisions of graph {graph!r} are waiting to be processed; publish more slowly", 5.0
+            )
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
@@ -227,7 +229,9 @@ class LocalApplication:
             async with asyncio.timeout(timeout_s):
                 yield
         except TimeoutError as error:
-            raise DeadlineExceeded(f"the look-up in graph {graph!r} was not finished within {timeout_s:g} s; try again later") from error
+            raise DeadlineExceeded(
+                f"the look-up in graph {graph!r} was not finished within {timeout_s:g} s; try again later"
+            ) from error
 
     async def _view(self, graph: str) -> LiveView:
         await self._runtime.known(graph)

@@ -182,8 +182,7 @@ class ClusterMaintenance:
         return Purged({"indexes": indexes}, 0, 0, (ELSEWHERE,))
 
     async def replied(self, reply: MaintenanceReply) -> None:
-        """Process a reply in `deltas`. Cost in the process that requested a verification: the whole graph, in a thread.
-        """
+        """Process a reply in `deltas`. A requested verification costs the whole graph, in a thread."""
         asked = self._asked.pop(reply.id, None)
         if asked is None or asked.done():
             return
@@ -202,7 +201,9 @@ class ClusterMaintenance:
             async with asyncio.timeout(self._timeout_s):
                 reply: MaintenanceReply = await asked
         except TimeoutError as error:
-            raise DeadlineExceeded(f"the writer of graph {graph!r} did not {kind} it in time; check that the consolidators run") from error
+            raise DeadlineExceeded(
+                f"the writer of graph {graph!r} did not {kind} it in time; check that the consolidators run"
+            ) from error
         finally:
             self._asked.pop(request.id, None)
         if reply.failure:

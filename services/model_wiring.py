@@ -137,7 +137,9 @@ class ModelSet:
 def plan(settings: Settings) -> Plan:
     """Return the plan. Raises Broken for an incomplete endpoint, an invalid prompt, or a cost budget without prices."""
     if settings.embedding_base_url and not settings.embedding_model:
-        raise Broken("GRAPHTIDE_EMBEDDING_BASE_URL is set, GRAPHTIDE_EMBEDDING_MODEL is not: set it to the name of the model")
+        raise Broken(
+            "GRAPHTIDE_EMBEDDING_BASE_URL is set, GRAPHTIDE_EMBEDDING_MODEL is not: set it to the name of the model"
+        )
     if settings.embedding_model and not settings.embedding_base_url:
         raise Broken(
             "GRAPHTIDE_EMBEDDING_MODEL is set, GRAPHTIDE_EMBEDDING_BASE_URL is not (https://api.openai.com/v1 for "
@@ -200,7 +202,10 @@ def _models(
     embedder = own_embedder or _embedder(chosen.settings, accounts, stack, reading_pool)
     chat = _chat(chosen.settings, accounts, stack, chosen.settings.llm_model)
     if chat is None:
-        log.warning("no language model is configured: rules extract and answers are quotations, for trials only; set GRAPHTIDE_LLM_BASE_URL")
+        log.warning(
+            "no language model is configured: rules extract and answers are quotations, for trials only; "
+            "set GRAPHTIDE_LLM_BASE_URL and GRAPHTIDE_LLM_MODEL"
+        )
     remembered = MemoisedEmbedder(embedder, memos.vectors)
     if chat is None:
         reading = ExtractionModels(chosen.chunker(), OfflineExtractor(reading_pool), remembered, pool=reading_pool)
@@ -235,7 +240,10 @@ def _models(
 
 def _embedder(settings: Settings, accounts: UsageAccounting, stack: AsyncExitStack, pool: WorkPool) -> Embedder:
     if not settings.embedding_base_url:
-        log.warning("no embedding endpoint is configured: using hashing embeddings, for trials only; set GRAPHTIDE_EMBEDDING_BASE_URL")
+        log.warning(
+            "no embedding endpoint is configured: using hashing embeddings, for trials only; "
+            "set GRAPHTIDE_EMBEDDING_BASE_URL and GRAPHTIDE_EMBEDDING_MODEL"
+        )
         return HashingEmbedder(pool=pool)
     from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
 

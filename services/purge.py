@@ -1,7 +1,7 @@
-"""Erasure of what deleted documents and past revisions left in a data folder, while the service runs.
+"""Erasure of the remains of deleted documents and past revisions in a data folder, while the service runs.
 
-A deletion takes a document out of the graph at once; this takes its bytes out of the files: log records, dead letters,
-verdicts, reports, memos, index snapshots, free pages and the write-ahead log. Writers are paused meanwhile.
+A deletion removes a document from the graph at once; a purge removes its bytes from the files: log records, dead
+letters, verdicts, reports, memos, index snapshots, free pages and the write-ahead log. Writers are paused meanwhile.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Pause = Callable[[], AbstractAsyncContextManager[None]]
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPurge:
-    """See the module. `pause` holds the writers between batches."""
+    """The purge of a data folder. `pause` pauses the writers between batches."""
 
     database: Database
     store: GraphStore
@@ -49,7 +49,7 @@ class EmbeddedPurge:
     async def run(self) -> Purged:
         """Purge all graphs. Raises Retryable when the write-ahead log cannot be emptied; running it again is safe.
 
-        1 rows, in one transaction; 2 reports; 3 memos; 4 indexes; 5 the file. Cost: all of the data.
+        Steps: 1. rows, in one transaction; 2. reports; 3. memos; 4. indexes; 5. the file. Cost: all data.
         """
         before = _size_bytes(self.database)
         async with self.pause():
@@ -74,7 +74,7 @@ class EmbeddedPurge:
         return deleted + (await memos.reports.purge(scope) if memos.reports is not None else 0)
 
     async def _live_keys(self, graph: str) -> tuple[Collection[bytes], Collection[bytes]]:
-        """Give the keys of what live documents need of the memos, so that an edit does not pay for all of them."""
+        """Return the keys of memo entries that live documents need, so that later edits do not pay for them again."""
         embedder = self.reading.embedder
         extractor = self.reading.extractors.get(graph, self.reading.extractor)
         vectors: set[bytes] = set()
@@ -92,7 +92,9 @@ class EmbeddedPurge:
 
 
 async def purge_reports(store: GraphStore, view: LiveView) -> int:
-    """Delete the stored reports and summaries that were written from other content than is live; how many."""
+    """Delete the stored reports and summaries that were written from content that is no longer live; return their
+    number.
+    """
     rows = await store.reports(view.graph)
     stale = await asyncio.to_thread(_retire, view, rows)
     if stale:
@@ -109,7 +111,7 @@ def _retire(view: LiveView, rows: Sequence[ReportRow]) -> list[int]:
 
 
 def _is_live(view: LiveView, row: ReportRow) -> bool:
-    """Whether the content that the row was written from is the content now, to the last statement."""
+    """Return True when the row was written from exactly the current content."""
     if any(source not in view.chunk_numbers for source in row.sources):
         return False
     written = Fingerprint.decode(row.fingerprint)
@@ -119,8 +121,8 @@ def _is_live(view: LiveView, row: ReportRow) -> bool:
 
 def _entity_fingerprint(view: LiveView, row: ReportRow) -> Fingerprint | None:
     node = view.entity_nodes.get(row.title.partition(" ")[0])
-    said = None if node is None else profile(view, node)
-    return None if said is None else Fingerprint.decode(said.fingerprint)
+    found = None if node is None else profile(view, node)
+    return None if found is None else Fingerprint.decode(found.fingerprint)
 
 
 def _size_bytes(database: Database) -> int:

@@ -1,6 +1,6 @@
-"""What an application that answers from its own process is made of, and how much it takes on at once.
+"""The components of an application on local views, and its limits.
 
-Only the parts: `services/wiring.py` puts them together for one process, `services/cluster/roles.py` for a replica.
+`services/wiring.py` builds them for a single process, `services/cluster/roles.py` for a query replica.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from graphtide.streams.work_pool import WorkPool
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The parts. What differs between one process and a cluster is behind them."""
+    """The components of an application, which hide the differences between a single process and a cluster."""
 
     log: Log
     store: GraphStore
@@ -39,21 +39,21 @@ class Runtime:
     models: Mapping[str, str]
     accounts: UsageAccounting
     pool: WorkPool
-    """Where questions and look-ups work, outside the event loop."""
+    """The threads of questions and look-ups, outside the event loop."""
     dependencies: tuple[Dependency, ...] = ()
-    """What is asked when somebody asks how it is."""
+    """The dependencies that the health report includes."""
 
     async def known(self, graph: str) -> None:
         """Raise NotFound for a graph that nothing was ever published to."""
         if self.views.get(graph) is None and not any((await self.ledger.counts(graph)).values()):
-            raise NotFound(f"there is no graph {graph!r}; it comes into being with its first document")
+            raise NotFound(f"there is no graph {graph!r}; publish a document to create it")
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeLimits:
-    """What is refused for now, with 429, so that what was accepted stays quick."""
+    """Limits beyond which requests get 429, so that accepted ones stay fast."""
 
     pending_revisions: int = 100_000
     running_queries: int = 64
     lookup_timeout_s: float = 30.0
-    """Of a look-up that takes a thread: a status, an entity, reports, counts, a digest."""
+    """Timeout of a look-up that uses a thread: a status, an entity, reports, counts, a digest."""

@@ -1,4 +1,4 @@
-"""Whether a process tells of its work, and to whom: from settings to an installed tracer. Part of the wiring.
+"""Installation of the tracer that the settings configure; a part of the wiring.
 
 The invariant: without an endpoint nothing of OpenTelemetry is loaded.
 """
@@ -17,8 +17,9 @@ from graphtide.streams.tracing import installed
 
 @asynccontextmanager
 async def traced(settings: Settings, process: str, registry: CollectorRegistry | None = None) -> AsyncIterator[None]:
-    """Spans of this process go to the settings' collector until the block ends; nowhere without one. `registry` counts
-    what became of them.
+    """Export the spans of this process to the collector in the settings, if one is set, until the block ends.
+
+    `registry` counts their outcomes.
 
     Raises Broken when the packages for it are not installed.
     """

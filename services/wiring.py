@@ -1,6 +1,6 @@
-"""The only place that builds adapters: from settings to a running application, and back down in order.
+"""The wiring: construction of the adapters and of a running application from the settings, and its shutdown.
 
-Order up: models, storage, views, stages. Order down: stages stop taking work, indexes are saved, storage is closed.
+Start order: models, storage, views, stages. Stop order: stages stop, indexes are saved, storage is closed.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ async def open_application(
     warming: Warming = silent,
     own: OwnModels | None = None,
 ) -> AsyncIterator[Application]:
-    """A running application until the block ends: on the embedded runtime, with its stages, or where the settings name
-    a broker and a graph database, a query replica of that cluster.
+    """Open an application until the block ends: the embedded runtime with its stages, or, if the settings name a broker
+    and a graph database, a query replica of that cluster.
 
-    `own` are models that take the place of those of the settings. Its metrics go to `registry`, and `warming` hears how
-    far it is. Raises Broken, before anything is touched, when the
-    settings do not go together, or when the data folder is in use, damaged, or made with another embedding model.
+    `own` models replace those of the settings. The metrics go to `registry`, and `warming` receives the progress.
+    Raises Broken, before anything is changed, when the settings contradict each other, or when the data folder is in
+    use, damaged, or has another embedding model.
     """
     if settings.kafka or settings.bolt:
         from graphtide.services.cluster.wiring import open_replica
@@ -140,7 +140,7 @@ async def _look(backend: SqliteBackend, views: ViewRegistry, metrics: Metrics, n
 
 
 def _dependencies(folder: Path, backend: SqliteBackend, models: ModelSet) -> tuple[Dependency, ...]:
-    """What a service in one process depends on: its file, the disk, and the endpoints that the settings name."""
+    """Return the dependencies of a single-process service: its file, the disk, and the endpoints in the settings."""
     return (storage(lambda: backend.ledger.unfinished(0, 1)), disk(folder), *endpoints(models))
 
 
@@ -200,34 +200,34 @@ async def _memos(backend: SqliteBackend) -> Memos:
 
 
 def _check_model(file: Path, name: str) -> None:
-    """Vectors of two models cannot be compared: a data folder keeps to the one it was begun with."""
+    """Raise Broken if the data folder has another embedding model: vectors of two models cannot be compared."""
     if not file.exists():
         fresh = file.with_suffix(".new")
         try:
             make_private_file(fresh)
             fresh.write_text(name + "\n")
-            fresh.replace(file)  # a name that is cut off would be that of another model
+            fresh.replace(file)  # a truncated name would denote another model
         except OSError as error:
             raise Broken(f"{file} cannot be written: {error.strerror}") from error
     elif (held := file.read_text().strip()) != name:
         raise Broken(
-            f"{file.parent} was embedded with {held}, and the settings say {name}: set the model back, "
+            f"{file.parent} was embedded with {held}, and the settings name {name}: restore the model, "
             "or publish to a new data folder"
         )
 
 
 def _check_indexes(folder: Path, saved: Sequence[str], stored: Mapping[str, int]) -> None:
-    """Raise Broken for saved indexes beside a database without graphs: the database is not the one they belong to."""
+    """Raise Broken for saved indexes with a database without graphs: they belong to another database."""
     if saved and not stored:
         raise Broken(
             f"the database in {folder} holds no graph, but {folder / 'indexes'} holds indexes of {', '.join(saved[:5])}"
             ": the database was lost or replaced; restore it from a backup,"
-            f" or remove {folder / 'indexes'} to start anew"
+            f" or remove {folder / 'indexes'} to start with an empty graph"
         )
 
 
 class Announcing(Metrics):
-    """Metrics that also wake those who wait for a revision, when it fails and when it has to wait itself."""
+    """Metrics that also wake waiters for a revision when it ends or has to wait."""
 
     def __init__(self, registry: CollectorRegistry | None, progress: TokenWaiter) -> None:
         super().__init__(registry, ("extract", "consolidate", "summarize"))

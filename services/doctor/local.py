@@ -16,7 +16,7 @@ from graphtide.services.access.bind_policy import gate_of, is_loopback
 from graphtide.services.access.tls import certificates
 from graphtide.services.cluster.settings_check import check_cluster
 from graphtide.services.doctor import DoctorFinding
-from graphtide.services.health import LEAST_FREE_BYTES
+from graphtide.services.health import MIN_FREE_BYTES
 from graphtide.services.model_wiring import plan
 from graphtide.streams.errors import Broken
 
@@ -29,7 +29,9 @@ def settings_findings(settings: Settings) -> Iterator[DoctorFinding]:
         try:
             check(settings)
         except Broken as error:
-            yield DoctorFinding("settings", str(error), _START, "change the settings that the message names (docs/settings.md)")
+            yield DoctorFinding(
+                "settings", str(error), _START, "change the settings that the message names (docs/settings.md)"
+            )
     for name in unknown_variables():
         why = "the variable has no effect, and the intended setting has its default"
         yield DoctorFinding(
@@ -56,7 +58,9 @@ def _exposure(settings: Settings) -> Iterator[DoctorFinding]:
     if settings.insecure and not (settings.api_keys_file or settings.jwt_key_file or settings.tls_client_ca_file):
         why = f"every client that reaches {settings.host}:{settings.port} may read, change and delete everything"
         cure = "let a proxy check credentials, or: graphtide keys create NAME --graph '*' --file keys.toml"
-        yield DoctorFinding("credentials", "insecure is set, and no credentials are configured", why, cure, serious=False)
+        yield DoctorFinding(
+            "credentials", "insecure is set, and no credentials are configured", why, cure, serious=False
+        )
     elif not settings.tls_cert_file:
         why = "keys and documents cross the network unencrypted, unless a proxy provides TLS"
         yield DoctorFinding(
@@ -75,7 +79,7 @@ def _stand_ins(settings: Settings) -> Iterator[DoctorFinding]:
         yield DoctorFinding("language model", "no language model is configured", why, cure, serious=False)
 
 
-def folder_findings(settings: Settings, least_bytes: int = LEAST_FREE_BYTES) -> Iterator[DoctorFinding]:
+def folder_findings(settings: Settings, min_bytes: int = MIN_FREE_BYTES) -> Iterator[DoctorFinding]:
     """Yield the findings of the data folder: type, permissions, free space, embedding model."""
     folder = settings.data
     above = next(each for each in (folder, *folder.resolve().parents) if each.exists())
@@ -88,11 +92,15 @@ def folder_findings(settings: Settings, least_bytes: int = LEAST_FREE_BYTES) -> 
     except OSError as error:
         what = f"{above} cannot be written: {error.strerror}"
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        cure = "free space on its disk" if full else f"chown {os.getuid()} {above}, or set GRAPHTIDE_DATA to another folder"
+        cure = (
+            "free space on its disk"
+            if full
+            else f"chown {os.getuid()} {above}, or set GRAPHTIDE_DATA to another folder"
+        )
         yield DoctorFinding("data folder", what, "nothing can be accepted", cure)
         return
     free = shutil.disk_usage(above).free
-    if free < least_bytes:
+    if free < min_bytes:
         what = f"{above} has {free >> 20} MB of free space"
         yield DoctorFinding(
             "data folder", what, "publishing stops when the disk is full", f"free space: du -sh {above}/*"
@@ -113,7 +121,7 @@ def _model_finding(settings: Settings) -> Iterator[DoctorFinding]:
 def kernel_findings(folder: Path = kernels.FOLDER) -> Iterator[DoctorFinding]:
     """Yield compiled kernels that are missing or do not match their sources."""
     messages = {
-    "stale": ("is older than its sources", _START, True),
+        "stale": ("is older than its sources", _START, True),
         "missing": ("is not compiled", "everything works, but documents and questions take longer", False),
         "unknown": ("does not record its sources", "if it was compiled from others, it fails at its first call", False),
     }

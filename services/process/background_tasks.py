@@ -1,6 +1,6 @@
-"""What runs beside an application: its stages, supervised, and the chores that come up now and then.
+"""Background tasks of an application: its supervised stages and its periodic tasks.
 
-Not the stages themselves. The invariant: what was started here is ended by `stop`, and what it waits for is in `notes`.
+The invariant: `stop` ends every task started here, and `notes` holds the reason why a task waits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SAVE_AFTER_VERSIONS = 500
 
 
 def start(name: str, run: Callable[[], Awaitable[None]], notes: dict[str, str]) -> asyncio.Task[None]:
-    """Run it until `stop`, starting over after failures; `notes[name]` says what it waits for, "" while it runs."""
+    """Run the task until `stop`, restarting it after failures; `notes[name]` is why it waits, "" while it runs."""
 
     def note(reason: str) -> None:
         notes[name] = reason
@@ -35,21 +35,21 @@ def start(name: str, run: Callable[[], Awaitable[None]], notes: dict[str, str]) 
 
 
 async def stop(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Cancel the tasks and wait: what they had not committed is read again at the next start."""
+    """Cancel the tasks and wait for them: the next start reads uncommitted records again."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def check_now_and_then(stage: ConsolidateStage) -> None:
-    """Let no graph's communities drift for long. What is due is decided by how much changed, not by the clock."""
+    """Check the drift of communities periodically. The number of changes decides which graphs are due."""
     while True:
         await asyncio.sleep(CHECK_EVERY_S)
         await stage.check_drift()
 
 
 async def judge_now_and_then(stage: ConsolidateStage, judge: OpenAIJudge) -> None:
-    """Have open pairs judged as they come up, a few at a time."""
+    """Let a model judge undecided pairs periodically, a few at a time."""
     while True:
         await asyncio.sleep(CHECK_EVERY_S)
         while await stage.judge(judge.same):
@@ -57,7 +57,7 @@ async def judge_now_and_then(stage: ConsolidateStage, judge: OpenAIJudge) -> Non
 
 
 async def look_now_and_then(look: Callable[[], Awaitable[None]], every_s: float = LOOK_EVERY_S) -> None:
-    """Keep the gauges of what waits young enough to be told by. A look that fails is made up for by the next."""
+    """Update the gauges of the lag periodically. A failed update is repeated at the next interval."""
     while True:
         failure = await outcome_of(look())
         if isinstance(failure, Exception) and not isinstance(failure, GraphtideError):
@@ -66,9 +66,9 @@ async def look_now_and_then(look: Callable[[], Awaitable[None]], every_s: float 
 
 
 async def save_now_and_then(views: ViewRegistry) -> None:
-    """Keep the saved indexes young enough that a start after a crash has little to catch up with.
+    """Save the indexes periodically, so that a start after a crash has little to replay.
 
-    What the start had to build is saved at once.
+    Indexes that the start had to build are saved at once.
     """
     while True:
         await views.save(least_versions=SAVE_AFTER_VERSIONS)
@@ -76,13 +76,13 @@ async def save_now_and_then(views: ViewRegistry) -> None:
 
 
 async def purge_nightly(purge: Callable[[], Awaitable[object]], at: str) -> None:
-    """Call `purge` every day at that time, "03:00" (UTC). What it raises is its supervisor's affair."""
+    """Call `purge` every day at the time `at`, such as "03:00" (UTC). The supervisor handles its errors."""
     while True:
         await asyncio.sleep(seconds_until(at, datetime.now(UTC)))
         await purge()
 
 
 def seconds_until(at: str, now: datetime) -> float:
-    """Give the seconds from `now` to the next time that the clock says `at`: above 0, at most a day."""
+    """Return the seconds from `now` to the next time `at`: above 0, at most a day."""
     today = datetime.combine(now.date(), Time.fromisoformat(at), now.tzinfo)
     return ((today if today > now else today + timedelta(days=1)) - now).total_seconds()

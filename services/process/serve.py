@@ -1,8 +1,7 @@
-"""Runs the service: settings, application, HTTP and gRPC in one event loop, from start to a clean end.
+"""The process of the service: settings, application, HTTP and gRPC in one event loop, from start to shutdown.
 
-Not the parts themselves: `services/wiring.py` puts the application together. The order is the invariant: the HTTP port
-is taken first, so that a second start opens nothing; the faces say "not ready" until the application is open, and are
-closed before it.
+`services/wiring.py` builds the application. The order is the invariant: the HTTP port is bound first, so that a second
+start opens nothing; the servers report "not ready" until the application is open, and close before it.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ def serve_until_stopped(given: Mapping[str, object], config: Path | None, as_jso
     except GraphtideError as error:
         raise CommandError(str(error)) from error
     except asyncio.CancelledError:
-        tell("graphtide: stopped before it was ready, or without waiting")
+        tell("graphtide: stopped by a signal before the start or the shutdown was complete")
 
 
 def settled(given: Mapping[str, object], config: Path | None) -> Settings:
-    """The settings, with the log as they want it. Raises CommandError."""
+    """Return the settings after configuring the log with them. Raises CommandError."""
     try:
         settings = load_settings(given, config)
     except SettingsError as error:
@@ -56,12 +55,12 @@ def settled(given: Mapping[str, object], config: Path | None) -> Settings:
     configure(settings)
     make_new_files_private()
     for name in unknown_variables():
-        log.warning("%s is no setting, and has no effect; is it misspelt?", name)
+        log.warning("unknown setting %s has no effect; correct its name (docs/settings.md)", name)
     return settings
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's event loop where there is one."""
+    """Return uvloop's event loop factory, None if uvloop is not installed."""
     try:
         import uvloop
     except ImportError:
@@ -78,7 +77,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
         registry, arriving = new_registry(), StartupProxy()
         registry.register(guard.gauges())
         async with faced(Parts(arriving.application(), settings, registry, guard), listener, calls=True) as faces:
-            # In a thread, for it takes a second or two, in which probes are answered.
+            # In a thread, because it takes a second or two, during which probes are answered.
             wiring = await asyncio.to_thread(import_module, "graphtide.services.wiring")
             async with wiring.open_application(settings, registry, arriving.warming) as application:
                 spare_the_collector()
@@ -91,9 +90,9 @@ async def _serve(settings: Settings, as_json: bool) -> None:
 
 
 def spare_the_collector() -> None:
-    """Let the garbage collector pass over the graph: its tables are long-lived and hold no cycles.
+    """Exclude the graph from garbage collection: its tables are long-lived and contain no cycles.
 
-    At its defaults the collector walks them ever more often as they grow, for nothing.
+    With its default thresholds the collector scans them more and more often as they grow, without effect.
     """
     gc.collect()
     gc.freeze()
@@ -101,7 +100,7 @@ def spare_the_collector() -> None:
 
 
 def new_registry() -> CollectorRegistry:
-    """The metrics of this process; those of the stages and of HTTP join them."""
+    """Return a registry with the metrics of this process; stages and servers register theirs in it."""
     from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
     registry = CollectorRegistry()
@@ -116,16 +115,16 @@ def on_signals(act: Callable[[], object]) -> None:
 
 
 def _stop_at_once_on_signals() -> None:
-    """While nothing is served yet, or any more, there is nobody to wait for."""
+    """Stop at once on signals: before and after serving, no request is in progress."""
     task = asyncio.current_task()
     if task is not None:
         on_signals(task.cancel)
 
 
 def _end_on_signals(faces: Servers, gate: AccessGate, drain_s: float) -> None:
-    """The first signal lets the requests in progress end, the second does not.
+    """Shut down on signals: the first lets the requests in progress end, the second cancels them.
 
-    Between saying "not ready" and taking no more there are `drain_s`: whoever sends requests here has to hear of it.
+    The process reports "not ready" for `drain_s` before it refuses requests, so that load balancers notice.
     """
 
     def end() -> None:

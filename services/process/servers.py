@@ -1,7 +1,7 @@
-"""The faces of a process, HTTP and gRPC, before one application: opened, and ended in order.
+"""The HTTP and gRPC servers of a process over one application: start and orderly shutdown.
 
-Not the application, nor what it waits for. The invariants: a face that could not be opened leaves none open; `end` lets
-what is in progress finish, once, and leaving the block without it breaks off what is.
+The invariants: when one server cannot be opened, none stays open; `end` lets the requests in progress finish, once, and
+leaving the block without it cancels them.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What stands between the network and the application."""
+    """The protection of the servers: access gate and TLS certificates."""
 
     gate: AccessGate
     tls: Certificates | None
 
     def gauges(self) -> GuardGauges:
-        """Whether what guards is as new as its files."""
+        """Return the gauges of security files whose newest version is not in use."""
         from graphtide.services.access.gauges import GuardGauges
 
         return GuardGauges(self.gate)
 
 
 def guard_of(settings: Settings) -> Guard:
-    """The guard that the settings ask for. Raises Broken."""
+    """Return the guard that the settings configure. Raises Broken."""
     from graphtide.services.access.bind_policy import gate_of
     from graphtide.services.access.tls import certificates
 
@@ -61,7 +61,7 @@ class Parts:
 
 
 class Servers:
-    """Made by `faced`. `http` and `grpc` say where each listens, "" where it does not."""
+    """The open servers; created by `faced`. `http` and `grpc` are their addresses, "" without the server."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -72,7 +72,7 @@ class Servers:
         self.grpc = ""
 
     async def open(self, parts: Parts, listener: socket.socket | None, calls: bool) -> None:
-        """Raises CommandError when gRPC's address cannot be had."""
+        """Start the servers. Raises CommandError when gRPC's address cannot be bound."""
         from graphtide.services.api.schema.limits import RequestLimits
 
         limits = RequestLimits.of(self._settings)
@@ -89,18 +89,18 @@ class Servers:
             self._serving = asyncio.create_task(self._server.serve([listener]))
 
     def leave(self, at_once: bool = False) -> None:
-        """Let HTTP take no more, and `ended` return once what is in progress is done, or at once."""
+        """Stop accepting HTTP requests; `ended` returns once those in progress are done, or at once."""
         if self._server is not None:
             self._server.force_exit = at_once
             self._server.should_exit = True
 
     async def ended(self) -> None:
-        """Return when HTTP has left."""
+        """Return when the HTTP server has ended."""
         if self._serving is not None:
             await self._serving
 
     async def end(self, at_once: bool = False) -> None:
-        """Take no more; return when what is in progress is done, or broken off."""
+        """Stop accepting requests; return when those in progress are done or cancelled."""
         calls, self._calls = self._calls, None
         self.leave(at_once)
         await self.ended()
@@ -110,7 +110,7 @@ class Servers:
 
 @contextlib.asynccontextmanager
 async def faced(parts: Parts, listener: socket.socket | None, *, calls: bool) -> AsyncIterator[Servers]:
-    """HTTP on the listening socket, if there is one, and gRPC if `calls`, for the length of the block."""
+    """Serve HTTP on the listening socket, if there is one, and gRPC if `calls`, during the block."""
     faces = Servers(parts.settings)
     try:
         await faces.open(parts, listener, calls)
@@ -120,10 +120,10 @@ async def faced(parts: Parts, listener: socket.socket | None, *, calls: bool) ->
 
 
 def listen(host: str, port: int, option: str = "port") -> socket.socket:
-    """A listening TCP socket. Raises CommandError, naming the option, when the address cannot be had.
+    """Return a listening TCP socket. Raises CommandError, naming the option, when the address cannot be bound.
 
-    The protocol is named, not left to be the default: asyncio only sets TCP_NODELAY on connections of a socket that
-    says it is TCP, and without it every answer waits 40 ms for the caller's delayed acknowledgement.
+    The protocol is set explicitly: asyncio sets TCP_NODELAY only on connections of a socket with protocol TCP, and
+    without it every response waits 40 ms for the caller's delayed acknowledgement.
     """
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -158,7 +158,7 @@ def _bind(server: grpc.aio.Server, settings: Settings, tls: Certificates | None)
             return int(server.add_insecure_port(address))
         return int(server.add_secure_port(address, tls.grpc_credentials()))
     except RuntimeError as error:
-        raise _taken(host, port, "grpc-port", "the address is taken or not ours") from error
+        raise _taken(host, port, "grpc-port", "the address is in use or does not belong to this machine") from error
 
 
 def _taken(host: str, port: int, option: str, cause: str) -> CommandError:

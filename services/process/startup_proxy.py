@@ -1,7 +1,7 @@
-"""The application of a process whose own is still being opened: it says so, and is that application from then on.
+"""Placeholder of an application during the start of its process; it delegates to the application afterwards.
 
-Not a queue: whoever asks too early is told to come back. The invariant: no call reaches an application that is not
-whole, and none that arrives later than it is turned away.
+Early calls fail with Unready and are not queued. The invariant: no call reaches an incomplete application, and no call
+after its arrival is refused.
 """
 
 from __future__ import annotations
@@ -16,32 +16,34 @@ COME_BACK_S = 2.0
 
 
 class StartupProxy:
-    """Stands for an application; `arrive` once it is there."""
+    """The placeholder of an application. Call `arrive` once the application is open."""
 
     def __init__(self) -> None:
         self._application: Application | None = None
-        self._said: Callable[[], str] = lambda: "starting"
+        self._progress: Callable[[], str] = lambda: "starting"
 
-    def warming(self, said: Callable[[], str]) -> None:
-        """What the process is doing from here on."""
-        self._said = said
+    def warming(self, progress: Callable[[], str]) -> None:
+        """Set the description of the start's current step."""
+        self._progress = progress
 
     def arrive(self, application: Application) -> None:
         self._application = application
 
-    def said(self) -> str:
-        """How far the start is, in plain words."""
-        return self._said()
+    def progress(self) -> str:
+        """Return the progress of the start in plain words."""
+        return self._progress()
 
     def application(self) -> Application:
-        """This, for whoever calls an application. What it has not of its own is the application's."""
+        """Return this object as an application; attributes that it lacks are the application's."""
         return cast("Application", self)
 
     async def health(self) -> Health:
         """See Application.health."""
-        return await self._application.health() if self._application else Health(False, {"start": self.said()})
+        return await self._application.health() if self._application else Health(False, {"start": self.progress()})
 
     def __getattr__(self, name: str) -> Any:
         if self._application is None:
-            raise Unready(f"this process is starting ({self.said()}): come back, or ask another", COME_BACK_S)
+            raise Unready(
+                f"this process is starting ({self.progress()}): try again later, or use another process", COME_BACK_S
+            )
         return getattr(self._application, name)

@@ -1,8 +1,8 @@
-"""Runs one role of a cluster as a process: health and metrics from the first moment, the role, and a clean end.
+"""The process of one cluster role: health and metrics from the start, the role, and an orderly shutdown.
 
-Not the roles: `services/cluster`. The order is the invariant: `/healthz` answers before anything is loaded, `/readyz`
-only once the role runs; on SIGTERM the process says "not ready", ends what is in progress, leaves its group and exits
-with 0.
+`services/cluster` defines the roles. The order is the invariant: `/healthz` answers before anything is loaded,
+`/readyz` reports ready once the role runs; on SIGTERM the process reports "not ready", finishes the work in progress,
+leaves its consumer group and exits with 0.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 FACED = ("query", "gateway")
-"""The roles that answer."""
+"""The roles that serve requests."""
 
 
 def work_until_stopped(role: str, given: Mapping[str, object], config: Path | None, as_json: bool) -> None:
@@ -48,7 +48,7 @@ def work_until_stopped(role: str, given: Mapping[str, object], config: Path | No
     except GraphtideError as error:
         raise CommandError(str(error)) from error
     except asyncio.CancelledError:
-        tell("graphtide: stopped before it was ready, or without waiting")
+        tell("graphtide: stopped by a signal before the start or the shutdown was complete")
 
 
 async def _work(role: str, settings: Settings, as_json: bool) -> None:
@@ -58,7 +58,7 @@ async def _work(role: str, settings: Settings, as_json: bool) -> None:
         on_signals(task.cancel)
     registry, state = new_registry(), WorkerHealth()
     async with AsyncExitStack() as stack:
-        said = {"role": role, "metrics": await stack.enter_async_context(_observed(settings, registry, state))}
+        urls = {"role": role, "metrics": await stack.enter_async_context(_observed(settings, registry, state))}
         faces = await stack.enter_async_context(_faced(role, settings, registry, state)) if role in FACED else None
         wiring = await asyncio.to_thread(import_module, "graphtide.services.cluster.wiring")
         worker: Worker = await stack.enter_async_context(wiring.open_worker(role, settings, registry, state.warming))
@@ -66,10 +66,10 @@ async def _work(role: str, settings: Settings, as_json: bool) -> None:
         if faces is not None and worker.application is not None:
             stack.push_async_callback(faces.end)
             state.arriving.arrive(worker.application)
-            said |= {"http": faces.http} if faces.http else {"grpc": faces.grpc}
+            urls |= {"http": faces.http} if faces.http else {"grpc": faces.grpc}
         state.worker = worker
         on_signals(stopped.set)
-        _announce(said, as_json)
+        _announce(urls, as_json)
         await stopped.wait()
         state.gate.draining = True
         await asyncio.sleep(settings.drain_s)
@@ -78,9 +78,9 @@ async def _work(role: str, settings: Settings, as_json: bool) -> None:
 
 
 class WorkerHealth:
-    """What the process says of itself: how far its start is, then how its role is, until it drains.
+    """The health of the process: the progress of its start, then the health of its role, until it drains.
 
-    The gate is that of its face, if it has one: both say the same.
+    The gate is that of its server, if it has one, so that both report the same.
     """
 
     def __init__(self) -> None:
@@ -92,13 +92,13 @@ class WorkerHealth:
     async def health(self) -> Health:
         """See Application.health."""
         if self.worker is None:
-            return Health(False, {"worker": self.arriving.said()})
+            return Health(False, {"worker": self.arriving.progress()})
         return await readiness(self.worker, self.gate)
 
 
 @asynccontextmanager
 async def _observed(settings: Settings, registry: CollectorRegistry, state: WorkerHealth) -> AsyncIterator[str]:
-    """/healthz, /readyz and /metrics for the length of the block; gives their URL."""
+    """Serve /healthz, /readyz and /metrics during the block; yield their URL."""
     from graphtide.services.api.http.probes import probes
     from graphtide.services.api.http.server import http_server
 
@@ -111,7 +111,7 @@ async def _observed(settings: Settings, registry: CollectorRegistry, state: Work
 async def _faced(
     role: str, settings: Settings, registry: CollectorRegistry, state: WorkerHealth
 ) -> AsyncIterator[Servers]:
-    """The face of a role that answers, from before it can: gRPC of a replica, HTTP of a gateway."""
+    """Open the server of a role before the role is ready: gRPC of a replica, HTTP of a gateway."""
     guard = guard_of(settings)
     state.gate = guard.gate
     registry.register(guard.gauges())
@@ -131,7 +131,7 @@ async def _served(server: uvicorn.Server, listener: socket.socket) -> AsyncItera
         await serving
 
 
-def _announce(said: Mapping[str, str], as_json: bool) -> None:
-    line = json.dumps(said) if as_json else "  ".join(f"{name} {value}" for name, value in said.items())
+def _announce(urls: Mapping[str, str], as_json: bool) -> None:
+    line = json.dumps(urls) if as_json else "  ".join(f"{name} {value}" for name, value in urls.items())
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

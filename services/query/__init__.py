@@ -1,1 +1,1 @@
-"""One question's path: places and deadline, retrieval, context, generated answer."""
+"""The processing of questions: places and deadline, retrieval, context, generated answer."""

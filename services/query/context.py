@@ -1,4 +1,4 @@
-"""From what was retrieved to what is answered: context for the generator, citations, the parts of an `Answer`."""
+"""Conversion of retrieval results: context for the generator, citations, the fields of an `Answer`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from graphtide.streams.model_ports import ContextPart, ContextPassage
 
 
 def material(view: LiveView, retrieved: RetrievalResult, as_of: str = "") -> AnswerContext:
-    """What was retrieved as a generator reads it, as things stood at the moment, or stand.
+    """Return the retrieval result as context for the generator, with facts valid at `as_of`, or now.
 
-    Call under `view.lock.read()`. Cost: the passages and the sources, and the rivals of what they state.
+    Call under `view.lock.read()`. Cost: the passages and the sources, and the claims that compete with theirs.
     """
     validity = ValidityReader(view, as_of)
     return AnswerContext(
@@ -46,28 +46,28 @@ def _facts(view: LiveView, chunk: int, validity: ValidityReader) -> Iterator[str
 
 
 def _outdated(view: LiveView, chunk: int, validity: ValidityReader) -> tuple[str, ...]:
-    """The sentences that state nothing which stands; the whole passage where facts were brought along, without one."""
-    standing: dict[str, bool] = {}
+    """Return the sentences that state no valid fact; the whole passage if its supplied facts have no sentences."""
+    valid: dict[str, bool] = {}
     for row in view.chunks[chunk].evidence:
         over = not validity.in_force(row) if validity.asked else validity.of_support(row).ended_by is not None
-        standing[row.sentence] = standing.get(row.sentence, False) or not over
-    if standing == {"": False}:
+        valid[row.sentence] = valid.get(row.sentence, False) or not over
+    if valid == {"": False}:
         return (view.chunks[chunk].text,)
-    return tuple(sorted(sentence for sentence, stands in standing.items() if sentence and not stands))
+    return tuple(sorted(sentence for sentence, is_valid in valid.items() if sentence and not is_valid))
 
 
 def _times(held: ValidityInterval) -> str:
-    """When a fact held, in words for a reader; nothing where nothing is known."""
-    said = [f"from {held.valid_from}"] if held.valid_from else []
-    said += [f"until {held.valid_to}"] if held.valid_to else []
-    said += [f"no longer true, it is {held.instead} now"] if held.ended_by else []
-    return f" ({', '.join(said)})" if said else ""
+    """Return the validity of a fact in words, "" if unknown."""
+    times = [f"from {held.valid_from}"] if held.valid_from else []
+    times += [f"until {held.valid_to}"] if held.valid_to else []
+    times += [f"no longer true, it is {held.instead} now"] if held.ended_by else []
+    return f" ({', '.join(times)})" if times else ""
 
 
 def answer(retrieved: RetrievalResult, written: WrittenAnswer | None) -> Answer:
-    """The answer's parts. Without generation there is no text, and nothing is cited.
+    """Return the answer. Without generation it has no text and no citations.
 
-    `[n]` in the text names `passages[n - 1]`: what is cited beyond what was retrieved as a passage stands behind it.
+    `[n]` in the text names `passages[n - 1]`: cited chunks that were not retrieved as passages follow the passages.
     """
     given = WrittenAnswer("") if written is None else written
     return Answer(

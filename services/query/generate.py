@@ -1,14 +1,15 @@
-"""From material to a written answer: at once, or an answer for each part, rated, and the final one from the best.
+"""Generation of answers: in one step, or an answer for each part, rated, and the final one from the best.
 
-Not retrieval and not a model: the modes say what an answer is made of and how (`graph.retrieval.Synthesis`), the
-`Generator` writes. Invariants: whatever is cited at the end was cited by a part's answer from that part's own sources;
-`[n]` in an answer names the n-th passage of the material, and what is cited beyond these is numbered on as it comes.
+The modes define context and procedure (`graph.retrieval.Synthesis`), the `Generator` writes. Invariants: every
+citation of the final answer was a citation of a part's answer from that part's own sources;
+`[n]` in an answer names the n-th passage of the material, and further cited passages get the following numbers
+in order of citation.
 
 By part, as the global search of "GraphRAG: Improving global search via dynamic community selection" (map-reduce) and
-DynaGRAG's synthesis of subgraph answers: 1. every part is answered alone and rated 0-100; 2. what is rated 0 is
+DynaGRAG's synthesis of subgraph answers: 1. every part is answered alone and rated 0-100; 2. answers rated 0 are
 dropped; 3. the rest, best first, is packed into a budget; 4. the final answer is written from it, and streamed.
-Deviations: where one answer is left, it is the final one, and the last call is saved; many parts are answered some at
-a time, neighbours together, since a call for each of hundreds of reports would send its instructions hundreds of times.
+Deviations: if one answer remains, it is the final one, without the last call; many parts are answered in groups of
+neighbours, since a call for each of hundreds of reports would send its instructions hundreds of times.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ FINAL_TOKENS = 8_000
 
 @dataclass(frozen=True, slots=True)
 class AnswerContext:
-    """What an answer is made of, best first."""
+    """The context of an answer, best first."""
 
     passages: tuple[ContextPassage, ...] = ()
     parts: tuple[ContextPart, ...] = ()
@@ -44,9 +45,9 @@ class AnswerContext:
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswer:
-    """An answer, the passages it cites in order of first use, those among them that the material's passages lack, cost.
+    """An answer, its cited passages in order of first use, the ones beyond the context's passages, and its cost.
 
-    `[n]` in `text` names the n-th of the material's passages followed by `beyond`.
+    `[n]` in `text` names the n-th of the context's passages followed by `beyond`.
     """
 
     text: str
@@ -58,7 +59,7 @@ class WrittenAnswer:
 async def write(
     generator: Generator, question: str, material: AnswerContext
 ) -> AsyncGenerator[str | WrittenAnswer, None]:
-    """The answer in pieces as they come, then, as the last item, the whole. Raises as the generator does."""
+    """Yield the answer in pieces, then, as the last item, the whole. Raises the generator's errors."""
     usage, passages, parts = Usage(), material.passages, material.parts
     numbering = _Numbering(material.passages)
     if material.synthesis is Synthesis.BY_PART and parts:
@@ -70,32 +71,32 @@ async def write(
             yield text
             yield WrittenAnswer(text, parts[0].sources, numbering.beyond, usage)
             return
-    sources, said = citable(passages, parts), ""
+    sources, answer = citable(passages, parts), ""
     async with aclosing(_pieces(generator, question, passages, parts)) as pieces:
         async for piece in pieces:
             if isinstance(piece, str):
-                said += (text := numbering.relabel(piece, sources))
+                answer += (text := numbering.relabel(piece, sources))
                 yield text
             else:
                 cited = tuple(sources[index] for index in piece.cited)
-                yield WrittenAnswer(said, cited, numbering.beyond, _sum(usage, piece))
+                yield WrittenAnswer(answer, cited, numbering.beyond, _sum(usage, piece))
 
 
 async def written(generator: Generator, question: str, material: AnswerContext) -> WrittenAnswer:
-    """The whole answer, as `write` ends with it."""
+    """Return the whole answer, the last item of `write`."""
     async with aclosing(write(generator, question, material)) as pieces:
         async for piece in pieces:
             if isinstance(piece, WrittenAnswer):
                 return piece
-    raise AssertionError("an answer ends with the whole of it")
+    raise AssertionError("write() ended without a whole answer")
 
 
 def grouped(
-    parts: tuple[ContextPart, ...], few: int = FEW_PARTS, most_tokens: int = GROUP_TOKENS
+    parts: tuple[ContextPart, ...], few: int = FEW_PARTS, max_tokens: int = GROUP_TOKENS
 ) -> tuple[ContextPart, ...]:
-    """The parts to be answered: each its own call while they are few, else neighbours put together up to that size.
+    """Return the parts to answer: one call each for at most `few`, else groups of neighbours up to `most_tokens`.
 
-    A group cites by numbers of its own, over the sources of all its parts.
+    The citation numbers of a group refer to the sources of all its parts.
     """
     if len(parts) <= few:
         return parts
@@ -105,7 +106,7 @@ def grouped(
         needed = count_tokens(part.text)
         if not groups or needed > left:
             groups.append([])
-            left = most_tokens
+            left = max_tokens
         groups[-1].append(part)
         left -= needed
     return tuple(_together(group) for group in groups)
@@ -123,9 +124,9 @@ def _together(group: Sequence[ContextPart]) -> ContextPart:
 def packed(
     parts: Sequence[ContextPart], answers: Sequence[PartAnswer], budget_tokens: int = FINAL_TOKENS
 ) -> tuple[ContextPart, ...]:
-    """The helpful answers as material of the final step, best first, as many as fit; the best one in any case.
+    """Return the helpful answers as context of the final step, best first, within the budget; always the best one.
 
-    Ties keep the order of the parts. Their numbers are those of the sources that each cites.
+    Ties keep the order of the parts. Citation numbers refer to the sources that each answer cites.
     """
     helpful = [at for at, one in enumerate(answers) if one.rating > 0 and one.text]
     helpful.sort(key=lambda at: (-answers[at].rating, at))
@@ -140,13 +141,13 @@ def packed(
 
 
 def _as_part(part: ContextPart, answer: PartAnswer) -> ContextPart:
-    """A part's answer as a text that rests on what it cites and on nothing else."""
+    """Return a part's answer as a context part whose sources are its citations."""
     sources = tuple(part.sources[index] for index in answer.cited)
     return ContextPart(part.title, _Numbering(sources).relabel(answer.text, part.sources), sources)
 
 
 class _Numbering:
-    """Gives passages their numbers in an answer: those shown have theirs, others get the next as they are cited."""
+    """The citation numbers of an answer: fixed for shown passages, consecutive for others in order of citation."""
 
     def __init__(self, shown: Sequence[ContextPassage]) -> None:
         self._numbers = {one.chunk_id: number for number, one in enumerate(shown, 1)}
@@ -157,7 +158,9 @@ class _Numbering:
         return tuple(self._beyond)
 
     def relabel(self, text: str, sources: Sequence[ContextPassage]) -> str:
-        """The text, in which `[n]` named `sources[n - 1]`. A generator gives citations out whole, and checked."""
+        """Return the text, whose `[n]` names `sources[n - 1]`, with the answer's numbers. Citations are whole and
+        checked.
+        """
 
         def other(found: re.Match[str]) -> str:
             at = int(found[1]) - 1
@@ -173,7 +176,7 @@ class _Numbering:
 
 
 async def _answers(generator: Generator, question: str, parts: Sequence[ContextPart]) -> list[PartAnswer]:
-    """An answer from each part, side by side: the model's limits are the generator's. All end when one fails."""
+    """Return an answer from each part, computed concurrently within the generator's limits. All end when one fails."""
     tasks = [asyncio.ensure_future(generator.answer_part(question, part)) for part in parts]
     try:
         return list(await asyncio.gather(*tasks))

@@ -1,7 +1,7 @@
-"""From a question to the material of its answer: the mode's retrieval, and the walk that a model rates for it.
+"""Retrieval of a question's context: the mode's search, and report selection with ratings by a model.
 
-Not an answer. All but ratings by a model is done in threads, under the read lock of the graph's view, so that what is
-handed out is of one version. Used by every process that answers questions.
+All except the model's ratings runs in threads under the read lock of the graph's view, so that the result reflects one
+version. Every process that answers questions uses it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ TEXTS_A_CALL = 16
 async def found(
     view: LiveView, question: Question, shelves: Shelves, rater: Rater | None, pool: WorkPool
 ) -> tuple[RetrievalResult, AnswerContext]:
-    """What the question's mode finds, and the material of its answer.
+    """Return the result of the question's mode, and the context of its answer.
 
-    `rater` rates the reports for `global-dynamic`; without one the question's neighbourhood does. Raises as `retrieve`
-    does, and as the rater does.
+    `rater` rates the reports for `global-dynamic`; without one the question's neighbourhood does. Raises the errors of
+    `retrieve` and of the rater.
     """
     if question.mode in READS_REPORTS:
         await shelves.fill(view)
@@ -66,7 +66,7 @@ def _finished(view: LiveView, question: Question, selection: Selection) -> Retri
 
 
 async def _ratings(rater: Rater, question: str, asked: Sequence[ReportView]) -> list[int]:
-    """The ratings of one round, a few texts a call, side by side. All calls end when one fails."""
+    """Return the ratings of one round, from concurrent calls with a few texts each. All calls end when one fails."""
     parts = [asked[start : start + TEXTS_A_CALL] for start in range(0, len(asked), TEXTS_A_CALL)]
     tasks = [asyncio.ensure_future(rater.rate(question, [one.text for one in part])) for part in parts]
     try:

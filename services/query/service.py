@@ -1,9 +1,7 @@
-"""Questions, from being asked to the answer's last piece: their places, their deadline, their span and their bill.
+"""The service of questions until the answer's last piece: places, deadline, span and billing.
 
-What is found is `services/query/retrieve.py`'s affair, how it is written that of `services/query/generate.py`.
-Invariant: a
-question holds one of the places from its retrieval to its last piece, however it ends, and none while it waits for a
-token.
+`retrieve.py` finds the context, `generate.py` writes the answer. The invariant: a question holds one place from its
+retrieval to its last piece, however it ends, and none while it waits for a token.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from graphtide.streams.usage import Bill, BillingContext, paid_by
 
 
 class QueryService:
-    """At most `most` at a time, whatever graph they are put to."""
+    """Service of at most `most` concurrent questions over all graphs."""
 
     def __init__(self, runtime: Runtime, most: int) -> None:
         self._runtime = runtime
@@ -77,11 +75,11 @@ class QueryService:
     async def _pieces(
         self, ask: QueryRequest, used: AnswerContext, until: float, on_behalf: tuple[BillingContext, Span]
     ) -> AsyncGenerator[str | WrittenAnswer, None]:
-        """The answer as it is written, the whole of it at the end."""
+        """Yield the pieces of the answer while it is written, then the whole."""
         who, writing = on_behalf
         async with aclosing(write(self._runtime.generator, ask.question, used)) as pieces:
             while True:
-                # Not one deadline around the loop: it would also run while the reader of this stream is busy.
+                # One deadline per piece: a deadline around the loop would include the time of the stream's reader.
                 with paid_by(who), writing.current():
                     async with _deadline(ask, until):
                         piece = await anext(pieces)
@@ -90,13 +88,13 @@ class QueryService:
                     return
 
     def _billed(self, given: Answer, who: BillingContext) -> Answer:
-        """The answer with what the calls on its behalf came to, whoever made them."""
+        """Return the answer with the use of all model calls made for it."""
         return replace(given, usage=usage(who.bill.llm, self._runtime.accounts)) if who.bill else given
 
     async def _wait(self, graph: str, ask: QueryRequest) -> None:
         """Wait until the graph includes the token of the question, without a place. Raises Invalid, NotFound."""
         if ask.mode not in MODES:
-            raise Invalid("mode", f"{ask.mode!r} is not a mode; there are {', '.join(sorted(MODES))}")
+            raise Invalid("mode", f"{ask.mode!r} is not a mode; use one of {', '.join(sorted(MODES))}")
         await self._runtime.known(graph)
         if ask.after:
             with span("wait"):
@@ -114,7 +112,7 @@ class QueryService:
             return await found(view, question, self._runtime.shelves, rater, self._runtime.pool)
 
     def _absence(self, graph: str, ask: QueryRequest) -> GraphtideError:
-        """Return the reason why a graph cannot be queried that has no applied document."""
+        """Return the reason why a graph without an applied document cannot be queried."""
         if ask.generate:
             self._runtime.accounts.check()
         if refusal := self._runtime.upkeep.refusal(graph):
@@ -125,11 +123,11 @@ class QueryService:
         return NotFound(f"graph {graph!r} has no document applied yet; pass `after` to wait for one")
 
     def _counted(self, graph: str, ask: QueryRequest) -> AbstractContextManager[None]:
-        """Count and time the question, its waiting included."""
+        """Count and time the question, including its wait."""
         return self._runtime.metrics.asking(graph, ask.mode if ask.mode in MODES else "unknown")
 
     def place(self) -> AbstractContextManager[None]:
-        """One of the places alone, of the caller's share. Raises Overloaded."""
+        """Hold one place of the caller's share. Raises Overloaded."""
         return self._places.hold(CALLER.get().who.name)
 
     def _until(self, ask: QueryRequest) -> float:
@@ -147,7 +145,7 @@ async def _deadline(ask: QueryRequest, until: float) -> AsyncIterator[None]:
 
 
 def _asked(graph: str, ask: QueryRequest) -> Span:
-    """The span of a question. What is no mode is the caller's text, and not told."""
+    """Return the span of a question. An unknown mode is the caller's text and is not exported."""
     return span("query", graph=graph, mode=ask.mode if ask.mode in MODES else "unknown", generate=ask.generate)
 
 

@@ -127,9 +127,9 @@ def test_tls_is_refused_when_its_files_do_not_fit(tmp_path: Path) -> None:
     certificate, _, _ = ca.issue("one")
     _, other, _ = ca.issue("two")
     assert certificates(Settings()) is None
-    with pytest.raises(Broken, match="set the other one"):
+    with pytest.raises(Broken, match="set both"):
         certificates(Settings(tls_cert_file=str(certificate)))
-    with pytest.raises(Broken, match="set the other one"):
+    with pytest.raises(Broken, match="set both"):
         certificates(Settings(tls_client_ca_file=str(ca.file)))
     with pytest.raises(Broken, match="TLS cannot be set up"):
         certificates(Settings(tls_cert_file=str(certificate), tls_key_file=str(other)))

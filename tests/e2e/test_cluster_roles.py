@@ -284,7 +284,7 @@ async def test_replica_that_restarts_starts_from_its_saved_indexes_and_the_store
 
 async def test_processes_of_two_embedding_models_do_not_share_a_cluster(cluster: Cluster) -> None:
     """The store keeps the model's name: a process with another one is refused, with the remedy."""
-    with pytest.raises(Broken, match="set the model back"):
+    with pytest.raises(Broken, match="restore the"):
         await check_model(cluster.backing, "another model")
 
 
@@ -299,7 +299,7 @@ async def test_role_names_the_broker_and_the_database_and_is_ready_without_them_
     assert well.ready and (well.parts["kafka"], well.parts["graph database"]) == ("well", "well")
     assert any("loading the graphs" in one for one in told) == (role in ("summarize", "query"))
     with monkeypatch.context() as broken:
-        broken.setattr("graphtide.services.health.PATIENCE_S", 0.05)
+        broken.setattr("graphtide.services.health.TIMEOUT_S", 0.05)
         broken.setattr(cluster.backing.log, "end", hangs)
         broken.setattr(cluster.backing.ledger, "unfinished", refuses)
         ill = await worker.health()

@@ -83,8 +83,8 @@ def test_data_folder_is_found_to_be_no_folder_full_or_of_another_model(tmp_path:
     """A new folder and a valid one have no finding."""
     assert serious(folder_findings(Settings(data=tmp_path / "new"))) == []
     (tmp_path / "file").write_text("")
-    assert "is no folder" in serious(folder_findings(Settings(data=tmp_path / "file")))[0]
-    assert "MB left" in serious(folder_findings(Settings(data=tmp_path), least_bytes=1 << 62))[0]
+    assert "is not a folder" in serious(folder_findings(Settings(data=tmp_path / "file")))[0]
+    assert "MB of free space" in serious(folder_findings(Settings(data=tmp_path), min_bytes=1 << 62))[0]
     (tmp_path / "embedding-model").write_text("openai/minilm\n")
     settings = Settings(data=tmp_path, embedding_base_url="http://127.0.0.1:9", embedding_model="other")
     [found] = list(folder_findings(settings))

@@ -97,7 +97,7 @@ async def test_graph_database_is_found_refusing_the_login_or_without_the_databas
 
 async def test_servers_that_are_not_there_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """One server refuses connections, one accepts and never answers: both checks end within the timeout."""
-    monkeypatch.setattr("graphtide.services.doctor.cluster.PATIENCE_S", 0.5)
+    monkeypatch.setattr("graphtide.services.doctor.cluster.TIMEOUT_S", 0.5)
     [kafka, bolt] = await found(Settings(kafka="127.0.0.1:9", bolt="bolt://127.0.0.1:9"))
     assert "start the brokers" in kafka.cure and "start the database" in bolt.cure
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections, and never reads

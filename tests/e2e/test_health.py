@@ -42,7 +42,7 @@ async def broken() -> str:
 
 async def test_process_is_ready_exactly_when_what_it_needs_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dispensable dependency is only named; one that hangs or raises is not well."""
-    monkeypatch.setattr("graphtide.services.health.PATIENCE_S", 0.05)
+    monkeypatch.setattr("graphtide.services.health.TIMEOUT_S", 0.05)
     stage = Health(True, {"extract": "running"})
     optional = await with_dependencies(stage, [Dependency("a", well), Dependency("b", ill, needed=False)])
     assert optional == Health(True, {"extract": "running", "a": "well", "b": "the cable is out"})
@@ -55,8 +55,8 @@ async def test_process_is_ready_exactly_when_what_it_needs_is_well(monkeypatch: 
 async def test_disk_is_named_when_it_is_nearly_full(tmp_path: Path) -> None:
     """A deleted folder is named, too."""
     assert await disk(tmp_path).trouble() == ""
-    assert "make room" in await disk(tmp_path, least_bytes=1 << 62).trouble()
-    assert "cannot be looked at" in await disk(tmp_path / "none").trouble()
+    assert "publishing stops" in await disk(tmp_path, min_bytes=1 << 62).trouble()
+    assert "cannot be read" in await disk(tmp_path / "none").trouble()
 
 
 async def test_head_is_answered_like_get_without_a_body() -> None:

@@ -85,7 +85,7 @@ def accepting(one: Crashing, disk: Disk, log: Path) -> None:
     asked = {"question": "Who met whom?", "generate": False, "mode": "local"}
     answered = one.request("POST", "/query", asked)
     assert answered.status_code == 200 and answered.json()["passages"], answered.text
-    assert "make room" in _readiness(one)["disk"]
+    assert "publishing stops" in _readiness(one)["disk"]
     assert one.stop() == 0
     _start(one, disk, log)
     assert "was not saved" in log.read_text()

@@ -1,4 +1,4 @@
-"""Documents as they are published: what is accepted reaches the log unchanged, whichever way it came."""
+"""Documents as they are published: an accepted document reaches the log unchanged over every protocol."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ keys = st.sampled_from(["id", "text", "title", "source", "occurred_at", "metadat
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(keys, anything, max_size=6) | anything)
 def test_document_is_refused_by_name_or_fit_for_the_log(value: object) -> None:
-    """Whatever JSON comes: an error of ours that names a field, or a message that the log reads back."""
+    """Any JSON gives an error that names a field, or a message that the log can read back."""
     raw = json.dumps(value).encode()
     try:
         message = read_lines("g", raw, LIMITS).documents
@@ -92,13 +92,13 @@ def test_document_is_refused_by_name_or_fit_for_the_log(value: object) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=60))
 def test_bytes_are_refused_by_an_error_of_ours(raw: bytes) -> None:
-    """No bytes at all get anything else out of the reader."""
+    """Arbitrary bytes give the same two outcomes."""
     with pytest.raises(QueryError):
         read_document("g", "a", raw, LIMITS)
 
 
 def test_facts_replace_extraction_when_they_are_an_empty_list() -> None:
-    """Left out and null mean: extract; an empty list means: there are none."""
+    """Omitted and null mean: extract; an empty list means: none exist."""
     given_ = [read_document("g", "a", body, LIMITS).facts for body in (b'{"text":"x"}', b'{"text":"x","facts":null}')]
     assert given_ == [None, None]
     assert read_document("g", "a", b'{"text":"x","facts":[]}', LIMITS).facts == ()

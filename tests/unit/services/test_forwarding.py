@@ -107,7 +107,7 @@ def unset(message: Message) -> list[str]:
 
 
 def is_message(field: FieldDescriptor) -> bool:
-    """Whether the field holds messages of our own: no map, no free-form value."""
+    """Return True for a field with messages of this protocol, which are neither maps nor free-form values."""
     kind: Descriptor | None = field.message_type
     return kind is not None and kind.full_name != FREE and not kind.GetOptions().map_entry
 
@@ -149,7 +149,7 @@ def test_answer_is_read_back_when_what_may_be_none_is(kind: type) -> None:
     hints = get_type_hints(kind)
     nothing = {one.name: None for one in fields(kind) if type(None) in get_args(hints[one.name])}
     given = replace(filled(kind, count(1)), **nothing)
-    if kind is Answer:  # without a trace it is another answer: one that nobody had explained
+    if kind is Answer:  # without a trace it is another answer: one without `explain`
         assert answer_of(write(given), False) == given
     else:
         assert read(write(given)) == given
@@ -173,7 +173,7 @@ def test_question_fills_every_field_of_its_message_and_is_read_back() -> None:
         one.name for one in fields(QueryRequest) if one.name != "timeout_s" and getattr(ask, one.name) == one.default
     ]
     message = question_message("g", ask)
-    # `generate` is said, and says no.
+    # `generate` is set, and False.
     assert unset(message) == [] and message.HasField("generate")
     assert question_of(question_value(message), RequestLimits()) == ask
     assert all(getattr(filters, one.name) != one.default for one in fields(Filters))

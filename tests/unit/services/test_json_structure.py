@@ -28,7 +28,7 @@ def made(chance: random.Random, depth: int) -> object:
 
 
 def counted(value: object) -> int:
-    """How many values there are in a value, itself included."""
+    """Return the number of values in a value, itself included."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return 1 + sum(map(counted, inner))
 

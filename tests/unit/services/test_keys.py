@@ -1,4 +1,4 @@
-"""API keys: made, kept, found, changed; and the file that they are kept in."""
+"""API keys: creation, storage, look-up and changes; and their file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_keys_are_all_different_when_many_are_made() -> None:
 
 
 def test_create_list_and_revoke_change_the_file_that_the_service_reads(tmp_path: Path) -> None:
-    """What create gives out is found until revoke; comments and other keys stay as they are."""
+    """A created key is found until it is revoked; comments and other keys stay as they are."""
     file = tmp_path / "deep" / "keys.toml"
     key = str(keys.create(file, WANTED)["key"])
     assert file.stat().st_mode & 0o077 == 0
@@ -65,7 +65,7 @@ def test_create_list_and_revoke_change_the_file_that_the_service_reads(tmp_path:
 
 
 def test_create_refuses_a_name_that_is_taken_and_revoke_one_that_is_not(tmp_path: Path) -> None:
-    """In words that say what to do."""
+    """The errors name the remedy."""
     file = tmp_path / "keys.toml"
     keys.create(file, WANTED)
     with pytest.raises(CommandError, match="revoke it first"):
@@ -93,7 +93,7 @@ def test_create_refuses_a_name_that_is_taken_and_revoke_one_that_is_not(tmp_path
     ],
 )
 def test_damaged_file_is_refused_and_not_quoted(tmp_path: Path, spoiled: tuple[str, str], said: str) -> None:
-    """Each mistake by its name, and no hash in the message."""
+    """The message names each mistake, and contains no hash."""
     file = KeyFile(tmp_path / "keys.toml")
     file.add("a", "*", "read")
     text = file.path.read_text()
@@ -105,7 +105,7 @@ def test_damaged_file_is_refused_and_not_quoted(tmp_path: Path, spoiled: tuple[s
 
 
 def test_file_that_goes_away_leaves_its_keys_in_force_and_says_so(tmp_path: Path) -> None:
-    """An editor that takes a file away for a moment locks nobody out; the problem is told until it is gone."""
+    """An editor that removes the file for a moment locks no caller out; the problem is reported until it is solved."""
     file = KeyFile(tmp_path / "keys.toml")
     key = file.add("a", "*", "read")
     watched = key_file(str(file.path))

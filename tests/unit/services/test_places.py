@@ -33,7 +33,7 @@ def test_greedy_holder_leaves_half_of_the_places_to_the_others() -> None:
 
 
 def test_holder_without_a_name_gets_every_place_and_no_more() -> None:
-    """The total is a limit for everybody."""
+    """The total limits every caller."""
     places = FairPlaces(3)
     with contextlib.ExitStack() as held:
         assert fill(places, "", held) == 3

@@ -45,7 +45,7 @@ WRITER = Principal("writer", ("notes",), frozenset({Action.WRITE}))
 def test_refusal_is_as_the_table_says(
     who: Principal | None, action: Action, graph: str | None, expected: type[Exception] | None
 ) -> None:
-    """No action implies another, patterns are taken as written, nobody is nobody."""
+    """No action implies another, patterns match literally, an unknown caller has no rights."""
     found = refusal(who, action, graph)
     assert (found is None) if expected is None else isinstance(found, expected)
 
@@ -86,7 +86,7 @@ def test_bucket_gives_what_was_filled_in_and_forgets_the_oldest() -> None:
 
 
 def test_places_leave_a_share_for_who_comes_next() -> None:
-    """However greedy the callers before, a new one is served; an open gate counts nobody."""
+    """A new caller is served after any greedy ones; an open gate counts no caller."""
     gate = AccessGate(fairness=CallerRateLimits(places=12))
     gate._keys = object()  # type: ignore[assignment]  # any: the gate is not open then, and nothing is read
     callers = [Caller(Principal(name, ("*",), frozenset(Action))) for name in "abc"]
@@ -109,7 +109,7 @@ def test_places_leave_a_share_for_who_comes_next() -> None:
 
 
 def test_open_gate_lets_pass_what_is_for_a_proxy() -> None:
-    """Without credentials of our own, a Basic header is nobody's business."""
+    """Without configured credentials, the gate ignores a Basic header."""
     assert AccessGate().identify([(b"authorization", b"Basic YTpi")], "127.0.0.1").who is ANYONE
     assert AccessGate().identify([(b"x-api-key", b"k")], "127.0.0.1").credential == Credential("k")
 

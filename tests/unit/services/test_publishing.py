@@ -18,15 +18,18 @@ class _Slow:
     def get(self, path: str) -> Json:
         self.asked += 1
         waiting = self.asked <= 4
-        return {"state": "accepted" if waiting else "applied", "reason": "the endpoint is away" if waiting else ""}
+        return {
+            "state": "accepted" if waiting else "applied",
+            "reason": "the endpoint is unreachable" if waiting else "",
+        }
 
     def tell(self, sentence: str) -> None:
         self.told.append(sentence)
 
 
 def test_wait_says_once_what_a_document_waits_for() -> None:
-    """Nobody sits before an endpoint that is away without being told; nor is anybody told at every look."""
+    """The user learns that an endpoint is unreachable, once and not at every poll."""
     slow, outcome = _Slow(), PublishResult(doc_ids=["a", "b"])
     wait_for_all(cast(Client, slow), "g", outcome, lambda _: None)
-    assert slow.told == ["a waits: the endpoint is away"]
+    assert slow.told == ["a waits: the endpoint is unreachable"]
     assert outcome.states == {"applied": 2}

@@ -1,4 +1,4 @@
-"""What a person reads of an answer."""
+"""The rendering of answers on a terminal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_answer_numbers_its_sources_as_its_text_does() -> None:
 
 
 def test_answer_shows_the_passages_when_it_cites_none() -> None:
-    """What was found is for the reader to judge; "no passage" is said only where there is none."""
+    """Found passages are always shown; "no passage" appears only without any."""
     shown = _shown(_body("Nothing in the documents answers this.", ()))
     assert [f"[{number}] d{number - 1}" in shown for number in (1, 2, 3)] == [True] * 3
     assert "No passage" not in shown
@@ -42,6 +42,6 @@ def test_answer_shows_the_passages_when_it_cites_none() -> None:
 
 
 def test_answer_is_not_broken_into_lines_when_it_goes_to_a_file() -> None:
-    """Whoever reads it searches for words that stand beside each other."""
+    """A reader of piped output searches for adjacent words, so no line is wrapped."""
     sentence = "word " * 40 + "end. [1]"
     assert sentence in _shown(_body(sentence, (0,)))

@@ -21,7 +21,7 @@ def test_parts_that_are_not_well_come_first_with_what_to_do() -> None:
 
 
 def test_parts_of_a_start_and_of_files_are_known() -> None:
-    """What a process says while it starts, and of each file that guards it, has its words and its cure."""
+    """The states of a start and of each security file have an explanation and a remedy."""
     names = ["start", *(f"newer {name}" for name in AccessGate().problems())]
     for row in explained(dict.fromkeys(names, "x")):
         assert row["does"] and "the process's log has details" not in row["do"], row

@@ -48,7 +48,7 @@ def test_every_row_names_statuses_that_exist(status: Status) -> None:
 
 
 def test_status_is_that_of_the_nearest_class_when_a_class_has_no_row() -> None:
-    """An unforeseen subclass is told as what it is a kind of."""
+    """An unlisted subclass is reported with the status of its base class."""
 
     class Unforeseen(Fenced):
         pass

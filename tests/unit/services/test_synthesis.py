@@ -46,7 +46,7 @@ class Scripted:
         self.running += 1
         try:
             if self.fails and part.title == "one":
-                raise Retryable("the model is away")
+                raise Retryable("the model is unreachable")
             if self.fails:
                 await asyncio.Event().wait()
             return self.answers[part.title]
@@ -109,7 +109,7 @@ async def test_answer_by_part_saves_the_last_call_when_one_part_helps() -> None:
 
 
 async def test_answer_by_part_says_so_when_no_part_helps() -> None:
-    """All parts are rated 0: nothing is cited, and what it cost is told."""
+    """All parts are rated 0: the answer cites nothing, and reports its cost."""
     generator = ExtractiveGenerator()
     whole = await written(generator, "Who led Zanzibar?", AnswerContext((A,), PARTS, Synthesis.BY_PART))
     assert (whole.text, whole.cited, whole.beyond) == (NOTHING_FITS, (), ())
@@ -125,7 +125,7 @@ async def test_answer_at_once_reads_passages_and_parts_together() -> None:
 
 
 async def test_pieces_joined_are_the_answer() -> None:
-    """What was streamed is the text of the whole, for a generator that is real."""
+    """The streamed pieces are the text of the whole answer, with a real generator."""
     parts = (
         ContextPart("ada", "Ada Lovelace knew Charles Babbage [2]. She wrote notes [1].", (A, B)),
         ContextPart("engine", "Charles Babbage built the Difference Engine [1].", (C,)),
@@ -163,7 +163,7 @@ def test_many_parts_are_answered_some_at_a_time_under_numbers_of_the_group() -> 
     """Few stay as they are; of many, neighbours share a call while they fit, and each still cites its own sources."""
     assert grouped(PARTS) == PARTS
     tokens = max(count_tokens(part.text) for part in PARTS) * 2
-    [first, second] = grouped(PARTS, few=2, most_tokens=tokens)
+    [first, second] = grouped(PARTS, few=2, max_tokens=tokens)
     assert first.sources == (A, B, C)
     assert first.text == "one\nAmber is old [1]. Birch is tall [2].\n\ntwo\nCedar is red [3]."
     assert second == PARTS[2]

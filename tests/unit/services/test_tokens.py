@@ -1,4 +1,4 @@
-"""JSON Web Tokens: what is let in, and every way that is known to be let in without a right."""
+"""JSON Web Tokens: valid ones are admitted, and all known attacks are refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def part(value: object) -> str:
 
 
 def test_token_gives_what_its_claim_says(tmp_path: Path) -> None:
-    """Name, graphs, actions; a subject that cannot stand in a log is replaced."""
+    """Name, graphs, actions; a subject that is unsafe in a log is replaced."""
     verifier = TokenVerifier(rules(tmp_path))
     who = verifier.principal(token(graphs=["notes", "t-*"], actions=["read", "write"]))
     assert (who.name, who.graphs) == ("token:ada", ("notes", "t-*"))
