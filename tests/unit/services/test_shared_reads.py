@@ -31,7 +31,7 @@ async def test_a_hundred_callers_share_one_computation_and_the_next_starts_anoth
 
 
 async def test_a_computation_ends_with_its_last_caller_and_not_before() -> None:
-    """The computation continues after one of two callers is cancelled; after both it is cancelled, and its key is free."""
+    """The computation continues after one of two callers is cancelled; after both it ends, and its key is free."""
     reads: SharedReads[int] = SharedReads()
     ended = asyncio.Event()
 
