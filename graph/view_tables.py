@@ -7,8 +7,11 @@ the numbers of entities and passages in the walk graph.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from graphtide.graph.communities.replica import HierarchyReplica
 from graphtide.graph.records import EvidenceRow, MentionRow, Vector
 
 
@@ -75,6 +78,28 @@ class ViewEntity:
 class ViewEdge:
     weight: int
     trussness: int
+
+
+class ViewTables(Protocol):
+    """The tables of a live view as its reports read them: by number, and numbers by public name."""
+
+    @property
+    def hierarchy(self) -> HierarchyReplica: ...
+
+    @property
+    def chunk_numbers(self) -> Mapping[str, int]: ...
+
+    @property
+    def labels(self) -> Mapping[int, ViewLabel]: ...
+
+    @property
+    def statements(self) -> Mapping[int, ViewStatement]: ...
+
+    @property
+    def entities(self) -> Mapping[int, ViewEntity]: ...
+
+    @property
+    def entity_nodes(self) -> Mapping[str, int]: ...
 
 
 def walk_entity(node: int) -> int:

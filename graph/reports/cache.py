@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from graphtide.graph.reports.fingerprint import Fingerprint
-
-if TYPE_CHECKING:
-    from graphtide.graph.view import LiveView
+from graphtide.graph.reports.fingerprint import CommunityFingerprints, Fingerprint
+from graphtide.graph.view_tables import ViewTables
 
 TOLERANCE = 0.2
+
+
+class FingerprintedView(ViewTables, Protocol):
+    """The tables of a live view with the fingerprints of its communities."""
+
+    @property
+    def contents(self) -> CommunityFingerprints: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ class ReportCache:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def report(self, view: LiveView, community: int) -> ReportRow | None:
+    def report(self, view: FingerprintedView, community: int) -> ReportRow | None:
         """Return the report of a community, if there is a valid one. O(1)."""
         row = self._rows.get(community)
         return None if row is None or self.changed(view, community) > self.tolerance else row
@@ -74,12 +79,12 @@ class ReportCache:
         """Return whether the cache has a report of the community, which may be out of date. O(1)."""
         return community in self._rows
 
-    def changed(self, view: LiveView, community: int) -> float:
+    def changed(self, view: FingerprintedView, community: int) -> float:
         """Return the share of the community's content that differs from its report's source; 1 without a report."""
         written, now = self._written.get(community), view.contents.fingerprint(community)
         return 1.0 if written is None or now is None else written.changed(now)
 
-    def reports(self, view: LiveView) -> list[ReportRow]:
+    def reports(self, view: FingerprintedView) -> list[ReportRow]:
         """Return all valid reports, by community. Cost: linear in the reports."""
         return [row for community in sorted(self._rows) if (row := self.report(view, community)) is not None]
 
@@ -91,7 +96,7 @@ class ReportCache:
         """Return whether a report was requested since `drain_requested`."""
         return bool(self._wanted)
 
-    def put(self, view: LiveView, rows: Sequence[ReportRow]) -> None:
+    def put(self, view: FingerprintedView, rows: Sequence[ReportRow]) -> None:
         """Add reports. A report that cites a removed chunk or is of a removed community is withdrawn at once."""
         for row in rows:
             self._remove(row.community)

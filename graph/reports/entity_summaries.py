@@ -9,13 +9,10 @@ graph and a model's output: it enters no digest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from typing import TYPE_CHECKING
 
 from graphtide.graph.identity import short_digest
 from graphtide.graph.reports.cache import ReportRow
-
-if TYPE_CHECKING:
-    from graphtide.graph.view import LiveView
+from graphtide.graph.view_tables import ViewTables
 
 ENTITY = -1
 """The level of a row that belongs to an entity, not to a community."""
@@ -28,7 +25,7 @@ def storage_id(entity: str) -> int:
     return -1 - (int(entity.removeprefix("e-"), 16) >> 1)
 
 
-def summary_key(view: LiveView, node: int) -> str:
+def summary_key(view: ViewTables, node: int) -> str:
     """Return the entity's id and a digest of its labels: other labels give another key. Cost: its labels."""
     entity = view.entities[node]
     labels = sorted((view.labels[number].name, view.labels[number].type) for number in entity.labels)
@@ -50,7 +47,7 @@ class EntitySummaryCache:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def summary(self, view: LiveView, node: int) -> ReportRow | None:
+    def summary(self, view: ViewTables, node: int) -> ReportRow | None:
         """Return the summary of an entity, if there is a valid one. Cost: the entity's labels."""
         row = self._rows.get(view.entities[node].id)
         return row if row is not None and row.title == summary_key(view, node) else None
@@ -59,7 +56,7 @@ class EntitySummaryCache:
         """Return whether the cache has a summary of the entity, valid or not. O(1)."""
         return entity in self._rows
 
-    def put(self, view: LiveView, rows: Iterable[ReportRow]) -> None:
+    def put(self, view: ViewTables, rows: Iterable[ReportRow]) -> None:
         """Add summaries. A summary that cites a removed chunk or is of a removed entity is withdrawn at once."""
         for row in rows:
             entity = row.title.partition(" ")[0]

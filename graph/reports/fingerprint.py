@@ -19,14 +19,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from operator import add, sub
-from typing import TYPE_CHECKING
 
 from graphtide.graph.communities import CommunityChange, Hierarchy
 from graphtide.graph.records import GraphDelta
-from graphtide.graph.view_tables import ViewChunk, ViewStatement
-
-if TYPE_CHECKING:
-    from graphtide.graph.view import LiveView
+from graphtide.graph.view_tables import ViewChunk, ViewStatement, ViewTables
 
 BUCKETS = 64
 _MASK = (1 << 64) - 1
@@ -126,7 +122,7 @@ class CommunityFingerprints:
 
     # -- following -----------------------------------------------------------------------------------------------------
 
-    def count(self, view: LiveView, chunk: ViewChunk, times: int) -> None:
+    def count(self, view: ViewTables, chunk: ViewChunk, times: int) -> None:
         """Add (1) or remove (-1) the statements of a chunk. Call it while its statements and labels exist. O(its
         facts).
         """
@@ -138,7 +134,7 @@ class CommunityFingerprints:
                 self._said[label] = (self._said[label] + times * digest) & _MASK
                 self._labels.add(label)
 
-    def follow(self, view: LiveView, delta: GraphDelta) -> None:
+    def follow(self, view: ViewTables, delta: GraphDelta) -> None:
         """Apply a delta that the view has applied. Cost: the rows of the delta, times the levels."""
         nodes = {row.node for row in delta.entities} | set(delta.gone.entities)
         nodes.update(view.labels[label].node for label in self._labels if label in view.labels)
@@ -164,7 +160,7 @@ class CommunityFingerprints:
         community, item = self._homes.pop(node, (0, 0))
         self._add(community, item, -1)
 
-    def _join(self, view: LiveView, node: int) -> None:
+    def _join(self, view: ViewTables, node: int) -> None:
         community, entity = view.hierarchy.community(node), view.entities.get(node)
         if not community or entity is None:
             return
@@ -216,7 +212,7 @@ def _counts(sketch: bytes) -> array[int]:
     return counts
 
 
-def _triple(view: LiveView, said: ViewStatement) -> tuple[str, ...]:
+def _triple(view: ViewTables, said: ViewStatement) -> tuple[str, ...]:
     subject, object_ = view.labels[said.subject], view.labels[said.object]
     return subject.name, subject.type, said.predicate, object_.name, object_.type
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -69,3 +70,30 @@ def test_service_without_a_language_model_imports_no_client_of_one() -> None:
     told = f"import {modules}, sys; print('openai' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def modules_imported(file: Path) -> Iterator[str]:
+    """Yield the modules of the package that a file imports at its top level, for types alone too."""
+    top = ast.parse(file.read_text()).body
+    blocks = [node.body for node in top if isinstance(node, ast.If)]
+    for node in (inner for body in (top, *blocks) for inner in body):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Neither at run time nor for types: modules without an order of reading cannot be understood one by one."""
+    files = {module_of(file): file for layer in LAYERS for file in (ROOT / layer).rglob("*.py")}
+    plain = {name: file for name, file in files.items() if file.name != "__init__.py"}
+    graph = networkx.DiGraph()
+    for name, file in plain.items():
+        graph.add_edges_from((name, other) for other in modules_imported(file) if other in plain)
+    assert [sorted(circle) for circle in networkx.strongly_connected_components(graph) if len(circle) > 1] == []
+
+
+def module_of(file: Path) -> str:
+    """Return the dotted name of a file of the package."""
+    return ".".join(("graphtide", *file.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")

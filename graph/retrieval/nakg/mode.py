@@ -5,8 +5,6 @@ Invariant: canonical names and values alone decide, so equal graphs give equal r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from graphtide.graph.retrieval.filters import admitted_chunks
@@ -14,7 +12,7 @@ from graphtide.graph.retrieval.nakg import trace as shown
 from graphtide.graph.retrieval.nakg.documents import Passages, best_documents, candidate_passages
 from graphtide.graph.retrieval.nakg.edges import DECIMALS, DocumentGraph, connect
 from graphtide.graph.retrieval.nakg.propagation import propagate
-from graphtide.graph.retrieval.nakg.scoring import Lexical, lexical, separated
+from graphtide.graph.retrieval.nakg.scoring import Scoring, lexical, separated
 from graphtide.graph.retrieval.nakg.settings import Nakg
 from graphtide.graph.retrieval.scoring.candidates import NEAR, titled
 from graphtide.graph.retrieval.scoring.pair_scoring import MIN_SPAN, Scores
@@ -24,15 +22,6 @@ from graphtide.graph.retrieval.types import Question, QuestionVector, RetrievalR
 from graphtide.graph.view import LiveView
 
 DEFAULT = Nakg()
-
-
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """The score of each candidate passage, (n,), by term and in total."""
-
-    lexical: Lexical
-    meaning: Scores
-    total: Scores
 
 
 def retrieve_nakg(view: LiveView, question: Question, told: Nakg = DEFAULT) -> RetrievalResult:

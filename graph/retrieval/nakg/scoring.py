@@ -28,6 +28,15 @@ class Lexical:
     order: Scores
 
 
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """The score of each candidate passage, (n,), by term and in total."""
+
+    lexical: Lexical
+    meaning: Scores
+    total: Scores
+
+
 def lexical(question: str, texts: Sequence[str]) -> Lexical:
     """Return both scores of every text. Cost: linear in the length of the texts."""
     sequence = terms.words(question)

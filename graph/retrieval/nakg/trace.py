@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from graphtide.graph.retrieval.nakg.clustering import NOISE
 from graphtide.graph.retrieval.nakg.documents import Passages
 from graphtide.graph.retrieval.nakg.edges import DocumentGraph
+from graphtide.graph.retrieval.nakg.scoring import Scoring
 from graphtide.graph.retrieval.scoring.candidates import bridge_strength, entities_of
 from graphtide.graph.retrieval.types import ContextPart, RetrievedPassage, TraceItem, TraceStep, quoted_part
 from graphtide.graph.view import LiveView
-
-if TYPE_CHECKING:
-    from graphtide.graph.retrieval.nakg.mode import Scoring
 
 SHOWN = 10
 NAMED = 3  # maximum of shared entities named per pair

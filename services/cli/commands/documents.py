@@ -56,9 +56,9 @@ GRAPH = "default"
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        import graphtide
+        from importlib.metadata import version
 
-        typer.echo(f"graphtide {graphtide.__version__}")
+        typer.echo(f"graphtide {version('graphtide')}")
         raise typer.Exit
 
 
