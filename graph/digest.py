@@ -37,7 +37,7 @@ def canonical_lines(rows: GraphDelta) -> Iterator[str]:
     labels = {row.label: (row.name, row.type) for row in rows.labels}
     nodes = {row.node: entity_id(labels[number] for number in row.labels) for row in rows.entities}
     chunks = {row.chunk: row.chunk_id for row in rows.chunks}
-    said = {row.statement: (labels[row.subject], row.predicate, labels[row.object]) for row in rows.statements}
+    triples = {row.statement: (labels[row.subject], row.predicate, labels[row.object]) for row in rows.statements}
     for d in rows.documents:
         info = (d.info.title, d.info.source, d.info.occurred_at, d.info.metadata)
         yield _line("document", d.doc_id, *info, [chunks[chunk] for chunk in d.chunks])
@@ -48,10 +48,10 @@ def canonical_lines(rows: GraphDelta) -> Iterator[str]:
     for m in rows.mentions:
         yield _line("mention", labels[m.label], chunks[m.chunk], m.name, m.description, m.count)
     for s in rows.statements:
-        yield _line("statement", *said[s.statement], s.count, s.weight_milli)
+        yield _line("statement", *triples[s.statement], s.count, s.weight_milli)
     for e in rows.evidence:
         shown = (e.description, e.sentence, e.weight_milli, e.count, e.valid_from, e.valid_to)
-        yield _line("evidence", *said[e.statement], chunks[e.chunk], *shown)
+        yield _line("evidence", *triples[e.statement], chunks[e.chunk], *shown)
     for same in rows.same_as:
         yield _line("same-as", sorted((labels[same.a], labels[same.b])), same.rule)
     for n in rows.entities:

@@ -46,7 +46,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class EntityProfile:
-    """The input of an entity summary: an entity whose descriptions exceed the token limit. `summary_key` names it.
+    """The input of an entity summary: an entity whose descriptions exceed the token limit. `called` is its summary key.
 
     `descriptions` are bounded, the most frequent ones, in the order of their texts; `fingerprint` is of all of them.
     """
@@ -95,29 +95,31 @@ def profile(view: LiveView, node: int) -> EntityProfile | None:
     return EntityProfile(entity.id, summary_key(view, node), entity.name, entity.type, descriptions, fingerprint)
 
 
-def extractive_summary(said: EntityProfile) -> tuple[DescribedSentence, ...]:
+def extractive_summary(source: EntityProfile) -> tuple[DescribedSentence, ...]:
     """Return the extractive summary: the most frequent descriptions, as many as fit."""
-    order = sorted(range(len(said.descriptions)), key=lambda at: (-said.descriptions[at].count, at))
+    order = sorted(range(len(source.descriptions)), key=lambda at: (-source.descriptions[at].count, at))
     taken, left = [], MAX_TOKENS
     for at in order:
-        text = _ended(said.descriptions[at].text)
+        text = _ended(source.descriptions[at].text)
         left -= count_tokens(text)
         if left < 0:
             break
         taken.append(DescribedSentence(text, (at,)))
-    return tuple(taken) or (DescribedSentence(_first_words(said.descriptions[order[0]].text, MAX_TOKENS), (order[0],)),)
+    return tuple(taken) or (
+        DescribedSentence(_first_words(source.descriptions[order[0]].text, MAX_TOKENS), (order[0],)),
+    )
 
 
-def summary_row(said: EntityProfile, sentences: Iterable[DescribedSentence], version: int) -> ReportRow:
+def summary_row(source: EntityProfile, sentences: Iterable[DescribedSentence], version: int) -> ReportRow:
     """Return a summary's row: each sentence with the chunks of the descriptions that it is based on."""
     findings = []
     for one in sentences:
-        chunks = dict.fromkeys(chunk for at in one.of for chunk in said.descriptions[at].chunks)
+        chunks = dict.fromkeys(chunk for at in one.of for chunk in source.descriptions[at].chunks)
         findings.append(ReportFinding(one.text, tuple(chunks)))
     sources = tuple(dict.fromkeys(chunk for one in findings for chunk in one.chunks))
     text = " ".join(one.text for one in findings)
-    key = (storage_id(said.entity), ENTITY, said.fingerprint, version)
-    return ReportRow(*key, said.called, text, sources, tuple(findings))
+    key = (storage_id(source.entity), ENTITY, source.fingerprint, version)
+    return ReportRow(*key, source.called, text, sources, tuple(findings))
 
 
 def merge_descriptions(given: Counter[str], most_tokens: int = MAX_TOKENS) -> str:
@@ -130,21 +132,21 @@ def merge_descriptions(given: Counter[str], most_tokens: int = MAX_TOKENS) -> st
 
 def _joined(given: Counter[str], most_tokens: int) -> tuple[str, bool]:
     """Return the text, and whether any description did not fit."""
-    said: list[str] = []
+    texts: list[str] = []
     left, cut = most_tokens, False
     for text, _ in sorted(given.items(), key=lambda pair: (-pair[1], pair[0])):
-        if any(text.casefold() in one.casefold() for one in said):
+        if any(text.casefold() in one.casefold() for one in texts):
             continue
         taken = list(_fitting(text, left))
         if taken:
-            said.append(" ".join(taken))
+            texts.append(" ".join(taken))
             left -= sum(map(count_tokens, taken))
-        cut = not taken or said[-1] != _ended(text)
+        cut = not taken or texts[-1] != _ended(text)
         if cut:
             break
-    if not said and given:
-        said = [_first_words(min(given, key=lambda text: (-given[text], text)), most_tokens)]
-    return " ".join(said), cut
+    if not texts and given:
+        texts = [_first_words(min(given, key=lambda text: (-given[text], text)), most_tokens)]
+    return " ".join(texts), cut
 
 
 def _telling(counts: Counter[str]) -> list[str]:

@@ -98,8 +98,8 @@ class LiveView:
 
     def ends(self, statement: int) -> tuple[int, int]:
         """Return the entities a statement connects (subject, object), by node."""
-        said = self.statements[statement]
-        return self.labels[said.subject].node, self.labels[said.object].node
+        triple = self.statements[statement]
+        return self.labels[triple.subject].node, self.labels[triple.object].node
 
     def links_of(self, label: int) -> list[SameAsRow]:
         """Return the same-as links of a label, including those that a constraint overruled."""
@@ -232,8 +232,8 @@ class LiveView:
                 held.chunk_id, held.ordinal = row.chunk_id, row.ordinal
         for row in chunks:
             self.chunk_numbers[row.chunk_id] = row.chunk
-        for said in statements:
-            self._take_statement(said)
+        for row in statements:
+            self._take_statement(row)
         for chunk, seen in _by_chunk(mentions, lambda mention: mention.chunk).items():
             self._take_mentions(chunk, seen)
         for chunk, shown in _by_chunk(evidence, lambda support: support.chunk).items():
@@ -247,8 +247,8 @@ class LiveView:
         if held is not None:
             held.count, held.weight_milli, held.vector = row.count, row.weight_milli, row.vector
             return
-        said = (row.subject, row.predicate, row.object, row.count, row.weight_milli, row.vector)
-        self.statements[row.statement] = ViewStatement(*said)
+        fields = (row.subject, row.predicate, row.object, row.count, row.weight_milli, row.vector)
+        self.statements[row.statement] = ViewStatement(*fields)
         for end in (row.subject, row.object):
             self.labels[end].statements.add(row.statement)
 

@@ -203,8 +203,8 @@ class Consolidator:
             batch.judged[label.number] = LabelView(*key, after)
 
     def _count_statements(self, batch: _Batch) -> None:
-        for triple, said in batch.net.triples.items():
-            changes = {how: count for how, count in said.items() if count}
+        for triple, forms in batch.net.triples.items():
+            changes = {how: count for how, count in forms.items() if count}
             if not changes:
                 continue
             statement = self._tables.statement(triple)
@@ -233,11 +233,11 @@ class Consolidator:
         tables, version = self._tables, self.version
         edges = self._entities.topology.changed()
         edge_rows, gone_edges = self._edge_rows(edges)
-        said = document_rows(tables, batch.plans, version)
+        documents = document_rows(tables, batch.plans, version)
         live = batch.labels - batch.gone_labels
         nodes = placed.nodes | {tables.labels[number].node for number in live}
         gone = Removals(
-            tuple(said.gone),
+            tuple(documents.gone),
             tuple(sorted(batch.gone_chunks)),
             tuple(sorted(batch.gone_labels)),
             tuple(sorted(batch.gone_statements)),
@@ -250,12 +250,12 @@ class Consolidator:
             self.graph,
             version,
             gone,
-            tuple(said.documents),
-            tuple(said.chunks),
+            tuple(documents.documents),
+            tuple(documents.chunks),
             tuple(label_row(tables.labels[number]) for number in sorted(live | (placed.moved - batch.gone_labels))),
-            tuple(said.mentions),
+            tuple(documents.mentions),
             tuple(statement_row(tables, number, version) for number in stated),
-            tuple(said.evidence),
+            tuple(documents.evidence),
             tuple(SameAsRow(link.a, link.b, link.rule, link.score_milli) for link in clusters.links_added),
             tuple(entity_row(node, self._members(node), version) for node in sorted(nodes)),
             edge_rows,
@@ -301,12 +301,12 @@ def _fill(tables: Tables, snapshot: GraphDelta) -> None:
         tables.label_numbers[label.key] = row.label
     for mention in snapshot.mentions:
         tables.labels[mention.label].forms[mention.name] += mention.count
-    for said in snapshot.statements:
-        key = (said.subject, said.predicate, said.object)
-        sums = VectorSum.from_bytes(said.vector_sum)
-        statement = StatementState(said.statement, key, said.count, said.weight_milli, sums)
+    for row in snapshot.statements:
+        key = (row.subject, row.predicate, row.object)
+        sums = VectorSum.from_bytes(row.vector_sum)
+        statement = StatementState(row.statement, key, row.count, row.weight_milli, sums)
         tables.hold(statement)
-        statement.placed = placement(*tables.nodes(statement), said.count)
+        statement.placed = placement(*tables.nodes(statement), row.count)
     tables.documents = {row.doc_id: row.chunks for row in snapshot.documents}
     tables.renumber(row.chunk for row in snapshot.chunks)
 

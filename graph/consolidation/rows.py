@@ -113,7 +113,7 @@ def _mention_rows(tables: Tables, unit: ChunkContribution, chunk: int) -> list[M
     counts: Counter[tuple[int, str, str]] = Counter()
     for key, mention in zip(label_keys(unit), unit.mentions, strict=True):
         counts[tables.label_numbers[key], mention.name, mention.description] += 1
-    return [MentionRow(label, chunk, name, said, n) for (label, name, said), n in counts.items()]
+    return [MentionRow(label, chunk, name, description, n) for (label, name, description), n in counts.items()]
 
 
 def _evidence_rows(tables: Tables, unit: ChunkContribution, chunk: int) -> list[EvidenceRow]:
@@ -123,8 +123,8 @@ def _evidence_rows(tables: Tables, unit: ChunkContribution, chunk: int) -> list[
         number = tables.statement_numbers[keys[fact.subject], predicate_key(fact.predicate), keys[fact.object]]
         rows[number, fact.description, fact.sentence, fact.weight_milli, fact.valid_from, fact.valid_to] += 1
     return [
-        EvidenceRow(number, chunk, said, sentence, weight, n, since, till)
-        for (number, said, sentence, weight, since, till), n in rows.items()
+        EvidenceRow(number, chunk, description, sentence, weight, n, since, till)
+        for (number, description, sentence, weight, since, till), n in rows.items()
     ]
 
 

@@ -33,7 +33,7 @@ LEADING = 3
 PAIRS = 30
 CITED = 3
 """Maximum number of chunks shown per statement."""
-_MOST_CHARS = 400
+_MAX_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +124,16 @@ def extractive_report(subject: CommunityContext, most: int = 8) -> Report:
 
     All its text comes from the sources. The rating is log2 of the size, at most 10.
     """
-    told = [child.findings for child in subject.children] + [tuple(_quoted(subject.findings))]
-    turns = [one for place in range(most) for findings in told for one in findings[place : place + 1]]
-    said: dict[str, ReportFinding] = {}
+    groups = [child.findings for child in subject.children] + [tuple(_quoted(subject.findings))]
+    turns = [one for place in range(most) for findings in groups for one in findings[place : place + 1]]
+    by_text: dict[str, ReportFinding] = {}
     for one in turns:
-        said.setdefault(one.text, one)
-    findings = tuple(said.values())[:most]
+        by_text.setdefault(one.text, one)
+    findings = tuple(by_text.values())[:most]
     named = dict.fromkeys(child.title.split(", ")[0] for child in subject.children)
     title = ", ".join(list(dict.fromkeys([*named, *subject.entities]))[:3])
     rating = min(10.0, float(subject.size.bit_length()))
-    return Report(title, " ".join(one.text for one in findings[:3]), findings, rating)
+    return Report(title, " ".join(finding.text for finding in findings[:3]), findings, rating)
 
 
 def row(subject: CommunityContext, report: Report, version: int) -> ReportRow:
@@ -165,8 +165,8 @@ def render_report(report: Report | ReportRow, sources: Sequence[str]) -> str:
         if named:
             cited.update(dict.fromkeys(named))
             lines.append(f"{neutralise(finding.text)} {''.join(f'[{number}]' for number in named)}")
-    said = " ".join(finding.text for finding in report.findings)
-    if lines and report.summary and report.summary not in said and all(chunk in numbers for chunk in _all(report)):
+    quoted = " ".join(finding.text for finding in report.findings)
+    if lines and report.summary and report.summary not in quoted and all(chunk in numbers for chunk in _all(report)):
         lines.insert(0, f"{neutralise(report.summary)} {''.join(f'[{number}]' for number in list(cited)[:8])}")
     return "\n".join(lines)
 
@@ -186,7 +186,9 @@ def _by_mentions(view: LiveView) -> Callable[[int], tuple[int, str, str]]:
 def _largest(view: LiveView, community: int) -> list[int]:
     """Return the largest children. Cost: the children."""
     under = view.hierarchy.members(community).tolist()
-    return nsmallest(CHILDREN, under, key=lambda one: (-view.contents.entities(one), view.contents.digest(one)))
+    return nsmallest(
+        CHILDREN, under, key=lambda community: (-view.contents.entities(community), view.contents.digest(community))
+    )
 
 
 def _leading(view: LiveView, community: int) -> list[int]:
@@ -228,31 +230,31 @@ def _edges(view: LiveView, node: int, among: set[int]) -> Iterator[tuple[int, Vi
 
 def _finding(view: LiveView, number: int) -> ReportedFinding:
     """Return a statement with the first sentence (by chunk id) that supports it."""
-    said = view.statements[number]
+    statement = view.statements[number]
     ends = [view.entities[node] for node in view.ends(number)]
-    chunks = nsmallest(CITED, said.chunks, key=lambda chunk: view.chunks[chunk].chunk_id)
+    chunks = nsmallest(CITED, statement.chunks, key=lambda chunk: view.chunks[chunk].chunk_id)
     sentence = next((row.sentence for row in view.chunks[chunks[0]].evidence if row.statement == number), "")
     ids = tuple(view.chunks[chunk].chunk_id for chunk in chunks)
-    text = f"{ends[0].name} {said.predicate} {ends[1].name}"
-    relation = relation_id(ends[0].id, said.predicate, ends[1].id)
-    return ReportedFinding(text[:_MOST_CHARS], sentence[:_MOST_CHARS], ids[0], said.count, ids, relation)
+    text = f"{ends[0].name} {statement.predicate} {ends[1].name}"
+    relation = relation_id(ends[0].id, statement.predicate, ends[1].id)
+    return ReportedFinding(text[:_MAX_CHARS], sentence[:_MAX_CHARS], ids[0], statement.count, ids, relation)
 
 
 def _quoted(findings: Sequence[ReportedFinding]) -> list[ReportFinding]:
     """Return one finding per sentence: statements of the same sentence are merged."""
-    said: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    by_sentence: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for one in findings:
-        chunks, relations = said.setdefault(one.sentence or f"{one.text}.", ({}, {}))
+        chunks, relations = by_sentence.setdefault(one.sentence or f"{one.text}.", ({}, {}))
         # The sentence is in the first chunk; a statement without one cites all of its chunks.
         chunks.update(dict.fromkeys(one.chunks[:1] if one.sentence else one.chunks))
         relations[one.relation] = None
-    return [ReportFinding(text, tuple(chunks), tuple(relations)) for text, (chunks, relations) in said.items()]
+    return [ReportFinding(text, tuple(chunks), tuple(relations)) for text, (chunks, relations) in by_sentence.items()]
 
 
 def _children(view: LiveView, community: int) -> tuple[ChildReport, ...]:
     """Return the largest children that have a report or statements."""
-    told = (_child(view, child) for child in _largest(view, community))
-    return tuple(one for one in told if one.findings)
+    children = (_child(view, child) for child in _largest(view, community))
+    return tuple(child for child in children if child.findings)
 
 
 def _child(view: LiveView, community: int) -> ChildReport:

@@ -29,7 +29,7 @@ class LinkedEntity:
     """An entity, the words of the question that name it, and whether they are written as a proper name."""
 
     node: int
-    said: str
+    mention: str
     proper: bool
 
 
@@ -48,16 +48,16 @@ def link_entities(view: LiveView, question: str, admits: ChunkPredicate | None =
         for first in range(len(words) - length + 1):
             if any(taken[first : first + length]):
                 continue
-            said = question[words[first][0] : words[first + length - 1][1]]
-            node = _meant(view, said, admits)
+            mention = question[words[first][0] : words[first + length - 1][1]]
+            node = _meant(view, mention, admits)
             if node is not None:
                 taken[first : first + length] = [True] * length
-                found.append((first, LinkedEntity(node, said.strip(_AROUND), _proper(said, first))))
+                found.append((first, LinkedEntity(node, mention.strip(_AROUND), _proper(mention, first))))
     return tuple({named.node: named for _, named in sorted(found, key=lambda pair: -pair[0])}.values())[::-1]
 
 
-def _meant(view: LiveView, said: str, admits: ChunkPredicate | None) -> int | None:
-    for spelling in _spellings(said):
+def _meant(view: LiveView, mention: str, admits: ChunkPredicate | None) -> int | None:
+    for spelling in _spellings(mention):
         nodes = view.named(spelling)
         if admits is not None:
             nodes = {node for node in nodes if any(map(admits, view.entities[node].chunks))}
@@ -66,15 +66,15 @@ def _meant(view: LiveView, said: str, admits: ChunkPredicate | None) -> int | No
     return None
 
 
-def _spellings(said: str) -> Iterator[str]:
+def _spellings(mention: str) -> Iterator[str]:
     """Yield the span unchanged, without the punctuation around it, and without a final 's."""
-    bare = said.strip(_AROUND)
-    for spelling in dict.fromkeys(map(normalise, (said, bare, _POSSESSIVE.sub("", bare)))):
+    bare = mention.strip(_AROUND)
+    for spelling in dict.fromkeys(map(normalise, (mention, bare, _POSSESSIVE.sub("", bare)))):
         if spelling and not _EMPTY.issuperset(spelling.split()):
             yield spelling
 
 
-def _proper(said: str, first: int) -> bool:
-    words = said.split()
+def _proper(mention: str, first: int) -> bool:
+    words = mention.split()
     telling = words if first else words[1:]
     return len(words) > 1 or any(c.isupper() or c.isdigit() for word in telling for c in word)

@@ -96,9 +96,9 @@ def _bridge_name(view: LiveView, first: int, second: int) -> str:
 
 
 def _statement(view: LiveView, hit: Hit) -> TraceItem:
-    said = view.statements[hit.number]
-    subject, object_ = view.labels[said.subject], view.labels[said.object]
-    return TraceItem(hit.key.split("\0")[0], f"{subject.name} | {said.predicate} | {object_.name}", hit.cosine)
+    statement = view.statements[hit.number]
+    subject, object_ = view.labels[statement.subject], view.labels[statement.object]
+    return TraceItem(hit.key.split("\0")[0], f"{subject.name} | {statement.predicate} | {object_.name}", hit.cosine)
 
 
 def _entity(view: LiveView, hit: Hit) -> TraceItem:

@@ -49,9 +49,11 @@ def find_seeds(view: LiveView, vector: QuestionVector, admits: ChunkPredicate | 
     Cost: three searches.
     """
     passages = nearest_passages(view, vector, admits, depth)
-    said = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
+    admits_statement = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
     named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
-    statements = nearest(view.indexes.statements, vector, STATEMENTS, lambda n: statement_key(view, n), said)
+    statements = nearest(
+        view.indexes.statements, vector, STATEMENTS, lambda n: statement_key(view, n), admits_statement
+    )
     entities = nearest(view.indexes.entities, vector, ENTITIES, view.entity_id, named)
     return Seeds(statements, entities, passages)
 
@@ -109,10 +111,10 @@ def specificity(view: LiveView, node: int) -> float:
 
 def statement_key(view: LiveView, number: int) -> str:
     """Return the canonical name of a statement's relation, and its labels, since several statements may share it."""
-    said = view.statements[number]
-    subject, object_ = view.labels[said.subject], view.labels[said.object]
+    statement = view.statements[number]
+    subject, object_ = view.labels[statement.subject], view.labels[statement.object]
     ends = (view.entity_id(label.node) for label in (subject, object_))
-    relation = relation_id(next(ends), said.predicate, next(ends))
+    relation = relation_id(next(ends), statement.predicate, next(ends))
     return "\0".join((relation, subject.name, subject.type, object_.name, object_.type))
 
 

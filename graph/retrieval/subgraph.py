@@ -35,7 +35,7 @@ def _relations(view: LiveView, chunks: Iterable[int], ids: Mapping[int, str]) ->
     for number in stated:
         subject, object_ = view.ends(number)
         if subject in ids and object_ in ids:
-            said = view.statements[number]
-            weight_milli[ids[subject], said.predicate, ids[object_]] += said.weight_milli
-    edges = (AnswerEdge(relation_id(*said), *said, milli / 1000) for said, milli in weight_milli.items())
+            statement = view.statements[number]
+            weight_milli[ids[subject], statement.predicate, ids[object_]] += statement.weight_milli
+    edges = (AnswerEdge(relation_id(*triple), *triple, milli / 1000) for triple, milli in weight_milli.items())
     return tuple(sorted(edges, key=lambda edge: (-edge.weight, edge.id))[:MAX_EDGES])

@@ -140,10 +140,10 @@ class ValidityReader:
         document = view.documents[view.chunks[row.chunk].doc_id]
         family = self._table.family(view.statements[row.statement].predicate)
         value = self._ends(row.statement, family)[1] if family else row.statement
-        said, happened = date_span(row.valid_from), date_span(document.info.occurred_at)
+        stated, happened = date_span(row.valid_from), date_span(document.info.occurred_at)
         name = view.entity_id(value) if family else str(value)
         ends = date_span(row.valid_to)
-        return Claim(name, document.doc_id, document.revision, said or happened, ends, said is not None)
+        return Claim(name, document.doc_id, document.revision, stated or happened, ends, stated is not None)
 
     def _written(self, by: Claim) -> str:
         """Return the date at which a claim replaced another, as its document writes it."""

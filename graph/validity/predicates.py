@@ -69,9 +69,9 @@ def parse_families(table: Mapping[str, object]) -> FunctionalPredicates:
     for name, body in table.items():
         if name == "by_arrival":
             continue
-        said = body if isinstance(body, dict) else {}
-        one, predicates = said.get("one"), said.get("predicates")
-        if set(said) != {"one", "predicates"} or one not in ("subject", "object") or not isinstance(predicates, list):
+        fields = body if isinstance(body, dict) else {}
+        one, predicates = fields.get("one"), fields.get("predicates")
+        if set(fields) != {"one", "predicates"} or one not in ("subject", "object") or not isinstance(predicates, list):
             raise ValueError(f'[{name}] needs one = "subject" or "object", and predicates = ["…", …], nothing else')
         if not all(isinstance(predicate, str) and normal(predicate) for predicate in predicates):
             raise ValueError(f"[{name}]: a predicate is empty or not a string")

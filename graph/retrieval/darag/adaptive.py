@@ -93,11 +93,11 @@ def community(graph: AttributedGraph, layer: str, k: int, members: Members) -> C
 
 def rate(reports: Sequence[CommunityReportText], question: str) -> list[Rated]:
     """Return every report with its joint relevance score, best first; equal ones by title and text."""
-    _, held = terms.occurrences(question, [f"{one.title}\n{one.text}" for one in reports])
+    _, held = terms.occurrences(question, [f"{report.title}\n{report.text}" for report in reports])
     covered = held @ terms.weights(held) if held.size else np.zeros(len(reports))
     rows = zip(reports, covered.tolist(), strict=True)
-    rated = [Rated(one, one.community.relevance + share, share) for one, share in rows]
-    return sorted(rated, key=lambda one: (-one.score, one.report.title, one.report.text))
+    rated = [Rated(report, report.community.relevance + share, share) for report, share in rows]
+    return sorted(rated, key=lambda row: (-row.score, row.report.title, row.report.text))
 
 
 def pack(rated: Sequence[Rated], budget: int) -> list[Rated]:

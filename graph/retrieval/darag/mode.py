@@ -53,14 +53,14 @@ def retrieve_da_rag(view: LiveView, question: Question, course: DaRagSettings = 
     mass = admitted_mass(personalised_pagerank(view.walk, restart(view, seeds)), admits)
     found = coarse_to_fine(view, question, seeds.passages, mass, admits, course)
     near = found.near.__getitem__
-    reports = [report(view, one, near, admits, course.report_tokens) for one in found.fine]
-    rated = rate([one for one in reports if one.text], question.text)
+    reports = [report(view, community, near, admits, course.report_tokens) for community in found.fine]
+    rated = rate([report for report in reports if report.text], question.text)
     chosen = pack(rated, course.report_tokens)
     left = course.context_tokens - sum(one.report.tokens for one in chosen)
     scores = _scores(view, question, {hit.number for hit in seeds.passages}, found.coarse, chosen)
     passages = _packed(view, scores, question.top_k, left)
     members = {walk_entity(n): one.score for one in reversed(chosen) for n in one.report.community.members}
-    shown = supported_subgraph(view, [view.chunk_numbers[one.chunk_id] for one in passages], members)
+    shown = supported_subgraph(view, [view.chunk_numbers[passage.chunk_id] for passage in passages], members)
     parts = tuple(quoted_part(one.report.title, one.report.text, one.report.sources, one.score) for one in chosen)
     trace = _trace(view, found, rated, chosen, passages) if question.explain else None
     return RetrievalResult(passages, shown, view.version, "da-rag", trace, parts)
@@ -70,7 +70,7 @@ def _scores(
     view: LiveView, question: Question, near: set[int], coarse: Sequence[Community], chosen: Sequence[Rated]
 ) -> dict[int, float]:
     """Return every candidate passage with its score, best first, equal ones by name."""
-    anchors = {number: one.relevance for one in reversed(coarse) for number in one.members}
+    anchors = {number: community.relevance for community in reversed(coarse) for number in community.members}
     resting = {
         view.chunk_numbers[chunk_id]: one.report.community.relevance
         for one in reversed(chosen)
@@ -127,7 +127,7 @@ def _trace(
         )
         for one in rated
     )
-    handed = tuple(TraceItem(one.chunk_id, "", one.score) for one in passages)
+    handed = tuple(TraceItem(passage.chunk_id, "", passage.score) for passage in passages)
     return Trace(
         (
             TraceStep(

@@ -63,12 +63,12 @@ def _fitted(title: str, names: Sequence[str], budget: int) -> str:
 
 def _relations(view: LiveView, members: Sequence[int], admits: ChunkPredicate | None) -> Iterator[tuple[str, str]]:
     """Yield the statements among the members, with a passage each, those of the first members first."""
-    told = 0
+    count = 0
     for one, other in combinations(members, 2):
-        if told == LINES:
+        if count == LINES:
             return
         if other in view.neighbours.get(one, ()):
             for number in between(view, one, other, admits)[:1]:
                 chunk_id = view.chunks[supporting_passages(view, number, admits)[0]].chunk_id
-                told += 1
+                count += 1
                 yield f"{verbalise(view, number)} [{chunk_id}]", chunk_id

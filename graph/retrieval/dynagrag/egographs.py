@@ -117,6 +117,6 @@ class EgoGraphs:
         return known
 
     def _words(self, number: int) -> tuple[str, str, str, str, str]:
-        said, labels = self._view.statements[number], self._view.labels
-        subject, object_ = labels[said.subject], labels[said.object]
-        return subject.name, said.predicate, object_.name, subject.type, object_.type
+        statement, labels = self._view.statements[number], self._view.labels
+        subject, object_ = labels[statement.subject], labels[statement.object]
+        return subject.name, statement.predicate, object_.name, subject.type, object_.type

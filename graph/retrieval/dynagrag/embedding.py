@@ -50,7 +50,7 @@ def gather(view: LiveView, egos: Sequence[EgoGraph]) -> EgoGraphVectors:
     numbers = dict.fromkeys(relation.statement for ego in egos for relation in ego.relations)
     entities, statements = (view.entities[node] for node in nodes), (view.statements[number] for number in numbers)
     of_entities = [(entity.vector, entity.mentions) for entity in entities]
-    of_statements = [(said.vector, said.count) for said in statements]
+    of_statements = [(statement.vector, statement.count) for statement in statements]
     dimensions = view.indexes.entities.dimensions
     return EgoGraphVectors(
         _features(list(nodes), of_entities, dimensions), _features(list(numbers), of_statements, dimensions)

@@ -23,7 +23,7 @@ from graphtide.graph.view import LiveView
 DEFAULT = Dynagrag()
 
 
-def retrieve_dynagrag(view: LiveView, question: Question, told: Dynagrag = DEFAULT) -> RetrievalResult:
+def retrieve_dynagrag(view: LiveView, question: Question, settings: Dynagrag = DEFAULT) -> RetrievalResult:
     """Return a part for each chosen subgraph, by similarity; and the `top_k` passages, mostly those the parts cite.
 
     Call under `view.lock.read()`. Cost: five searches, some seventy small ego-graphs, the passages of five of them:
@@ -33,9 +33,9 @@ def retrieve_dynagrag(view: LiveView, question: Question, told: Dynagrag = DEFAU
     seeds = find_seeds(view, question.vector, admits, max(NEAR, question.top_k))
     if not np.any(question.vector) or not (seeds.entities or seeds.passages):
         return RetrievalResult((), Subgraph(), view.version, "dynagrag", Trace() if question.explain else None)
-    choice = select(view, question.vector, seeds, admits, told)
-    pruned = pruned_subgraphs(choice, question, told)
-    trees = [explore(one, told.traversal, ENTITIES) for one in pruned]
+    choice = select(view, question.vector, seeds, admits, settings)
+    pruned = pruned_subgraphs(choice, question, settings)
+    trees = [explore(one, settings.traversal, ENTITIES) for one in pruned]
     rows = zip(choice.chosen, pruned, trees, strict=True)
     parts = tuple(verbalise(view, admits, one, tree, candidate.similarity) for candidate, one, tree in rows)
     ranked = rank(view, question.vector, seeds, supported(view, admits, choice.chosen, pruned), question.top_k)
@@ -45,14 +45,14 @@ def retrieve_dynagrag(view: LiveView, question: Question, told: Dynagrag = DEFAU
     return RetrievalResult(passages, subgraph, view.version, "dynagrag", trace, parts, Synthesis.BY_PART)
 
 
-def pruned_subgraphs(choice: EgoGraphSelection, question: Question, told: Dynagrag) -> list[Pruned]:
+def pruned_subgraphs(choice: EgoGraphSelection, question: Question, settings: Dynagrag) -> list[Pruned]:
     asked, gathered = question.vector.astype(np.float64), choice.gathered
     egos = [candidate.ego for candidate in choice.chosen]
-    if not told.pruning:
+    if not settings.pruning:
         return [untouched(ego, gathered, asked) for ego in egos]
     nodes = dict.fromkeys(gathered.entities.row[node] for ego in egos for node in ego.nodes)
-    said = dict.fromkeys(gathered.statements.row[one.statement] for ego in egos for one in ego.relations)
-    judged = prominence(gathered, (list(nodes), list(said)), asked)
+    statements = dict.fromkeys(gathered.statements.row[one.statement] for ego in egos for one in ego.relations)
+    judged = prominence(gathered, (list(nodes), list(statements)), asked)
     return [prune(ego, gathered, judged, asked) for ego in egos]
 
 

@@ -18,7 +18,7 @@ from graphtide.graph.view import LiveView
 
 ENTITIES = 24
 BETWEEN = 16
-SAID = 240  # maximum characters of a passage's description of an entity or a relation
+MAX_CHARS = 240  # maximum characters of a passage's description of an entity or a relation
 ALONE = 3  # passages of a centre without relations
 
 
@@ -27,7 +27,7 @@ class Evidence:
     """The passage shown for a relation, by number, and its description of it, which may be ""."""
 
     chunk: int
-    said: str
+    description: str
 
 
 def verbalise(
@@ -45,17 +45,19 @@ def verbalise(
     held = {} if admits is not None else _held(view, pruned, tree, chunks)
     chunks.update(chunk for _, chunk in held.values())
     sources = sorted(chunks, key=lambda chunk: view.chunks[chunk].chunk_id)
-    summaries = _summaries(view, pruned, tree, sources) | {place: said for place, (said, _) in held.items()}
+    summaries = _summaries(view, pruned, tree, sources) | {
+        place: description for place, (description, _) in held.items()
+    }
     lines = []
     for place, depth in tree.pre_order():
         indent = "  " * depth
         if place != CENTRE:
             number = tree.parents[place][0]
-            lines.append(f"{indent[2:]}- {_relation(view, pruned, number, evidence[number].said)}")
+            lines.append(f"{indent[2:]}- {_relation(view, pruned, number, evidence[number].description)}")
         lines.append(f"{indent}{_entity(view, pruned, place, summaries.get(place, ''))}")
     if between:
         lines.append("Also:")
-    lines += [f"- {_relation(view, pruned, number, evidence[number].said)}" for number in between]
+    lines += [f"- {_relation(view, pruned, number, evidence[number].description)}" for number in between]
     ids = tuple(view.chunks[chunk].chunk_id for chunk in sources)
     return quoted_part(view.entities[pruned.ego.centre].name, "\n".join(lines), ids, similarity)
 
@@ -122,12 +124,14 @@ def _entity(view: LiveView, pruned: Pruned, place: int, summary: str) -> str:
     return _weighed(f"{entity.name}{kind}", entity.mentions * pruned.nodes[place], summary)
 
 
-def _relation(view: LiveView, pruned: Pruned, number: int, said: str) -> str:
+def _relation(view: LiveView, pruned: Pruned, number: int, description: str) -> str:
     relation = pruned.ego.relations[number]
     statement, nodes = view.statements[relation.statement], pruned.ego.nodes
     subject, object_ = view.entities[nodes[relation.subject]].name, view.entities[nodes[relation.object]].name
-    return _weighed(f"{subject} | {statement.predicate} | {object_}", statement.count * pruned.relations[number], said)
+    return _weighed(
+        f"{subject} | {statement.predicate} | {object_}", statement.count * pruned.relations[number], description
+    )
 
 
-def _weighed(name: str, weight: float, said: str) -> str:
-    return f"{name}, {weight:.2f}" + (f": {said[:SAID]}" if said else "")
+def _weighed(name: str, weight: float, description: str) -> str:
+    return f"{name}, {weight:.2f}" + (f": {description[:MAX_CHARS]}" if description else "")

@@ -52,7 +52,7 @@ def rank(
     for number, value in cosine.items():
         near, held = (value - low) / span, support.get(number, 0.0)
         found.append(Ranked(number, round(near + held, DECIMALS), near, held))
-    return sorted(found, key=lambda one: (-one.score, view.chunks[one.number].chunk_id))[:count]
+    return sorted(found, key=lambda passage: (-passage.score, view.chunks[passage.number].chunk_id))[:count]
 
 
 def supported(

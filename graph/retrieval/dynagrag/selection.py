@@ -42,7 +42,7 @@ class EgoGraphSelection:
 
 
 def select(
-    view: LiveView, question: QuestionVector, seeds: Seeds, admits: ChunkPredicate | None, told: Dynagrag
+    view: LiveView, question: QuestionVector, seeds: Seeds, admits: ChunkPredicate | None, settings: Dynagrag
 ) -> EgoGraphSelection:
     """Return the `subgraphs` most similar ego-graphs, by cosine of the total graph embedding (section 3.2).
 
@@ -50,7 +50,7 @@ def select(
     missed if its centre is neither near the question nor in a near statement or passage. Cost: some seventy ego-graphs
     of at most `caps.nodes` entities, whatever the graph's size.
     """
-    around = EgoGraphs(view, admits, told.caps)
+    around = EgoGraphs(view, admits, settings.caps)
     egos = [around.around(centre) for centre in centres(view, question, seeds, admits)]
     gathered = gather(view, egos)
     asked = question.astype(np.float64)
@@ -58,18 +58,20 @@ def select(
     worth = gathered.entities.weights * np.maximum(cosines(gathered.entities.vectors, asked), 0.0)
     rows = zip(egos, similarity, strict=True)
     candidates = [Candidate(ego, value, top_node(view, ego, gathered, worth)) for ego, value in rows]
-    candidates.sort(key=lambda one: (-one.similarity, view.entity_id(one.ego.centre)))
-    return EgoGraphSelection(tuple(distinct(candidates, told)), len(egos), gathered)
+    candidates.sort(key=lambda candidate: (-candidate.similarity, view.entity_id(candidate.ego.centre)))
+    return EgoGraphSelection(tuple(distinct(candidates, settings)), len(egos), gathered)
 
 
 def centres(view: LiveView, question: QuestionVector, seeds: Seeds, admits: ChunkPredicate | None) -> list[int]:
     """Return the nearest entities, the ends of the nearest statements, and the mentions of the nearest passages, by
     name.
     """
-    said = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
+    admits_statement = None if admits is None else lambda number: any(map(admits, view.statements[number].chunks))
     named = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
     entities = nearest(view.indexes.entities, question, ENTITIES, view.entity_id, named)
-    statements = nearest(view.indexes.statements, question, STATEMENTS, lambda n: statement_key(view, n), said)
+    statements = nearest(
+        view.indexes.statements, question, STATEMENTS, lambda n: statement_key(view, n), admits_statement
+    )
     found = {hit.number for hit in entities}
     found.update(node for hit in statements for node in view.ends(hit.number))
     found.update(node for hit in seeds.passages[:PASSAGES] for node in entities_of(view, hit.number))
@@ -86,13 +88,13 @@ def top_node(view: LiveView, ego: EgoGraph, gathered: EgoGraphVectors, worth: Sc
     return min((ego.nodes[place] for place in best), key=view.entity_id)
 
 
-def distinct(ranked: list[Candidate], told: Dynagrag) -> list[Candidate]:
+def distinct(ranked: list[Candidate], settings: Dynagrag) -> list[Candidate]:
     """Return, in rank order, each ego-graph whose key entity is not that of an earlier one (section 3.2)."""
-    if not told.diversity:
-        return ranked[: told.subgraphs]
+    if not settings.diversity:
+        return ranked[: settings.subgraphs]
     taken: dict[int, Candidate] = {}
     for candidate in ranked:
-        if len(taken) == told.subgraphs:
+        if len(taken) == settings.subgraphs:
             break
         taken.setdefault(candidate.top, candidate)
     return list(taken.values())

@@ -30,9 +30,9 @@ def subgraph(view: LiveView, pruned: Sequence[Pruned]) -> Subgraph:
     for number in {relation.statement for one in pruned for relation in one.ego.relations}:
         subject, object_ = view.ends(number)
         if subject in ids and object_ in ids:
-            said = view.statements[number]
-            weight_milli[ids[subject], said.predicate, ids[object_]] += said.weight_milli
-    edges = (AnswerEdge(relation_id(*said), *said, milli / 1000) for said, milli in weight_milli.items())
+            statement = view.statements[number]
+            weight_milli[ids[subject], statement.predicate, ids[object_]] += statement.weight_milli
+    edges = (AnswerEdge(relation_id(*triple), *triple, milli / 1000) for triple, milli in weight_milli.items())
     return Subgraph(tuple(nodes), tuple(sorted(edges, key=lambda edge: (-edge.weight, edge.id))[:MAX_EDGES]))
 
 
@@ -88,11 +88,11 @@ def _relations(view: LiveView, pruned: Sequence[Pruned]) -> tuple[TraceItem, ...
     found = []
     for one in pruned:
         for relation, mask in zip(one.ego.relations[:SHOWN], one.relations[:SHOWN].tolist(), strict=True):
-            said, nodes = view.statements[relation.statement], one.ego.nodes
+            statement, nodes = view.statements[relation.statement], one.ego.nodes
             subject, object_ = nodes[relation.subject], nodes[relation.object]
-            id_ = relation_id(view.entity_id(subject), said.predicate, view.entity_id(object_))
-            name = f"{view.entities[subject].name} | {said.predicate} | {view.entities[object_].name}"
-            found.append(TraceItem(id_, name, mask, (("frequency", float(said.count)),)))
+            id_ = relation_id(view.entity_id(subject), statement.predicate, view.entity_id(object_))
+            name = f"{view.entities[subject].name} | {statement.predicate} | {view.entities[object_].name}"
+            found.append(TraceItem(id_, name, mask, (("frequency", float(statement.count)),)))
     return tuple(found)
 
 

@@ -73,7 +73,7 @@ class ReportScope:
         """Return the report without the findings that were not valid; without its summary, too, if there are any."""
         if not self.validity.asked:
             return report
-        held = tuple(one for one in report.findings if self._held(view, one))
+        held = tuple(finding for finding in report.findings if self._held(view, finding))
         return report if held == report.findings else replace(report, findings=held, summary="")
 
     def _held(self, view: LiveView, finding: ReportFinding) -> bool:
@@ -109,7 +109,7 @@ def readable(view: LiveView, community: int, scope: ReportScope) -> ReportView |
     report = scope.narrowed(view, extractive_report(community_context(view, community)) if held is None else held)
     admits = scope.admits
     chunks = dict.fromkeys(chunk for finding in report.findings for chunk in finding.chunks)
-    sources = tuple(one for one in chunks if admits is None or admits(view.chunk_numbers[one]))
+    sources = tuple(chunk for chunk in chunks if admits is None or admits(view.chunk_numbers[chunk]))
     text = render_report(report, sources)
     if not text:
         return None
@@ -122,9 +122,9 @@ def readable(view: LiveView, community: int, scope: ReportScope) -> ReportView |
 
 def worth_reading(view: LiveView, communities: Iterable[int], scope: ReportScope) -> list[ReportView]:
     """Return the reports of the communities that merit one, by size and then by content, whatever their ids."""
-    large = [one for one in communities if view.contents.entities(one) >= MIN_SIZE]
-    large.sort(key=lambda one: (-view.contents.entities(one), view.contents.digest(one)))
-    return [found for one in large if (found := readable(view, one, scope)) is not None]
+    large = [community for community in communities if view.contents.entities(community) >= MIN_SIZE]
+    large.sort(key=lambda community: (-view.contents.entities(community), view.contents.digest(community)))
+    return [found for community in large if (found := readable(view, community, scope)) is not None]
 
 
 def child_reports(view: LiveView, community: int, level: int) -> Iterator[int]:
@@ -177,7 +177,7 @@ def handed_out(
 
 def _nearest(view: LiveView, question: Question, mode: str, steps: Sequence[TraceStep]) -> RetrievalResult:
     found = retrieve_vector(view, question)
-    said = TraceStep("no reports", "No community has a report to read: the nearest passages are returned instead.")
+    step = TraceStep("no reports", "No community has a report to read: the nearest passages are returned instead.")
     rest = found.trace.steps if found.trace else ()
-    trace = Trace((*steps, said, *rest)) if question.explain else None
+    trace = Trace((*steps, step, *rest)) if question.explain else None
     return RetrievalResult(found.passages, found.subgraph, found.version, mode, trace)

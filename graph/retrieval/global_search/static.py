@@ -23,7 +23,9 @@ def retrieve_global(view: LiveView, question: Question) -> RetrievalResult:
     if not any(map(str.isalnum, question.text)):
         return handed_out(view, question, "global", (), ())
     found = covering(view, view.hierarchy.roots(), level, ReportScope.of(view, question.filters))
-    found.sort(key=lambda one: (-one.rating, -one.size, view.contents.digest(one.community)))
-    items = tuple(TraceItem("", one.part.title, one.rating, (("entities", float(one.size)),)) for one in found)
+    found.sort(key=lambda report: (-report.rating, -report.size, view.contents.digest(report.community)))
+    items = tuple(
+        TraceItem("", report.part.title, report.rating, (("entities", float(report.size)),)) for report in found
+    )
     step = TraceStep("reports", f"All reports of level {level}, by the importance of their communities.", items)
-    return handed_out(view, question, "global", [one.part for one in found], (step,))
+    return handed_out(view, question, "global", [report.part for report in found], (step,))

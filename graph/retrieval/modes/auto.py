@@ -88,7 +88,7 @@ def choose(view: LiveView, question: str, modes: Container[str]) -> ModeChoice:
     """Return the mode for a question among the available ones. Call under `view.lock.read()`. Cost: the question's
     words.
     """
-    named = [one for one in link_entities(view, question) if one.proper]
+    named = [entity for entity in link_entities(view, question) if entity.proper]
     kind, why = _kind(question, named)
     wanted = PREFERRED[kind]
     mode = next((mode for mode in wanted if mode in modes), "local")
@@ -107,7 +107,7 @@ def with_choice(retrieved: RetrievalResult, choice: ModeChoice) -> RetrievalResu
 def _kind(question: str, named: list[LinkedEntity]) -> tuple[str, str]:
     """Return the kind of question, and the reason."""
     text = " ".join(question.lower().split())
-    things = [one.said for one in named]
+    things = [entity.mention for entity in named]
     corpus = _corpus_phrase(text)
     if _COMPARES.search(text) and _PAPERS.search(text) and not corpus:
         return DOCUMENTS, "it asks how documents compare"
@@ -115,8 +115,8 @@ def _kind(question: str, named: list[LinkedEntity]) -> tuple[str, str]:
         return THEME, "it asks about everything and names nothing"
     theme = _phrase(_THEMES, text)
     if (corpus and theme) or (not things and (theme or corpus) and not _INNER.search(text)):
-        said = " and ".join(f"\u201c{one}\u201d" for one in (corpus, theme) if one)
-        return THEME, f"it says {said}"
+        phrases = " and ".join(f"\u201c{phrase}\u201d" for phrase in (corpus, theme) if phrase)
+        return THEME, f"it says {phrases}"
     return _of_things(question, text, things)
 
 

@@ -57,11 +57,11 @@ def retrieve_bridge(view: LiveView, question: Question, bounds: SearchLimits = B
     terminals, how = choose_terminals(view, question, admits)
     tree = steiner_tree(EntityPathGraph(view, terminals, admits), terminals, view.entity_id, bounds)
     crossings = [crossing for ends in tree.edges() if (crossing := edge_evidence(view, question, ends, admits))]
-    found = score_passages(view, question, {hit.number for hit in near}.union(one.passage for one in crossings))
+    found = score_passages(view, question, {hit.number for hit in near}.union(edge.passage for edge in crossings))
     evidence = list(dict.fromkeys(crossing.passage for crossing in crossings))
     passages = _ranked(view, found, evidence, question.top_k)
     on_tree = {walk_entity(node): 1.0 for ends in tree.edges() for node in ends}
-    shown = supported_subgraph(view, [view.chunk_numbers[one.chunk_id] for one in passages], on_tree)
+    shown = supported_subgraph(view, [view.chunk_numbers[passage.chunk_id] for passage in passages], on_tree)
     parts = render(view, tree, crossings, bounds)
     trace = _trace(view, terminals, how, tree, crossings) if question.explain else None
     return RetrievalResult(passages, shown, view.version, "bridge", trace, parts)
@@ -74,8 +74,8 @@ def choose_terminals(view: LiveView, question: Question, admits: ChunkPredicate 
     proper names. The nearest entities by vector are added only if there are still fewer than two.
     """
     found = link_entities(view, question.text, admits)
-    proper = [one.node for one in found if one.proper]
-    named = proper if len(proper) >= 2 else [one.node for one in found]
+    proper = [entity.node for entity in found if entity.proper]
+    named = proper if len(proper) >= 2 else [entity.node for entity in found]
     if len(named) >= 2:
         return named[:MAX_TERMINALS], "Entities that the question names."
     allowed = None if admits is None else lambda node: any(map(admits, view.entities[node].chunks))
@@ -88,13 +88,13 @@ def edge_evidence(
     view: LiveView, question: Question, ends: tuple[int, int], admits: ChunkPredicate | None
 ) -> PathEdge | None:
     """Return the statement that supports an edge, by weight and then name, and its passage nearest to the question."""
-    said = between(view, *ends, admits)
-    if not said:
+    statements = between(view, *ends, admits)
+    if not statements:
         return None
-    found = score_passages(view, question, supporting_passages(view, said[0], admits))
+    found = score_passages(view, question, supporting_passages(view, statements[0], admits))
     if not found.numbers:
         return None
-    return PathEdge(ends, said[0], found.numbers[int(found.cosine.argmax())])
+    return PathEdge(ends, statements[0], found.numbers[int(found.cosine.argmax())])
 
 
 def render(
@@ -106,13 +106,13 @@ def render(
     for group in tree.groups:
         paths = [path for path in tree.paths if path[0] in group]
         steps = (frozenset(pair) for path in paths for pair in pairwise(path))
-        told = [by_ends[ends] for ends in steps if ends in by_ends]
-        told = list({crossing.ends: crossing for crossing in told}.values())
-        if told:
-            lines = [f"{verbalise(view, one.statement)} [{view.chunks[one.passage].chunk_id}]" for one in told]
-            sources = tuple(dict.fromkeys(view.chunks[one.passage].chunk_id for one in told))
+        path_edges = [by_ends[ends] for ends in steps if ends in by_ends]
+        path_edges = list({crossing.ends: crossing for crossing in path_edges}.values())
+        if path_edges:
+            lines = [f"{verbalise(view, edge.statement)} [{view.chunks[edge.passage].chunk_id}]" for edge in path_edges]
+            sources = tuple(dict.fromkeys(view.chunks[edge.passage].chunk_id for edge in path_edges))
             parts.append(
-                quoted_part(f"How {_names(view, group)} are related", "\n".join(lines), sources, 1 / len(told))
+                quoted_part(f"How {_names(view, group)} are related", "\n".join(lines), sources, 1 / len(path_edges))
             )
     if len(tree.groups) > 1:
         parts.append(quoted_part(_apart(view, tree), _why_apart(tree, bounds), (), 0.0))
@@ -151,7 +151,7 @@ def _ranked(view: LiveView, found: ScoredPassages, evidence: list[int], count: i
 def _trace(view: LiveView, terminals: list[int], how: str, tree: SteinerTree, crossings: list[PathEdge]) -> Trace:
     named = tuple(TraceItem(view.entity_id(node), view.entities[node].name, 1.0) for node in terminals)
     edges = tuple(
-        TraceItem(view.chunks[one.passage].chunk_id, verbalise(view, one.statement), 1.0, ()) for one in crossings
+        TraceItem(view.chunks[edge.passage].chunk_id, verbalise(view, edge.statement), 1.0, ()) for edge in crossings
     )
     about = f"The cheapest tree, cost {tree.cost / UNIT:.2f}, {tree.read} links read; each edge with its passage."
     return Trace((TraceStep("terminals", how, named), TraceStep("tree", about, edges)))

@@ -71,19 +71,19 @@ def candidate_passages(
     return Passages(tuple(numbers), vectors, similarities(asked, vectors).astype(np.float64))
 
 
-def best_documents(view: LiveView, passages: Passages, told: Nakg) -> Documents:
-    """Return the documents of the best passages, at most `told.documents`, by the best passage of each."""
+def best_documents(view: LiveView, passages: Passages, settings: Nakg) -> Documents:
+    """Return the documents of the best passages, at most `settings.documents`, by the best passage of each."""
     best: dict[str, float] = {}
     for number, cosine in zip(passages.numbers, passages.cosine.tolist(), strict=True):
         doc_id = view.chunks[number].doc_id
         best[doc_id] = max(best.get(doc_id, -1.0), cosine)
-    kept = sorted(best, key=lambda doc_id: (-best[doc_id], doc_id))[: told.documents]
-    return documents(view, sorted(kept), told)
+    kept = sorted(best, key=lambda doc_id: (-best[doc_id], doc_id))[: settings.documents]
+    return documents(view, sorted(kept), settings)
 
 
-def documents(view: LiveView, ids: Sequence[str], told: Nakg) -> Documents:
-    """Return documents with their vectors and shared entities. Cost: at most `told.passages` passages of each."""
-    chunks = [_chunks(view, doc_id)[: told.passages] for doc_id in ids]
+def documents(view: LiveView, ids: Sequence[str], settings: Nakg) -> Documents:
+    """Return documents with their vectors and shared entities. Cost: at most `settings.passages` passages of each."""
+    chunks = [_chunks(view, doc_id)[: settings.passages] for doc_id in ids]
     vectors = stacked(view, [number for numbers in chunks for number in numbers])
     ends = np.cumsum([len(numbers) for numbers in chunks]).tolist()
     means = [vectors[end - len(numbers) : end] for numbers, end in zip(chunks, ends, strict=True)]

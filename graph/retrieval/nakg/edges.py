@@ -36,22 +36,22 @@ class DocumentGraph:
     attention: Scores
 
 
-def connect(documents: Documents, learned: Weights, told: Nakg) -> DocumentGraph:
+def connect(documents: Documents, learned: Weights, settings: Nakg) -> DocumentGraph:
     """Return the graph of a question's documents. Cost O(m^2 d), and one hidden layer per scored pair."""
     cosine: Scores = (documents.vectors @ documents.vectors.T).astype(np.float64).round(DECIMALS)
-    clusters = dbscan(documents.vectors, told.eps, told.min_samples)
-    weights = edge_weights(documents.vectors, candidate_pairs(cosine, clusters, documents.shared, told), learned)
+    clusters = dbscan(documents.vectors, settings.eps, settings.min_samples)
+    weights = edge_weights(documents.vectors, candidate_pairs(cosine, clusters, documents.shared, settings), learned)
     # A document attends to those likely related and to those that share a rare entity; see `attention`.
     worth = np.round(weights + np.where(weights > 0, documents.shared, 0.0), DECIMALS)
-    return DocumentGraph(documents, clusters, weights, attention(worth, told))
+    return DocumentGraph(documents, clusters, weights, attention(worth, settings))
 
 
-def candidate_pairs(cosine: Scores, clusters: NDArray[np.intp], shared: Scores, told: Nakg) -> Mask:
+def candidate_pairs(cosine: Scores, clusters: NDArray[np.intp], shared: Scores, settings: Nakg) -> Mask:
     """Return pairs (m, m) of one cluster, with a shared entity, or with one among the other's `least` nearest."""
     together = (clusters[:, None] == clusters) & (clusters[:, None] != NOISE)
     others = cosine.copy()
     np.fill_diagonal(others, -np.inf)
-    pairs: Mask = together | (shared > 0) | _best(others, told.least)
+    pairs: Mask = together | (shared > 0) | _best(others, settings.least)
     np.fill_diagonal(pairs, False)
     return pairs | pairs.T
 
@@ -66,14 +66,14 @@ def edge_weights(vectors: Vectors, pairs: Mask, learned: Weights) -> Scores:
     return found + found.T
 
 
-def attention(worth: Scores, told: Nakg) -> Scores:
+def attention(worth: Scores, settings: Nakg) -> Scores:
     """Return alpha_ij of equation 2, (m, m): shares of `worth` among the edges a document keeps.
 
-    It keeps the best `told.kept` of at least `threshold`, and always the best `least`; an edge that either end keeps is
-    kept. Deviation: in the paper attention is trained end to end on questions; this project trains on none, so
+    It keeps the best `settings.kept` of at least `threshold`, and always the best `least`; an edge that either end
+    keeps is kept. Deviation: in the paper attention is trained end to end on questions; this project trains on none, so
     attention is the learned weight (e_ij) plus the strength of the shared entities.
     """
-    kept = (_best(worth, told.kept(len(worth))) & (worth >= told.threshold)) | _best(worth, told.least)
+    kept = (_best(worth, settings.kept(len(worth))) & (worth >= settings.threshold)) | _best(worth, settings.least)
     edges = np.where((kept | kept.T) & (worth > 0), worth, 0.0)
     total = edges.sum(axis=1, keepdims=True)
     shares: Scores = edges / np.where(total > 0, total, 1.0)

@@ -29,20 +29,20 @@ class Related:
     score: float
 
 
-def related_documents(view: LiveView, doc_id: str, count: int, told: Nakg | None = None) -> tuple[Related, ...]:
+def related_documents(view: LiveView, doc_id: str, count: int, settings: Nakg | None = None) -> tuple[Related, ...]:
     """Return the `count` documents most related to one, best first; fewer if there are not enough candidates.
 
     Candidates are the documents of the nearest passages, and those that share an entity of at most HUB passages. Raises
     KeyError for a document that is not live. Call under `view.lock.read()`. Cost: a search, and the passages of some
     hundred documents.
     """
-    told = told or Nakg()
-    own = documents(view, [doc_id], told)
+    settings = settings or Nakg()
+    own = documents(view, [doc_id], settings)
     found = {view.chunks[hit.number].doc_id for hit in nearest_passages(view, own.vectors[0], None, NEAREST)}
-    for chunk in view.documents[doc_id].chunks[: told.passages]:
+    for chunk in view.documents[doc_id].chunks[: settings.passages]:
         found.update(view.chunks[number].doc_id for number in linked_passages(view, chunk, None))
     ids = [doc_id, *sorted(found - {doc_id})]
-    all_of_them = documents(view, ids, told)
+    all_of_them = documents(view, ids, settings)
     pairs = np.zeros((len(ids), len(ids)), dtype=bool)
     pairs[0, 1:] = True
     weights = np.round(edge_weights(all_of_them.vectors, pairs, view.relatedness.weights())[0], DECIMALS).tolist()

@@ -104,11 +104,11 @@ def _leading_from(view: LiveView, node: int, admits: ChunkPredicate | None, near
 
 
 def _key(view: LiveView, number: int, other: int) -> tuple[str, str, str, str]:
-    said = view.statements[number]
-    subject, object_ = view.labels[said.subject], view.labels[said.object]
+    statement = view.statements[number]
+    subject, object_ = view.labels[statement.subject], view.labels[statement.object]
     return (
         view.entity_id(other),
-        said.predicate,
+        statement.predicate,
         f"{subject.name}\0{subject.type}",
         f"{object_.name}\0{object_.type}",
     )
