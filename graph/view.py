@@ -232,8 +232,8 @@ class LiveView:
                 held.chunk_id, held.ordinal = row.chunk_id, row.ordinal
         for row in chunks:
             self.chunk_numbers[row.chunk_id] = row.chunk
-        for row in statements:
-            self._take_statement(row)
+        for triple_row in statements:
+            self._take_statement(triple_row)
         for chunk, seen in _by_chunk(mentions, lambda mention: mention.chunk).items():
             self._take_mentions(chunk, seen)
         for chunk, shown in _by_chunk(evidence, lambda support: support.chunk).items():

@@ -301,12 +301,12 @@ def _fill(tables: Tables, snapshot: GraphDelta) -> None:
         tables.label_numbers[label.key] = row.label
     for mention in snapshot.mentions:
         tables.labels[mention.label].forms[mention.name] += mention.count
-    for row in snapshot.statements:
-        key = (row.subject, row.predicate, row.object)
-        sums = VectorSum.from_bytes(row.vector_sum)
-        statement = StatementState(row.statement, key, row.count, row.weight_milli, sums)
+    for triple_row in snapshot.statements:
+        key = (triple_row.subject, triple_row.predicate, triple_row.object)
+        sums = VectorSum.from_bytes(triple_row.vector_sum)
+        statement = StatementState(triple_row.statement, key, triple_row.count, triple_row.weight_milli, sums)
         tables.hold(statement)
-        statement.placed = placement(*tables.nodes(statement), row.count)
+        statement.placed = placement(*tables.nodes(statement), triple_row.count)
     tables.documents = {row.doc_id: row.chunks for row in snapshot.documents}
     tables.renumber(row.chunk for row in snapshot.chunks)
 

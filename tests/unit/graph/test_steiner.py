@@ -208,7 +208,7 @@ def test_dead_ends_are_left_out_and_no_tree_differs(seed: int) -> None:
 
 
 def named(view: LiveView, question: str) -> list[tuple[str, str, bool]]:
-    return [(view.entities[one.node].name, one.said, one.proper) for one in link_entities(view, question)]
+    return [(view.entities[one.node].name, one.mention, one.proper) for one in link_entities(view, question)]
 
 
 def test_recognition_takes_the_longest_name_and_no_word_twice() -> None:
