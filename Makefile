@@ -115,8 +115,9 @@ law: env ## the law on real documents: shuffled, repeated three times, edited, d
 image-check: env ## build and test the image, with Docker or Podman; without them run its steps in a scratch folder
 	@$(BIN)/python -m tests.deploy.image_check
 
-fuzz: env ## requests made from the interface's description, for MINUTES (default 10), from SEED if there is one
-	@$(BIN)/python -m tests.fuzz.http --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+fuzz: env ## every decoder under atheris, then HTTP requests from the description, for MINUTES in all (default 10), from SEED if there is one
+	@$(BIN)/python -m tests.fuzz.coverage_guided --minutes $$(awk 'BEGIN { print $(or $(MINUTES),10) / 2 }') $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m tests.fuzz.http --minutes $$(awk 'BEGIN { print $(or $(MINUTES),10) / 2 }') $(if $(SEED),--seed $(SEED))
 
 bench-hostile: env ## latency of /healthz under hostile clients, by CASE if there is one; five minutes
 	@$(BIN)/python -m tests.bench.hostile $(CASE)

@@ -143,7 +143,7 @@ def read_manifest(folder: Path, kind: str, schema: int) -> BackupManifest:
         manifest = BackupManifest(graphs=graphs, files=files, **body)
     except OSError as error:
         raise Broken(f"{folder / MANIFEST} cannot be read: {error.strerror}; is {folder} a backup?") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Broken(f"{folder / MANIFEST} is not the manifest of a backup: {error}") from error
     if manifest.kind != kind:
         raise Broken(f"{folder} is the backup of a {manifest.kind}, and the settings name a {kind}")

@@ -207,7 +207,7 @@ class Snapshot:
             if hashlib.sha256(body.encode()).hexdigest() != envelope["sha256"]:
                 raise IndexDamaged(f"the manifest in {self._folder} does not match its checksum")
             return Manifest(**json.loads(body))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise IndexDamaged(f"the manifest in {self._folder} cannot be read: {error}") from error
 
 

@@ -86,7 +86,7 @@ def read_keys(text: str, place: str) -> dict[str, ApiKey]:
     """Return the keys of a file, by id. Raises Broken, naming `place` and the entry, never its content."""
     try:
         found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise Broken(f"{place} is not TOML: {error}") from None
     entries = found.pop("key", [])
     if found or not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):

@@ -159,7 +159,7 @@ def _json_keys(text: str, place: str, algorithm: str) -> Keys:
         listed = found.get("keys", [found])
         fitting = [each for each in listed if _fits(each, algorithm)]
         keys = {str(each.get("kid", "")): jwt.PyJWK(each, algorithm).key for each in fitting}
-    except (jwt.PyJWTError, ValueError, TypeError, KeyError, AttributeError):
+    except (jwt.PyJWTError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise Broken(f"{place} is not a JSON Web Key or a JSON Web Key Set") from None
     if not keys:
         raise Broken(f"{place} holds no key for {algorithm}; add one or correct GRAPHTIDE_JWT_ALGORITHM")
