@@ -34,7 +34,7 @@ BATCH = 100
 NO_PORTS = ("--metrics-port", "0")
 SERVE = ("serve", "--port", "0", "--grpc-port", "0")
 MODES = ("vector", "local")
-LOOK_S = 0.05
+POLL_INTERVAL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Bench:
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
     while not await holds():  # noqa: ASYNC110 - other processes set no event
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_INTERVAL_S)
 
 
 # -- stages one by one -------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ async def _settled(bench: Bench) -> dict[str, int]:
     """Return the front's versions once they have not changed for a second: nothing is being written any more."""
     seen, since = await bench.versions("front"), time.monotonic()
     while time.monotonic() - since < 1.0:
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_INTERVAL_S)
         if (now := await bench.versions("front")) != seen:
             seen, since = now, time.monotonic()
     return seen

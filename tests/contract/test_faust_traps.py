@@ -23,7 +23,7 @@ from graphtide.streams.messages import DOCUMENTS
 from graphtide.streams.ports import Record
 from tests.support.extraction_cluster import Cluster, cluster
 from tests.support.kafka_server import KafkaServer
-from tests.support.logs import PATIENCE_S
+from tests.support.logs import TIMEOUT_S
 
 # Faust's own services sometimes end like that when they are stopped while they begin to wait.
 pytestmark = pytest.mark.filterwarnings(
@@ -59,7 +59,7 @@ class Seen:
         self._came.set()
 
     async def reach(self, count: int) -> None:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while len(self.values) < count:
                 self._came.clear()
                 await self._came.wait()
@@ -85,7 +85,7 @@ async def committed(one: Cluster) -> int:
 
 
 async def until_committed(one: Cluster, count: int) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while await committed(one) < count:  # noqa: ASYNC110 - a broker sets no event
             await asyncio.sleep(0.02)
 

@@ -15,7 +15,7 @@ from graphtide.streams.errors import Broken, Rejected, Retryable
 from graphtide.streams.ports import Consumer, Position, Record
 from graphtide.streams.topics import TOPICS
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
-from tests.support.logs import PATIENCE_S, TUNING, nothing, taken
+from tests.support.logs import TIMEOUT_S, TUNING, nothing, taken
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ async def log(address: KafkaAddress) -> AsyncIterator[KafkaLog]:
 
 async def settled(*consumers: Consumer) -> None:
     """Poll until the consumers share all three partitions."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while True:
             for one in consumers:
                 await one.poll(1, 0.05)
@@ -101,7 +101,7 @@ async def test_consumer_gets_partitions_that_its_group_was_not_told_of(
     assert consumer.assigned() == {0}
     async with kafka_topics.admin_client(address) as admin:
         await admin.create_partitions({address.topic("t"): NewPartitions(total_count=2)})
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while consumer.assigned() != {0, 1}:
             await consumer.poll(1, 1.0)
     await consumer.close()
@@ -115,7 +115,7 @@ async def test_log_says_which_command_makes_a_missing_topic(log: KafkaLog, addre
         await log.end("missing")
     consumer = log.consumer("missing", "g")
     with pytest.raises(Broken, match="graphtide topics apply"):
-        await consumer.poll(1, PATIENCE_S)
+        await consumer.poll(1, TIMEOUT_S)
     await consumer.close()
     async with kafka_topics.admin_client(address) as admin:
         assert address.topic("missing") not in await admin.list_topics()
@@ -167,7 +167,7 @@ async def test_log_goes_on_when_the_broker_is_back(kafka: KafkaServer, address: 
         assert not await consumer.poll(1, 0.2)
     finally:
         await asyncio.to_thread(kafka.restart)
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while True:
             try:
                 [last] = await log.append("t", [Record("k", b"after")])

@@ -10,7 +10,7 @@ import pytest
 from graphtide.streams.errors import Rejected
 from graphtide.streams.ports import Consumer, Position, Record
 from tests.support.backends import Clock
-from tests.support.logs import PATIENCE_S, OpenLog, nothing, opened_log, taken
+from tests.support.logs import TIMEOUT_S, OpenLog, nothing, opened_log, taken
 
 RECORDS = [Record("a", b"1"), Record("b\0é", None), Record("a", b"", (("h", b"\0\xff"), ("h", b""), ("é", b"x")))]
 
@@ -81,7 +81,7 @@ async def test_consumer_delivers_each_record_once_up_to_the_limit(backend: OpenL
     consumer = backend.log.consumer("t", "g")
     seen: list[bytes | None] = []
     while len(seen) < 5:
-        polled = await consumer.poll(2, PATIENCE_S)
+        polled = await consumer.poll(2, TIMEOUT_S)
         assert len(polled) <= 2
         seen += [one.record.value for one in polled]
     assert seen == [b"0", b"1", b"2", b"3", b"4"]

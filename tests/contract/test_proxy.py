@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.proxy import Proxy, proxy
 
-PATIENCE_S = 10.0
+TIMEOUT_S = 10.0
 MOMENT_S = 0.2
 """The time within which a stalled proxy must forward nothing."""
 
@@ -47,7 +47,7 @@ class Client:
     async def says(self, data: bytes) -> bytes:
         """Send the bytes and return the reply; b"" at the end of the connection."""
         self.writer.write(data)
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             return await self.reader.read(100)
 
 
@@ -116,7 +116,7 @@ async def test_proxy_that_stalls_lets_nothing_through_and_loses_nothing(wire: Pr
     done, _ = await asyncio.wait({answer}, timeout=MOMENT_S)
     assert not done
     wire.resume()
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         assert await answer == b"b"
 
 

@@ -15,7 +15,7 @@ from tests.support.processes import Service, held, service
 AS_JSON, AS_LINES = {"content-type": "application/json"}, {"content-type": "application/x-ndjson"}
 DOCUMENT, DOCUMENTS, QUERY = (f"/v1/graphs/notes/{rest}" for rest in ("documents/a", "documents", "query"))
 MIB = 1 << 20
-MOST_MORE_BYTES = 160 * MIB
+MAX_GROWTH_BYTES = 160 * MIB
 """The permitted growth over the start: twice the largest body, and the values of a document."""
 
 
@@ -68,7 +68,7 @@ def test_wrong_body_is_refused_for_little_memory(name: str, running: Service) ->
     now = held(running.process.pid)
     assert now is not None
     assert running.begun is not None
-    assert now.peak_bytes - running.begun.peak_bytes < MOST_MORE_BYTES
+    assert now.peak_bytes - running.begun.peak_bytes < MAX_GROWTH_BYTES
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 1000])

@@ -43,7 +43,7 @@ POINTS = {
     ),
 }
 SECOND = "-2"
-MOST_PARTITIONS = 12
+MAX_PARTITIONS = 12
 
 
 @dataclass
@@ -106,7 +106,7 @@ class Walk:
 
     def add_partitions(self) -> None:
         """Add one or two partitions to each topic under load; existing producers keep their metadata."""
-        if self.partitions < MOST_PARTITIONS:
+        if self.partitions < MAX_PARTITIONS:
             self.partitions += self.rng.randint(1, 2)
             added = self.cluster.run("topics", "apply", "--partitions", str(self.partitions))
             assert added.returncode == 0, added.stderr

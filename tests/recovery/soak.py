@@ -31,17 +31,17 @@ from tests.recovery.walk import expected_digest, random_body
 from tests.support.crashing import stands
 from tests.support.extractions import NAMES
 from tests.support.hostile_clients import ATTACKS, GRAPH, Attack, Target
-from tests.support.processes import MOST_MORE, Held, Service, held, start_service
+from tests.support.processes import MAX_GROWTH, Held, Service, held, start_service
 
 GRAPHS = ("g0", "g1", "g2")
 DOCUMENTS = 24
-PATIENCE_S = 240.0
+TIMEOUT_S = 240.0
 """The time limit for one request of an ordinary client, and for the lag to return to 0."""
 STEPS_A_CHECK = 60
 HEALTH_S = 0.25
 PROBE_S = 120.0
 ATTACKERS = 3
-MOST_MORE_BYTES = 640 << 20
+MAX_GROWTH_BYTES = 640 << 20
 """The growth of the process over its start that I9 allows while hostile clients send bodies up to the limits."""
 AGAIN = (429, 503, 504)
 Body = dict[str, Any]
@@ -164,7 +164,7 @@ class Writer:
 
     async def _request(self, client: httpx.AsyncClient, method: str, path: str, body: object = None) -> httpx.Response:
         """Send one request until the service accepts it."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while True:
             with suppress(httpx.TransportError):
                 answer = await client.request(method, f"/v1/graphs/{self.graph}{path}", json=body)
@@ -212,7 +212,7 @@ async def attack(soak: Soak, number: int, attacks: Sequence[Attack], over: async
         chosen = rng.choice(attacks)
         soak.figures.attacks[chosen.__name__] += 1
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(TIMEOUT_S):
                 await chosen(target, rng)
         except (httpx.HTTPError, OSError, TimeoutError, grpc.aio.AioRpcError):
             soak.figures.refused_attacks[chosen.__name__] += 1
@@ -243,7 +243,7 @@ async def _check_all(one: Soak, writers: Sequence[Writer]) -> None:
     async with one.client("writer") as client:
         for writer in writers:
             await writer.check(client)
-        url, deadline = f"/v1/graphs/{GRAPH}", time.monotonic() + PATIENCE_S
+        url, deadline = f"/v1/graphs/{GRAPH}", time.monotonic() + TIMEOUT_S
         while (stats := (await client.get(f"{url}/stats")).json())["lag"]:
             assert time.monotonic() < deadline, ("I8", stats)
             await asyncio.sleep(0.5)
@@ -268,8 +268,11 @@ def _check_bounded(one: Soak) -> None:
     """Check I9 without the hostile clients: files and threads as at the beginning, memory within its bound."""
     now, begun = held(one.service.process.pid), one.service.begun
     assert isinstance(now, Held) and isinstance(begun, Held)
-    assert now.peak_bytes - begun.peak_bytes <= MOST_MORE_BYTES, ("I9", begun, now)
-    assert now.files - begun.files <= MOST_MORE.files and now.threads - begun.threads <= MOST_MORE.threads, ("I9", now)
+    assert now.peak_bytes - begun.peak_bytes <= MAX_GROWTH_BYTES, ("I9", begun, now)
+    assert now.files - begun.files <= MAX_GROWTH.files and now.threads - begun.threads <= MAX_GROWTH.threads, (
+        "I9",
+        now,
+    )
     mb, files, threads = now.peak_bytes >> 20, now.files, now.threads
     print(f"memory {begun.peak_bytes >> 20} -> {mb} MB at most, {files} files, {threads} threads")
 

@@ -13,7 +13,7 @@ from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, DocumentMessage,
 from graphtide.streams.ports import Record, RevisionOutcome, RevisionState
 from tests.support.extraction_cluster import Cluster, cluster
 from tests.support.kafka_server import KafkaServer
-from tests.support.logs import PATIENCE_S
+from tests.support.logs import TIMEOUT_S
 from tests.support.stages import Minded
 
 # Faust's own services sometimes end like that when they are stopped while they begin to wait.
@@ -66,7 +66,7 @@ async def test_worker_takes_nothing_more_while_the_model_is_away(one: Cluster) -
     await one.publish(documents(300))
     stage = one.stage(Minded(mind))
     async with one.working(stage):
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while len(stage.waiting) < 2:  # noqa: ASYNC110 - the stage sets no event for it
                 await asyncio.sleep(0.02)
         entered = sum((await one.ledger.counts("g")).values())
@@ -101,7 +101,7 @@ async def test_sweeper_does_again_what_was_committed_and_never_done(one: Cluster
     await one.ledger.enter(lost)
     consumer = one.log.consumer(DOCUMENTS, "extract")
     while not consumer.assigned():
-        await consumer.poll(1, PATIENCE_S)
+        await consumer.poll(1, TIMEOUT_S)
     for each in lost:
         await consumer.commit(each.position)
     await consumer.close()

@@ -15,7 +15,7 @@ from graphtide.streams.messages import DOCUMENTS, DocumentMessage, document_key
 from graphtide.streams.ports import Position, Record, RevisionState
 from tests.support.extraction_cluster import Cluster, cluster
 from tests.support.kafka_server import KafkaServer
-from tests.support.logs import PATIENCE_S
+from tests.support.logs import TIMEOUT_S
 
 # Faust's own services sometimes end like that when they are stopped while they begin to wait.
 pytestmark = pytest.mark.filterwarnings(
@@ -40,7 +40,7 @@ async def one(kafka: KafkaServer) -> AsyncIterator[Cluster]:
 
 async def letters(one: Cluster, graph: str, count: int) -> dict[str, LetterStatus]:
     """Return the dead letters of the graph by their documents, read page by page, once there are that many."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while True:
             found: dict[str, LetterStatus] = {}
             after, ends = "", False

@@ -23,7 +23,7 @@ from tests.support.extractions import NAMES, PREDICATES
 
 OPERATIONS = 120
 ASKERS = 4
-PATIENCE_S = 240.0
+TIMEOUT_S = 240.0
 EACH = 2
 """The minimum number of each operation while documents are written, however busy the machine is."""
 
@@ -75,7 +75,7 @@ async def write(application: Application, rng: random.Random, enough: Callable[[
             held.add(one)
             receipt = await application.publish([document(rng, one)])
         if number % 5 == 0:
-            await application.query("g", QueryRequest("?", after=receipt.token, generate=False, timeout_s=PATIENCE_S))
+            await application.query("g", QueryRequest("?", after=receipt.token, generate=False, timeout_s=TIMEOUT_S))
 
 
 async def test_answers_are_of_their_version_while_the_graph_is_written_verified_and_rebuilt(
@@ -89,7 +89,7 @@ async def test_answers_are_of_their_version_while_the_graph_is_written_verified_
         assert isinstance(application, LocalApplication)
         history = History(application._runtime.views, monkeypatch)
         receipt = await application.publish([document(rng, 50)])
-        await application.query("g", QueryRequest("?", after=receipt.token, timeout_s=PATIENCE_S))
+        await application.query("g", QueryRequest("?", after=receipt.token, timeout_s=TIMEOUT_S))
         answers = Counter[str]()
 
         def enough() -> bool:
@@ -102,7 +102,7 @@ async def test_answers_are_of_their_version_while_the_graph_is_written_verified_
             latest = 0
             while not writing.done():
                 question = f"{rng.choice(NAMES)} {rng.choice(PREDICATES)} {rng.choice(NAMES)}?"
-                asked = QueryRequest(question, mode=mode, generate=rng.random() < 0.2, timeout_s=PATIENCE_S)
+                asked = QueryRequest(question, mode=mode, generate=rng.random() < 0.2, timeout_s=TIMEOUT_S)
                 found = await application.query("g", asked)
                 assert found.version >= latest, "a reader went back in time"
                 latest = found.version

@@ -19,7 +19,7 @@ from graphtide.streams.ports import Record, RevisionState
 from graphtide.streams.retry import supervise
 from tests.support.extraction_cluster import SWEEP, Cluster, cluster
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
-from tests.support.logs import PATIENCE_S
+from tests.support.logs import TIMEOUT_S
 from tests.support.stages import Minded
 
 # Faust's own services sometimes end like that when they are stopped while they begin to wait.
@@ -74,7 +74,7 @@ async def test_workers_cancelled_while_they_start_leave_the_partitions_to_others
     for _ in range(3):
         settings = WorkerSettings(6.0, SWEEP)
         task = asyncio.create_task(run_extraction(one.address, one.stage(), one.log, one.ledger, settings))
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while not clients(before):  # noqa: ASYNC110 - a thread sets no event
                 await asyncio.sleep(0.001)
         task.cancel()
@@ -103,13 +103,13 @@ async def test_worker_that_is_stuck_in_a_rebalance_gives_up_and_lets_the_others_
     app.conf.broker_rebalance_timeout = 1.0
     stuck = FaustConsumer(app, one.address.topic(DOCUMENTS))
     await stuck.open()
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while not stuck.assigned():
             await stuck.poll(1, 1.0)
     app.on_partitions_revoked.connect(hang, weak=False)
     async with one.working(one.stage()):
         with pytest.raises(Retryable, match="did not settle"):
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(TIMEOUT_S):
                 while True:
                     await stuck.poll(1, 1.0)
         assert hangs.is_set()
@@ -131,11 +131,11 @@ async def test_worker_whose_group_was_told_of_no_partitions_gets_them_soon(kafka
     try:
         consumer._app.on_partitions_assigned.connect(tell, weak=False)
         await consumer.open()
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             await told.wait()
         assert not await consumer.poll(1, 0.0) and not consumer.assigned()
         await asyncio.to_thread(make_topic, kafka, address.topic(DOCUMENTS), 3)
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while consumer.assigned() != {0, 1, 2}:
                 await consumer.poll(1, 1.0)
     finally:
@@ -170,7 +170,7 @@ async def test_worker_that_is_stopped_while_the_model_is_slow_counts_nothing(one
     for _ in range(5):
         asked.clear()
         async with one.working(one.stage(Minded(hang))):
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(TIMEOUT_S):
                 await asked.wait()
         entry = await one.ledger.latest("g", "d0")
         assert entry is not None

@@ -22,7 +22,7 @@ from graphtide.streams.messages import DEAD_LETTERS, DOCUMENTS, EXTRACTIONS, Ext
 from graphtide.streams.model_ports import Embedder
 from graphtide.streams.ports import ConsumedRecord, Record
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
-from tests.support.logs import PATIENCE_S, TUNING, taken
+from tests.support.logs import TIMEOUT_S, TUNING, taken
 from tests.support.stages import Seen
 
 SWEEP = SweepSettings(age_s=0.0, every_s=3600.0)
@@ -70,7 +70,7 @@ class Cluster:
 
     async def until_committed(self, count: int) -> None:
         """Return once the group has committed that many records."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while sum((await self.log.committed(DOCUMENTS, "extract")).values()) < count:  # noqa: ASYNC110 - a broker sets no event
                 await asyncio.sleep(0.02)
 

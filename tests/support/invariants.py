@@ -21,7 +21,7 @@ from tests.support.other_producers import OtherProducer, unread
 from tests.support.processes import check_bounded
 
 FRONT = "front"
-PATIENCE_S = 150.0
+TIMEOUT_S = 150.0
 AGAIN = (429, 503, 504)
 RESOLUTION_MS = 3
 """The minimum distance between two revisions that came through different partitions."""
@@ -49,7 +49,7 @@ class Course:
 
     def request(self, method: str, path: str, body: object = None) -> httpx.Response:
         """Send one request under the graph's URL until the current front answers it."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         said = "there is no front"
         while True:
             front = self.cluster.processes.get(FRONT)
@@ -106,7 +106,7 @@ class Course:
         token = self.put("last", {"text": "The last one.", "facts": []})
         asked = {"question": "?", "after": token, "generate": False, "mode": "vector", "top_k": 1}
         assert self.request("POST", "/query", asked).status_code == 200
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while (stats := self.request("GET", "/stats").json())["lag"] or stats["revisions"]["accepted"]:
             assert time.monotonic() < deadline, f"I8: the lag does not go back to 0: {stats}"
             self.on_silence()
@@ -114,7 +114,7 @@ class Course:
         assert self.request("POST", "/query", asked).status_code == 200
 
     def _await_extraction(self) -> None:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while left := unread(self.cluster.kafka, DOCUMENTS, "extract"):
             assert time.monotonic() < deadline, f"I8: {left} records of documents are not read"
             self.on_silence()

@@ -23,7 +23,7 @@ from tests.support import go_tools
 from tests.support.ports import free_ports
 
 START_S = 180.0
-PATIENCE_S = 120.0
+TIMEOUT_S = 120.0
 RESTRICTED = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn")}
 KEDA = "github.com/kedacore/keda/v2@v2.18.1"
 PROMETHEUS_OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.85.0"  # the newest with its definitions
@@ -92,7 +92,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         yield Cluster(client, kubeconfig)
 
 
-def wait_until(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
+def wait_until(condition: Callable[[], bool], patience_s: float = TIMEOUT_S) -> None:
     """Return once the condition holds; raise AssertionError at the time limit."""
     deadline = time.monotonic() + patience_s
     while not condition():

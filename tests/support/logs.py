@@ -15,7 +15,7 @@ from graphtide.streams.ports import ConsumedRecord, Consumer, Log
 from tests.support.backends import opened
 from tests.support.kafka_server import KafkaServer, fresh, make_topic
 
-PATIENCE_S = 120.0
+TIMEOUT_S = 120.0
 QUIET_S = 0.5
 TUNING = KafkaTuning(patience_s=10.0, session_timeout_s=6.0)
 
@@ -65,7 +65,7 @@ async def taken(consumer: Consumer, count: int, limit: int = 100) -> list[Consum
     found: list[ConsumedRecord] = []
     while len(found) < count:
         had = consumer.assigned()
-        got = await consumer.poll(min(limit, count - len(found)), PATIENCE_S)
+        got = await consumer.poll(min(limit, count - len(found)), TIMEOUT_S)
         if not got and consumer.assigned() == had:
             break
         found += got
@@ -75,6 +75,6 @@ async def taken(consumer: Consumer, count: int, limit: int = 100) -> list[Consum
 async def nothing(consumer: Consumer, quiet_s: float) -> bool:
     """Return whether no record arrives for a while, once the consumer holds its partitions."""
     while not consumer.assigned():
-        if await consumer.poll(1, PATIENCE_S):
+        if await consumer.poll(1, TIMEOUT_S):
             return False
     return not await consumer.poll(1, quiet_s)

@@ -24,9 +24,9 @@ PACKAGES = ("graph", "streams", "infra", "services")
 METHODS = frozenset({"search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn"})
 _FUNCTIONS = METHODS | {"compile"}
 _CANDIDATES = "a1 _-.,'\"([{<:;/\\@#*+=!?\n\tAZz0~\0\u00e9\u2019"
-MOST_SAMPLES = 6
+MAX_SAMPLES = 6
 _REPEATS = (c.MAX_REPEAT, c.MIN_REPEAT, c.POSSESSIVE_REPEAT)
-MOST_LETTERS = 8
+MAX_LETTERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def attacks(search: Search) -> list[tuple[str, str, str]]:
     nodes = list(search.tree)
     heads_and_pumps = list(_repetitions(search, nodes, ("",)))
     heads_and_pumps += [("", pump) for pump in _beginnings(search, nodes)]
-    letters = list(dict.fromkeys(_letters(search, nodes)))[:MOST_LETTERS]
+    letters = list(dict.fromkeys(_letters(search, nodes)))[:MAX_LETTERS]
     heads_and_pumps += [("", pump) for pump in [*letters, *(a + b for a, b in product(letters, letters) if a != b)]]
     tails = ("\0", "x")
     return [(head, pump, tail) for (head, pump), tail in product(dict.fromkeys(heads_and_pumps), tails) if pump]
@@ -175,7 +175,7 @@ def samples(search: Search, nodes: Sequence[Node]) -> list[str]:
     """Yield a few texts that the nodes match, ignoring look-around and anchors."""
     found = [""]
     for node in nodes:
-        found = list(dict.fromkeys(a + b for a, b in product(found, _samples_of(search, node))))[:MOST_SAMPLES]
+        found = list(dict.fromkeys(a + b for a, b in product(found, _samples_of(search, node))))[:MAX_SAMPLES]
     return found
 
 

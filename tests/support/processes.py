@@ -30,7 +30,7 @@ class Held:
     threads: int
 
 
-MOST_MORE = Held(128 << 20, 96, 64)
+MAX_GROWTH = Held(128 << 20, 96, 64)
 """The growth over its start that I9 allows a process of the tests' small graphs: a view and a write model are a
 megabyte, a pool of connections 32 files, a pool of threads 36.
 """
@@ -50,13 +50,13 @@ def held(pid: int) -> Held | None:
 
 
 def check_bounded(name: str, pid: int, begun: Held | None) -> None:
-    """Check I9: a process that has not ended holds at most MOST_MORE more than at its start."""
+    """Check I9: a process that has not ended holds at most MAX_GROWTH more than at its start."""
     now = held(pid)
     if now is None or begun is None:
         return
     for kind in ("peak_bytes", "files", "threads"):
         more = getattr(now, kind) - getattr(begun, kind)
-        assert more <= getattr(MOST_MORE, kind), ("I9", name, kind, begun, now)
+        assert more <= getattr(MAX_GROWTH, kind), ("I9", name, kind, begun, now)
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ import yaml
 from tests.support.maven import Unavailable, cache_folder
 from tests.support.ports import free_port
 
-PATIENCE_S = 120.0
+TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Prometheus:
 
     def wait_for(self, expression: str) -> None:
         """Return when the query has a result."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while not self.query(expression):
             assert time.monotonic() < deadline, f"nothing came of {expression}"
             time.sleep(0.2)
@@ -127,7 +127,7 @@ def running(folder: Path, targets: Sequence[tuple[str, str]], rules: Path) -> It
 
 
 def _wait_until_ready(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while True:
         assert process.poll() is None, "Prometheus ended; see prometheus.log"
         try:

@@ -12,15 +12,15 @@ import tempfile
 from pathlib import Path
 
 IN_MEMORY = Path("/dev/shm")  # noqa: S108 -- pytest and tempfile make private folders below it
-LEAST_BYTES = 4 << 30
+MIN_BYTES = 4 << 30
 
 
 def prefer_memory() -> None:
     """Have `tempfile`, pytest's `tmp_path` and every child process use the file system in memory.
 
-    TMPDIR takes precedence where it is set, and the system's folder is used where less than LEAST_BYTES are free.
+    TMPDIR takes precedence where it is set, and the system's folder is used where less than MIN_BYTES are free.
     """
-    if "TMPDIR" not in os.environ and _free_bytes() >= LEAST_BYTES:
+    if "TMPDIR" not in os.environ and _free_bytes() >= MIN_BYTES:
         os.environ["TMPDIR"] = tempfile.tempdir = str(IN_MEMORY)
 
 

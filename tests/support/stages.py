@@ -25,12 +25,12 @@ from graphtide.streams.model_ports import Embedder
 from graphtide.streams.ports import ConsumedRecord, RevisionState
 from tests.support.backends import Backend
 
-PATIENCE_S = 120.0
+TIMEOUT_S = 120.0
 
 
 async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
     """Return as soon as the condition holds; fail at the time limit."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while not await holds():  # noqa: ASYNC110 - what is waited for is in the storage, which sets no event
             await asyncio.sleep(0.002)
 

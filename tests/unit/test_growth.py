@@ -23,7 +23,7 @@ from graphtide.infra.models.replies.citation_checker import CitationChecker, cit
 from graphtide.infra.models.replies.quote_matching import Quotable
 
 SIZES = (400, 800, 1_600)
-MOST_GROWTH = 2.5
+MAX_GROWTH = 2.5
 
 HOSTILE = {
     "open brackets": "[ ",
@@ -60,7 +60,7 @@ def grows_linearly(work: Callable[[str], object], part: str) -> None:
     """Assert linear growth for texts that repeat a part."""
     counts = [lines_run(partial(work, part * (size // len(part)) + "x")) for size in SIZES]
     growth = [more / max(fewer, 20) for fewer, more in pairwise(counts)]
-    assert max(growth) <= MOST_GROWTH, (part, counts)
+    assert max(growth) <= MAX_GROWTH, (part, counts)
 
 
 def _checked_in_pieces(text: str) -> None:

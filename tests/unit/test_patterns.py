@@ -18,8 +18,8 @@ from tests.support.backtracking import Search, TooManySteps
 from tests.support.pattern_scan import Found, attacks, other_engines, patterns
 
 ROOT = Path(__file__).parents[2]
-MOST_STEPS = 400_000
-MOST_GROWTH = 2.5
+MAX_STEPS = 400_000
+MAX_GROWTH = 2.5
 """Steps of a doubled text over those of the text: 2 when linear, 4 when quadratic."""
 FIRST, LAST = 24, 1536
 """Characters of the shortest and longest texts. A bounded repetition looks quadratic until its bound is passed."""
@@ -40,7 +40,7 @@ def deep() -> Iterator[None]:
 
 def growth(found: re.Pattern[str], method: str, attack: tuple[str, str, str], last: int = LAST) -> float:
     """Return the ratio of steps after doubling the text; infinity beyond the step limit."""
-    search, (head, pump, tail) = Search(found, MOST_STEPS), attack
+    search, (head, pump, tail) = Search(found, MAX_STEPS), attack
 
     def steps(size: int) -> int:
         search.scan(head + pump * max(1, size // len(pump)) + tail, method)
@@ -49,7 +49,7 @@ def growth(found: re.Pattern[str], method: str, attack: tuple[str, str, str], la
     size = max(FIRST, 2 * len(pump))
     try:
         fewer, more = steps(size), steps(2 * size)
-        while more > MOST_GROWTH * fewer and 2 * size < last:
+        while more > MAX_GROWTH * fewer and 2 * size < last:
             size *= 2
             fewer, more = more, steps(2 * size)
     except TooManySteps:
@@ -61,9 +61,9 @@ def first_excess(pattern: re.Pattern[str], methods: frozenset[str]) -> tuple[flo
     """Return the first attack that grows too fast: its growth, method and text."""
     each = {"findall": "finditer", "sub": "finditer", "subn": "finditer", "split": "finditer"}
     tried = {each.get(method, method) for method in methods}
-    ways = ((method, attack) for method in sorted(tried) for attack in attacks(Search(pattern, MOST_STEPS)))
+    ways = ((method, attack) for method in sorted(tried) for attack in attacks(Search(pattern, MAX_STEPS)))
     grown = ((growth(pattern, method, attack), method, attack) for method, attack in ways)
-    return next((one for one in grown if one[0] > MOST_GROWTH), None)
+    return next((one for one in grown if one[0] > MAX_GROWTH), None)
 
 
 @pytest.mark.parametrize("found", [one for one in FOUND if one.pattern], ids=lambda one: one.where)
@@ -102,7 +102,7 @@ def test_attack_is_found_for_patterns_known_to_be_slow(pattern: str, method: str
 def test_counted_search_finds_what_re_finds(found: Found) -> None:
     """The counter takes the same path through a pattern as `re` does, so its spans are the same."""
     assert found.pattern is not None
-    search = Search(found.pattern, 10 * MOST_STEPS)
+    search = Search(found.pattern, 10 * MAX_STEPS)
     is_bytes = isinstance(found.pattern.pattern, bytes)
     for head, pump, tail in attacks(search)[::7]:
         text = head + pump * 3 + tail
