@@ -46,6 +46,7 @@ test-fast: lint types unit ## the checks, and the tests that run in their own pr
 lint: env
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/python -m tests.lint.prose
 
 types: env
 	@$(BIN)/mypy

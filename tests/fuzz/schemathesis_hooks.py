@@ -1,4 +1,4 @@
-"""What schemathesis has to be told: how NDJSON is written."""
+"""Extension of schemathesis: the serialization of NDJSON."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_error_that_quotes_a_value_is_told_without_it_above_debug() -> None:
         assert (
             "Zyxomma" in stream.getvalue().replace('int("Zyxomma")', "").replace('KeyError("Zyxomma")', "")
         ) is shown
-        assert "test_logs.py" in stream.getvalue()
+        assert "test_logging_config.py" in stream.getvalue()
 
 
 def test_libraries_are_heard_from_warnings_on() -> None:
