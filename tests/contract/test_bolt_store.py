@@ -286,7 +286,7 @@ async def test_snapshot_makes_the_writer_wait_when_it_never_gets_through(
     backend: BoltBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With no optimistic read allowed it reads under the lock: the concurrent commit comes before it or after it."""
-    monkeypatch.setattr(store_module, "HOPEFUL_READS", 0)
+    monkeypatch.setattr(store_module, "OPTIMISTIC_READS", 0)
     walk = Walk(Random(2))
     held, fold = await filled(backend, walk, 3)
     before, delta = plain(fold.snapshot()), walk.delta()

@@ -116,7 +116,9 @@ async def test_bolt_schema_of_the_version_before_gets_what_it_lacks(backend: Bol
     """A database that an earlier version created is migrated to this version's schema without reading its data."""
     await backend.database.write(lambda tx: tx.run(PUT_SCHEMA, version=1))
     await asyncio.to_thread(prepare, backend.database.address, backend.database.dialect)
-    assert await backend.database.read(lambda tx: tx.run(READ_SCHEMA)) == [{"version": SCHEMA_VERSION}]
+    assert await backend.database.read(lambda tx: tx.run(READ_SCHEMA)) == [
+        {"version": SCHEMA_VERSION, "restoring": None}
+    ]
 
 
 async def test_bolt_fellows_see_each_others_calls_until_they_leave(backend: BoltBackend, clock: Clock) -> None:

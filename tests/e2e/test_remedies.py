@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 RUNBOOKS = ROOT / "docs" / "runbooks.md"
 REMEDIES = [
     *(ROOT / "services" / "doctor").glob("*.py"),
-    ROOT / "services" / "cli" / "doctoring.py",
+    ROOT / "services" / "cli" / "commands" / "doctor.py",
     ROOT / "infra" / "kafka" / "log.py",
 ]
 WORD = r"[a-z]+"
