@@ -100,7 +100,7 @@ async def test_bolt_spending_holds_the_budget_when_a_worker_is_killed(backend: B
     assert await asyncio.to_thread(killed) == "under way\n"
     clock.now_ms = 1
     books = await BoltUsageLedger.open(backend.database, clock)
-    with pytest.raises(BudgetExceeded, match="under way"):
+    with pytest.raises(BudgetExceeded, match="in flight"):
         await books.reserve(EXTRACT, ModelUsage(1, 149, 0), BUDGET)
     clock.now_ms = 1 << 45
     await books.keep()

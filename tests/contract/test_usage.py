@@ -77,7 +77,7 @@ async def test_spending_refuses_what_the_days_budget_has_not(books: UsageLedger)
     tokens, money = Budget(tokens=240), Budget(cost_nano=20)
     first = await books.reserve(EXTRACT, ONE, tokens)
     await books.reserve(EXTRACT, ONE, tokens)
-    with pytest.raises(BudgetExceeded, match="under way") as soon:
+    with pytest.raises(BudgetExceeded, match="in flight") as soon:
         await books.reserve(EXTRACT, ONE, tokens)
     assert soon.value.retry_after_s is not None
     await books.reserve(EMBED, ONE, tokens)

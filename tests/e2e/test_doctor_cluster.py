@@ -133,7 +133,7 @@ async def test_index_that_is_behind_its_graph_is_found(tmp_path: Path) -> None:
             assert view is not None
             view.indexes.chunks.remove(np.array([next(iter(view.chunks))], np.int64))
             [said] = [one for one in await told(url) if one.about == "indexes"]
-    assert "the chunks index of graph g holds 0 of 1" in said.what and said.cure == "graphtide rebuild --graph g"
+    assert "the chunks index of graph g contains 0 of 1" in said.what and said.cure == "graphtide rebuild --graph g"
 
 
 async def told(url: str) -> list[DoctorFinding]:
