@@ -30,15 +30,16 @@ settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("busy")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs servers, and keep the tests of a module together where they share a costly fixture."""
-    for item in items:
-        if isinstance(item, pytest.Function):
-            if _needs_servers(item):
-                item.add_marker(pytest.mark.servers)
-            if _shares_fixture(item):
-                item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what needs servers, and keep the tests of a module together where they share a costly fixture.
+
+    It runs for each item as it is collected: pytest-xdist reads the groups before any other hook sees the whole list.
+    """
+    if isinstance(item, pytest.Function):
+        if _needs_servers(item):
+            item.add_marker(pytest.mark.servers)
+        if _shares_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
 def _needs_servers(item: pytest.Function) -> bool:
