@@ -55,7 +55,7 @@ unit: env
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not servers"
 
 test-servers: env ## the tests that need a broker, a graph database or processes of their own
-	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m servers
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile -m servers
 
 test-secure: env ## Kafka with SASL and TLS, the graph database with TLS, and a whole cluster on them; two minutes
 	@$(BIN)/pytest tests/secure

@@ -31,15 +31,9 @@ settings.load_profile("busy")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what needs servers, and keep the tests of a module together where they share a costly fixture.
-
-    It runs for each item as it is collected: pytest-xdist reads the groups before any other hook sees the whole list.
-    """
-    if isinstance(item, pytest.Function):
-        if _needs_servers(item):
-            item.add_marker(pytest.mark.servers)
-        if _shares_fixture(item):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    """Mark what needs servers. Their layer runs by file, so that the tests of a module share its costly fixtures."""
+    if isinstance(item, pytest.Function) and _needs_servers(item):
+        item.add_marker(pytest.mark.servers)
 
 
 def _needs_servers(item: pytest.Function) -> bool:
@@ -48,9 +42,3 @@ def _needs_servers(item: pytest.Function) -> bool:
     return folder in SLOW_FOLDERS or bool(
         SERVERS & set(item.fixturenames) or ADAPTERS & {one for one in chosen if isinstance(one, str)}
     )
-
-
-def _shares_fixture(item: pytest.Function) -> bool:
-    """Return whether one of the test's fixtures lasts for its module."""
-    definitions = item._fixtureinfo.name2fixturedefs.values()
-    return any(one[-1].scope == "module" for one in definitions)

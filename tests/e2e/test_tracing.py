@@ -270,7 +270,7 @@ def test_service_goes_on_without_its_collector_and_says_so_once(tmp_path: Path, 
                 assert http.post("/v1/graphs/g/query", json=asked).json()["answer"]
                 collector.until_asked(2 * number + 2)
         assert running.stop() == 0
-    assert log.read_text().count("WARNING graphtide: the collector") == 1
+    assert log.read_text().count("WARNING graphtide: the trace collector") == 1
     assert "opentelemetry" not in log.read_text()
 
 
