@@ -56,7 +56,7 @@ async def test_topic_is_found_missing_or_with_a_wrong_setting(kafka: KafkaServer
     make_topic(kafka, address.topic("deltas"), 12, {"retention.ms": "60000"})
     said = await found(on(address))
     missing = [each for each in said if each.serious]
-    assert len(missing) == 3 and all("is not there" in each.what for each in missing)
+    assert len(missing) == 3 and all("does not exist" in each.what for each in missing)
     [wrong] = [each for each in said if not each.serious]
     assert "retention.ms" in wrong.what and {each.cure for each in said} == {"graphtide topics apply"}
     await topics.apply(address, None)
