@@ -41,7 +41,7 @@ run: $(VENV)/.running ## start the service, stream the sample in, ask questions,
 test: test-fast ## all checks and all tests, the fast ones first
 	@$(MAKE) --no-print-directory test-servers
 
-test-fast: lint types unit ## the checks, and the tests that run in their own process alone; a minute and a half
+test-fast: lint types unit ## the checks, and the tests that run in their own process alone; some six minutes
 
 lint: env
 	@$(BIN)/ruff check .
