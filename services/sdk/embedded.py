@@ -17,6 +17,7 @@ from graphtide.services.api.schema.documents import document_of
 from graphtide.services.api.schema.envelope import document_id, graph_name, related_count
 from graphtide.services.api.schema.errors import MalformedRequest, TooLarge
 from graphtide.services.api.schema.limits import RequestLimits
+from graphtide.services.api.schema.questions import question_of
 from graphtide.services.application import (
     Answer,
     Application,
@@ -200,13 +201,10 @@ class EmbeddedGraph:
             yield piece
 
     def _checked(self, request: QueryRequest) -> QueryRequest:
-        """Refuse what HTTP refuses: an empty or overlong question, and more passages than the limit."""
-        if not request.question.strip():
-            raise Invalid("question", "must not be empty")
-        if len(request.question) > self._limits.max_question_chars:
-            raise Invalid("question", f"has more than {self._limits.max_question_chars} characters; shorten it")
-        if not 1 <= request.top_k <= self._limits.max_top_k:
-            raise Invalid("top_k", f"is {request.top_k}; give 1 to {self._limits.max_top_k}")
+        """Refuse what HTTP and gRPC refuse, with the same errors."""
+        fields = {name: getattr(request, name) for name in ("mode", "top_k", "after", "level")}
+        given = {name: value for name, value in fields.items() if value is not None and value != ""}
+        question_of({"question": request.question, **given}, self._limits)
         return request
 
     async def wait(self, token: str, timeout_s: float = 60.0) -> int:

@@ -76,6 +76,7 @@ async def test_bulk_load_accepts_the_right_documents_and_lists_the_others(kind: 
         (lambda graph: graph.add("", "text"), graphtide.Invalid),
         (lambda graph: graph.add("a", "text", occurred_at="soon"), graphtide.Invalid),
         (lambda graph: graph.ask(""), graphtide.Invalid),
+        (lambda graph: graph.ask("\ud800"), graphtide.Invalid),
         (lambda graph: graph.ask("Who?", top_k=0), graphtide.Invalid),
         (lambda graph: graph.entity("nobody"), graphtide.NotFound),
     ],
