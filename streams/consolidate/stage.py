@@ -209,6 +209,8 @@ class ConsolidateStage:
         )
         self._workers: dict[int, PartitionWorker] = {}
         self._changed = asyncio.Event()
+        self._starting = asyncio.Lock()
+        """Held while a worker starts, and during a pause: a partition assigned in a pause waits for its end."""
 
     @property
     def kernels(self) -> Mapping[str, str]:
@@ -273,7 +275,13 @@ class ConsolidateStage:
         for number in [number for number in self._workers if number not in assigned]:
             log.info("partition %d of %s was revoked", number, EXTRACTIONS)
             await self._workers.pop(number).end()
-        for number in sorted(assigned - self._workers.keys()):
+        if assigned <= self._workers.keys():
+            return
+        async with self._starting:
+            self._start(sorted(assigned - self._workers.keys()))
+
+    def _start(self, assigned: Sequence[int]) -> None:
+        for number in assigned:
             writer = PartitionWriter(number, self._tools)
             relay = (
                 OutboxRelay(number, self._settings.outbox, self._log, self._observer) if self._settings.outbox else None
@@ -312,8 +320,12 @@ class ConsolidateStage:
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Pause between batches: while the caller holds this, it may read or replace the stored rows."""
+        """Pause between batches: while the caller holds this, it may read or replace the stored rows.
+
+        No partition gets a writer during the pause: right after the start it holds for those assigned later, too.
+        """
         async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._starting)
             for _, worker in sorted(self._workers.items()):
                 await stack.enter_async_context(worker.writer.writing)
             yield

@@ -33,8 +33,6 @@ async def _digests(folder: Path) -> dict[str, tuple[int, str]]:
     async with open_application(Settings(data=folder)) as application:
         found = {}
         for graph in await application.graphs():
-            while (await application.stats(graph)).lag:  # noqa: ASYNC110 - the application sets no event for it
-                await asyncio.sleep(0.02)
             assert (await application.verify(graph)).differences == ()
             said = await application.digest(graph)
             found[graph] = (said.version, said.digest)

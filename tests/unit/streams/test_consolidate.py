@@ -432,6 +432,20 @@ async def test_consolidate_goes_on_when_the_disk_has_room_again(tmp_path: Path) 
         await backend.close()
 
 
+async def test_a_pause_before_the_first_assignment_holds_all_partitions(rig: Rig) -> None:
+    """A stage that starts during a pause writes nothing until the pause ends, and everything afterwards."""
+    messages = [message(random.Random(5), "a", 0)]
+    await rig.emit(*messages)
+    stage = rig.stage()
+    async with running(stage.run):
+        async with stage.paused():
+            for _ in range(200):
+                await asyncio.sleep(0)
+                assert not await rig.backend.store.graphs()
+        await eventually(rig.consumed)
+    await rig.check(live(messages))
+
+
 async def _forever(stage: ConsolidateStage) -> None:
     await stage.run()
 
