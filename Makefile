@@ -69,6 +69,9 @@ fuzz-grpc: env ## every call of gRPC with 2,000 generated requests each; the see
 bench: env ## measure the service on real documents and write the README's table
 	@$(BIN)/python -m tests.bench.service
 
+bench-notes: env ## answers over realistic notes with the default settings, before and after updates; writes the README's table
+	@$(BIN)/python -m tests.bench.notes
+
 bench-hostile-work: env ## latency of /healthz beside heavy requests, and of a small document beside a large one; ten minutes
 	@$(BIN)/python -m tests.bench.hostile_work
 
