@@ -58,16 +58,18 @@ NO_VECTOR: Vector = np.empty(0, np.float16)
 class LiveView:
     """The read model; see the module. Tables are public for reading, under `lock.read()`; only `apply` writes them.
 
-    `single_valued` names the predicates that contradict each other (graph/validity): it affects how the tables are
+    `functional_predicates` are those that contradict each other (graph/validity): they affect how the tables are
     read, not their content.
     """
 
-    def __init__(self, graph: str, indexes: VectorIndexes, single_valued: FunctionalPredicates = DEFAULT) -> None:
+    def __init__(
+        self, graph: str, indexes: VectorIndexes, functional_predicates: FunctionalPredicates = DEFAULT
+    ) -> None:
         self.graph = graph
         self.version = 0
         self.lock = ReadersWriterLock()
         self.indexes = indexes
-        self.single_valued = single_valued
+        self.functional_predicates = functional_predicates
         self.walk = pagerank.build()
         self.relatedness = RelatednessModel()
         self.hierarchy = HierarchyReplica()

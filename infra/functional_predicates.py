@@ -16,6 +16,8 @@ def load_functional_predicates(file: str) -> FunctionalPredicates:
     try:
         return parse_families(tomllib.loads(Path(file).read_text(encoding="utf-8")))
     except OSError as error:
-        raise Broken(f"GRAPHTIDE_SINGLE_VALUED names {file}, which cannot be read ({error.strerror})") from error
+        raise Broken(
+            f"GRAPHTIDE_FUNCTIONAL_PREDICATES_FILE names {file}, which cannot be read ({error.strerror})"
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, ValueError) as error:
-        raise Broken(f"GRAPHTIDE_SINGLE_VALUED names {file}, which is invalid: {error}") from error
+        raise Broken(f"GRAPHTIDE_FUNCTIONAL_PREDICATES_FILE names {file}, which is invalid: {error}") from error

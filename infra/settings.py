@@ -1,21 +1,28 @@
 """The settings: names, defaults, sources and their precedence. Read once, where a process is composed.
 
 In order of precedence: the command line, the environment (GRAPHTIDE_DATA), a file (graphtide.toml), the default. A
-setting has one name: `data` in the file is GRAPHTIDE_DATA in the environment. Invariants: an unknown name in the file
-is an error, and secrets are never printed.
+setting has one name: `data` in the file is GRAPHTIDE_DATA in the environment. Old names are accepted for one release
+with a warning (infra/renamed_settings). Invariants: an unknown name in the file is an error, and secrets are never
+printed.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableError
+
+from graphtide.infra.renamed_settings import RENAMED, DuplicateSettingError, Source, deprecations, renamed, spellings
+
+log = logging.getLogger("graphtide")
 
 PREFIX = "GRAPHTIDE_"
 FILE = "graphtide.toml"
@@ -62,21 +69,21 @@ class Settings(BaseSettings):
     llm_tokens_per_minute: int = Field(default=200_000, ge=0)
     llm_timeout_s: float = Field(default=120.0, gt=0, allow_inf_nan=False)
     llm_max_output_tokens: int = Field(default=8192, ge=64)
-    llm_judge: bool = False
+    llm_entity_judge: bool = False
     llm_gleaning: bool = False
     chunk_tokens: int = Field(default=300, ge=8, le=16_000)
-    prompts: str = ""
-    single_valued: str = ""
+    prompts_dir: str = ""
+    functional_predicates_file: str = ""
     prices: dict[str, PriceSetting] = {}
     budget_tokens_per_day: int = Field(default=0, ge=0)
     budget_cost_per_day: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     budgets: dict[str, BudgetSetting] = {}
-    budget_stops_questions: bool = False
+    budget_blocks_queries: bool = False
     purge_at: str = Field(default="", pattern=r"^(([01][0-9]|2[0-3]):[0-5][0-9])?$")
     llm_rating_model: str = ""
-    reports_lazy: bool = False
+    lazy_reports: bool = False
     entity_summaries: bool = True
-    reports_least_change: float = Field(default=0.2, ge=0, le=1, allow_inf_nan=False)
+    report_change_threshold: float = Field(default=0.2, ge=0, le=1, allow_inf_nan=False)
     embedding_base_url: str = ""
     embedding_api_key: SecretStr = SecretStr("")
     embedding_model: str = ""
@@ -101,9 +108,9 @@ class Settings(BaseSettings):
     bolt_database: str = ""
     bolt_ca_file: str = ""
 
-    query: str = ""
+    query_target: str = ""
     query_ca_file: str = ""
-    write_models: int = Field(default=256, ge=1)
+    max_write_models: int = Field(default=256, ge=1)
     metrics_host: str = "127.0.0.1"
     metrics_port: int = Field(default=9464, ge=0, le=65535)
 
@@ -111,20 +118,20 @@ class Settings(BaseSettings):
     port: int = Field(default=8080, ge=0, le=65535)
     grpc_port: int = Field(default=50051, ge=0, le=65535)
     shutdown_timeout_s: float = Field(default=20.0, gt=0, allow_inf_nan=False)
-    drain_s: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    shutdown_delay_s: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     trusted_proxies: str = ""
 
-    insecure: bool = False
+    allow_unauthenticated: bool = False
     api_keys_file: str = ""
     jwt_key_file: str = ""
     jwt_algorithm: str = "RS256"
     jwt_issuer: str = ""
     jwt_audience: str = ""
     jwt_leeway_s: float = Field(default=30.0, ge=0, le=600, allow_inf_nan=False)
-    jwt_claim: str = "graphtide"
+    jwt_permissions_claim: str = "graphtide"
     key_requests_per_second: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    tries_per_minute: int = Field(default=60, ge=1)
-    metrics_open: bool = False
+    failed_auth_per_minute: int = Field(default=60, ge=1)
+    metrics_public: bool = False
     tls_cert_file: str = ""
     tls_key_file: str = ""
     tls_client_ca_file: str = ""
@@ -132,10 +139,10 @@ class Settings(BaseSettings):
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     otlp_endpoint: str = Field(default="", pattern=r"^(https?://\S+)?$")
-    otlp_sampled_share: float = Field(default=1.0, ge=0, le=1, allow_inf_nan=False)
+    otlp_sample_ratio: float = Field(default=1.0, ge=0, le=1, allow_inf_nan=False)
 
     max_body_bytes: int = Field(default=8 << 20, ge=1024)
-    max_batch: int = Field(default=1000, ge=1)
+    max_batch_documents: int = Field(default=1000, ge=1)
     max_batch_bytes: int = Field(default=64 << 20, ge=1024)
     max_facts: int = Field(default=5000, ge=0)
     max_entities: int = Field(default=5000, ge=0)
@@ -151,36 +158,62 @@ class Settings(BaseSettings):
     body_timeout_s: float = Field(default=60.0, gt=0, allow_inf_nan=False)
 
 
-def load_settings(given: Mapping[str, object] | None = None, file: Path | None = None) -> Settings:
+@cache
+def warn_once(message: str) -> None:
+    """Log a warning, once per process."""
+    log.warning("%s", message)
+
+
+def load_settings(
+    given: Mapping[str, object] | None = None,
+    file: Path | None = None,
+    on_deprecated: Callable[[str], None] = warn_once,
+) -> Settings:
     """Return the settings of this process. Entries of `given` that are None count as absent.
 
     `file` defaults to GRAPHTIDE_CONFIG, then to graphtide.toml in the working folder, if that exists. A named file must
-    exist. Raises SettingsError.
+    exist. `on_deprecated` receives a message per old name. Raises SettingsError.
     """
     chosen = file or Path(os.environ.get(f"{PREFIX}CONFIG") or FILE)
     named = file is not None or bool(os.environ.get(f"{PREFIX}CONFIG"))
     options = {name: value for name, value in (given or {}).items() if value is not None}
     filed = _from_file(chosen) if named or chosen.exists() else {}
-    below = {name: value for name, value in filed.items() if name not in options and not _in_environment(name)}
+    old_variables = {name: os.environ[_variable(name)] for name in RENAMED if _in_environment(name)}
+    variables = dict.fromkeys(filter(_in_environment, Settings.model_fields), "") | old_variables
+    sources = [Source("in the command", "", options), Source("in the environment", PREFIX, variables)]
+    sources.append(Source(f"in {chosen}", "", filed))
+    try:
+        for message in deprecations(sources):
+            on_deprecated(message)
+    except DuplicateSettingError as error:
+        raise SettingsError(str(error)) from None
+    options, of_environment = renamed(options), renamed(old_variables)
+    below = {name: value for name, value in (renamed(filed) | of_environment).items() if name not in options}
+    below = {name: value for name, value in below.items() if not _in_environment(name)}
     try:
         return Settings(**below, **options)  # type: ignore[arg-type]
     except UnreadableError as error:
         field = next((name for name in Settings.model_fields if f'"{name}"' in str(error)), "a table")
-        raise SettingsError(f"{PREFIX}{field.upper()} in the environment is wrong: it must be JSON") from None
+        raise SettingsError(f"{_variable(field)} in the environment is wrong: it must be JSON") from None
     except ValidationError as error:
-        places = dict.fromkeys(below, str(chosen)) | dict.fromkeys(options, "the command line")
-        raise SettingsError(_complaint(error, places)) from None  # the cause would print a secret's value
+        places = dict.fromkeys(below.keys() - of_environment.keys(), str(chosen))
+        places |= dict.fromkeys(options, "the command line")
+        raise SettingsError(_complaint(error, places, spellings(sources))) from None  # the cause would print a secret
 
 
 def unknown_variables() -> list[str]:
     """Return the environment variables with the prefix of settings that are unknown: most likely misspelt."""
-    known = {name.upper() for name in Settings.model_fields} | set(_OF_COMMANDS)
+    known = {name.upper() for name in (*Settings.model_fields, *RENAMED)} | set(_OF_COMMANDS)
     named = (name.removeprefix(PREFIX) for name in sorted(os.environ) if name.startswith(PREFIX))
     return [PREFIX + name for name in named if name not in known and not name.startswith(_OF_DEVELOPMENT)]
 
 
+def _variable(name: str) -> str:
+    return f"{PREFIX}{name.upper()}"
+
+
 def _in_environment(name: str) -> bool:
-    return bool(os.environ.get(f"{PREFIX}{name.upper()}"))
+    return bool(os.environ.get(_variable(name)))
 
 
 def _from_file(file: Path) -> dict[str, object]:
@@ -195,7 +228,7 @@ def _from_file(file: Path) -> dict[str, object]:
     settings: dict[str, object] = {}
     for key, value in found.items():
         name = key.removeprefix(PREFIX).lower() if key.startswith(PREFIX) else key
-        if name not in Settings.model_fields:
+        if name not in Settings.model_fields and name not in RENAMED:
             raise SettingsError(f"{file}: {key} is an unknown setting; known are {', '.join(Settings.model_fields)}")
         if name in settings:
             raise SettingsError(f"{file}: {name} is set twice, once as {PREFIX}{name.upper()}; keep one")
@@ -203,9 +236,9 @@ def _from_file(file: Path) -> dict[str, object]:
     return settings
 
 
-def _complaint(error: ValidationError, places: Mapping[str, str]) -> str:
+def _complaint(error: ValidationError, places: Mapping[str, str], spelled: Mapping[str, str]) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     name = str(first["loc"][0]) if first["loc"] else "?"
-    place = places.get(name, "the environment")
-    called = name if name in places else f"{PREFIX}{name.upper()}"
+    place, written = places.get(name, "the environment"), spelled.get(name, name)
+    called = written if name in places else _variable(written)
     return f"{called} in {place} is wrong: {first['msg'].removeprefix('Input ')}"

@@ -150,7 +150,7 @@ def plan(settings: Settings) -> Plan:
             "a language model needs both GRAPHTIDE_LLM_BASE_URL (https://api.openai.com/v1 for OpenAI) "
             "and GRAPHTIDE_LLM_MODEL, and one is empty: set both"
         )
-    folder = Path(settings.prompts) if settings.prompts else None
+    folder = Path(settings.prompts_dir) if settings.prompts_dir else None
     prompts = (prompts_by_graph(folder, kind) for kind in (EXTRACTION, ANSWER, ANSWER_PART, REPORT, ENTITY))
     return Plan(settings, _rules(settings), *prompts)
 
@@ -160,7 +160,7 @@ def _rules(settings: Settings) -> Rules:
         {model: Price(price.prompt, price.completion) for model, price in settings.prices.items()},
         _budget(settings.budget_tokens_per_day, settings.budget_cost_per_day),
         {graph: _budget(budget.tokens, budget.cost) for graph, budget in settings.budgets.items()},
-        settings.budget_stops_questions,
+        settings.budget_blocks_queries,
     )
     rules.check(
         {"language": settings.llm_model, "rating": settings.llm_rating_model, "embedding": settings.embedding_model}

@@ -34,7 +34,7 @@ async def traced(settings: Settings, process: str, registry: CollectorRegistry |
             f"GRAPHTIDE_OTLP_ENDPOINT is set, and {error.name} is not installed: pip install 'graphtide[tracing]'"
         ) from error
     fates = Fates(registry or CollectorRegistry())
-    tracer = OtlpTracer(settings.otlp_endpoint, settings.otlp_sampled_share, process, fates)
+    tracer = OtlpTracer(settings.otlp_endpoint, settings.otlp_sample_ratio, process, fates)
     try:
         with installed(tracer):
             yield

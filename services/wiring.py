@@ -98,11 +98,11 @@ async def open_application(
         _check_model(settings.data / MODEL_FILE, models.embedder.name)
         indexes = IndexFolder(settings.data / "indexes")
         _check_indexes(settings.data, indexes.saved(), await backend.store.graphs())
-        views = ViewRegistry(indexes, load_functional_predicates(settings.single_valued))
+        views = ViewRegistry(indexes, load_functional_predicates(settings.functional_predicates_file))
         stack.push_async_callback(views.close)
         warming(views.opening)
         await views.open(backend.store)
-        due = ReportPolicy(settings.reports_least_change, settings.reports_lazy)
+        due = ReportPolicy(settings.report_change_threshold, settings.lazy_reports)
         shelves = Shelves(backend.store, due)
         runtime, upkeep, notes = _runtime(backend, views, models, registry, accounts, shelves)
         registry.register(EndpointGauges(models.gates()))
@@ -123,7 +123,7 @@ async def open_application(
         }
         if settings.purge_at:
             stages["purge"] = lambda: purge_nightly(upkeep.purge, settings.purge_at)
-        if models.chat is not None and settings.llm_judge:
+        if models.chat is not None and settings.llm_entity_judge:
             from graphtide.infra.models.openai.judge import OpenAIJudge
 
             judge = OpenAIJudge(models.chat)

@@ -43,7 +43,7 @@ class ValidityReader:
     def __init__(self, view: LiveView, as_of: str = "") -> None:
         """Create a reader. `as_of` is an ISO date of any precision, or "". Raises ValueError for an invalid date."""
         self._view = view
-        self._table = view.single_valued
+        self._table = view.functional_predicates
         self._moment = date_span(as_of) if as_of else None
         if as_of and self._moment is None:
             raise ValueError(f"as_of {as_of!r} is not an ISO date: write 2019, 2019-05 or 2019-05-31")

@@ -26,16 +26,35 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- else if .Values.secret.values }}{{ include "graphtide.name" . }}-secret{{ end -}}
 {{- end }}
 
+{{/* Old name: present name, as in infra/renamed_settings.py: accepted for one release. */}}
+{{- define "graphtide.renamed" -}}
+budget_stops_questions: budget_blocks_queries
+drain_s: shutdown_delay_s
+insecure: allow_unauthenticated
+jwt_claim: jwt_permissions_claim
+llm_judge: llm_entity_judge
+max_batch: max_batch_documents
+metrics_open: metrics_public
+otlp_sampled_share: otlp_sample_ratio
+prompts: prompts_dir
+query: query_target
+reports_lazy: lazy_reports
+reports_least_change: report_change_threshold
+single_valued: functional_predicates_file
+tries_per_minute: failed_auth_per_minute
+write_models: max_write_models
+{{- end }}
+
 {{/* The settings of a process, from weakest to strongest: the chart's own, those of all processes, those of this process. */}}
 {{- define "graphtide.settings" -}}
 {{- $root := .root -}}
 {{- $known := dict "host" "0.0.0.0" "metrics_host" "0.0.0.0" "metrics_port" 9464 "data" "/var/lib/graphtide" -}}
-{{- $_ := set $known "query" (printf "dns:///%s-query:50051" (include "graphtide.name" $root)) -}}
+{{- $_ := set $known "query_target" (printf "dns:///%s-query:50051" (include "graphtide.name" $root)) -}}
 {{- if $root.Values.kafka.deploy }}{{ $_ := set $known "kafka" (printf "%s-kafka:9092" (include "graphtide.name" $root)) }}{{ end -}}
 {{- if $root.Values.memgraph.deploy }}{{ $_ := set $known "bolt" (printf "bolt://%s-memgraph:7687" (include "graphtide.name" $root)) }}{{ end -}}
 {{- if has .component (list "gateway" "query") -}}
 {{- if $root.Values.credentials.existingSecret }}{{ $_ := set $known "api_keys_file" (printf "/etc/graphtide/keys/%s" $root.Values.credentials.key) }}{{ end -}}
-{{- if $root.Values.credentials.insecure }}{{ $_ := set $known "insecure" true }}{{ end -}}
+{{- if or $root.Values.credentials.allowUnauthenticated $root.Values.credentials.insecure }}{{ $_ := set $known "allow_unauthenticated" true }}{{ end -}}
 {{- end -}}
 {{- if and (eq .component "gateway") $root.Values.tls.existingSecret -}}
 {{- $_ := set $known "tls_cert_file" "/etc/graphtide/tls/tls.crt" -}}
@@ -44,8 +63,12 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end -}}
 {{- $own := dict -}}
 {{- if hasKey $root.Values.processes .component }}{{ $own = (get $root.Values.processes .component).settings }}{{ end -}}
+{{- $renamed := include "graphtide.renamed" . | fromYaml -}}
 {{- range $layer := list $root.Values.settings $own -}}
-{{- range $key, $value := $layer }}{{ if not (eq (toString $value) "") }}{{ $_ := set $known $key $value }}{{ end }}{{ end -}}
+{{- range $key, $value := $layer -}}
+{{- $name := get $renamed $key | default $key -}}
+{{- if and (ne $name $key) (hasKey $layer $name) }}{{ fail (printf "%s and %s are the same setting under its old and present name: remove %s" $key $name $key) }}{{ end -}}
+{{- if not (eq (toString $value) "") }}{{ $_ := set $known $name $value }}{{ end }}{{ end -}}
 {{- end -}}
 {{ toYaml $known }}
 {{- end }}

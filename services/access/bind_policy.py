@@ -29,9 +29,11 @@ def gate_of(settings: Settings) -> AccessGate:
         )
     keys = key_file(settings.api_keys_file) if settings.api_keys_file else None
     tokens = TokenVerifier(_rules(settings)) if settings.jwt_key_file else None
-    fairness = CallerRateLimits(settings.max_in_flight, settings.key_requests_per_second, settings.tries_per_minute)
-    gate = AccessGate(keys, tokens, fairness, metrics_open=settings.metrics_open)
-    guarded = not gate.is_open or bool(settings.tls_client_ca_file) or settings.insecure
+    fairness = CallerRateLimits(
+        settings.max_in_flight, settings.key_requests_per_second, settings.failed_auth_per_minute
+    )
+    gate = AccessGate(keys, tokens, fairness, metrics_public=settings.metrics_public)
+    guarded = not gate.is_open or bool(settings.tls_client_ca_file) or settings.allow_unauthenticated
     if not guarded and not is_loopback(settings.host):
         raise Broken(unguarded(settings.host))
     return gate
@@ -48,7 +50,7 @@ def unguarded(host: str) -> str:
         f"refusing to listen on {host} without credentials: any client could read, change and delete "
         "everything. Create a key (graphtide keys create NAME --file keys.toml) and set GRAPHTIDE_API_KEYS_FILE; "
         "or set GRAPHTIDE_JWT_KEY_FILE or GRAPHTIDE_TLS_CLIENT_CA_FILE; or listen on 127.0.0.1; or, after a proxy "
-        "that checks credentials, set GRAPHTIDE_INSECURE=true"
+        "that checks credentials, set GRAPHTIDE_ALLOW_UNAUTHENTICATED=true"
     )
 
 
@@ -59,7 +61,7 @@ def _rules(settings: Settings) -> TokenRules:
         settings.jwt_issuer,
         settings.jwt_audience,
         settings.jwt_leeway_s,
-        settings.jwt_claim,
+        settings.jwt_permissions_claim,
     )
 
 

@@ -37,7 +37,7 @@ class CallerRateLimits:
 
     places: int = 256
     requests_per_second: float = 0.0
-    tries_per_minute: int = 60
+    failed_auth_per_minute: int = 60
     """Requests without a valid credential from one address (IPv6: one /64) before they get 429 instead of 401."""
 
 
@@ -60,7 +60,7 @@ class AccessGate:
         tokens: TokenVerifier | None = None,
         fairness: CallerRateLimits | None = None,
         now: Callable[[], float] = time.monotonic,
-        metrics_open: bool = False,
+        metrics_public: bool = False,
     ) -> None:
         self._keys = keys
         self._tokens = tokens
@@ -69,7 +69,7 @@ class AccessGate:
         self._rates = Buckets()
         self._tries = Buckets()
         self._places = FairPlaces(self._fairness.places)
-        self.metrics_open = metrics_open
+        self.metrics_public = metrics_public
         self.draining = False
         """True while the process shuts down: it reports not ready, and still serves the requests that arrive."""
         self.certificates: Reloaded | None = None
@@ -97,8 +97,8 @@ class AccessGate:
         except Unauthenticated as error:
             if self.is_open:  # the header is meant for a proxy before this process
                 return Caller(ANYONE)
-            per_second = self._fairness.tries_per_minute / 60
-            wait_s = self._tries.take(network_of(peer), per_second, self._fairness.tries_per_minute, self._now())
+            per_second = self._fairness.failed_auth_per_minute / 60
+            wait_s = self._tries.take(network_of(peer), per_second, self._fairness.failed_auth_per_minute, self._now())
             if wait_s:
                 raise Overloaded(
                     "too many requests without a valid credential; wait, then send a valid one", wait_s

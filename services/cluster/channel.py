@@ -56,7 +56,7 @@ class QueryChannel:
     """The current channel to the query replicas; created by `query_channel`."""
 
     def __init__(self, settings: Settings) -> None:
-        self._address = settings.query
+        self._address = settings.query_target
         files = _files(settings)
         self._watched = Watched(files, lambda: _credentials(*files)) if files else None
         self._credentials = self._watched.value() if self._watched else None

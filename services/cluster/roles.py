@@ -101,7 +101,9 @@ async def extractor(tools: RoleDependencies) -> AsyncIterator[Worker]:
 async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Run the role that writes the graphs of its assigned partitions and relays their deltas."""
     backing, settings = tools.backing, tools.settings
-    chosen = ConsolidateSettings(write_models=settings.write_models, announce=full_records, outbox=backing.outbox)
+    chosen = ConsolidateSettings(
+        max_write_models=settings.max_write_models, announce=full_records, outbox=backing.outbox
+    )
     metrics = Metrics(tools.registry, ("consolidate",))
     stage = ConsolidateStage(backing.log, backing.store, None, metrics, chosen)
     tools.registry.register(PartitionGauges(stage, lambda: metrics.seen))
@@ -111,7 +113,7 @@ async def consolidator(tools: RoleDependencies) -> AsyncIterator[Worker]:
     }
     notes: dict[str, str] = {}
     runs["lag"] = _looking(tools, metrics, [(EXTRACTIONS, "consolidate")], notes)
-    if tools.models.chat is not None and settings.llm_judge:
+    if tools.models.chat is not None and settings.llm_entity_judge:
         from graphtide.infra.models.openai.judge import OpenAIJudge
 
         judge = OpenAIJudge(tools.models.chat)
@@ -133,7 +135,7 @@ async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Run the role that follows the graphs and updates the community reports of its partitions."""
     settings, backing = tools.settings, tools.backing
     async with _followed(tools, settings.data / "summarize" / "indexes", lambda: None) as (views, follower):
-        due = ReportPolicy(settings.reports_least_change, settings.reports_lazy)
+        due = ReportPolicy(settings.report_change_threshold, settings.lazy_reports)
         writer = ReportWriter(backing.store, tools.models.reporter, due)
         metrics = Metrics(tools.registry, ("summarize",))
         tools.registry.register(ViewGauges(views.all, metrics.names))
@@ -153,7 +155,9 @@ async def summarizer(tools: RoleDependencies) -> AsyncIterator[Worker]:
 async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
     """Run the role that follows the graphs and answers queries from them."""
     settings, backing = tools.settings, tools.backing
-    views = ViewRegistry(IndexFolder(settings.data / "indexes"), load_functional_predicates(settings.single_valued))
+    views = ViewRegistry(
+        IndexFolder(settings.data / "indexes"), load_functional_predicates(settings.functional_predicates_file)
+    )
     progress = TokenWaiter(backing.ledger, backing.store, views, REVISIONS_LOOK_S)
     notes: dict[str, str] = {}
     upkeep = ClusterMaintenance(backing.log, views, notes)
@@ -172,7 +176,7 @@ async def replica(tools: RoleDependencies) -> AsyncIterator[Worker]:
         }
         if settings.purge_at:
             runs["purge"] = lambda: purge_nightly(views.purge, settings.purge_at)
-        if settings.reports_lazy:
+        if settings.lazy_reports:
             runs["wishes"] = ReportRequestPublisher(backing.log, views).run
         stack.push_async_callback(stop, [start(name, run, notes) for name, run in runs.items()])
         # It answers from its views while broker or database are unreachable, so it is ready without them.
@@ -198,7 +202,7 @@ def _runtime(
         generator=models.generator,
         rater=models.rater,
         metrics=metrics,
-        shelves=Shelves(backing.store, ReportPolicy(tools.settings.reports_least_change), every_s=REPORTS_LOOK_S),
+        shelves=Shelves(backing.store, ReportPolicy(tools.settings.report_change_threshold), every_s=REPORTS_LOOK_S),
         models=models.names,
         accounts=tools.accounts,
         pool=models.asking,
@@ -210,7 +214,7 @@ async def _followed(
     tools: RoleDependencies, folder: Path, moved: Callable[[], None]
 ) -> AsyncIterator[tuple[ViewRegistry, DeltaFollower]]:
     """Yield views of every graph of the store, and the follower that keeps them current while it runs."""
-    views = ViewRegistry(IndexFolder(folder), load_functional_predicates(tools.settings.single_valued))
+    views = ViewRegistry(IndexFolder(folder), load_functional_predicates(tools.settings.functional_predicates_file))
     follower = DeltaFollower(tools.backing.log, tools.backing.store, views, moved)
     try:
         tools.warming(views.opening)

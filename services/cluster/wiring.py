@@ -70,9 +70,9 @@ async def open_worker(
     if role == "gateway":
         from graphtide.services.cluster.remote_application import RemoteApplication
 
-        if not settings.query:
+        if not settings.query_target:
             raise Broken(
-                "a gateway needs GRAPHTIDE_QUERY, the address of the query replicas, such as dns:///query:50051"
+                "a gateway needs GRAPHTIDE_QUERY_TARGET, the address of the query replicas, such as dns:///query:50051"
             )
         check_cluster(settings)
         async with traced(settings, role, registry), RemoteApplication.open(settings) as application:

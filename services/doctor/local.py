@@ -55,11 +55,13 @@ def settings_findings(settings: Settings) -> Iterator[DoctorFinding]:
 def _exposure(settings: Settings) -> Iterator[DoctorFinding]:
     if is_loopback(settings.host):
         return
-    if settings.insecure and not (settings.api_keys_file or settings.jwt_key_file or settings.tls_client_ca_file):
+    if settings.allow_unauthenticated and not (
+        settings.api_keys_file or settings.jwt_key_file or settings.tls_client_ca_file
+    ):
         why = f"every client that reaches {settings.host}:{settings.port} may read, change and delete everything"
         cure = "let a proxy check credentials, or: graphtide keys create NAME --graph '*' --file keys.toml"
         yield DoctorFinding(
-            "credentials", "insecure is set, and no credentials are configured", why, cure, serious=False
+            "credentials", "allow_unauthenticated is set, and no credentials are configured", why, cure, serious=False
         )
     elif not settings.tls_cert_file:
         why = "keys and documents cross the network unencrypted, unless a proxy provides TLS"

@@ -17,7 +17,7 @@ _FILE = "correct the file that the message names; the previous version stays in 
 REMEDIES = {
     "kafka": "start the brokers, or run graphtide doctor with the service's settings",
     "graph database": "start the database, or run graphtide doctor with the service's settings",
-    "query": "start the query replicas, or check GRAPHTIDE_QUERY and GRAPHTIDE_QUERY_CA_FILE",
+    "query": "start the query replicas, or check GRAPHTIDE_QUERY_TARGET and GRAPHTIDE_QUERY_CA_FILE",
     "views": "check that the consolidators, Kafka and the graph database run; the views then catch up automatically",
     "worker": "wait: the process is starting; its log names what it waits for",
     "storage": "check the service's log; if the file is damaged, restore a backup (docs/operating.md)",

@@ -48,12 +48,15 @@ def serve_until_stopped(given: Mapping[str, object], config: Path | None, as_jso
 
 def settled(given: Mapping[str, object], config: Path | None) -> Settings:
     """Return the settings after configuring the log with them. Raises CommandError."""
+    deprecated: list[str] = []
     try:
-        settings = load_settings(given, config)
+        settings = load_settings(given, config, deprecated.append)
     except SettingsError as error:
         raise CommandError(str(error), USAGE) from error
     configure(settings)
     make_new_files_private()
+    for message in deprecated:
+        log.warning("%s", message)
     for name in unknown_variables():
         log.warning("unknown setting %s has no effect; correct its name (docs/settings.md)", name)
     return settings
@@ -82,7 +85,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
             async with wiring.open_application(settings, registry, arriving.warming) as application:
                 spare_the_collector()
                 arriving.arrive(application)
-                _end_on_signals(faces, guard.gate, settings.drain_s)
+                _end_on_signals(faces, guard.gate, settings.shutdown_delay_s)
                 _announce(faces, as_json)
                 await faces.ended()
                 await faces.end()
@@ -121,17 +124,17 @@ def _stop_at_once_on_signals() -> None:
         on_signals(task.cancel)
 
 
-def _end_on_signals(faces: Servers, gate: AccessGate, drain_s: float) -> None:
+def _end_on_signals(faces: Servers, gate: AccessGate, delay_s: float) -> None:
     """Shut down on signals: the first lets the requests in progress end, the second cancels them.
 
-    The process reports "not ready" for `drain_s` before it refuses requests, so that load balancers notice.
+    The process reports "not ready" for `shutdown_delay_s` before it refuses requests, so that load balancers notice.
     """
 
     def end() -> None:
-        if gate.draining or not drain_s:
+        if gate.draining or not delay_s:
             faces.leave(at_once=gate.draining)
         else:
-            asyncio.get_running_loop().call_later(drain_s, faces.leave)
+            asyncio.get_running_loop().call_later(delay_s, faces.leave)
         gate.draining = True
 
     on_signals(end)

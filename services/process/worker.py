@@ -72,7 +72,7 @@ async def _work(role: str, settings: Settings, as_json: bool) -> None:
         _announce(urls, as_json)
         await stopped.wait()
         state.gate.draining = True
-        await asyncio.sleep(settings.drain_s)
+        await asyncio.sleep(settings.shutdown_delay_s)
         if task is not None:
             on_signals(task.cancel)
 

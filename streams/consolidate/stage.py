@@ -54,13 +54,13 @@ FULL_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ConsolidateSettings:
-    """Settings of the stage. `write_models` is the maximum number of graphs in memory.
+    """Settings of the stage. `max_write_models` is the maximum number of graphs in memory.
 
     `announce` makes the records that a commit appends to `deltas`, through `outbox` where the store has one.
     """
 
     batch_size: int = 64
-    write_models: int = MAX_WRITE_MODELS
+    max_write_models: int = MAX_WRITE_MODELS
     announce: Announce = notice_records
     outbox: Outbox | None = None
 
@@ -201,7 +201,7 @@ class ConsolidateStage:
         self._log = log
         self._observer = observer
         self._settings = settings or ConsolidateSettings()
-        self._models = WriteModels(store, self._settings.write_models)
+        self._models = WriteModels(store, self._settings.max_write_models)
         following = LocalFollowers(follow, store)
         forwarder = Forwarder(log, Routes(store.bindings), observer)
         self._tools = WriterDependencies(

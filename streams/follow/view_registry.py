@@ -47,12 +47,12 @@ class IndexKeeper(Protocol):
 class ViewRegistry:
     """The live views by graph. One task calls `follow` and `replace`.
 
-    `single_valued` are the predicates by which views detect contradictions (graph/validity).
+    `functional_predicates` are the predicates by which views detect contradictions (graph/validity).
     """
 
-    def __init__(self, keeper: IndexKeeper, single_valued: FunctionalPredicates = DEFAULT) -> None:
+    def __init__(self, keeper: IndexKeeper, functional_predicates: FunctionalPredicates = DEFAULT) -> None:
         self._keeper = keeper
-        self._single_valued = single_valued
+        self._functional_predicates = functional_predicates
         self._views: dict[str, LiveView] = {}
         self._saved: dict[str, int] = {}
         self._moved = asyncio.Event()
@@ -104,7 +104,7 @@ class ViewRegistry:
             return
         if view is None or _misfits(view, delta):
             indexes, _ = await asyncio.to_thread(self._keeper.open, delta.graph, dimensions(delta), 0)
-            view = LiveView(delta.graph, indexes, self._single_valued)
+            view = LiveView(delta.graph, indexes, self._functional_predicates)
             view.version = delta.version - 1
             await self._put(view)
         await asyncio.to_thread(_apply, view, delta)
@@ -157,7 +157,7 @@ class ViewRegistry:
 
     def _open(self, snapshot: GraphDelta) -> LiveView:
         indexes, held = self._keeper.open(snapshot.graph, dimensions(snapshot), snapshot.version)
-        view = LiveView(snapshot.graph, indexes, self._single_valued)
+        view = LiveView(snapshot.graph, indexes, self._functional_predicates)
         view.apply(snapshot, indexed=held)
         self._saved[snapshot.graph] = min(held.chunks, held.entities, held.statements)
         log.info("graph %s is open at version %d", snapshot.graph, snapshot.version)
@@ -166,7 +166,7 @@ class ViewRegistry:
     def _build(self, snapshot: GraphDelta) -> LiveView:
         self._keeper.drop(snapshot.graph)
         indexes, _ = self._keeper.open(snapshot.graph, dimensions(snapshot), 0)
-        view = LiveView(snapshot.graph, indexes, self._single_valued)
+        view = LiveView(snapshot.graph, indexes, self._functional_predicates)
         view.apply(snapshot)
         self._saved.pop(snapshot.graph, None)
         return view

@@ -20,7 +20,7 @@ from urllib.request import Request, urlopen
 
 IMAGE = "graphtide-check"
 CONFINED = ("--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")  # noqa: S108
-OPEN = ("-e", "GRAPHTIDE_HOST=0.0.0.0", "-e", "GRAPHTIDE_INSECURE=true", "-p", "127.0.0.1::8080")
+OPEN = ("-e", "GRAPHTIDE_HOST=0.0.0.0", "-e", "GRAPHTIDE_ALLOW_UNAUTHENTICATED=true", "-p", "127.0.0.1::8080")
 GRACE_S = 35
 START_S = 120.0
 LARGEST_MB = 1_000

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from graphtide.infra.renamed_settings import RENAMED
 from graphtide.infra.settings import Settings
 from tests.support import go_tools
 
@@ -219,7 +220,7 @@ ENDPOINTS = {
     "models": ("--set", "settings.llm_base_url=https://llm.example/v1,settings.llm_model=m"),
     "traces": ("--set", "settings.otlp_endpoint=http://collector:4318"),
 }
-ELSEWHERE = ("--set", "credentials.insecure=true,settings.kafka=k:9092,settings.bolt=bolt://b:7687")
+ELSEWHERE = ("--set", "credentials.allowUnauthenticated=true,settings.kafka=k:9092,settings.bolt=bolt://b:7687")
 PEERS = {"kafka": "10.0.0.1/32", "bolt": "10.0.0.2/32", "models": "10.0.0.3/32", "traces": "10.0.0.4/32"}
 
 
@@ -270,7 +271,7 @@ def test_network_policies_allow_every_destination_where_none_is_named() -> None:
 
 def test_network_policies_reach_servers_of_the_release_by_their_label() -> None:
     """Broker and database are inside the release, and no other destination is named: no rule allows more."""
-    rules = egress("--set", "credentials.insecure=true,kafka.deploy=true,memgraph.deploy=true")
+    rules = egress("--set", "credentials.allowUnauthenticated=true,kafka.deploy=true,memgraph.deploy=true")
     for component in ("query", "extract", "summarize", "consolidate", "topics"):
         labels = [peer["podSelector"]["matchLabels"] for rule in rules[component] for peer in rule["to"]]
         servers = {each["app.kubernetes.io/component"] for each in labels}
@@ -335,3 +336,28 @@ def test_install_without_servers_is_refused_with_the_cure() -> None:
 def test_install_with_a_misspelt_value_is_refused() -> None:
     """A value that the chart does not know is an error instead of being ignored."""
     assert "networkPolicies" in refused("--set", "kafka.deploy=true,memgraph.deploy=true,networkPolicies.enabled=false")
+
+
+def environment(*arguments: str) -> dict[str, str]:
+    """Return the gateway's environment, rendered with the arguments."""
+    command = [str(go_tools.helm()), "template", "graphtide", str(CHART), "--kube-version", KUBERNETES, *arguments]
+    rendered = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    [gateway] = [
+        manifest
+        for manifest in yaml.safe_load_all(rendered)
+        if manifest and manifest["kind"] == "Deployment" and manifest["metadata"]["name"] == "graphtide-gateway"
+    ]
+    variables = gateway["spec"]["template"]["spec"]["containers"][0]["env"]
+    return {variable["name"]: variable.get("value", "") for variable in variables}
+
+
+def test_chart_passes_a_setting_by_its_present_name_when_the_old_one_is_given() -> None:
+    """Old names set the present ones, which alone reach processes: the chart's own values do not clash."""
+    servers = ("--set", "settings.kafka=k:9092,settings.bolt=bolt://b:7687,credentials.insecure=true")
+    for place in ("settings", "processes.gateway.settings"):
+        given = environment(*servers, "--set", ",".join(f"{place}.{old}=7" for old in RENAMED))
+        assert {given[f"GRAPHTIDE_{new.upper()}"] for new in RENAMED.values()} == {"7"}
+        assert not {f"GRAPHTIDE_{old.upper()}" for old in RENAMED} & given.keys()
+    assert environment(*servers)["GRAPHTIDE_ALLOW_UNAUTHENTICATED"] == "true"
+    both = refused(*servers, "--set", "settings.drain_s=1,settings.shutdown_delay_s=2")
+    assert "drain_s and shutdown_delay_s are the same setting" in both

@@ -83,7 +83,7 @@ def test_ports_inside_are_those_that_the_settings_have() -> None:
     """A process listens at each port that another one connects to."""
     defaults = Settings.model_fields
     assert services()["gateway"]["ports"][0]["target"] == defaults["port"].default
-    assert services()["gateway"]["environment"]["GRAPHTIDE_QUERY"].endswith(f":{defaults['grpc_port'].default}")
+    assert services()["gateway"]["environment"]["GRAPHTIDE_QUERY_TARGET"].endswith(f":{defaults['grpc_port'].default}")
 
 
 def test_images_are_pinned() -> None:

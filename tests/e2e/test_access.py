@@ -363,7 +363,7 @@ async def test_tries_are_limited_and_a_good_key_is_not_when_they_come_from_one_a
     """Guessing is answered with 429; a caller with a key and the same address is served."""
     keys = KeyFile(tmp_path / "keys.toml")
     good = keys.add("good", "*", "read")
-    guard = gate(keys, tmp_path, CallerRateLimits(tries_per_minute=3))
+    guard = gate(keys, tmp_path, CallerRateLimits(failed_auth_per_minute=3))
     app = create_app(InMemoryApplication(), None, None, guard)
     async with http_service(app) as url, httpx.AsyncClient(base_url=url, timeout=120) as http:
         tried = [await http.get("/v1/graphs", headers={"x-api-key": "x"}) for _ in range(5)]
@@ -373,10 +373,10 @@ async def test_tries_are_limited_and_a_good_key_is_not_when_they_come_from_one_a
 
 
 async def test_metrics_need_a_key_unless_the_settings_say_otherwise(house: House) -> None:
-    """`metrics_open` opens them; they contain the names of graphs."""
+    """`metrics_public` opens them; they contain the names of graphs."""
     async with httpx.AsyncClient(base_url=house.url, timeout=120) as http:
         assert (await http.get("/metrics")).status_code == 401
-        house.gate.metrics_open = True
+        house.gate.metrics_public = True
         assert (await http.get("/metrics")).status_code == 200
 
 

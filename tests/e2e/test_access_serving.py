@@ -22,11 +22,13 @@ from tests.support.processes import service
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "example.org"])  # noqa: S104 -- what is refused
 def test_gate_is_refused_when_others_could_come_in_without_credentials(host: str, tmp_path: Path) -> None:
     """The message names the remedies, and each of them works."""
-    with pytest.raises(Broken, match=r"refusing to listen on .*graphtide keys create.*GRAPHTIDE_INSECURE=true"):
+    with pytest.raises(
+        Broken, match=r"refusing to listen on .*graphtide keys create.*GRAPHTIDE_ALLOW_UNAUTHENTICATED=true"
+    ):
         gate_of(Settings(host=host))
     keys = tmp_path / "keys.toml"
     keys.write_text("")
-    assert gate_of(Settings(host=host, insecure=True)).is_open
+    assert gate_of(Settings(host=host, allow_unauthenticated=True)).is_open
     assert gate_of(Settings(host=host, tls_client_ca_file="ca.pem")).is_open
     assert not gate_of(Settings(host=host, api_keys_file=str(keys))).is_open
     assert gate_of(Settings(host="127.0.0.2")).is_open

@@ -208,7 +208,7 @@ FAILING = [
     (["publish", "nowhere.txt"], 2, "file nowhere.txt does not exist"),
     (["publish", "."], 2, "name other files"),
     (["worker", "extract", "--metrics-port", "0"], 1, "needs both GRAPHTIDE_KAFKA"),
-    (["worker", "gateway", "--metrics-port", "0"], 1, "GRAPHTIDE_QUERY"),
+    (["worker", "gateway", "--metrics-port", "0"], 1, "GRAPHTIDE_QUERY_TARGET"),
     (["worker", "dance"], 2, "dance"),
     (["query"], 2, "question"),
     (["stats", "--url", "http://127.0.0.1:1"], 4, "start it with graphtide serve"),

@@ -59,7 +59,7 @@ class Live:
 def live(kafka: KafkaServer, graph_server: GraphServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """Yield the processes, on topics of their own and an empty database."""
     clear(graph_server.address)
-    lazy = {"GRAPHTIDE_REPORTS_LAZY": "true"}
+    lazy = {"GRAPHTIDE_LAZY_REPORTS": "true"}
     cluster = Cluster(fresh(kafka), graph_server, tmp_path_factory.mktemp("cluster"), lazy)
     made = cluster.run("topics", "apply", "--partitions", str(PARTITIONS))
     assert made.returncode == 0, made.stderr
@@ -73,7 +73,7 @@ def live(kafka: KafkaServer, graph_server: GraphServer, tmp_path_factory: pytest
                 "replica-2": ("worker", "query", *NO_PORTS, "--grpc-port", "0"),
             }
         )
-        asked = {"GRAPHTIDE_QUERY": two.said["grpc"]}
+        asked = {"GRAPHTIDE_QUERY_TARGET": two.said["grpc"]}
         [gateway] = cluster.start_all({"gateway": ("worker", "gateway", *NO_PORTS, "--port", "0")}, asked)
         yield Live(cluster, (one.said["http"], gateway.said["http"]))
     finally:
@@ -273,7 +273,7 @@ def test_replica_says_how_far_it_is_while_it_loads_and_a_gateway_asks_another(
     token = publish(client, f"{live[0]}/own", "shown", body(random.Random(7)))
     ask(client, f"{live[0]}/own", token)
     metrics, late = free_port(), free_port()
-    two = {"GRAPHTIDE_QUERY": f"ipv4:127.0.0.1:{late},{live.cluster.processes['replica-2'].said['grpc']}"}
+    two = {"GRAPHTIDE_QUERY_TARGET": f"ipv4:127.0.0.1:{late},{live.cluster.processes['replica-2'].said['grpc']}"}
     with wire(bolt.netloc.rpartition("@")[2]) as between:
 
         def fall_silent(data: bytes) -> bool:

@@ -189,7 +189,7 @@ async def test_gateway_raises_what_the_replica_raised(cluster: Cluster) -> None:
         await remote.query("g", after("0:9999"))
     with pytest.raises(DeadlineExceeded):
         await remote.query("g", QueryRequest("?", timeout_s=0.0))
-    async with RemoteApplication.open(Settings(query="127.0.0.1:9")) as lost:
+    async with RemoteApplication.open(Settings(query_target="127.0.0.1:9")) as lost:
         with pytest.raises(Retryable):
             await lost.digest("g")
         assert not (await lost.health()).ready
@@ -316,7 +316,7 @@ async def test_gateway_is_ready_when_a_replica_is_and_says_why_not(cluster: Clus
         assert await remote.health() == Health(True, {"query": "well"})
         gate.draining = True
         assert await remote.health() == Health(False, {"query": "the query replica is not ready"})
-    async with RemoteApplication.open(Settings(query="127.0.0.1:9")) as lost:
+    async with RemoteApplication.open(Settings(query_target="127.0.0.1:9")) as lost:
         said = await lost.health()
     assert not said.ready and "no replica answers (UNAVAILABLE" in said.parts["query"]
 
@@ -328,7 +328,7 @@ async def test_gateway_is_ready_and_answers_while_one_replica_of_two_is_ready(cl
     await ready.query("g", after(receipt.token))
     async with grpc_server(ready) as first, grpc_server(StartupProxy().application(), gate=gate) as second:
         addresses = ",".join(f"127.0.0.1:{port}" for port in (first, second))
-        async with RemoteApplication.open(Settings(query=f"ipv4:{addresses}")) as remote:
+        async with RemoteApplication.open(Settings(query_target=f"ipv4:{addresses}")) as remote:
             assert [(await remote.health()).ready for _ in range(20)] == [True] * 20
             assert {(await remote.stats("g")).graph for _ in range(20)} == {"g"}
         gate.draining = True  # the watch of its health ends, so that the server can stop

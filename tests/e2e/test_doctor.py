@@ -71,10 +71,10 @@ def test_settings_that_contradict_each_other_are_found(given: dict[str, object],
 
 
 def test_open_service_is_told_when_it_is_meant(tmp_path: Path) -> None:
-    """`insecure` and missing TLS are no errors, and are reported."""
+    """`allow_unauthenticated` and missing TLS are no errors, and are reported."""
     keys = tmp_path / "keys.toml"
     keys.write_text("")
-    meant = {each.about for each in settings_findings(Settings(host="0.0.0.0", insecure=True))}  # noqa: S104
+    meant = {each.about for each in settings_findings(Settings(host="0.0.0.0", allow_unauthenticated=True))}  # noqa: S104
     clear = {each.about for each in settings_findings(Settings(host="0.0.0.0", api_keys_file=str(keys)))}  # noqa: S104
     assert ("credentials" in meant, "tls" in clear) == (True, True)
 

@@ -23,7 +23,7 @@ async def test_gateway_shows_its_certificate_and_trusts_only_the_authority_it_wa
     faced = {"GRAPHTIDE_TLS_CERT_FILE": certificate, "GRAPHTIDE_TLS_KEY_FILE": key}
     own, own_key, _ = map(str, ca.issue("gateway"))
     with service(tmp_path / "data", {**faced, "GRAPHTIDE_TLS_CLIENT_CA_FILE": str(ca.file)}) as running:
-        right = Settings(query=running.grpc, query_ca_file=str(ca.file), tls_cert_file=own, tls_key_file=own_key)
+        right = Settings(query_target=running.grpc, query_ca_file=str(ca.file), tls_cert_file=own, tls_key_file=own_key)
         async with RemoteApplication.open(right) as remote:
             assert (await remote.health()).ready
             assert (await remote.publish([DocumentMessage("g", "a", "Ada met Bob.")])).token
@@ -53,7 +53,7 @@ async def test_gateway_shows_its_new_certificate_and_trusts_the_new_authority_wi
     environment = {f"GRAPHTIDE_{name.upper()}": value for name, value in faced.items()}
     with service(tmp_path / "data", environment) as running:
         async with proxy(running.grpc) as between:
-            settings = Settings(query=between.address, query_ca_file=str(ours / "ca.crt"), **shown_from(ours))  # type: ignore[arg-type]
+            settings = Settings(query_target=between.address, query_ca_file=str(ours / "ca.crt"), **shown_from(ours))  # type: ignore[arg-type]
             async with RemoteApplication.open(settings) as remote:
                 assert (await remote.health()).ready
                 turn(theirs, new, "replica-2")
@@ -70,6 +70,8 @@ async def test_gateway_shows_its_new_certificate_and_trusts_the_new_authority_wi
 
 def test_gateway_does_not_start_with_files_that_it_cannot_use(tmp_path: Path) -> None:
     """One message names the file, and it is the only output."""
-    ended = graphtide("worker", "gateway", "--metrics-port", "0", "--port", "0", query="a:1", query_ca_file="/nowhere")
+    ended = graphtide(
+        "worker", "gateway", "--metrics-port", "0", "--port", "0", query_target="a:1", query_ca_file="/nowhere"
+    )
     assert ended.returncode == 1 and "Traceback" not in ended.stderr
     assert "GRAPHTIDE_QUERY_CA_FILE names /nowhere, which cannot be used: No such file" in ended.stderr

@@ -86,8 +86,8 @@ async def test_draining_process_is_not_ready_and_still_serves() -> None:
 
 
 def test_service_says_it_drains_before_it_ends(tmp_path: Path) -> None:
-    """After SIGTERM /readyz and gRPC health fail; after `drain_s` or a second signal it exits with code 0."""
-    with service(tmp_path / "data", {"GRAPHTIDE_DRAIN_S": "600"}) as running:
+    """After SIGTERM /readyz and gRPC health fail; after `shutdown_delay_s` or a second signal it exits with code 0."""
+    with service(tmp_path / "data", {"GRAPHTIDE_SHUTDOWN_DELAY_S": "600"}) as running:
         with grpc.insecure_channel(running.grpc) as channel:
             health = health_pb2_grpc.HealthStub(channel)
             assert health.Check(health_pb2.HealthCheckRequest()).status == health_pb2.HealthCheckResponse.SERVING

@@ -187,7 +187,7 @@ async def test_forwarded_address_does_not_evade_the_limit_on_failed_credentials(
     tmp_path: Path, logged: pytest.LogCaptureFixture
 ) -> None:
     """Without trusted proxies X-Forwarded-For is ignored, even from 127.0.0.1."""
-    guard = gate(keys(tmp_path), tmp_path, CallerRateLimits(tries_per_minute=3))
+    guard = gate(keys(tmp_path), tmp_path, CallerRateLimits(failed_auth_per_minute=3))
     async with (
         http_service(create_app(InMemoryApplication(), gate=guard)) as url,
         httpx.AsyncClient(base_url=url) as http,

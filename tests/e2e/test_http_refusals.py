@@ -20,7 +20,9 @@ from graphtide.streams.errors import Broken, DeadlineExceeded, GraphtideError, O
 from tests.support.application import InMemoryApplication
 from tests.support.serving import http_service
 
-LIMITS = RequestLimits(max_body_bytes=100_000, max_batch=3, max_batch_bytes=200_000, max_facts=2, max_in_flight=4)
+LIMITS = RequestLimits(
+    max_body_bytes=100_000, max_batch_documents=3, max_batch_bytes=200_000, max_facts=2, max_in_flight=4
+)
 DOCUMENT = "/v1/graphs/notes/documents/a"
 DOCUMENTS = "/v1/graphs/notes/documents"
 AS_JSON = {"content-type": "application/json"}

@@ -74,7 +74,7 @@ def test_wrong_body_is_refused_for_little_memory(name: str, running: Service) ->
 @pytest.mark.parametrize("pieces", [1, 3, 1000])
 def test_lines_are_counted_while_they_arrive(pieces: int) -> None:
     """The batch is refused at the first line over the limit, not at its end; blank lines do not count."""
-    count, body = LineCount(RequestLimits(max_batch=2)), bytearray()
+    count, body = LineCount(RequestLimits(max_batch_documents=2)), bytearray()
     text = b' \n{"a": 1}\n\n  {"b":\t2}  \n \r\n'
     for start in range(0, len(text), -(-len(text) // pieces)):
         body += text[start : start + -(-len(text) // pieces)]

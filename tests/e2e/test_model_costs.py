@@ -204,7 +204,7 @@ async def test_budget_in_money_pauses_too_and_stops_questions_when_told_to(tmp_p
     with pytest.raises(Broken, match="has no price"):
         async with open_application(bare):
             raise AssertionError("opened")
-    bounded = {"budgets": {"g": BudgetSetting(cost=0.007)}, "budget_stops_questions": True, "llm_concurrency": 1}
+    bounded = {"budgets": {"g": BudgetSetting(cost=0.007)}, "budget_blocks_queries": True, "llm_concurrency": 1}
     chosen = settings(tmp_path, server, **bounded)
     async with open_application(chosen) as application:
         await application.publish([DocumentMessage("g", f"d{n}", f"{TEXT} d{n}.") for n in range(4)])

@@ -27,7 +27,7 @@ async def test_graph_is_read_answered_and_reported_by_its_own_prompts(tmp_path: 
     with LlmServer() as server:
         settings = Settings(
             data=tmp_path / "data",
-            prompts=str(tmp_path / "prompts"),
+            prompts_dir=str(tmp_path / "prompts"),
             llm_base_url=server.base_url,
             llm_model="test-model",
             llm_api_key=SecretStr("sk-test"),

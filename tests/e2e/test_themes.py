@@ -50,7 +50,7 @@ async def test_theme_is_rated_answered_by_part_and_streamed_by_a_model(tmp_path:
     """Ratings go to the cheaper model and prune; the other writes the answers; the usage has all calls."""
     with LlmServer() as server:
         settings = Settings(
-            data=tmp_path, llm_base_url=server.base_url, llm_model="dear", llm_rating_model="cheap", reports_lazy=True
+            data=tmp_path, llm_base_url=server.base_url, llm_model="dear", llm_rating_model="cheap", lazy_reports=True
         )
         async with open_application(settings) as application:
             await filled(application)
@@ -83,7 +83,7 @@ async def _any(application: Application) -> bool:
 async def test_reports_are_written_by_the_model_once_questions_wished_for_them(tmp_path: Path) -> None:
     """None is written in advance; after a question about everything the stage writes them with sources."""
     with LlmServer() as server:
-        settings = Settings(data=tmp_path, llm_base_url=server.base_url, llm_model="m", reports_lazy=True)
+        settings = Settings(data=tmp_path, llm_base_url=server.base_url, llm_model="m", lazy_reports=True)
         async with open_application(settings) as application:
             await filled(application)
             assert not await application.reports("g")
@@ -108,7 +108,7 @@ async def test_entity_is_summarised_by_the_model_until_a_document_that_the_summa
         for n in range(12)
     ]
     with LlmServer() as server:
-        settings = Settings(data=tmp_path, llm_base_url=server.base_url, llm_model="m", reports_lazy=True)
+        settings = Settings(data=tmp_path, llm_base_url=server.base_url, llm_model="m", lazy_reports=True)
         async with open_application(settings) as application:
             await application.publish(documents)
             await eventually(lambda: _described(application, "In short: Ada saw"))

@@ -327,7 +327,7 @@ asyncio.run(main())
 
 async def test_share_bounds_what_begins_here_and_not_what_a_caller_began(tmp_path: Path, collector: Collector) -> None:
     """At a ratio of 0 only the trace of a caller that records it is exported; every answer still names its trace."""
-    settings = Settings(data=tmp_path, otlp_endpoint=collector.endpoint, otlp_sampled_share=0)
+    settings = Settings(data=tmp_path, otlp_endpoint=collector.endpoint, otlp_sample_ratio=0)
     async with (
         open_application(settings) as application,
         http_service(create_app(application)) as at,

@@ -70,7 +70,7 @@ def test_document_is_published_and_found_with_every_connection_secured(
         replica = cluster.start(
             "query", "worker", "query", *NO_PORTS, "--grpc-port", "0", settings=faces(ca, "replica")
         )
-        asked = {"GRAPHTIDE_QUERY": replica.said["grpc"], "GRAPHTIDE_QUERY_CA_FILE": str(ca.file)}
+        asked = {"GRAPHTIDE_QUERY_TARGET": replica.said["grpc"], "GRAPHTIDE_QUERY_CA_FILE": str(ca.file)}
         gateway = cluster.start(
             "gateway", "worker", "gateway", *NO_PORTS, "--port", "0", settings=asked | faces(ca, "gateway")
         )

@@ -62,4 +62,4 @@ class KeyFile:
 def gate(keys: KeyFile, folder: Path, fairness: CallerRateLimits | None = None) -> AccessGate:
     """Return a gate that knows the keys, and tokens of `token`."""
     verifier = TokenVerifier(rules(folder))
-    return AccessGate(key_file(str(keys.path)), verifier, fairness or CallerRateLimits(tries_per_minute=100_000))
+    return AccessGate(key_file(str(keys.path)), verifier, fairness or CallerRateLimits(failed_auth_per_minute=100_000))

@@ -70,7 +70,7 @@ async def watched(tools: Programs, tmp_path: Path) -> AsyncIterator[Watched]:
     settings = {
         "GRAPHTIDE_LLM_MODEL": "fake",
         "GRAPHTIDE_LLM_API_KEY": "k",
-        "GRAPHTIDE_METRICS_OPEN": "true",
+        "GRAPHTIDE_METRICS_PUBLIC": "true",
         "GRAPHTIDE_PRICES": json.dumps({"fake": {"prompt": 1.0, "completion": 2.0}}),
         "GRAPHTIDE_BUDGETS": json.dumps({"poor": {"tokens": 1}}),
     }

@@ -149,7 +149,7 @@ def load_prompts(folder: Path | None, kind: PromptKind = EXTRACTION) -> tuple[Pr
     if folder is None:
         return base.prompt(), {}
     if not folder.is_dir():
-        raise Broken(f"the folder of prompts {folder} does not exist: create it, or correct GRAPHTIDE_PROMPTS")
+        raise Broken(f"the folder of prompts {folder} does not exist: create it, or correct GRAPHTIDE_PROMPTS_DIR")
     base = _overridden(base, folder)
     graphs = {entry.name: _overridden(base, entry) for entry in sorted(folder.iterdir()) if entry.is_dir()}
     for name in graphs:

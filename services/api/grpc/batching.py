@@ -44,7 +44,7 @@ class PublishBatches:
             await self._publish()
         self._held.append(document)
         self._held_bytes += request.ByteSize()
-        if len(self._held) >= min(BATCH_DOCUMENTS, self._limits.max_batch) or self._held_bytes >= BATCH_BYTES:
+        if len(self._held) >= min(BATCH_DOCUMENTS, self._limits.max_batch_documents) or self._held_bytes >= BATCH_BYTES:
             await self._publish()
 
     async def finish(self) -> None:
@@ -79,8 +79,8 @@ class Whole:
     def add(self, request: pb.DocumentRecord) -> None:
         """Add the next document. Raises Invalid for a malformed one, and TooLarge for more than a batch may hold."""
         self._held_bytes += request.ByteSize()
-        if len(self._held) >= self._limits.max_batch or self._held_bytes > self._limits.max_batch_bytes:
-            most = f"{self._limits.max_batch} documents or {self._limits.max_batch_bytes} bytes"
+        if len(self._held) >= self._limits.max_batch_documents or self._held_bytes > self._limits.max_batch_bytes:
+            most = f"{self._limits.max_batch_documents} documents or {self._limits.max_batch_bytes} bytes"
             raise TooLarge(f"the batch has more than {most}; send several batches")
         if self._held and self._held[0].graph != request.graph:
             raise Invalid("graph", "differs from the graph of the previous documents; send one graph per stream")

@@ -106,7 +106,7 @@ class Access:
             await self._app(scope, receive, send)
             return
         gate, path = self._gate, scope["path"]
-        if path in OPEN or (path == METRICS and gate.metrics_open):
+        if path in OPEN or (path == METRICS and gate.metrics_public):
             scope[CALLER_KEY] = self._guest(scope)
             await self._app(scope, receive, send)
             return
@@ -154,7 +154,7 @@ def permission(gate: AccessGate) -> Callable[[Request], Awaitable[None]]:
 
     async def permitted(request: Request) -> None:
         template = str(getattr(request.scope["route"], "path", ""))
-        if template in OPEN or (template == METRICS and gate.metrics_open):
+        if template in OPEN or (template == METRICS and gate.metrics_public):
             return
         graph = request.path_params.get("graph")
         if graph is None and template not in (LISTING, METRICS):

@@ -130,7 +130,7 @@ class LineCount:
     """Counter of the non-blank lines of NDJSON while it arrives. Cost: each byte is scanned once."""
 
     def __init__(self, limits: RequestLimits) -> None:
-        self._limit = limits.max_batch
+        self._limit = limits.max_batch_documents
         self._lines = 0
         self._at = 0
         self._in_line = False
@@ -163,8 +163,8 @@ def _batch(graph: str, texts: Iterable[bytes], limits: RequestLimits, in_list: b
     documents: list[DocumentMessage] = []
     rejected: list[Rejection] = []
     for index, text in enumerate(texts):
-        if index >= limits.max_batch:
-            raise _too_many(limits.max_batch)
+        if index >= limits.max_batch_documents:
+            raise _too_many(limits.max_batch_documents)
         try:
             documents.append(_one_of_batch(graph, text, limits))
         except Invalid as error:

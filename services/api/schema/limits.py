@@ -13,7 +13,7 @@ class RequestLimits:
     """Limits of single requests: sizes in bytes of UTF-8, lengths in characters, times in seconds."""
 
     max_body_bytes: int = 8 << 20
-    max_batch: int = 1000
+    max_batch_documents: int = 1000
     max_batch_bytes: int = 64 << 20
     max_facts: int = 5000
     max_entities: int = 5000

@@ -207,7 +207,7 @@ async def test_accounts_pause_a_graph_for_the_day_and_no_other(server: LlmServer
 
 
 async def test_accounts_stop_questions_when_they_are_told_to(server: LlmServer) -> None:
-    """With the setting `budget_stops_questions` the question is refused, and the error names the budget."""
+    """With the setting `budget_blocks_queries` the question is refused, and the error names the budget."""
     accounts = UsageAccounting(rules=Rules({}, Budget(tokens=1), stop_questions=True))
     async with model(server, accounts) as chat:
         with paid_by(BillingContext("g", question=True)), pytest.raises(BudgetExceeded, match="budget"):

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from graphtide.infra.settings import PREFIX, Settings, SettingsError, load_settings, unknown_variables
+from graphtide.infra.renamed_settings import RENAMED
+from graphtide.infra.settings import PREFIX, Settings, SettingsError, load_settings, unknown_variables, warn_once
 from graphtide.services.api.schema.limits import RequestLimits
 
 
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No setting leaks in from the machine that runs the tests."""
-    for name in Settings.model_fields:
+    for name in (*Settings.model_fields, *RENAMED):
         monkeypatch.delenv(f"{PREFIX}{name.upper()}", raising=False)
     monkeypatch.delenv(f"{PREFIX}CONFIG", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -125,3 +126,88 @@ def test_settings_keep_secrets_when_printed(monkeypatch: pytest.MonkeyPatch) -> 
 def test_settings_default_to_the_limits_when_nothing_is_said() -> None:
     """The limits of the protocols and the settings of the same name have the same defaults."""
     assert RequestLimits.of(load_settings()) == RequestLimits()
+
+
+VALUES = {
+    bool: ("true", True),
+    float: ("0.5", 0.5),
+    int: ("7", 7),
+    str: ("v", "v"),
+}
+"""A value of each type, as the environment spells it and as it is read."""
+
+
+@pytest.mark.parametrize("old", RENAMED)
+def test_settings_accept_an_old_name_in_every_source_and_name_the_new_one(
+    old: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An old name in the environment, the file or the command sets the present one, and yields one message."""
+    new = RENAMED[old]
+    assert old not in Settings.model_fields
+    written, value = VALUES[type(getattr(Settings(), new))]
+    file = f'"{written}"' if isinstance(value, str) else written
+    for source in ("environment", "graphtide.toml", "command", f"GRAPHTIDE_{old.upper()} in graphtide.toml"):
+        write("")
+        given: dict[str, object] = {}
+        messages: list[str] = []
+        with monkeypatch.context() as patch:
+            if source == "environment":
+                patch.setenv(f"GRAPHTIDE_{old.upper()}", written)
+            elif source == "command":
+                given = {old: value}
+            else:
+                write(f"{source.split(' ')[0] if ' ' in source else old} = {file}\n")
+            settings = load_settings(given, on_deprecated=messages.append)
+            assert not unknown_variables()
+        assert getattr(settings, new) == value
+        assert len(messages) == 1 and f"is the old name of {new}" in messages[0] and source[-11:] in messages[0]
+
+
+@pytest.mark.parametrize("old", RENAMED)
+def test_settings_refuse_a_setting_under_both_names(old: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old and the present name together are refused, in one source or in two, and the message names both."""
+    new = RENAMED[old]
+    written, value = VALUES[type(getattr(Settings(), new))]
+    file = f'"{written}"' if isinstance(value, str) else written
+    both = f"{old} in .*{new}.* in .* are the same setting .* remove {old}"
+    write(f"{old} = {file}\n{new} = {file}\n")
+    with pytest.raises(SettingsError, match=both):
+        load_settings()
+    write(f"{old} = {file}\n")
+    monkeypatch.setenv(f"GRAPHTIDE_{new.upper()}", written)
+    with pytest.raises(SettingsError, match=f"(?i){both}"):
+        load_settings()
+    monkeypatch.setenv(f"GRAPHTIDE_{old.upper()}", written)
+    write("")
+    with pytest.raises(SettingsError, match=f"(?i){both}"):
+        load_settings()
+
+
+def test_settings_prefer_an_old_variable_over_the_file_and_yield_to_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An old name has the precedence of its source."""
+    write("tries_per_minute = 3\n")
+    monkeypatch.setenv("GRAPHTIDE_TRIES_PER_MINUTE", "5")
+    assert load_settings().failed_auth_per_minute == 5
+    assert load_settings({"tries_per_minute": 7}).failed_auth_per_minute == 7
+
+
+def test_settings_name_a_wrong_value_by_the_name_that_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error names the variable or the key as the operator wrote it."""
+    monkeypatch.setenv("GRAPHTIDE_DRAIN_S", "soon")
+    with pytest.raises(SettingsError, match="GRAPHTIDE_DRAIN_S in the environment is wrong"):
+        load_settings()
+    monkeypatch.delenv("GRAPHTIDE_DRAIN_S")
+    write('drain_s = "soon"\n')
+    with pytest.raises(SettingsError, match=r"drain_s in graphtide\.toml is wrong"):
+        load_settings()
+
+
+def test_settings_warn_once_of_an_old_name(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Loading the settings again in the same process logs nothing more."""
+    warn_once.cache_clear()
+    monkeypatch.setenv("GRAPHTIDE_INSECURE", "true")
+    assert load_settings().allow_unauthenticated and load_settings().allow_unauthenticated
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "GRAPHTIDE_INSECURE" in caplog.text and "allow_unauthenticated" in caplog.text

@@ -41,9 +41,9 @@ class Cluster:
         self.backend = MemoryBackend(PARTITIONS, outbox=self.outbox)
         self.group = Group(self.backend.log)
 
-    def stage(self, name: str, write_models: int = 100, batch_size: int = 5) -> ConsolidateStage:
+    def stage(self, name: str, max_write_models: int = 100, batch_size: int = 5) -> ConsolidateStage:
         """Return a consolidator as a process of that name runs it."""
-        settings = ConsolidateSettings(batch_size, write_models, full_records, self.outbox)
+        settings = ConsolidateSettings(batch_size, max_write_models, full_records, self.outbox)
         return ConsolidateStage(self.group.join(name), self.backend.store, None, Seen(), settings)
 
     async def publish(self, rng: random.Random, count: int) -> None:
@@ -94,7 +94,7 @@ async def test_consolidators_give_the_graphs_of_a_clean_build_whatever_happens_t
         await cluster.publish(rng, rng.randint(1, 8))
         name = rng.choice(names)
         if name not in stages:
-            stages[name] = asyncio.create_task(_forever(cluster.stage(name, write_models=rng.choice((1, 3, 100)))))
+            stages[name] = asyncio.create_task(_forever(cluster.stage(name, max_write_models=rng.choice((1, 3, 100)))))
         elif rng.random() < 0.3:
             await _kill(stages.pop(name))
         cluster.group.members[name].asleep = rng.random() < 0.2
@@ -217,7 +217,7 @@ async def test_partition_does_not_wait_for_another_that_is_busy(monkeypatch: pyt
 async def test_write_models_are_bounded_and_restored_when_they_are_needed_again() -> None:
     """Two models for eight graphs: at no time more are held, and the graphs are right."""
     cluster, rng = Cluster(), random.Random(8)
-    stage = cluster.stage("one", write_models=2)
+    stage = cluster.stage("one", max_write_models=2)
     cluster.group.assign(one=range(PARTITIONS))
     async with running(stage.run):
         for _ in range(6):
