@@ -27,14 +27,14 @@ async def traced(settings: Settings, process: str, registry: CollectorRegistry |
         yield
         return
     try:
-        from graphtide.infra.observability.span_exporter import Fates
+        from graphtide.infra.observability.span_exporter import SpanOutcomes
         from graphtide.infra.observability.tracing import OtlpTracer
     except ImportError as error:
         raise Broken(
             f"GRAPHTIDE_OTLP_ENDPOINT is set, and {error.name} is not installed: pip install 'graphtide[tracing]'"
         ) from error
-    fates = Fates(registry or CollectorRegistry())
-    tracer = OtlpTracer(settings.otlp_endpoint, settings.otlp_sample_ratio, process, fates)
+    outcomes = SpanOutcomes(registry or CollectorRegistry())
+    tracer = OtlpTracer(settings.otlp_endpoint, settings.otlp_sample_ratio, process, outcomes)
     try:
         with installed(tracer):
             yield

@@ -55,14 +55,14 @@ OVERVIEW = Dashboard(
         _one(
             "Documents waiting",
             "Accepted and without an end. Back to 0 after a burst; a plateau means something is stuck.",
-            'sum(max by (graph) (graphtide_documents_waiting{graph=~"$graph"}))',
+            'sum(max by (graph) (graphtide_revisions_pending{graph=~"$graph"}))',
             "waiting",
             kind="stat",
         ),
         _one(
             "Oldest waiting",
             "The age of the document that has waited longest.",
-            "max(graphtide_oldest_waiting_seconds)",
+            "max(graphtide_oldest_pending_seconds)",
             "age",
             "s",
             "stat",
@@ -70,8 +70,8 @@ OVERVIEW = Dashboard(
         _one(
             "Spans not sent",
             "Recorded spans that the collector of traces did not take; nothing without otlp_endpoint.",
-            'sum by (fate) (rate(graphtide_spans_total{fate!="sent"}[$__rate_interval]))',
-            "{{fate}}",
+            'sum by (outcome) (rate(graphtide_spans_total{outcome!="sent"}[$__rate_interval]))',
+            "{{outcome}}",
             "ops",
         ),
         Panel(
@@ -129,7 +129,7 @@ INGESTION = Dashboard(
         _one(
             "Documents waiting by graph",
             "A graph alone with a high line waits for its budget or for its one writer.",
-            'max by (graph) (graphtide_documents_waiting{graph=~"$graph"})',
+            'max by (graph) (graphtide_revisions_pending{graph=~"$graph"})',
             "{{graph}}",
         ),
         Panel(
@@ -174,7 +174,7 @@ INGESTION = Dashboard(
         _one(
             "Partitions held",
             "Which process writes how many partitions; their sum is that of the topic.",
-            "sum by (instance) (graphtide_partition_held)",
+            "sum by (instance) (graphtide_partition_assigned)",
             "{{instance}}",
         ),
         _one(
@@ -373,7 +373,7 @@ COST = Dashboard(
         _one(
             "Endpoints in trouble",
             "1 while the latest call failed. After five failures an endpoint is left alone for a while.",
-            "max by (endpoint) (graphtide_endpoint_trouble)",
+            "max by (endpoint) (graphtide_endpoint_unhealthy)",
             "{{endpoint}}",
         ),
         _one(
@@ -386,14 +386,14 @@ COST = Dashboard(
         _one(
             "Remembered",
             "Extractions that cost nothing, because their text had been read before.",
-            "sum(rate(graphtide_llm_remembered_total[$__rate_interval]))",
+            "sum(rate(graphtide_extraction_cache_hits_total[$__rate_interval]))",
             "remembered",
             "ops",
         ),
         _one(
             "Left out of answers",
             "Parts of extractions that were not used, by why: an endpoint that invents shows here.",
-            "sum by (reason) (rate(graphtide_llm_dropped_total[$__rate_interval]))",
+            "sum by (reason) (rate(graphtide_extraction_items_dropped_total[$__rate_interval]))",
             "{{reason}}",
             "ops",
         ),

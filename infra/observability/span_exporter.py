@@ -24,11 +24,11 @@ BATCH_SIZE = 512
 SEND_EVERY_S = 1.0
 
 
-class Fates:
+class SpanOutcomes:
     """Counts of the spans of this process by outcome."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        count = Counter("graphtide_spans", "Recorded spans by what became of them", ["fate"], registry=registry)
+        count = Counter("graphtide_spans", "Recorded spans by what became of them", ["outcome"], registry=registry)
         self.sent = count.labels("sent")
         self.refused = count.labels("refused")
         self.overflowed = count.labels("overflowed")
@@ -40,8 +40,8 @@ class BoundedSpanExporter(SpanProcessor):
     The library's own queue drops spans without a countable event, so it is never filled.
     """
 
-    def __init__(self, exporter: SpanExporter, fates: Fates) -> None:
-        self._fates = fates
+    def __init__(self, exporter: SpanExporter, outcomes: SpanOutcomes) -> None:
+        self._fates = outcomes
         self._turn = Lock()
         self._waiting = 0
         self._away = False

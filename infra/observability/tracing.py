@@ -25,7 +25,7 @@ from opentelemetry.trace import Span as OtelSpan
 from opentelemetry.trace.propagation import get_current_span, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from graphtide.infra.observability.span_exporter import BoundedSpanExporter, Fates
+from graphtide.infra.observability.span_exporter import BoundedSpanExporter, SpanOutcomes
 from graphtide.streams.tracing import TRACE_HEADERS, Attributes, Headers, Span, SpanRole
 
 PATH = "/v1/traces"
@@ -54,7 +54,7 @@ class OtlpTracer:
     `sampled_share` of the traces that begin here are recorded; a trace that began elsewhere keeps its own decision.
     """
 
-    def __init__(self, endpoint: str, sampled_share: float, process: str, fates: Fates) -> None:
+    def __init__(self, endpoint: str, sampled_share: float, process: str, outcomes: SpanOutcomes) -> None:
         # `BoundedSpanExporter` logs the library's messages about a collector once.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         self._provider = TracerProvider(
@@ -63,7 +63,7 @@ class OtlpTracer:
             shutdown_on_exit=False,
         )
         exporter = OTLPSpanExporter(endpoint=endpoint.rstrip("/") + PATH, timeout=TIMEOUT_S)
-        self._provider.add_span_processor(BoundedSpanExporter(exporter, fates))
+        self._provider.add_span_processor(BoundedSpanExporter(exporter, outcomes))
         self._tracer = self._provider.get_tracer("graphtide")
 
     def begin(

@@ -11,7 +11,7 @@ from graphtide.services.access.gate import AccessGate
 
 
 class GuardGauges(Collector):
-    """Collector of `graphtide_guard_stale`. Cost: one stat per security file."""
+    """Collector of `graphtide_security_file_stale`. Cost: one stat per security file."""
 
     def __init__(self, gate: AccessGate) -> None:
         self._gate = gate
@@ -28,5 +28,7 @@ class GuardGauges(Collector):
 
 def _family() -> GaugeMetricFamily:
     return GaugeMetricFamily(
-        "graphtide_guard_stale", "1 while a newer file is refused and the previous one stays in use", labels=["file"]
+        "graphtide_security_file_stale",
+        "1 while a newer file is refused and the previous one stays in use",
+        labels=["file"],
     )

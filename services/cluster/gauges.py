@@ -44,7 +44,7 @@ class PartitionGauges(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics; see Collector."""
         held = GaugeMetricFamily(
-            "graphtide_partition_held", "1 for a partition assigned to this process", labels=["partition"]
+            "graphtide_partition_assigned", "1 for a partition assigned to this process", labels=["partition"]
         )
         stuck = GaugeMetricFamily(
             "graphtide_partition_stopped", "1 for an assigned partition that is stopped", labels=["partition"]

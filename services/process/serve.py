@@ -77,7 +77,7 @@ async def _serve(settings: Settings, as_json: bool) -> None:
     _stop_at_once_on_signals()
     guard = guard_of(settings)
     with listen(settings.host, settings.port) as listener:
-        registry, arriving = new_registry(), StartupProxy()
+        registry, arriving = new_registry(settings), StartupProxy()
         registry.register(guard.gauges())
         async with faced(Parts(arriving.application(), settings, registry, guard), listener, calls=True) as faces:
             # In a thread, because it takes a second or two, during which probes are answered.
@@ -102,11 +102,13 @@ def spare_the_collector() -> None:
     gc.set_threshold(20_000, 50, 100)
 
 
-def new_registry() -> CollectorRegistry:
+def new_registry(settings: Settings) -> CollectorRegistry:
     """Return a registry with the metrics of this process; stages and servers register theirs in it."""
     from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
-    registry = CollectorRegistry()
+    from graphtide.infra.observability.metrics.legacy_names import LegacyNamesRegistry
+
+    registry = LegacyNamesRegistry() if settings.legacy_metric_names else CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
     return registry

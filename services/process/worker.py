@@ -56,7 +56,7 @@ async def _work(role: str, settings: Settings, as_json: bool) -> None:
     task = asyncio.current_task()
     if task is not None:
         on_signals(task.cancel)
-    registry, state = new_registry(), WorkerHealth()
+    registry, state = new_registry(settings), WorkerHealth()
     async with AsyncExitStack() as stack:
         urls = {"role": role, "metrics": await stack.enter_async_context(_observed(settings, registry, state))}
         faces = await stack.enter_async_context(_faced(role, settings, registry, state)) if role in FACED else None

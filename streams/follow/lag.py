@@ -14,7 +14,7 @@ class Gauges(Protocol):
 
     def waiting(self, graph: str, revisions: int) -> None: ...
 
-    def oldest_waiting(self, seconds: float) -> None: ...
+    def oldest_pending(self, seconds: float) -> None: ...
 
     def behind(self, topic: str, group: str, partition: int, records: int) -> None: ...
 
@@ -36,4 +36,4 @@ async def look(
         gauges.waiting(graph, await ledger.pending(graph))
     now_ms = time.time_ns() // 1_000_000
     oldest = await ledger.unfinished(now_ms, 1)
-    gauges.oldest_waiting(max(0.0, (now_ms - oldest[0].accepted_ms) / 1000) if oldest else 0.0)
+    gauges.oldest_pending(max(0.0, (now_ms - oldest[0].accepted_ms) / 1000) if oldest else 0.0)

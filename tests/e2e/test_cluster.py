@@ -233,11 +233,11 @@ def _disturb(cluster: Cluster) -> None:
             "extract-2": ("worker", "extract", *NO_PORTS),
         }
     )
-    until(lambda: all(one.metric("graphtide_partition_held") >= 1 for one in started[:2]))
+    until(lambda: all(one.metric("graphtide_partition_assigned") >= 1 for one in started[:2]))
     zombie = cluster.processes["consolidate-1"]
     zombie.freeze()
     others = [cluster.processes[f"consolidate-{number}"] for number in (2, 3)]
-    until(lambda: sum(one.metric("graphtide_partition_held") for one in others) == PARTITIONS)
+    until(lambda: sum(one.metric("graphtide_partition_assigned") for one in others) == PARTITIONS)
     zombie.thaw()
     cluster.kill("consolidate-2")
     cluster.kill("extract-1")
@@ -246,7 +246,7 @@ def _disturb(cluster: Cluster) -> None:
     [again] = cluster.start_all({"replica-2": ("worker", "query", *NO_PORTS, "--grpc-port", port)})
     assert again.is_ready()
     assert cluster.stop("consolidate-3") == 0
-    until(lambda: zombie.metric("graphtide_partition_held") == PARTITIONS)
+    until(lambda: zombie.metric("graphtide_partition_assigned") == PARTITIONS)
     until(zombie.is_ready)
 
 

@@ -361,7 +361,7 @@ async def test_replica_tells_of_lag_and_waiting_when_no_worker_runs(tmp_path: Pa
             return sum(sample("graphtide_consumer_lag", **extract, partition=str(n)) or 0 for n in range(3)) == 3
 
         await until(lagging)
-        await until(lambda: bool(sample("graphtide_oldest_waiting_seconds")))
+        await until(lambda: bool(sample("graphtide_oldest_pending_seconds")))
         assert sample("graphtide_consumer_members", **extract) == 0
         assert sample("graphtide_consumer_members", topic="extractions", group="consolidate") == 0
         await cluster.start("extract", "extract")

@@ -140,7 +140,7 @@ async def test_service_pays_for_a_changed_passage_alone_also_after_a_restart(tmp
         await publish(application, message("a", "\n\n".join(paragraphs)))
         await publish(application, message("b", "\n\n".join(paragraphs)))
         assert len(server.read) == calls
-    assert registry.get_sample_value("graphtide_llm_remembered_total") == 2 * calls
+    assert registry.get_sample_value("graphtide_extraction_cache_hits_total") == 2 * calls
     async with open_application(settings(tmp_path, server)) as application:
         await publish(application, message("c", "\n\n".join(paragraphs)))
         assert len(server.read) == calls

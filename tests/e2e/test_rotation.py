@@ -62,7 +62,7 @@ class House:
         answered = httpx.get(
             f"{self.running.url}/metrics", verify=self.context(self.client), headers=headers, timeout=120
         )
-        lines = [line for line in answered.text.splitlines() if line.startswith("graphtide_guard_stale")]
+        lines = [line for line in answered.text.splitlines() if line.startswith("graphtide_security_file_stale")]
         return [line.partition('"')[2].partition('"')[0] for line in lines if line.endswith(" 1.0")]
 
 

@@ -27,10 +27,13 @@ class Tally:
             "graphtide_budget_paused", "Times a graph's budget was found used up", ["graph"], registry=registry
         )
         self._remembered = Counter(
-            "graphtide_llm_remembered", "Extractions that needed no call: asked before", registry=registry
+            "graphtide_extraction_cache_hits", "Extractions that needed no call: asked before", registry=registry
         )
         self._dropped = Counter(
-            "graphtide_llm_dropped", "Parts of extractions that were left out, by why", ["reason"], registry=registry
+            "graphtide_extraction_items_dropped",
+            "Parts of extractions that were left out, by why",
+            ["reason"],
+            registry=registry,
         )
         for reason in REASONS:
             self._dropped.labels(reason)

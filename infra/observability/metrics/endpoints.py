@@ -22,9 +22,9 @@ class EndpointGauges(Collector):
             "graphtide_endpoint_wait_seconds", "Time that calls waited for their turn", labels=["endpoint"]
         )
         queued = GaugeMetricFamily("graphtide_endpoint_queued", "Calls that wait for their turn", labels=["endpoint"])
-        busy = GaugeMetricFamily("graphtide_endpoint_under_way", "Calls under way", labels=["endpoint"])
+        busy = GaugeMetricFamily("graphtide_endpoint_in_flight", "Calls under way", labels=["endpoint"])
         trouble = GaugeMetricFamily(
-            "graphtide_endpoint_trouble",
+            "graphtide_endpoint_unhealthy",
             "1 while the latest call failed: it is left alone for a while",
             labels=["endpoint"],
         )

@@ -130,10 +130,10 @@ class Metrics:
             registry=self.registry,
         )
         self._waiting = Gauge(
-            "graphtide_documents_waiting", "Revisions that have no end yet", ["graph"], registry=self.registry
+            "graphtide_revisions_pending", "Revisions that have no end yet", ["graph"], registry=self.registry
         )
         self._oldest = Gauge(
-            "graphtide_oldest_waiting_seconds", "Age of the oldest revision that has no end", registry=self.registry
+            "graphtide_oldest_pending_seconds", "Age of the oldest revision that has no end", registry=self.registry
         )
         self._lag = Gauge(
             "graphtide_consumer_lag",
@@ -254,7 +254,7 @@ class Metrics:
     def waiting(self, graph: str, revisions: int) -> None:
         self._waiting.labels(self._graph(graph)).set(revisions)
 
-    def oldest_waiting(self, seconds: float) -> None:
+    def oldest_pending(self, seconds: float) -> None:
         self._oldest.set(seconds)
 
     def behind(self, topic: str, group: str, partition: int, records: int) -> None:

@@ -58,7 +58,7 @@ async def test_counters_of_calls_begin_at_zero_before_the_first_is_settled() -> 
     registry = CollectorRegistry()
     accounts = UsageAccounting(tally=Tally(registry))
     for reason in REASONS:
-        assert f'graphtide_llm_dropped_total{{reason="{reason}"}} 0.0' in lines(registry)
+        assert f'graphtide_extraction_items_dropped_total{{reason="{reason}"}} 0.0' in lines(registry)
     with paid_by(BillingContext("g")):
         async with accounts.call(Stage.EXTRACT, "m", Tokens(5, 5)):
             shown = lines(registry)

@@ -68,7 +68,7 @@ def extractor(chat: OpenAIChat, tally: Tally) -> OpenAIExtractor:
 
 
 def dropped(registry: CollectorRegistry, reason: str) -> float:
-    return registry.get_sample_value("graphtide_llm_dropped_total", {"reason": reason}) or 0
+    return registry.get_sample_value("graphtide_extraction_items_dropped_total", {"reason": reason}) or 0
 
 
 async def said(server: LlmServer, extractor: OpenAIExtractor, answer: object) -> ExtractionResult:

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Iterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from graphtide.infra.observability.span_exporter import QUEUED, Fates
+from graphtide.infra.observability.span_exporter import QUEUED, SpanOutcomes
 from graphtide.infra.observability.tracing import CLOSE_S, MAX_HEADER_BYTES, OtlpTracer
 from graphtide.infra.settings import Settings, SettingsError, load_settings
 from graphtide.services.tracing import traced
@@ -125,7 +125,7 @@ async def test_tracer_drops_what_a_hanging_collector_does_not_take_and_ends_in_t
     loop = asyncio.get_running_loop()
     with socket.create_server(("127.0.0.1", 0)) as hanging, caplog.at_level(logging.WARNING):
         registry = CollectorRegistry()
-        tracer = OtlpTracer(f"http://127.0.0.1:{hanging.getsockname()[1]}", 1.0, "test", Fates(registry))
+        tracer = OtlpTracer(f"http://127.0.0.1:{hanging.getsockname()[1]}", 1.0, "test", SpanOutcomes(registry))
         with installed(tracer):
             for _ in range(2 * QUEUED):
                 span("a").end()
@@ -134,7 +134,7 @@ async def test_tracer_drops_what_a_hanging_collector_does_not_take_and_ends_in_t
         assert loop.time() - closing < 10 * CLOSE_S
     assert not [record for record in caplog.records if record.name.startswith("opentelemetry")]
     assert [record.getMessage() for record in caplog.records] == [AWAY]
-    assert fates(registry)["overflowed"] >= QUEUED and not fates(registry)["sent"]
+    assert outcomes(registry)["overflowed"] >= QUEUED and not outcomes(registry)["sent"]
 
 
 async def test_spans_are_counted_by_what_became_of_them(collector: Collector, caplog: pytest.LogCaptureFixture) -> None:
@@ -148,21 +148,21 @@ async def test_spans_are_counted_by_what_became_of_them(collector: Collector, ca
             for _ in range(3):
                 span("a").end()
             async with asyncio.timeout(30):
-                while not fates(registry)["refused"]:  # noqa: ASYNC110 -- a thread's counter sets no event
+                while not outcomes(registry)["refused"]:  # noqa: ASYNC110 -- a thread's counter sets no event
                     await asyncio.sleep(0.01)
-            assert fates(registry) == {"sent": 0, "refused": 3, "overflowed": 0}
+            assert outcomes(registry) == {"sent": 0, "refused": 3, "overflowed": 0}
             collector.status = 200
             for _ in range(2):
                 span("b").end()
-        assert fates(registry) == {"sent": 2, "refused": 3, "overflowed": 0}
+        assert outcomes(registry) == {"sent": 2, "refused": 3, "overflowed": 0}
     said = [record.getMessage() for record in caplog.records if "collector" in record.getMessage()]
     assert said == [AWAY, "the trace collector accepts spans again"]
 
 
-def fates(registry: CollectorRegistry) -> dict[str, float]:
+def outcomes(registry: CollectorRegistry) -> dict[str, float]:
     """Return the number of spans by outcome."""
     samples = [sample for family in registry.collect() for sample in family.samples]
-    return {sample.labels["fate"]: sample.value for sample in samples if sample.name == "graphtide_spans_total"}
+    return {sample.labels["outcome"]: sample.value for sample in samples if sample.name == "graphtide_spans_total"}
 
 
 async def test_missing_package_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
