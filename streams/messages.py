@@ -135,11 +135,11 @@ class DeadLetter:
         return _dump(
             {
                 "schema": SCHEMA,
-                "graph": self.graph,
-                "doc_id": self.doc_id,
+                "graph": _escaped(self.graph),
+                "doc_id": _escaped(self.doc_id),
                 "revision": self.revision,
-                "stage": self.stage,
-                "reason": self.reason.encode(errors="backslashreplace").decode(),
+                "stage": _escaped(self.stage),
+                "reason": _escaped(self.reason),
                 "attempts": self.attempts,
                 "original": base64.b64encode(self.original).decode(),
             }
@@ -246,10 +246,15 @@ def extraction_of(value: bytes) -> tuple[str, str, int] | None:
 
 
 def decode_dead_letter(value: bytes) -> DeadLetter:
+    """Return the letter in a `documents.dlq` record, lone surrogates in its texts as escapes: no letter may be lost.
+
+    Raises Rejected with the reason.
+    """
     body = _load(value)
     try:
-        fields = (body["graph"], body["doc_id"], int(body["revision"]), body["stage"], body["reason"])
-        return DeadLetter(*fields, int(body["attempts"]), base64.b64decode(body["original"]))
+        graph, doc_id, stage, reason = (_escaped(body[name]) for name in ("graph", "doc_id", "stage", "reason"))
+        original = base64.b64decode(body["original"])
+        return DeadLetter(graph, doc_id, int(body["revision"]), stage, reason, int(body["attempts"]), original)
     except _MALFORMED as error:
         raise Rejected(f"the dead letter is malformed: {_describe(error)}") from error
 
@@ -419,6 +424,11 @@ def _string(value: object) -> str:
         raise ValueError("a text contains a NUL character")
     value.encode()  # a lone surrogate has no UTF-8 form: UnicodeEncodeError is a ValueError
     return value
+
+
+def _escaped(text: str) -> str:
+    """Return the text with lone surrogates, which have no UTF-8 form, as escapes. Raises AttributeError for others."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _check_json(value: object, depth: int) -> None:

@@ -9,6 +9,7 @@ into pieces on its way.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 
 from graphtide.graph.quotation import LINK_BREAKS, without_citations
@@ -26,6 +27,9 @@ _LETTER = re.compile(r"[^\W\d_]")
 _UNDER_WAY = re.compile(r"\[[\d\s,;]*+\Z")
 _OPEN_END = re.compile(r"(?:[\s.!?\u2026\"'\u201d\u2019)*_]|\[[\d\s,;]*+\]?+)++")
 """A possible citation, or the end of a sentence that its mark must follow."""
+_CONTINUES = re.compile(r"[\w\u0300-\u036f.,'\u2019&+\-\u2011\u2212]")
+"""A character at which the next piece may continue a word or number."""
+_FIRST_WORD = re.compile(r"[^\W_]*+")
 _CONTEXT_CHARS = 16
 """Characters of the sent text that are kept to recognise a link; at least as many as `LINK_BREAKS` looks back."""
 
@@ -49,14 +53,18 @@ class CitationChecker:
     def take(self, piece: str) -> str:
         """Return the text that can be sent now. Cost: linear in the piece and the unfinished sentence."""
         self._sentence += piece
-        ends = _ends(_UNDER_WAY.sub("", self._sentence))
-        starts = (0, *ends)
-        out = "".join(self._finish(end - start) for start, end in zip(starts, ends[:-1], strict=False))
-        return out + self._give(_open_end(self._sentence))
+        undecided = len(self._sentence) - _decided(self._sentence)
+        out = self._finish_sentences(self._sentence[: len(self._sentence) - undecided])
+        return out + self._give(_open_end(self._sentence[: len(self._sentence) - undecided]))
 
     def end(self) -> str:
         """Return the rest."""
-        return self.take("") + self._finish(len(self._sentence))
+        return self._finish_sentences(self._sentence) + self._finish(len(self._sentence))
+
+    def _finish_sentences(self, text: str) -> str:
+        """Finish all sentences but the last one of `text`, with which the unfinished sentence begins."""
+        ends = _ends(_UNDER_WAY.sub("", text))
+        return "".join(self._finish(end - start) for start, end in zip((0, *ends), ends[:-1], strict=False))
 
     def _give(self, until: int) -> str:
         """Return the unsent part of the unfinished sentence up to there."""
@@ -131,6 +139,18 @@ def renumbered(text: str, numbers: Sequence[int]) -> str:
     return _CITED.sub(other, text)
 
 
+def _decided(text: str) -> int:
+    """Return the end of the part whose sentences cannot change when the text continues.
+
+    Marks after the last word may join it to the next characters: `U.S`, `3.5`, `-3`. Cost: linear in the text.
+    """
+    start = len(text)
+    while start and _CONTINUES.match(text[start - 1]):
+        start -= 1
+    word = _FIRST_WORD.match(text, start)
+    return word.end() if word else start
+
+
 def _open_end(text: str) -> int:
     """Return the start of the open end of a text (see `_OPEN_END`): its last run, if that reaches the end."""
     start = len(text)
@@ -143,15 +163,21 @@ def _ends(text: str) -> list[int]:
     """Return the ends of sentences, with the blanks after them; citations after a full stop belong to the sentence
     before.
     """
-    starts = [sentence.start for sentence in sentences_of(text)]
-    ends: list[int] = []
-    for start in starts[1:]:
-        behind = _LEADING.match(text, start)
-        end = behind.end() if behind else start
-        while end < len(text) and text[end].isspace():
-            end += 1
-        if not ends or end > ends[-1]:
-            ends.append(end)
-    if not ends or ends[-1] < len(text):
-        ends.append(len(text))
-    return ends
+    ends = [0]
+    while ends[-1] < len(text):
+        ends.append(_end(text, ends[-1]))
+    return ends[1:]
+
+
+def _end(text: str, start: int) -> int:
+    """Return the end of the sentence that starts there. It depends on nothing before it: a stream forgets that."""
+    first = next(sentences_of(text, start, sys.maxsize), None)
+    end = _skip_blanks(text, first.end if first else start)
+    following = _LEADING.match(text, end) if end < len(text) else None
+    return _skip_blanks(text, following.end()) if following else end
+
+
+def _skip_blanks(text: str, start: int) -> int:
+    while start < len(text) and text[start].isspace():
+        start += 1
+    return start

@@ -113,3 +113,15 @@ def test_prompt_has_another_version_when_its_words_differ() -> None:
     """The version is part of cache keys, so every change of the words changes it."""
     one, other = (load("answer-2", {"nothing": said, "guidance": ""}) for said in ("No.", "None."))
     assert one.version != other.version and "No." in one.text and "{" not in one.text
+
+
+@pytest.mark.parametrize(
+    "text", [f"See file-{'x' * 70} [1].", "First point.\n-3 degrees [1].", "First [9]\n\n" + "w " * 400]
+)
+def test_checked_answer_repeats_no_text_wherever_it_is_cut(text: str) -> None:
+    """A long word, a signed number and a long sentence: the next piece decides where the sentence before them ends."""
+    whole = CitationChecker(1)
+    expected = whole.take(text) + whole.end()
+    for cut in range(len(text)):
+        pieces = CitationChecker(1)
+        assert pieces.take(text[:cut]) + pieces.take(text[cut:]) + pieces.end() == expected, cut

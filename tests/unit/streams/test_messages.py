@@ -56,6 +56,12 @@ def test_dead_letter_and_notice_come_back_as_they_went_out() -> None:
     assert decode_dead_letter(letter.encode()) == letter
     odd = DeadLetter("g", "d", 3, "extract", "half \ud800", 1, b"")
     assert decode_dead_letter(odd.encode()).reason == "half \\ud800"
+    odd = decode_dead_letter(
+        b'{"graph":"\\ud800","doc_id":"d\\udfff","revision":3,"stage":"\\ud800","reason":"half \\ud800",'
+        b'"attempts":1,"original":""}'
+    )
+    assert (odd.graph, odd.doc_id, odd.stage, odd.reason) == ("\\ud800", "d\\udfff", "\\ud800", "half \\ud800")
+    assert decode_dead_letter(odd.encode()) == odd
     notice = DeltaNotice("g", 4, (1, 5))
     assert decode_notice(notice.encode()) == notice
 

@@ -50,23 +50,26 @@ class TextSentence:
     tokens: tuple[WordToken, ...]
 
 
-def tokens_of(text: str) -> Iterator[WordToken]:
-    """Yield every word, number, mark and run of white space of ``text``, in order, without gaps."""
-    for match in _TOKEN.finditer(text):
+def tokens_of(text: str, start: int = 0, max_word_chars: int = MAX_WORD_CHARS) -> Iterator[WordToken]:
+    """Yield every word, number, mark and run of white space of ``text[start:]``, in order, without gaps."""
+    for match in _TOKEN.finditer(text, start):
         kind, word = match.lastgroup or "mark", match.group()
         if kind in ("word", "dotted"):
-            long = len(word) > MAX_WORD_CHARS
+            long = len(word) > max_word_chars
             kind = "opaque" if long else "word"
             yield WordToken(word, "" if long else word.lower(), match.start(), match.end(), kind, word[0].isupper())
         else:
             yield WordToken(word, word, match.start(), match.end(), kind, False)
 
 
-def sentences_of(text: str) -> Iterator[TextSentence]:
-    """Yield the sentences of ``text`` in order. A blank line, a list item and a heading end one as a full stop does."""
+def sentences_of(text: str, start: int = 0, max_word_chars: int = MAX_WORD_CHARS) -> Iterator[TextSentence]:
+    """Yield the sentences of ``text[start:]`` in order.
+
+    A blank line, a list item and a heading end one as a full stop does; a longer word is a sentence of its own.
+    """
     held: list[WordToken] = []
     ended = ""
-    for token in tokens_of(text):
+    for token in tokens_of(text, start, max_word_chars):
         if token.kind == "space":
             ended = _breaks(token.text, held, ended)
             continue
