@@ -1,5 +1,6 @@
 """Permissions of stored files: folders (0700) and files (0600) are accessible to their owner alone.
 
+The files of keys and secrets that an operator names are restricted when they are read.
 They hold documents, so the invariant does not depend on the umask: new ones are created private, and those that an
 earlier version left open are made private when they are opened, with one warning.
 """
@@ -10,10 +11,12 @@ import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISVTX
+from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG, S_ISVTX
 
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 _OTHERS = 0o077
+READERS, WRITERS = 0o077, 0o022
+"""Permissions of other users that a file with a secret must not grant, and a file that decides who is let in."""
 _log = logging.getLogger("graphtide")
 
 
@@ -66,6 +69,35 @@ def _tighten(path: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def restrict_open_file(opened: int, path: Path, forbidden: int) -> None:
+    """Remove the `forbidden` permissions from the open file, with a warning.
+
+    A file of another user keeps its permissions, and there is a warning unless only its group may read it: this process
+    may read it as a member of the group.
+    """
+    held = os.fstat(opened)
+    excess = S_IMODE(held.st_mode) & forbidden
+    if not excess or not S_ISREG(held.st_mode):
+        return
+    if not _restrict(opened, S_IMODE(held.st_mode) & ~forbidden):
+        if excess & ~0o040:
+            _log.warning("%s: other users may %s; run chmod go= as its owner", path, _described(excess))
+        return
+    _log.warning("%s: other users could %s; it is now restricted to its owner", path, _described(excess))
+
+
+def _restrict(opened: int, mode: int) -> bool:
+    try:
+        os.fchmod(opened, mode)
+    except OSError:
+        return False
+    return True
+
+
+def _described(excess: int) -> str:
+    return "change it" if excess & WRITERS else "read it"
 
 
 def make_new_files_private() -> None:

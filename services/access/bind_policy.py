@@ -8,6 +8,7 @@ from __future__ import annotations
 from ipaddress import ip_address
 from pathlib import Path
 
+from graphtide.infra.private_files import READERS
 from graphtide.infra.settings import Settings
 from graphtide.services.access.gate import AccessGate, CallerRateLimits
 from graphtide.services.access.keys import KeyRing, read_keys
@@ -41,7 +42,7 @@ def gate_of(settings: Settings) -> AccessGate:
 
 def key_file(path: str) -> WatchedFile[KeyRing]:
     """Return the keys of a file, read again when it changes. Raises Broken."""
-    return WatchedFile(Path(path), lambda text, place: KeyRing(read_keys(text, place)))
+    return WatchedFile(Path(path), lambda text, place: KeyRing(read_keys(text, place)), READERS)
 
 
 def unguarded(host: str) -> str:

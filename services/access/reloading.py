@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from graphtide.infra.private_files import restrict_open_file
 from graphtide.streams.errors import Broken
 
 T = TypeVar("T")
@@ -79,10 +80,13 @@ class Watched(Generic[T]):
 
 
 class WatchedFile(Watched[T]):
-    """One text file; `read` receives its text and its path, and raises Broken for invalid content."""
+    """One text file; `read` receives its text and its path, and raises Broken for invalid content.
 
-    def __init__(self, path: Path, read: Callable[[str, str], T]) -> None:
-        super().__init__((path,), lambda: read(_text(path), str(path)))
+    `forbidden` are the permissions of other users that are removed when the file is read.
+    """
+
+    def __init__(self, path: Path, read: Callable[[str, str], T], forbidden: int) -> None:
+        super().__init__((path,), lambda: read(_text(path, forbidden), str(path)))
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
@@ -93,17 +97,18 @@ def _stamp(path: Path) -> tuple[int, int, int]:
     return held.st_mtime_ns, held.st_ino, held.st_size
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, forbidden: int) -> str:
     try:
-        return read_bytes(path).decode()
+        return read_bytes(path, forbidden).decode()
     except UnicodeDecodeError:
         raise Broken(f"{path} is not UTF-8 text") from None
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return at most the first MAX_BYTES of a file. Raises Broken."""
+def read_bytes(path: Path, forbidden: int = 0) -> bytes:
+    """Return at most the first MAX_BYTES of a file. Raises Broken. Removes the `forbidden` permissions from it."""
     try:
         with path.open("rb") as opened:
+            restrict_open_file(opened.fileno(), path, forbidden)
             return opened.read(MAX_BYTES)
     except OSError as error:
         raise Broken(f"{path} cannot be read: {error.strerror}") from None

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import grpc
 
+from graphtide.infra.private_files import READERS
 from graphtide.infra.settings import Settings
 from graphtide.services.access.reloading import Watched, read_bytes
 from graphtide.streams.errors import Broken
@@ -107,7 +108,7 @@ def certificates(settings: Settings) -> Certificates | None:
 
 def _read(files: TlsFiles) -> _Reading:
     """Read the files. One replaced meanwhile has new times, so the next check reads it again."""
-    pair = (read_bytes(files.key), read_bytes(files.certificate))
+    pair = (read_bytes(files.key, READERS), read_bytes(files.certificate))
     client_ca = read_bytes(files.client_ca) if files.client_ca is not None else None
     context = _context(files)
     return _Reading(context, grpc.ssl_server_certificate_configuration([pair], client_ca))

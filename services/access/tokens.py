@@ -18,6 +18,7 @@ from typing import Any
 import jwt
 from jwt.algorithms import get_default_algorithms
 
+from graphtide.infra.private_files import READERS, WRITERS
 from graphtide.services.access.keys import KEY_NAME, actions_of, graphs_of, quota_of
 from graphtide.services.access.policy import Allowance, Principal
 from graphtide.services.access.reloading import WatchedFile
@@ -59,7 +60,8 @@ class TokenVerifier:
         if not rules.issuer or not rules.audience:
             raise Broken("GRAPHTIDE_JWT_KEY_FILE needs GRAPHTIDE_JWT_ISSUER and GRAPHTIDE_JWT_AUDIENCE, too")
         self._rules = rules
-        self._keys = WatchedFile(rules.key_file, lambda text, place: read_keys(text, place, rules.algorithm))
+        forbidden = READERS if rules.algorithm in _SHARED else WRITERS
+        self._keys = WatchedFile(rules.key_file, lambda text, place: read_keys(text, place, rules.algorithm), forbidden)
 
     @property
     def problem(self) -> str:

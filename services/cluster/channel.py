@@ -16,6 +16,7 @@ from pathlib import Path
 import grpc
 import grpc.aio
 
+from graphtide.infra.private_files import READERS
 from graphtide.infra.settings import Settings
 from graphtide.services.access.reloading import Watched, read_bytes
 from graphtide.streams.errors import Broken
@@ -109,7 +110,8 @@ def _files(settings: Settings) -> tuple[Path, ...]:
 
 
 def _credentials(authority: Path, certificate: Path | None = None, key: Path | None = None) -> grpc.ChannelCredentials:
-    read = [read_bytes(file) if file else None for file in (authority, key, certificate)]
+    given = ((authority, 0), (key, READERS), (certificate, 0))
+    read = [read_bytes(file, forbidden) if file else None for file, forbidden in given]
     try:
         context = ssl.create_default_context(cafile=authority)
         if certificate and key:
