@@ -19,9 +19,9 @@ from graphtide.infra.models.cache.reports import MemoisedReporter
 from graphtide.infra.models.cache.summaries import MemoisedSummarizer
 from graphtide.infra.models.limits.rate_limiter import EndpointLimits, RateLimiter
 from graphtide.infra.models.local.chunker import SemanticChunker
+from graphtide.infra.models.local.embedders import NAMES, local_model
 from graphtide.infra.models.local.extractor import OfflineExtractor
 from graphtide.infra.models.local.generator import ExtractiveGenerator
-from graphtide.infra.models.local.hashing_embedder import HashingEmbedder
 from graphtide.infra.models.local.reporter import ExtractiveReporter
 from graphtide.infra.models.prompts.graph_prompts import (
     ANSWER,
@@ -140,10 +140,11 @@ def plan(settings: Settings) -> Plan:
         raise Broken(
             "GRAPHTIDE_EMBEDDING_BASE_URL is set, GRAPHTIDE_EMBEDDING_MODEL is not: set it to the name of the model"
         )
-    if settings.embedding_model and not settings.embedding_base_url:
+    if not settings.embedding_base_url and local_model(settings.embedding_model) is None:
         raise Broken(
-            "GRAPHTIDE_EMBEDDING_MODEL is set, GRAPHTIDE_EMBEDDING_BASE_URL is not (https://api.openai.com/v1 for "
-            "OpenAI): set it; without it, hashing embeddings would be used"
+            f"GRAPHTIDE_EMBEDDING_MODEL is {settings.embedding_model!r}, which is not a local model"
+            f" ({', '.join(NAMES)}), and GRAPHTIDE_EMBEDDING_BASE_URL is not set: set it to the address of the model's"
+            " endpoint (https://api.openai.com/v1 for OpenAI), or name a local model"
         )
     if bool(settings.llm_base_url) != bool(settings.llm_model):
         raise Broken(
@@ -162,9 +163,8 @@ def _rules(settings: Settings) -> Rules:
         {graph: _budget(budget.tokens, budget.cost) for graph, budget in settings.budgets.items()},
         settings.budget_blocks_queries,
     )
-    rules.check(
-        {"language": settings.llm_model, "rating": settings.llm_rating_model, "embedding": settings.embedding_model}
-    )
+    paid = settings.embedding_model if settings.embedding_base_url else ""
+    rules.check({"language": settings.llm_model, "rating": settings.llm_rating_model, "embedding": paid})
     return rules
 
 
@@ -206,10 +206,10 @@ def _models(
             "no language model is configured: rules extract and answers are quotations, for trials only; "
             "set GRAPHTIDE_LLM_BASE_URL and GRAPHTIDE_LLM_MODEL"
         )
-    remembered = MemoisedEmbedder(embedder, memos.vectors)
+    remembered = _remembered(chosen.settings, embedder, memos.vectors, own_embedder)
     if chat is None:
         reading = ExtractionModels(chosen.chunker(), OfflineExtractor(reading_pool), remembered, pool=reading_pool)
-        answers = ExtractiveGenerator(HashingEmbedder(pool=asking_pool), pool=asking_pool)
+        answers = ExtractiveGenerator(embedder, pool=asking_pool)
         return ModelSet(reading, answers, embedder, None, asking=asking_pool, caps=caps)
 
     from graphtide.infra.models.openai.extractor import OpenAIExtractor
@@ -240,11 +240,10 @@ def _models(
 
 def _embedder(settings: Settings, accounts: UsageAccounting, stack: AsyncExitStack, pool: WorkPool) -> Embedder:
     if not settings.embedding_base_url:
-        log.warning(
-            "no embedding endpoint is configured: using hashing embeddings, for trials only; "
-            "set GRAPHTIDE_EMBEDDING_BASE_URL and GRAPHTIDE_EMBEDDING_MODEL"
-        )
-        return HashingEmbedder(pool=pool)
+        model = local_model(settings.embedding_model)
+        if model is None:
+            raise Broken(f"{settings.embedding_model!r} is not a local embedding model; this is a bug")
+        return model.open(pool)
     from graphtide.infra.models.openai.embedder import EmbeddingEndpoint, OpenAIEmbedder
 
     endpoint = EmbeddingEndpoint(
@@ -262,6 +261,12 @@ def _embedder(settings: Settings, accounts: UsageAccounting, stack: AsyncExitSta
     embedder = OpenAIEmbedder(endpoint, accounts)
     stack.push_async_callback(embedder.close)
     return embedder
+
+
+def _remembered(settings: Settings, embedder: Embedder, store: VectorStore, own: Embedder | None) -> Embedder:
+    """Return the embedder of documents: with a cache, unless the model costs less than the look-up."""
+    model = None if own or settings.embedding_base_url else local_model(settings.embedding_model)
+    return MemoisedEmbedder(embedder, store) if model is None or model.worth_caching else embedder
 
 
 def _chat(settings: Settings, accounts: UsageAccounting, stack: AsyncExitStack, model: str) -> OpenAIChat | None:

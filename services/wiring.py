@@ -18,6 +18,7 @@ from graphtide.infra.functional_predicates import load_functional_predicates
 from graphtide.infra.index_folder import IndexFolder
 from graphtide.infra.kernels import refuse_stale
 from graphtide.infra.models.cache.embeddings import MemoisedEmbedder, MemoryVectorStore
+from graphtide.infra.models.local.embedders import setting_of
 from graphtide.infra.models.usage.accounting import UsageAccounting
 from graphtide.infra.models.usage.counters import Tally
 from graphtide.infra.observability.metrics.endpoints import EndpointGauges
@@ -211,8 +212,8 @@ def _check_model(file: Path, name: str) -> None:
             raise Broken(f"{file} cannot be written: {error.strerror}") from error
     elif (held := file.read_text().strip()) != name:
         raise Broken(
-            f"{file.parent} was embedded with {held}, and the settings name {name}: restore the model, "
-            "or publish to a new data folder"
+            f"{file.parent} was embedded with {held}, and the settings name {name}: restore the model with"
+            f" GRAPHTIDE_EMBEDDING_MODEL={setting_of(held)}, or publish to a new data folder"
         )
 
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 
 from graphtide.infra.models.cache.embeddings import VectorStore
 from graphtide.infra.models.limits.shared_rate import RateLimitPeers
+from graphtide.infra.models.local.embedders import setting_of
 from graphtide.streams.errors import Broken
 from graphtide.streams.extract.stage import ExtractStage
 from graphtide.streams.ports import GraphStore, Ledger, Log, Outbox
@@ -48,5 +49,5 @@ async def check_model(backing: Backing, name: str) -> None:
     if held != name:
         raise Broken(
             f"the graphs of this cluster were embedded with {held}, and the settings name {name}: restore the"
-            " model in the settings, or use another graph database and other topics"
+            f" model with GRAPHTIDE_EMBEDDING_MODEL={setting_of(held)}, or use another graph database and other topics"
         )

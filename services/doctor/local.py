@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from graphtide.infra import kernels
+from graphtide.infra.models.local.embedders import recorded_name, setting_of
 from graphtide.infra.settings import Settings, unknown_variables
 from graphtide.services.access.bind_policy import gate_of, is_loopback
 from graphtide.services.access.tls import certificates
@@ -71,10 +72,10 @@ def _exposure(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def _stand_ins(settings: Settings) -> Iterator[DoctorFinding]:
-    if not settings.embedding_base_url:
-        why = "hashing embeddings match words, not meanings: they are for trials only"
-        cure = "set GRAPHTIDE_EMBEDDING_BASE_URL and GRAPHTIDE_EMBEDDING_MODEL (docs/models.md)"
-        yield DoctorFinding("embeddings", "no embedding endpoint is configured", why, cure, serious=False)
+    if not settings.embedding_base_url and settings.embedding_model == "hashing":
+        why = "hashing embeddings match words, not meanings: they are for tests only"
+        cure = "unset GRAPHTIDE_EMBEDDING_MODEL, or name another model (docs/models.md)"
+        yield DoctorFinding("embeddings", "hashing embeddings are configured", why, cure, serious=False)
     if not settings.llm_base_url:
         why = "rules find simple relations only, and answers are quotations"
         cure = "set GRAPHTIDE_LLM_BASE_URL and GRAPHTIDE_LLM_MODEL (docs/models.md)"
@@ -113,10 +114,10 @@ def folder_findings(settings: Settings, min_bytes: int = MIN_FREE_BYTES) -> Iter
 def _model_finding(settings: Settings) -> Iterator[DoctorFinding]:
     file = settings.data / "embedding-model"
     held = file.read_text().strip() if file.is_file() else ""
-    wanted = f"openai/{settings.embedding_model}" if settings.embedding_base_url else ""
-    if held and ((wanted and held != wanted) or (not wanted and held.startswith("openai/"))):
-        what = f"{settings.data} was embedded with {held}, and the settings name {wanted or 'none'}"
-        cure = f"set GRAPHTIDE_EMBEDDING_MODEL back to {held.removeprefix('openai/')}, or publish to a new data folder"
+    wanted = recorded_name(settings.embedding_base_url, settings.embedding_model)
+    if held and wanted and held != wanted:
+        what = f"{settings.data} was embedded with {held}, and the settings name {wanted}"
+        cure = f"set GRAPHTIDE_EMBEDDING_MODEL back to {setting_of(held)}, or publish to a new data folder"
         yield DoctorFinding("data folder", what, f"vectors of two models cannot be compared, so {_START}", cure)
 
 

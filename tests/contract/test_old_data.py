@@ -61,7 +61,7 @@ async def test_old_data_folder_opens_with_its_digests_and_answers(
     """A migrated folder is equal to the last bit, its saved indexes are used, and it accepts further documents."""
     folder = old.unpack(tmp_path / "data")
     with caplog.at_level(logging.WARNING, "graphtide.index"):
-        async with open_application(Settings(data=folder)) as application:
+        async with open_application(Settings(data=folder, embedding_model="hashing")) as application:
             await _check(application, old)
             receipt = await application.delete("fixture", "ada")
             await application.query("fixture", QueryRequest("Ada?", after=receipt.token, generate=False))
@@ -69,7 +69,7 @@ async def test_old_data_folder_opens_with_its_digests_and_answers(
     assert not [line for line in caplog.messages if "index" in line]
     with closing(sqlite3.connect(folder / DATABASE)) as connection:
         assert connection.execute("SELECT version FROM schema_version").fetchall() == [(SCHEMA_VERSION,)]
-    async with open_application(Settings(data=folder)) as application:
+    async with open_application(Settings(data=folder, embedding_model="hashing")) as application:
         assert (await application.digest("fixture")).digest == after != old.expected["digests"]["fixture"][1]
 
 
@@ -82,7 +82,7 @@ async def test_data_folder_of_a_newer_schema_is_refused_and_left_alone(tmp_path:
         connection.commit()
     before = (folder / DATABASE).read_bytes()
     with pytest.raises(Broken, match=rf"schema {SCHEMA_VERSION + 1}.*reads schema {SCHEMA_VERSION}.*restore"):
-        async with open_application(Settings(data=folder)):
+        async with open_application(Settings(data=folder, embedding_model="hashing")):
             pass
     assert (folder / DATABASE).read_bytes() == before
 
