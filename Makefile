@@ -72,9 +72,6 @@ bench: env ## measure the service on real documents and write the README's table
 bench-notes: env ## answers over realistic notes with the default settings, before and after updates; writes the README's table
 	@$(BIN)/python -m tests.bench.notes
 
-bench-hostile-work: env ## latency of /healthz beside heavy requests, and of a small document beside a large one; ten minutes
-	@$(BIN)/python -m tests.bench.hostile_work
-
 bench-core: env ## measure the core's kernels, ratios in one run
 	@$(BIN)/python -m tests.bench.core
 
@@ -123,7 +120,7 @@ fuzz: env ## every decoder under atheris, then HTTP requests from the descriptio
 	@$(BIN)/python -m tests.fuzz.coverage_guided --minutes $$(awk 'BEGIN { print $(or $(MINUTES),10) / 2 }') $(if $(SEED),--seed $(SEED))
 	@$(BIN)/python -m tests.fuzz.http --minutes $$(awk 'BEGIN { print $(or $(MINUTES),10) / 2 }') $(if $(SEED),--seed $(SEED))
 
-bench-hostile: env ## latency of /healthz under hostile clients, by CASE if there is one; five minutes
+bench-hostile: env ## latency of /healthz beside hostile clients and heavy requests, by CASE if there is one; half an hour
 	@$(BIN)/python -m tests.bench.hostile $(CASE)
 
 soak: env ## hostile and ordinary clients together against one service for MINUTES (default 60), from SEED if there is one

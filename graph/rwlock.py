@@ -13,6 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
+class LockBusyError(Exception):
+    """The lock could not be taken at once."""
+
+
 class ReadersWriterLock:
     """Any number of readers or one writer; waiting threads are served in order of arrival."""
 
@@ -29,9 +33,14 @@ class ReadersWriterLock:
         return len(self._queue)
 
     @contextmanager
-    def read(self) -> Iterator[None]:
-        """Hold the lock together with other readers."""
+    def read(self, wait: bool = True) -> Iterator[None]:
+        """Hold the lock together with other readers. Raises LockBusyError without `wait`, instead of waiting.
+
+        An event loop must not wait: a writer may hold the lock for seconds.
+        """
         with self._condition:
+            if not wait and (self._writing or self._queue):
+                raise LockBusyError
             self._wait(lambda: not self._writing)
             self._readers += 1
         try:

@@ -94,6 +94,12 @@ class LiveView:
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
+    def content_count(self, doc_id: str) -> int:
+        """Return the number of mentions and facts of a document, without the lock: approximate during a change."""
+        row = self.documents.get(doc_id)
+        chunks = [self.chunks.get(number) for number in row.chunks] if row else []
+        return sum(len(chunk.mentions) + len(chunk.evidence) for chunk in chunks if chunk is not None)
+
     def entity_id(self, node: int) -> str:
         """Return the canonical name of an entity: equal for equal content, whatever the order of arrival."""
         return self.entities[node].id

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import TypeVar
 
 from graphtide.graph.digest import digest as digest_of
+from graphtide.graph.rwlock import LockBusyError
 from graphtide.graph.view import LiveView
 from graphtide.infra.observability.metrics.views import counts
 from graphtide.services import dead_letters as letters
@@ -35,6 +36,7 @@ from graphtide.services.application import (
     Rebuilt,
     Receipt,
     RelatedDocuments,
+    Usage,
     Verification,
 )
 from graphtide.services.health import with_dependencies
@@ -46,6 +48,7 @@ from graphtide.services.maintenance import rows_of
 from graphtide.services.query.service import QueryService
 from graphtide.services.runtime import Runtime, RuntimeLimits
 from graphtide.streams.errors import DeadlineExceeded, NotFound, Overloaded
+from graphtide.streams.fair_queue import Slots
 from graphtide.streams.follow.progress import token
 from graphtide.streams.messages import DocumentMessage, document_key, split_document_key
 from graphtide.streams.ports import LedgerEntry, Position, Record, RevisionState
@@ -55,6 +58,10 @@ T = TypeVar("T")
 
 SMALL_EXTRACTION_BYTES = 32 << 10
 """Maximum size of a stored extraction that is decoded within about a millisecond."""
+SMALL_CONTENT = 256
+LARGE_READS = 2
+"""Maximum number of documents with more than SMALL_CONTENT mentions and facts that are read for their status at a
+time: such an extraction occupies megabytes while it is decoded."""
 
 
 class LocalApplication:
@@ -67,6 +74,7 @@ class LocalApplication:
         self._questions = QueryService(runtime, self._limits.running_queries)
         self._digests: SharedReads[Digest] = SharedReads()
         self._statuses: SharedReads[DocumentStatus] = SharedReads()
+        self._large_reads = Slots(LARGE_READS)
 
     # -- documents -----------------------------------------------------------------------------------------------------
 
@@ -90,25 +98,25 @@ class LocalApplication:
 
     async def document(self, graph: str, doc_id: str) -> DocumentStatus:
         latest = await self._latest(graph, doc_id)
-        standings = await self._runtime.store.standings(graph, [doc_id])
         spent = await self._runtime.accounts.spending.document(graph, doc_id)
         waits = self._runtime.upkeep.waiting.get((graph, doc_id), "") if latest.state is RevisionState.ACCEPTED else ""
-        standing, view = standings.get(doc_id), self._runtime.views.get(graph)
-        size = len(standing.extraction or b"") if standing else 0
-        read = partial(document_status, latest, standing, view, waits, usage(spent, self._runtime.accounts))
-        if size <= SMALL_EXTRACTION_BYTES:
-            return await self._read(graph, read, small=True)
-        key = (
-            graph,
-            doc_id,
-            latest.position,
-            latest.state,
-            waits,
-            standing and standing.revision,
-            view and view.version,
-        )
+        view = self._runtime.views.get(graph)
+        finish = partial(self._status, latest, view, waits, usage(spent, self._runtime.accounts))
         async with self._deadline(graph):
-            return await self._statuses.read(key, lambda: self._runtime.pool.run(read, graph))
+            key = (graph, doc_id, latest.position, latest.state, waits, view and view.version)
+            return await self._statuses.read(key, finish)
+
+    async def _status(self, latest: LedgerEntry, view: LiveView | None, waits: str, used: Usage) -> DocumentStatus:
+        """Read the live revision. Large ones are read one after the other: each occupies many times its text."""
+        graph, doc_id = latest.graph, latest.doc_id
+        content = view.content_count(doc_id) if view else 0
+        async with self._large_reads.one(graph) if content > SMALL_CONTENT else nullcontext():
+            standing = (await self._runtime.store.standings(graph, [doc_id])).get(doc_id)
+            read = partial(document_status, latest, standing, view, waits, used)
+            if len(standing.extraction or b"") <= SMALL_EXTRACTION_BYTES if standing else True:
+                with suppress(LockBusyError):
+                    return await self._runtime.pool.run(partial(read, wait=False), graph, small=True)
+            return await self._runtime.pool.run(read, graph)
 
     async def related(self, graph: str, doc_id: str, count: int) -> RelatedDocuments:
         view = await self._view(graph)
@@ -149,19 +157,20 @@ class LocalApplication:
         await self._runtime.known(graph)
         runtime, view = self._runtime, self._runtime.views.get(graph)
         revisions = await runtime.ledger.counts(graph)
+        found, indexes = await self._read(graph, lambda: (_counts(view), _indexes(view))) if view else ({}, {})
         waiting = await runtime.ledger.unfinished(_now_ms() + 1, 10_000)
         oldest = min((entry.accepted_ms for entry in waiting if entry.graph == graph), default=None)
         return GraphStats(
             graph,
             view.version if view else 0,
-            await self._read(graph, partial(_counts, view)) if view else {},
+            found,
             {state.value: count for state, count in revisions.items()},
             await runtime.ledger.pending(graph),
             0.0 if oldest is None else max(0.0, (_now_ms() - oldest) / 1000),
             runtime.metrics.event_to_queryable_ms(graph),
             {**runtime.upkeep.kernels, **({"pagerank": view.walk.name} if view else {})},
             runtime.models,
-            _indexes(view) if view else {},
+            indexes,
             await spending(graph, runtime.accounts),
         )
 
@@ -217,10 +226,10 @@ class LocalApplication:
     async def health(self) -> Health:
         return await with_dependencies(self._runtime.upkeep.health(), self._runtime.dependencies)
 
-    async def _read(self, graph: str, read: Callable[[], T], *, small: bool = False) -> T:
+    async def _read(self, graph: str, read: Callable[[], T]) -> T:
         """Run `read` in the work pool of the graph, outside the event loop. Raises Overloaded, DeadlineExceeded."""
         async with self._deadline(graph):
-            return await self._runtime.pool.run(read, graph, small=small)
+            return await self._runtime.pool.run(read, graph)
 
     @asynccontextmanager
     async def _deadline(self, graph: str) -> AsyncIterator[None]:

@@ -30,6 +30,7 @@ import numpy as np
 from graphtide.graph.dates import date_span
 from graphtide.graph.records import ChunkContribution, DocumentInfo, Extraction, Fact, Mention, Vector
 from graphtide.streams.errors import Broken, Rejected
+from graphtide.streams.json_parts import dump, dump_in_parts, load_in_parts
 
 DOCUMENTS = "documents"
 EXTRACTIONS = "extractions"
@@ -46,6 +47,8 @@ _GRAPH = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")  # also the name of a 
 FACT_FIELDS = (6, 8)
 """Number of fields of an extraction's fact. The last two are its validity period, which older records lack."""
 NO_HEADING = ("", "")
+BASE64_SLICE = 4 << 20
+"""Characters that are decoded in one call; a multiple of four."""
 _VECTORS = b'"vectors":"'
 _BEFORE_VECTORS = re.compile(rb'"dimensions":[0-9]{1,9},$')
 _MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError)
@@ -95,7 +98,7 @@ class DocumentMessage:
             body["entities"] = [asdict(entity) for entity in self.entities]
         if self.facts is not None:
             body["facts"] = [_filled(asdict(fact)) for fact in self.facts]
-        return _dump(body)
+        return dump(body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +118,8 @@ class ExtractionMessage:
         head: dict[str, Any] = {"schema": SCHEMA, "graph": self.graph, "doc_id": self.doc_id}
         head |= {"revision": self.revision, "accepted_ms": self.accepted_ms}
         if self.extraction is None:
-            return _dump(head | {"deleted": True})
-        return _dump(head | _extraction_out(self.extraction))
+            return dump(head | {"deleted": True})
+        return dump_in_parts(head | _extraction_out(self.extraction))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ class DeadLetter:
     original: bytes
 
     def encode(self) -> bytes:
-        return _dump(
+        return dump(
             {
                 "schema": SCHEMA,
                 "graph": _escaped(self.graph),
@@ -172,7 +175,7 @@ class DeltaNotice:
             body["replaced"] = True
         if self.wanted:
             body["wanted"] = list(self.wanted)
-        return _dump(body)
+        return dump(body)
 
 
 def document_key(graph: str, doc_id: str) -> str:
@@ -283,7 +286,7 @@ def unit_key(
     """
     digest = blake2b(digest_size=16)
     stated = [text, [_mention_out(m) for m in mentions], [_fact_out(f) for f in facts]]
-    digest.update(_dump([*stated, heading] if any(heading) else stated))
+    digest.update(dump([*stated, heading] if any(heading) else stated))
     for row in (vector, *(m.vector for m in mentions), *(f.vector for f in facts)):
         digest.update(row.tobytes())
     return digest.digest()
@@ -313,7 +316,7 @@ def _extraction_out(extraction: Extraction) -> dict[str, Any]:
 
 def _extraction_in(body: dict[str, Any]) -> Extraction:
     dimensions = int(body["dimensions"])
-    block = np.frombuffer(base64.b64decode(body["vectors"]), np.float16)
+    block = np.frombuffer(_vectors_in(body["vectors"]), np.float16)
     table = block.reshape(-1, dimensions) if dimensions else block.reshape(0, 1)
     if not (np.isfinite(table).all() and table.any(axis=1).all()):
         raise ValueError("a vector is zero or not finite")
@@ -333,6 +336,12 @@ def _extraction_in(body: dict[str, Any]) -> Extraction:
     if gaps and len(gaps) != len(units) + 1:
         raise ValueError(f"{len(units)} units need {len(units) + 1} gaps, not {len(gaps)}")
     return Extraction(body["doc_id"], int(body["revision"]), _info_in(body["info"]), tuple(units), gaps)
+
+
+def _vectors_in(encoded: str | bytes) -> bytes:
+    """Decode base64 in slices: one call holds the interpreter lock."""
+    slices = range(0, len(encoded), BASE64_SLICE)
+    return b"".join([base64.b64decode(encoded[start : start + BASE64_SLICE]) for start in slices])
 
 
 def _next(rows: Iterator[Vector]) -> Vector:
@@ -407,7 +416,7 @@ def _date(value: str) -> str:
 def metadata_pairs(metadata: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return metadata as it is stored: sorted pairs of key and JSON value. Raises ValueError for non-JSON values."""
     _check_json(metadata, 0)
-    return tuple(sorted((_string(key), _dump(value).decode()) for key, value in metadata.items()))
+    return tuple(sorted((_string(key), dump(value).decode()) for key, value in metadata.items()))
 
 
 def _text(value: object, field: str) -> str:
@@ -452,13 +461,9 @@ def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error)[:200]}"
 
 
-def _dump(body: object) -> bytes:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-
-
 def _load_extraction(value: bytes) -> dict[str, Any]:
-    """Load the record without its vectors, and add these as bytes: parsing JSON holds the interpreter lock, and most
-    of the record is vectors. No other `"vectors":"` can follow, since a quote inside a string is escaped.
+    """Load the record without its vectors, and add these as bytes: most of the record is vectors. No other
+    `"vectors":"` can follow, since a quote inside a string is escaped.
     """
     at = value.rfind(_VECTORS)
     if _BEFORE_VECTORS.search(value[max(0, at - 40) : max(0, at)]) is None:
@@ -472,7 +477,7 @@ def _load_extraction(value: bytes) -> dict[str, Any]:
 
 def _load(value: bytes) -> dict[str, Any]:
     try:
-        body = json.loads(value)
+        body = load_in_parts(value)
     except (ValueError, RecursionError) as error:
         raise Rejected(f"the record is not JSON: {error}") from error
     if not isinstance(body, dict):

@@ -18,12 +18,18 @@ from graphtide.streams.ports import LedgerEntry, StoredDocument
 
 
 def document_status(
-    latest: LedgerEntry, standing: StoredDocument | None, view: LiveView | None, waiting: str, used: Usage
+    latest: LedgerEntry,
+    standing: StoredDocument | None,
+    view: LiveView | None,
+    waiting: str,
+    used: Usage,
+    *,
+    wait: bool = True,
 ) -> DocumentStatus:
     """Return the status of the newest revision, with the content of the live one, which may be older.
 
-    `waiting` is the reason why an accepted revision waits, "" if it waits only for earlier work. Cost: the document's
-    own facts.
+    `waiting` is the reason why an accepted revision waits, "" if it waits only for earlier work. Raises
+    LockBusyError without `wait`, if the view is being changed. Cost: the document's own facts.
     """
     held = standing.extraction if standing else None
     live = decode_stored(latest.graph, latest.doc_id, held) if held else None
@@ -40,15 +46,15 @@ def document_status(
         live.info.occurred_at if live else "",
         {name: json.loads(value) for name, value in live.info.metadata} if live else {},
         live.text if live else "",
-        tuple(_stated(view, live)) if live else (),
+        tuple(_stated(view, live, wait)) if live else (),
         used,
     )
 
 
-def _stated(view: LiveView | None, live: Extraction) -> list[StatedFact]:
+def _stated(view: LiveView | None, live: Extraction, wait: bool) -> list[StatedFact]:
     """Return the facts of a document: with the names of its entities, or as extracted until the view contains them."""
     if view is not None:
-        with view.lock.read():
+        with view.lock.read(wait):
             row = view.documents.get(live.doc_id)
             if row is not None and row.revision == live.revision:
                 return [fact for chunk in row.chunks for fact in _chunk_facts(view, chunk)]

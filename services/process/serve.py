@@ -7,7 +7,6 @@ start opens nothing; the servers report "not ready" until the application is ope
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import logging
 import signal
@@ -22,6 +21,7 @@ from graphtide.infra.private_files import make_new_files_private
 from graphtide.infra.settings import Settings, SettingsError, load_settings, unknown_variables
 from graphtide.services.cli.exit_codes import USAGE, CommandError
 from graphtide.services.cli.terminal import tell
+from graphtide.services.process.interpreter import spare_the_collector, tune_interpreter
 from graphtide.services.process.servers import Parts, Servers, faced, guard_of, listen
 from graphtide.streams.errors import GraphtideError
 
@@ -37,6 +37,7 @@ log = logging.getLogger("graphtide")
 def serve_until_stopped(given: Mapping[str, object], config: Path | None, as_json: bool) -> None:
     """Serve until SIGTERM or SIGINT. Raises CommandError when it cannot start."""
     settings = settled(given, config)
+    tune_interpreter()
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(settings, as_json))
@@ -90,16 +91,6 @@ async def _serve(settings: Settings, as_json: bool) -> None:
                 await faces.ended()
                 await faces.end()
                 _stop_at_once_on_signals()
-
-
-def spare_the_collector() -> None:
-    """Exclude the graph from garbage collection: its tables are long-lived and contain no cycles.
-
-    With its default thresholds the collector scans them more and more often as they grow, without effect.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 50, 100)
 
 
 def new_registry(settings: Settings) -> CollectorRegistry:

@@ -23,7 +23,8 @@ from graphtide.services.application import Health
 from graphtide.services.cli.exit_codes import CommandError
 from graphtide.services.cli.terminal import tell
 from graphtide.services.health import readiness
-from graphtide.services.process.serve import loop_factory, new_registry, on_signals, settled, spare_the_collector
+from graphtide.services.process.interpreter import spare_the_collector, tune_interpreter
+from graphtide.services.process.serve import loop_factory, new_registry, on_signals, settled
 from graphtide.services.process.servers import Parts, Servers, faced, guard_of, listen
 from graphtide.services.process.startup_proxy import StartupProxy
 from graphtide.streams.errors import GraphtideError
@@ -42,6 +43,7 @@ FACED = ("query", "gateway")
 def work_until_stopped(role: str, given: Mapping[str, object], config: Path | None, as_json: bool) -> None:
     """Run the role until SIGTERM or SIGINT. Raises CommandError when it cannot start."""
     settings = settled(given, config)
+    tune_interpreter()
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_work(role, settings, as_json))

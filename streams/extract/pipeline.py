@@ -33,8 +33,9 @@ from graphtide.streams.work_pool import WorkPool
 
 T = TypeVar("T")
 
-LARGE_CHARS = 20_000
-"""Size from which a document is processed in a thread, so that the event loop stays responsive."""
+LARGE_CHARS = 6_000
+"""Size from which a document is processed in a thread, so that the event loop stays responsive. A text without words
+takes the chunker up to 30 ms below it."""
 EMBED_BATCH_SIZE = 2_000
 """Maximum number of texts per call of the embedder."""
 STATEMENT_CHARS = 200
@@ -103,8 +104,8 @@ async def extract(
 
 
 async def _run(pool: WorkPool, size: int, work: Callable[[], T]) -> T:
-    """Run the work on the event loop when it is as small as a short document, otherwise in a thread."""
-    return work() if size < LARGE_CHARS else await pool.run(work)
+    """Run the work on the event loop when it is small and the loop has time for it, otherwise in a thread."""
+    return await pool.run(work, small=size < LARGE_CHARS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ class DeltaFollower:
         A current graph is (0, 0.0).
         """
         now = time.monotonic()
-        lacking = {graph: max(0, version - self._views.version(graph)) for graph, version in self._stored.items()}
+        lacking = {graph: max(0, version - self._views.version(graph)) for graph, version in dict(self._stored).items()}
         return {
             graph: (count, now - self._behind[graph].since if count and graph in self._behind else 0.0)
             for graph, count in lacking.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 from fastapi import Path
@@ -96,16 +97,25 @@ def _check_encoding(request: Request) -> None:
         raise Invalid("id", "the path is not percent-encoded UTF-8; encode it as UTF-8")
 
 
+_ENCODERS = ThreadPoolExecutor(1, "graphtide-encode")
+"""One thread: several would delay the event loop, with which they share the interpreter lock, and be no faster."""
 LARGE_CHARS = 50_000
 """Characters from which a reply is encoded in a thread, so that the event loop stays free."""
 
 
-async def large_reply(encode: Callable[[], object], chars: int) -> Response:
-    """Return a reply with the result of `encode` as JSON; `chars` is its approximate length."""
-    if chars < LARGE_CHARS:
-        return reply(encode())
-    return Response(await asyncio.to_thread(lambda: dump_in_parts(encode())), media_type="application/json")
+async def large_reply(body: Callable[[], object], chars: int) -> Response:
+    """Return a reply with the result of `body` as JSON; `chars` is its approximate length."""
+    return reply(body()) if chars < LARGE_CHARS else encoded_reply(await encode_large(body))
+
+
+async def encode_large(body: Callable[[], object]) -> bytes:
+    """Return the result of `body` as JSON, made in a thread."""
+    return await asyncio.get_running_loop().run_in_executor(_ENCODERS, lambda: dump_in_parts(body()))
 
 
 def reply(body: object, status: int = 200) -> Response:
-    return Response(dump(body), status, media_type="application/json")
+    return encoded_reply(dump(body), status)
+
+
+def encoded_reply(body: bytes, status: int = 200) -> Response:
+    return Response(body, status, media_type="application/json")

@@ -6,6 +6,7 @@ settings change that.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -35,7 +36,7 @@ def probes(health: Callable[[], Awaitable[Health]], registry: CollectorRegistry)
         return Response(dump(fields_json(state)), 200 if state.ready else 503, media_type=JSON)
 
     async def metrics(_: Request) -> Response:
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+        return Response(await asyncio.to_thread(generate_latest, registry), media_type=CONTENT_TYPE_LATEST)
 
     routes = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}
     return Starlette(routes=[Route(path, answer) for path, answer in routes.items()])

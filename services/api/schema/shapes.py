@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 
@@ -25,24 +24,19 @@ from graphtide.services.application import (
     Usage,
     Verification,
 )
+from graphtide.streams.json_parts import dump, dump_in_parts
+
+__all__ = [
+    "answer_json",
+    "context_json",
+    "dump",
+    "dump_in_parts",
+    "fields_json",
+    "graphs_json",
+    "reports_json",
+]
 
 Json = dict[str, object]
-
-LONG_LIST = 16
-
-
-def dump(body: object) -> bytes:
-    """Return compact JSON in UTF-8."""
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def dump_in_parts(body: object) -> bytes:
-    """Return the result of `dump`, encoding long lists by element, so that no call blocks the interpreter for long."""
-    if isinstance(body, dict):
-        return b"{%s}" % b",".join(dump(str(key)) + b":" + dump_in_parts(value) for key, value in body.items())
-    if isinstance(body, list) and len(body) > LONG_LIST:
-        return b"[%s]" % b",".join(map(dump, body))
-    return dump(body)
 
 
 def answer_json(answer: Answer) -> Json:

@@ -8,13 +8,15 @@ from starlette.responses import Response
 
 from graphtide.services.api.http.bodies import JSON, NDJSON, content_type, parse, read_body
 from graphtide.services.api.http.openapi import (
+    LARGE_CHARS,
     GraphPath,
     IdPath,
     body_of,
     document_in,
+    encode_large,
+    encoded_reply,
     errors,
     graph_in,
-    large_reply,
     reply,
     schema,
 )
@@ -31,6 +33,7 @@ from graphtide.services.api.schema.errors import AllRejected
 from graphtide.services.api.schema.limits import RequestLimits
 from graphtide.services.api.schema.shapes import fields_json
 from graphtide.services.application import Application
+from graphtide.services.inspection.shared_reads import SharedReads
 
 DOCUMENT = "/v1/graphs/{graph}/documents/{id:document_id}"
 DOCUMENTS = "/v1/graphs/{graph}/documents"
@@ -48,8 +51,9 @@ def document_routes(application: Application, limits: RequestLimits) -> APIRoute
     _add_publish(router, application, limits)
     _add_batch(router, application, limits)
     _add_delete(router, application)
-    _add_related(router, application)  # before the look-up, whose id matches the rest of the path
-    _add_lookup(router, application)
+    statuses = _Statuses(application)
+    _add_related(router, application, statuses)  # before the look-up, whose id matches the rest of the path
+    _add_lookup(router, statuses)
     return router
 
 
@@ -114,7 +118,7 @@ def _add_delete(router: APIRouter, application: Application) -> None:
         return reply({"token": receipt.token}, 202)
 
 
-def _add_related(router: APIRouter, application: Application) -> None:
+def _add_related(router: APIRouter, application: Application, statuses: _Statuses) -> None:
     count = {"type": "integer", "minimum": 1, "maximum": MAX_RELATED, "default": RELATED}
     parameter = {"name": "count", "in": "query", "required": False, "schema": count}
 
@@ -129,18 +133,27 @@ def _add_related(router: APIRouter, application: Application) -> None:
         To look up a document whose own id ends in /related, write that slash as %2F.
         """
         if not request.scope.get("raw_path", b"/related").split(b"?")[0].endswith(b"/related"):
-            return await _status(application, *document_in(request, graph, f"{doc_id}/related"))
+            return await statuses.reply(*document_in(request, graph, f"{doc_id}/related"))
         wanted = related_count(request.query_params.get("count", str(RELATED)))
         return reply(fields_json(await application.related(*document_in(request, graph, doc_id), wanted)))
 
 
-def _add_lookup(router: APIRouter, application: Application) -> None:
+def _add_lookup(router: APIRouter, statuses: _Statuses) -> None:
     @router.get(DOCUMENT, responses={200: {"model": DocumentStatusBody}, **errors(400, 404, 422, 429, 503)})
     async def get_document(request: Request, graph: GraphPath, doc_id: IdPath) -> Response:
         """Return the state of a document's newest revision, the reason of a failure, and its content in the graph."""
-        return await _status(application, *document_in(request, graph, doc_id))
+        return await statuses.reply(*document_in(request, graph, doc_id))
 
 
-async def _status(application: Application, graph: str, doc_id: str) -> Response:
-    status = await application.document(graph, doc_id)
-    return await large_reply(lambda: fields_json(status), len(status.text) + FACT_CHARS * len(status.facts))
+class _Statuses:
+    """Replies with the status of documents. Callers that receive the same status share its encoding."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._encoded: SharedReads[bytes] = SharedReads()
+
+    async def reply(self, graph: str, doc_id: str) -> Response:
+        status = await self._application.document(graph, doc_id)
+        if len(status.text) + FACT_CHARS * len(status.facts) < LARGE_CHARS:
+            return reply(fields_json(status))
+        return encoded_reply(await self._encoded.read(id(status), lambda: encode_large(lambda: fields_json(status))))

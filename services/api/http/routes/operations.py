@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.requests import Request
@@ -43,7 +45,7 @@ def operation_routes(application: Application, registry: CollectorRegistry, gate
 
     @router.get("/metrics", responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}})
     async def metrics() -> Response:
-        """Return the Prometheus metrics."""
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+        """Return the Prometheus metrics, in a thread: the sizes of an index wait while it changes."""
+        return Response(await asyncio.to_thread(generate_latest, registry), media_type=CONTENT_TYPE_LATEST)
 
     return router

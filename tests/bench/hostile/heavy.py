@@ -1,93 +1,21 @@
-"""Measures the latency of /healthz under heavy but legitimate requests, and the time of a document of another graph.
-
-Each case runs against a service of its own with the offline models. The probe is a process of its own, so the load of
-the clients is not counted into its latency. It asserts nothing.
-"""
+"""Heavy but legitimate requests as cases, and a small document of another graph beside a large one."""
 
 from __future__ import annotations
 
-import argparse
-import http.client
-import json
-import multiprocessing
+import asyncio
 import random
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from multiprocessing.synchronize import Event
-from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from functools import partial
 
 import httpx
 
-from tests.support.processes import Service, service
+from tests.support.processes import Service
 
-PROBE_INTERVAL_S = 0.02
 SEED = 7
 LIMIT_S = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeLatency:
-    """Latencies of /healthz in seconds."""
-
-    samples: int
-    median_s: float
-    p99_s: float
-    worst_s: float
-
-
-@dataclass(slots=True)
-class CaseResult:
-    """The latency of /healthz during one case, its length, and figures of its own."""
-
-    name: str
-    probe: ProbeLatency
-    seconds: float
-    figures: dict[str, object] = field(default_factory=dict)
-
-
-def _probe(netloc: str, stop: Event, latencies: Any) -> None:
-    found = []
-    while not stop.is_set():
-        started = time.monotonic()
-        try:
-            connection = http.client.HTTPConnection(netloc, timeout=120)
-            connection.request("GET", "/healthz")
-            connection.getresponse().read()
-            connection.close()
-        except OSError:
-            found.append(120.0)
-        else:
-            found.append(time.monotonic() - started)
-        time.sleep(PROBE_INTERVAL_S)
-    latencies.put(found)
-
-
-@contextmanager
-def probed(url: str) -> Iterator[Callable[[], ProbeLatency]]:
-    """Probe /healthz during the block; the yielded function ends the probe and returns its latencies."""
-    context = multiprocessing.get_context("spawn")
-    stop, queue = context.Event(), context.Queue()
-    process = context.Process(target=_probe, args=(urlsplit(url).netloc, stop, queue), daemon=True)
-    process.start()
-
-    def end() -> ProbeLatency:
-        stop.set()
-        found = sorted(queue.get())
-        process.join()
-        median_s, p99_s = (found[min(len(found) - 1, int(len(found) * share))] for share in (0.5, 0.99))
-        return ProbeLatency(len(found), median_s, p99_s, found[-1])
-
-    try:
-        yield end
-    finally:
-        stop.set()
-        process.join(5)
+Figures = dict[str, object]
 
 
 class Client:
@@ -133,7 +61,7 @@ def prose(rng: random.Random, size: int) -> str:
     return "".join(lines)
 
 
-def answers(client: Client, rng: random.Random) -> dict[str, object]:
+def answers(client: Client, rng: random.Random) -> Figures:
     """Request 60 parallel offline answers with top_k 100."""
     for number in range(40):
         client.put("answers", f"d{number}", {"text": prose(rng, 6_000), "facts": []})
@@ -162,6 +90,18 @@ def statuses(client: Client, rng: random.Random) -> dict[str, object]:
     """Request 60 parallel statuses of a document of 400 KB."""
     client.put_and_wait("status", "big", {"text": prose(rng, 400_000)})
     return client.storm(60, lambda http: http.get("/v1/graphs/status/documents/big"))
+
+
+def statuses_of_facts(client: Client, _: random.Random) -> dict[str, object]:
+    """Request 60 parallel statuses of a document with 5,000 facts that its text names."""
+    client.put_and_wait("many", "big", crowded(5_000))
+    return client.storm(60, lambda http: http.get("/v1/graphs/many/documents/big"))
+
+
+def crowded(count: int) -> dict[str, object]:
+    """Return a document with that many facts, spread over its passages."""
+    facts = [{"subject": f"S{n}", "predicate": "met", "object": f"O{n}"} for n in range(count)]
+    return {"text": " ".join(f"S{n} met O{n} in the old harbour." for n in range(count)), "facts": facts}
 
 
 def digests(client: Client, rng: random.Random) -> dict[str, object]:
@@ -196,49 +136,11 @@ def neighbour(client: Client, rng: random.Random) -> dict[str, object]:
     return {**said, "ratio": round(worst / alone, 1)}
 
 
-CASES: dict[str, Callable[[Client, random.Random], dict[str, object]]] = {
-    "answers": answers,
-    "facts": facts,
-    "prose": long_prose,
-    "statuses": statuses,
-    "digests": digests,
-    "neighbour": neighbour,
-}
+async def _as_case(work: Callable[[Client, random.Random], Figures], running: Service) -> Figures:
+    return await asyncio.to_thread(work, Client(running.url), random.Random(SEED))
 
 
-def measure(name: str) -> CaseResult:
-    """Run one case against a service of its own."""
-    with tempfile.TemporaryDirectory() as folder, _service(Path(folder)) as running:
-        client = Client(running.url)
-        with probed(running.url) as end:
-            started = time.monotonic()
-            figures = CASES[name](client, random.Random(SEED))
-            seconds = time.monotonic() - started
-            return CaseResult(name, end(), seconds, figures)
-
-
-@contextmanager
-def _service(folder: Path) -> Iterator[Service]:
-    with service(folder / "data", log=folder / "log") as running:
-        yield running
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", help="which cases; all by default")
-    for name in parser.parse_args().cases or CASES:
-        result = measure(name)
-        probe = result.probe
-        milliseconds = " ".join(
-            f"{label} {value * 1000:.0f}"
-            for label, value in (("p50", probe.median_s), ("p99", probe.p99_s), ("max", probe.worst_s))
-        )
-        print(
-            f"{name:10} /healthz ms {milliseconds} of {probe.samples}; {result.seconds:.1f} s;",
-            json.dumps(result.figures),
-            flush=True,
-        )
-
-
-if __name__ == "__main__":
-    main()
+def cases() -> dict[str, Callable[[Service], Awaitable[Figures]]]:
+    """Return the cases by name. Each ends by itself and returns its figures."""
+    works = (answers, facts, long_prose, statuses, statuses_of_facts, digests, neighbour)
+    return {work.__name__: partial(_as_case, work) for work in works}

@@ -1,31 +1,14 @@
-"""Latency of `/healthz` while hostile clients are at work: `make bench-hostile`, or one case by its name.
-
-A case is a coroutine that receives the service and works until it is cancelled; add it to CASES. Another process probes
-`/healthz` meanwhile, so the attack's own CPU in the client is not measured. Figures depend on the machine; the target
-on any machine is a p99 below 250 ms.
-"""
+"""Attacks without a credential on an open service: large wrong bodies, and bytes that arrive slowly or never."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
-import http.client
-import multiprocessing
-import sys
-import tempfile
-import time
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
-from multiprocessing.connection import Connection
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 
-from tests.support.processes import Service, service
-
-Case = Callable[[Service], Awaitable[None]]
+from tests.support.processes import Service
 
 GRAPH = "/v1/graphs/notes"
 AS_JSON, AS_LINES = {"content-type": "application/json"}, {"content-type": "application/x-ndjson"}
@@ -33,11 +16,8 @@ CHUNKED = f"PUT {GRAPH}/documents/a HTTP/1.1\r\nhost: a\r\ncontent-type: applica
 CHUNKED += "transfer-encoding: chunked\r\n\r\n"
 
 
-# -- cases -------------------------------------------------------------------------------------------------------------
-
-
 async def idle(_: Service) -> None:
-    """Do nothing: the baseline of the machine."""
+    """Do nothing."""
     await asyncio.Event().wait()
 
 
@@ -83,14 +63,14 @@ async def bodies_that_do_not_begin(running: Service) -> None:
     await _send_for_ever(running, CHUNKED.encode(), b"", 500)
 
 
-async def slow_readers(running: Service) -> None:
+async def unread_answers(running: Service) -> None:
     """Request 80 streamed answers and read none of them."""
     ask = b'{"question":"Who discovered polonium?","top_k":100}'
     head = f"POST {GRAPH}/query HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\naccept: text/event-stream\r\n"
     await _send_for_ever(running, head.encode() + b"content-length: %d\r\n\r\n" % len(ask) + ask, b"", 80, unread=True)
 
 
-CASES: list[Case] = [
+CASES = (
     idle,
     empty_facts,
     wrong_facts,
@@ -100,11 +80,8 @@ CASES: list[Case] = [
     trailers,
     endless_bodies,
     bodies_that_do_not_begin,
-    slow_readers,
-]
-
-
-# -- parts of the cases ------------------------------------------------------------------------------------------------
+    unread_answers,
+)
 
 
 def _list(count: int) -> bytes:
@@ -144,75 +121,3 @@ async def _send_for_ever(running: Service, first: bytes, then: bytes, connection
     async with asyncio.TaskGroup() as group:
         for _ in range(connections):
             group.create_task(hold())
-
-
-# -- measuring ---------------------------------------------------------------------------------------------------------
-
-
-def _probe(url: str, ended: Connection) -> None:
-    """Request /healthz on new connections until the end is signalled; send back the seconds that each took."""
-    place, took = urlsplit(url), []
-    ended.send([])
-    while not ended.poll():
-        began = time.perf_counter()
-        try:
-            connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=60)
-            connection.request("GET", "/healthz")
-            connection.getresponse().read()
-            connection.close()
-            took.append(time.perf_counter() - began)
-        except OSError:
-            took.append(float("inf"))
-        time.sleep(0.02)
-    ended.send(took)
-
-
-async def measured(running: Service, case: Case, seconds: float) -> list[float]:
-    """Return the sorted seconds that /healthz took while `case` was at work."""
-    ours, theirs = multiprocessing.Pipe()
-    prober = multiprocessing.get_context("spawn").Process(target=_probe, args=(running.url, theirs), daemon=True)
-    attack = asyncio.ensure_future(case(running))
-    await asyncio.sleep(0.5)
-    prober.start()
-    await asyncio.to_thread(ours.recv)
-    await asyncio.wait([attack], timeout=seconds)
-    ours.send("end")
-    took: list[float] = await asyncio.to_thread(ours.recv)
-    attack.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await attack
-    prober.join()
-    return sorted(took)
-
-
-def main() -> None:
-    """Measure the cases that the command line names, or all; each on a service of its own."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(case.__name__ for case in CASES))
-    parser.add_argument("--seconds", type=float, default=20)
-    given = parser.parse_args()
-    sys.stdout.write(f"{'case':28} {'probes':>7} {'p50 ms':>8} {'p99 ms':>8} {'worst ms':>9} {'peak MB':>8}\n")
-    for case in CASES:
-        if given.cases and case.__name__ not in given.cases:
-            continue
-        with tempfile.TemporaryDirectory() as folder, _quiet(Path(folder)) as running:
-            texts = [{"id": str(n), "text": f"Marie Curie discovered polonium in {n}. " * 50} for n in range(200)]
-            httpx.post(f"{running.url}{GRAPH}/documents", json=texts, timeout=120).raise_for_status()
-            took = asyncio.run(measured(running, case, given.seconds))
-            peak = _peak_bytes(running.process.pid) >> 20
-        p50, p99, worst = (1000 * took[int(share * (len(took) - 1))] for share in (0.5, 0.99, 1))
-        sys.stdout.write(f"{case.__name__:28} {len(took):7} {p50:8.1f} {p99:8.1f} {worst:9.1f} {peak:8}\n")
-        sys.stdout.flush()
-
-
-def _quiet(folder: Path) -> AbstractContextManager[Service]:
-    return service(folder / "data", {"GRAPHTIDE_LOG_LEVEL": "ERROR"}, folder / "log")
-
-
-def _peak_bytes(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("VmHWM:")[2].split()[0]) << 10
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,43 @@
+"""Settings of the interpreter and of the memory allocator for a process that serves requests beside CPU-bound threads.
+
+Nothing here changes a result. The invariant: the event loop waits for a thread that computes for a tenth of the
+interpreter's default time, and memory that large requests occupied is returned to the system.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+
+SWITCH_INTERVAL_S = 0.0005
+"""The time after which a thread that computes yields the interpreter lock. By default 5 ms, which the event loop would
+wait for each of its callbacks, several times for one probe."""
+ARENAS = 2
+"""Heaps of malloc. By default eight for each core, each of which keeps its own free memory."""
+MMAP_BYTES = 1 << 20
+"""Size from which malloc maps a block of its own, which is unmapped when it is freed. By default the threshold grows
+to 32 MB."""
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h of glibc
+
+
+def tune_interpreter() -> None:
+    """Set the switch interval and the allocator's limits; call before other threads start.
+
+    Allocators other than glibc's are left alone.
+    """
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(_M_ARENA_MAX, ARENAS)
+        mallopt(_M_MMAP_THRESHOLD, MMAP_BYTES)
+
+
+def spare_the_collector() -> None:
+    """Exclude the graph from garbage collection: its tables are long-lived and contain no cycles.
+
+    With its default thresholds the collector scans them more and more often as they grow, without effect.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 100)

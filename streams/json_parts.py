@@ -1,0 +1,119 @@
+"""JSON of large values in small steps, with the results of `json.dumps` and `json.loads`.
+
+One call of the C codec holds the interpreter lock until it ends, and so blocks the event loop even from another
+thread. The invariant: no call covers more than one element of a list that is a value of the top-level object.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+LONG_LIST = 16
+"""Length from which a list is encoded by element."""
+LARGE_BYTES = 64 << 10
+"""Size from which text is decoded by element."""
+_decode = json.JSONDecoder().raw_decode
+_BLANK = re.compile(r"[ \t\n\r]*")
+
+
+def dump(body: object) -> bytes:
+    """Return compact JSON in UTF-8."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def dump_in_parts(body: object) -> bytes:
+    """Return the result of `dump`, encoding objects by member and long lists by element."""
+    if isinstance(body, dict):
+        return b"{%s}" % b",".join(_key(key) + b":" + dump_in_parts(value) for key, value in body.items())
+    if isinstance(body, list | tuple) and len(body) > LONG_LIST:
+        return b"[%s]" % b",".join(map(dump, body))
+    return dump(body)
+
+
+def load_in_parts(value: bytes, large_bytes: int = LARGE_BYTES) -> Any:
+    """Return the result of `json.loads`, in one call below `large_bytes`. Raises ValueError, RecursionError."""
+    if len(value) < large_bytes:
+        return json.loads(value)
+    try:
+        return _Reader(value.decode()).document()
+    except (_OtherShapeError, UnicodeDecodeError):
+        return json.loads(value)
+
+
+class _OtherShapeError(Exception):
+    """The text is not a well-formed object; `json.loads` decides what it is."""
+
+
+class _Reader:
+    """A reader of one JSON text from its beginning."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def document(self) -> dict[str, Any]:
+        """Return the object that is the whole text. Raises _OtherShapeError."""
+        found: dict[str, Any] = {}
+        self._expect("{")
+        if not self._takes("}"):
+            while True:
+                key = self._value()
+                self._expect(":")
+                found[_text(key)] = self._list() if self._takes("[") else self._value()
+                if self._takes("}"):
+                    break
+                self._expect(",")
+        self._skip()
+        if self._at != len(self._text):
+            raise _OtherShapeError
+        return found
+
+    def _list(self) -> list[Any]:
+        """Return the rest of a list after its bracket."""
+        found: list[Any] = []
+        if self._takes("]"):
+            return found
+        while True:
+            found.append(self._value())
+            if self._takes("]"):
+                return found
+            self._expect(",")
+
+    def _value(self) -> Any:
+        self._skip()
+        try:
+            value, self._at = _decode(self._text, self._at)
+        except ValueError as error:
+            raise _OtherShapeError from error
+        return value
+
+    def _skip(self) -> None:
+        match = _BLANK.match(self._text, self._at)
+        if match is not None:
+            self._at = match.end()
+
+    def _takes(self, char: str) -> bool:
+        """Read the character if it is the next one."""
+        self._skip()
+        found = self._text.startswith(char, self._at)
+        self._at += found
+        return found
+
+    def _expect(self, char: str) -> None:
+        if not self._takes(char):
+            raise _OtherShapeError
+
+
+def _key(key: object) -> bytes:
+    """Return the member name as `dump` writes it: numbers, truth values and None become strings."""
+    if isinstance(key, str):
+        return dump(key)
+    return dump({key: 0})[1:-3]
+
+
+def _text(key: object) -> str:
+    if not isinstance(key, str):
+        raise _OtherShapeError
+    return key

@@ -1,0 +1,44 @@
+"""The readers-writer lock: a caller that must not wait never does."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from graphtide.graph.rwlock import LockBusyError, ReadersWriterLock
+
+
+def test_read_without_waiting_shares_the_lock_with_readers() -> None:
+    """Two readers hold the lock together."""
+    lock = ReadersWriterLock()
+    with lock.read(), lock.read(wait=False):
+        pass
+
+
+def test_read_without_waiting_raises_while_a_writer_holds_the_lock() -> None:
+    """The lock is free again afterwards."""
+    lock = ReadersWriterLock()
+    with lock.write(), pytest.raises(LockBusyError), lock.read(wait=False):
+        pass
+    with lock.read(wait=False):
+        pass
+
+
+def test_read_without_waiting_raises_while_a_writer_waits() -> None:
+    """A reader that waits for nobody does not overtake a waiting writer either."""
+    lock, entered = ReadersWriterLock(), threading.Event()
+
+    def write() -> None:
+        with lock.write():
+            entered.set()
+
+    with lock.read():
+        writer = threading.Thread(target=write)
+        writer.start()
+        while not lock.waiting:
+            pass
+        with pytest.raises(LockBusyError), lock.read(wait=False):
+            pass
+    writer.join()
+    assert entered.is_set()
