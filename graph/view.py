@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from graphtide.graph import pagerank
+from graphtide.graph.browsing.entity_order import EntityOrder
 from graphtide.graph.communities import CommunityChange, Hierarchy, HierarchyReplica
 from graphtide.graph.identity import entity_id
 from graphtide.graph.records import (
@@ -76,6 +77,7 @@ class LiveView:
         self.contents = CommunityFingerprints()
         self.reports = ReportCache()
         self.summaries = EntitySummaryCache()
+        self.order = EntityOrder()
         self.documents: dict[str, DocumentRow] = {}
         self.chunks: dict[int, ViewChunk] = {}
         self.text_bytes = 0
@@ -137,6 +139,7 @@ class LiveView:
                 f"the view holds version {self.version}: a delta to version {delta.version} does not follow it"
             )
         self._walked.clear()
+        before = self.order.touched(self, delta)
         self._drop(delta)
         self._take_labels(delta.labels)
         self._take_chunks(delta.chunks, delta.mentions, delta.evidence, delta.statements)
@@ -159,6 +162,7 @@ class LiveView:
         self._relate(delta)
         self._walk()
         self.version = delta.version
+        self.order.follow(self, delta, before)
 
     def _drop(self, delta: GraphDelta) -> None:
         gone = delta.gone

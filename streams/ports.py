@@ -201,6 +201,14 @@ class Ledger(Protocol):
         """Return the newest revision of a document, in any state. One without a number is ordered by acceptance."""
         ...
 
+    async def documents(self, graph: str, after: str, prefix: str, limit: int) -> Sequence[LedgerEntry]:
+        """Return the newest revision, in any state, of the first `limit` documents whose id is above `after`.
+
+        In the order of ids, which is the adapter's own but fixed, of ids that begin with `prefix`. Cost: the revisions
+        of the documents returned.
+        """
+        ...
+
     async def pending(self, graph: str, up_to: Position | None = None) -> int:
         """Return the number of the graph's ACCEPTED revisions, at or before `up_to` in its partition."""
         ...

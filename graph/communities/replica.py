@@ -3,6 +3,8 @@
 It decides nothing and holds no weights, so it has no modularity. After each change it equals the writer's hierarchy.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from graphtide.graph.communities.local_moving import DEPTH
@@ -75,6 +77,14 @@ class HierarchyReplica:
     def members(self, community: int) -> Int64:
         """Return the sorted nodes (level 0) or child communities. Raises KeyError for an unknown id."""
         return np.array(sorted(self._members[community]), dtype=np.int64)
+
+    def size(self, community: int) -> int:
+        """Return the number of nodes (level 0) or child communities. Raises KeyError for an unknown id. O(1)."""
+        return len(self._members[community])
+
+    def at_level(self, level: int) -> Iterator[int]:
+        """Yield the communities of a level, in no order. Cost: all communities."""
+        return (community for community, (its, _) in self._tree.items() if its == level)
 
     def roots(self) -> list[int]:
         """Return the coarsest communities, sorted."""

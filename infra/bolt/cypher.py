@@ -452,6 +452,14 @@ LATEST = (
     "MATCH (r:Revision {document: $document})"
     f" WITH r ORDER BY coalesce(r.revision, r.position) DESC, r.position DESC LIMIT 1{_ENTRY}"
 )
+LISTED_DOCUMENTS = (
+    "MATCH (r:Revision) WHERE r.document STARTS WITH $prefix AND r.document > $after"
+    " RETURN DISTINCT r.document AS document ORDER BY document LIMIT $limit"
+)
+REVISIONS_OF = (
+    f"UNWIND $documents AS document MATCH (r:Revision {{document: document}}){_ENTRY},"
+    " coalesce(r.revision, r.position) AS ordered_by"
+)
 UNFINISHED = (
     f"MATCH (r:Revision) WHERE r.waiting_since < $before_ms{_ENTRY}"
     " ORDER BY accepted_ms, partition, position LIMIT $limit"

@@ -107,6 +107,20 @@ class BoltLedger:
         found = await self._database.ask(cypher.LATEST, document=key(graph, doc_id))
         return _entry(found[0]) if found else None
 
+    async def documents(self, graph: str, after: str, prefix: str, limit: int) -> Sequence[LedgerEntry]:
+        """See Ledger.documents. Ids are ordered as the graph database orders strings."""
+        found = await self._database.ask(
+            cypher.LISTED_DOCUMENTS, prefix=key(graph, prefix), after=key(graph, after), limit=limit
+        )
+        documents = [row["document"] for row in found]
+        newest: dict[str, tuple[tuple[int, int], LedgerEntry]] = {}
+        for row in await self._database.ask(cypher.REVISIONS_OF, documents=documents) if documents else ():
+            entry, rank = _entry(row), (int(row["ordered_by"]), int(row["position"]))
+            document = key(entry.graph, entry.doc_id)
+            if document not in newest or newest[document][0] < rank:
+                newest[document] = rank, entry
+        return [newest[document][1] for document in documents if document in newest]
+
     async def pending(self, graph: str, up_to: Position | None = None) -> int:
         """See Ledger.pending. Cost: the pending revisions."""
         values = {} if up_to is None else {"partition": up_to.partition, "position": up_to.offset}

@@ -7,6 +7,7 @@ are in the partial indexes; so counting costs the rows counted, not all rows eve
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from graphtide.infra.sqlite import graphs
@@ -21,6 +22,9 @@ from graphtide.streams.ports import ConsumedRecord, LedgerEntry, Position, Recor
 _ENTRY = (
     "name, doc_id, revision, state, reason, attempts, accepted_ms, ended_ms FROM revisions JOIN graphs USING (graph)"
 )
+
+
+FIRST_SURROGATE = 0xD800
 
 
 class SqliteLedger:
@@ -98,6 +102,16 @@ class SqliteLedger:
         entries = await self._database.read(lambda connection: _entries(connection, clause, (graph, doc_id)))
         return entries[0] if entries else None
 
+    async def documents(self, graph: str, after: str, prefix: str, limit: int) -> Sequence[LedgerEntry]:
+        """See Ledger.documents. Ids are ordered by code point."""
+        clause = (
+            "WHERE revision IN (SELECT max(revision) FROM revisions WHERE doc_id > ? AND doc_id >= ? AND doc_id < ?"
+            " AND graph = (SELECT graph FROM graphs WHERE name = ?) GROUP BY doc_id ORDER BY doc_id LIMIT ?)"
+            " ORDER BY doc_id"
+        )
+        values = (after, prefix, prefix_end(prefix), graph, limit)
+        return await self._database.read(lambda connection: _entries(connection, clause, values))
+
     async def pending(self, graph: str, up_to: Position | None = None) -> int:
         """See Ledger.pending. Cost: the pending revisions."""
         if up_to is not None and up_to.partition != PARTITION:
@@ -146,6 +160,18 @@ class SqliteLedger:
                 for outcome in outcomes
             ],
         )
+
+
+def prefix_end(prefix: str) -> str | bytes:
+    """Return a bound above every text that begins with the prefix, in SQLite's order of texts.
+
+    Without a prefix it is a blob: SQLite orders every text below every blob.
+    """
+    for place in range(len(prefix) - 1, -1, -1):
+        successor = ord(prefix[place]) + 1
+        if successor <= sys.maxunicode:
+            return prefix[:place] + chr(0xE000 if successor == FIRST_SURROGATE else successor)
+    return b""
 
 
 def _enter(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, int, int]]) -> None:

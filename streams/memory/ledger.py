@@ -95,6 +95,14 @@ class MemoryLedger:
         entries = [self._entries[position] for position in self._documents.get((graph, doc_id), ())]
         return max(entries, key=self._order, default=None)
 
+    async def documents(self, graph: str, after: str, prefix: str, limit: int) -> Sequence[LedgerEntry]:
+        """See Ledger.documents. Ids are ordered by code point."""
+        ids = sorted(
+            doc_id for of, doc_id in self._documents if of == graph and doc_id > after and doc_id.startswith(prefix)
+        )
+        found = [await self.latest(graph, doc_id) for doc_id in ids[:limit]]
+        return [entry for entry in found if entry is not None]
+
     def _order(self, entry: LedgerEntry) -> tuple[int, Position]:
         if entry.revision or not self._by_time:
             return entry.revision, entry.position

@@ -11,7 +11,7 @@ import pytest
 
 from graphtide.streams.errors import Broken, Rejected
 from graphtide.streams.messages import DOCUMENTS
-from graphtide.streams.ports import ConsumedRecord, Position, Record, RevisionOutcome, RevisionState
+from graphtide.streams.ports import ConsumedRecord, LedgerEntry, Position, Record, RevisionOutcome, RevisionState
 from tests.support.backends import WITH_SERVERS, Backend, Clock, accepted, opened_for
 
 ENDS = [state for state in RevisionState if state is not RevisionState.ACCEPTED]
@@ -168,3 +168,22 @@ async def test_ledger_counts_as_a_recount_does_when_it_is_used_at_random(backend
             up_to = rng.randint(0, len(model))
             expected = sum(one[0] == graph and one[2] is RevisionState.ACCEPTED for one in model[: up_to + 1])
             assert await backend.ledger.pending(graph, Position(0, up_to)) == expected
+
+
+async def test_ledger_lists_the_newest_revision_of_each_document_in_pages(backend: Backend) -> None:
+    """Pages of any size show every document once, with its newest revision, in one order; a prefix selects."""
+    draw = Random(5)
+    ids = ["a", "a/b", "a/c", "b|x", "é", "z z", "\U0001f30d", "\U0010ffff", "\U0010ffffa", "a\ud7ff", "a\ue000"]
+    records = [Record(f"g|{doc_id}", b"text") for doc_id in ids for _ in range(draw.randrange(1, 4))]
+    await accepted(backend, [*records, Record("other|a/z", b"text"), Record("g2|a/y", b"text")])
+    for prefix in ("", "a", "a/", "é", "\U0010ffff", "a\ud7ff", "none"):
+        expected = {doc_id for doc_id in ids if doc_id.startswith(prefix)}
+        for limit in (1, 2, 100):
+            listed: list[LedgerEntry] = []
+            after = ""
+            while page := await backend.ledger.documents("g", after, prefix, limit):
+                listed += page
+                after = page[-1].doc_id
+            assert len(listed) == len(expected) and {entry.doc_id for entry in listed} == expected
+            assert listed == [await backend.ledger.latest("g", entry.doc_id) for entry in listed]
+    assert await backend.ledger.documents("unknown", "", "", 10) == []
