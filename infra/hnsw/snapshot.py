@@ -24,6 +24,8 @@ from graphtide.infra.hnsw.parameters import HnswParameters
 from graphtide.infra.private_files import make_private_file, make_private_folder
 
 MANIFEST = "manifest.json"
+SCHEMA = 1
+"""The format of manifest and data files. A snapshot of another one is not read: the index is built from the store."""
 PROBES = 8
 
 
@@ -37,7 +39,10 @@ class IndexNotSaved(OSError):  # noqa: N818 - the name states the condition
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Description of a snapshot's content. `count` is of labels, dead ones included."""
+    """Description of a snapshot's content. `count` is of labels, dead ones included.
+
+    Manifests without `schema` are of 1, the first one.
+    """
 
     dim: int
     space: str
@@ -50,6 +55,7 @@ class Manifest:
     vectors_size_bytes: int
     ids: str
     ids_sha256: str
+    schema: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +186,7 @@ class Snapshot:
             vectors_size_bytes=written.vectors_size_bytes,
             ids=f"{ids_sha256[:16]}.ids",
             ids_sha256=ids_sha256,
+            schema=SCHEMA,
         )
 
     def _prove(self, written: WrittenIndex, manifest: Manifest) -> None:
@@ -206,9 +213,22 @@ class Snapshot:
             body = str(envelope["manifest"])
             if hashlib.sha256(body.encode()).hexdigest() != envelope["sha256"]:
                 raise IndexDamaged(f"the manifest in {self._folder} does not match its checksum")
-            return Manifest(**json.loads(body))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            return _manifest_in(json.loads(body), self._folder)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise IndexDamaged(f"the manifest in {self._folder} cannot be read: {error}") from error
+
+
+def _manifest_in(body: dict[str, object], folder: Path) -> Manifest:
+    """Return the manifest with these fields. Raises IndexDamaged for another schema, TypeError for other fields."""
+    schema = body.get("schema", 1)
+    if schema != SCHEMA:
+        raise IndexDamaged(f"the manifest in {folder} has schema {str(schema)[:40]}; this version reads {SCHEMA}")
+    texts = {"space", "kind", "vectors", "vectors_sha256", "ids", "ids_sha256"}
+    for name, value in body.items():
+        expected = dict if name == "parameters" else str if name in texts else int
+        if not isinstance(value, expected):
+            raise TypeError(f"{name} is a {type(value).__name__}")
+    return Manifest(**body)  # type: ignore[arg-type]
 
 
 def _build_parameters(parameters: HnswParameters) -> dict[str, int]:

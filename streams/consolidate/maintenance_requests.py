@@ -23,7 +23,7 @@ REQUEST = "upkeep-request"
 REPLY = "upkeep-reply"
 MAX_LINES = 100
 MAX_LINE_CHARS = 300
-_MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
 class MaintenanceKind(StrEnum):

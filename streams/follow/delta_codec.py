@@ -94,7 +94,7 @@ def decode(value: bytes) -> GraphDelta:
     body = _load(value)
     try:
         return _delta_in(body)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, StopIteration) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, StopIteration) as error:
         raise Rejected(f"the delta is malformed: {error!r}") from error
 
 

@@ -32,6 +32,7 @@ from graphtide.streams.messages import (
     decode_notice,
     split_document_key,
 )
+from tests.fuzz import tokens_and_files
 
 CORPUS = Path(__file__).parent / "corpus"
 _SCRATCH = tempfile.TemporaryDirectory(prefix="graphtide-fuzz-")
@@ -172,5 +173,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         markdown,
         backup_manifest,
         index_manifest,
+        *tokens_and_files.TARGETS,
     )
 }

@@ -6,6 +6,7 @@ import json
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ import pytest
 from graphtide.graph.vector_index import Vectors
 from graphtide.infra.hnsw import HnswIndex, HnswParameters, IndexDamaged, IndexNotSaved
 from graphtide.infra.hnsw.generation import HnswGeneration
-from graphtide.infra.hnsw.snapshot import MANIFEST
+from graphtide.infra.hnsw.snapshot import MANIFEST, Snapshot
+from graphtide.infra.index_folder import IndexFolder
 
 DIMENSIONS = 16
 GRAPH, EXACT = HnswParameters(exact_below=50), HnswParameters(exact_below=5000)
@@ -198,3 +200,34 @@ def test_manifest_says_what_the_snapshot_is(tmp_path: Path) -> None:
     index.close()
     manifest = json.loads(json.loads((tmp_path / MANIFEST).read_text())["manifest"])
     assert [manifest[name] for name in ("dim", "space", "count", "version", "kind")] == [16, "ip", 300, 12, "hnsw"]
+
+
+@pytest.mark.parametrize(("schema", "readable"), [(None, True), (1, True), (2, False), ("1", False), ([], False)])
+def test_snapshot_of_another_schema_is_refused_and_built_anew(
+    tmp_path: Path, schema: object, readable: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A snapshot of the first version, which names no schema, is read; a newer one is replaced by an empty index."""
+    keeper = IndexFolder(tmp_path, EXACT)
+    indexes, _ = keeper.open("g", DIMENSIONS, 0)
+    indexes.chunks.add(np.arange(5), rows_of(1, 5))
+    keeper.save("g", indexes, 3)
+    path = tmp_path / "g" / "chunks" / MANIFEST
+    body = json.loads(json.loads(path.read_text())["manifest"])
+    assert body.pop("schema") == 1
+    changed = json.dumps(body if schema is None else {**body, "schema": schema})
+    path.write_text(json.dumps({"manifest": changed, "sha256": sha256(changed.encode()).hexdigest()}))
+    again, held = keeper.open("g", DIMENSIONS, 3)
+    assert (len(again.chunks), held.chunks) == ((5, 3) if readable else (0, 0))
+    assert readable or "the index is built anew from the store" in caplog.text
+
+
+@pytest.mark.parametrize("field", ["version", "count", "vectors", "parameters"])
+def test_manifest_with_a_field_of_another_type_is_refused(tmp_path: Path, field: str) -> None:
+    """Even with a valid checksum: nothing is compared with or computed from it."""
+    index_of(EXACT).save(tmp_path, 12)
+    body = json.loads(json.loads((tmp_path / MANIFEST).read_text())["manifest"])
+    changed = json.dumps({**body, field: [body[field]]})
+    sealed = {"manifest": changed, "sha256": sha256(changed.encode()).hexdigest()}
+    (tmp_path / MANIFEST).write_text(json.dumps(sealed))
+    with pytest.raises(IndexDamaged, match="cannot be read"):
+        Snapshot(tmp_path, DIMENSIONS, EXACT).version()
